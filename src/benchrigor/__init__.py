@@ -1,0 +1,1 @@
+"""benchrigor: benchmark numbers whose error bars can be believed."""

@@ -1,0 +1,95 @@
+"""Everything benchrigor raises on purpose.
+
+The tree::
+
+    BenchrigorError
+    ├── InvalidInput     a value that cannot be worked with, named (also a ValueError)
+    ├── NotEstimable     the data allow no honest number; carries the Notice that says why
+    ├── PlanMismatch     a round was told for a plan never asked for, or told already
+    ├── WorkloadFailed   the workload raised, exited with an error, hung or gave no reading
+    ├── ClockFailed      the clock went backwards or stood still
+    └── StoreFailed      the journal cannot be read or written
+
+Catch `BenchrigorError` to catch them all. An error raised while a session runs carries the
+record of the rounds that were finished before it, as ``error.record``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "BenchrigorError",
+    "ClockFailed",
+    "InvalidInput",
+    "NotEstimable",
+    "PlanMismatch",
+    "StoreFailed",
+    "WorkloadFailed",
+]
+
+
+class BenchrigorError(Exception):
+    """The base of all errors that benchrigor raises on purpose."""
+
+    record: object | None = None
+    """The `RunRecord` of the rounds finished before the error, where a session was running."""
+
+
+class InvalidInput(BenchrigorError, ValueError):
+    """A value that cannot be worked with; the message names what was found and where.
+
+    Parameters
+    ----------
+    problems
+        One sentence, or several when a whole set of values was checked at once.
+
+    Examples
+    --------
+    >>> print(InvalidInput(["target is 0, expected more than 0", "confidence is 1, expected less"]))
+    2 problems:
+    - target is 0, expected more than 0
+    - confidence is 1, expected less
+    """
+
+    def __init__(self, problems: str | Iterable[str]) -> None:
+        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
+        text = self.problems[0]
+        if len(self.problems) > 1:
+            lines = "\n".join(f"- {problem}" for problem in self.problems)
+            text = f"{len(self.problems)} problems:\n{lines}"
+        super().__init__(text)
+
+
+class NotEstimable(BenchrigorError):
+    """The data allow no honest number.
+
+    Attributes
+    ----------
+    notice
+        The `benchrigor.model.Notice` that says why, with its evidence. (Typed as `object` here
+        because errors lie below the model; it is always a Notice.)
+    """
+
+    def __init__(self, notice: object) -> None:
+        super().__init__(str(notice))
+        self.notice = notice
+
+
+class PlanMismatch(BenchrigorError):
+    """A round was told for a plan that was never asked, or that has been told already."""
+
+
+class WorkloadFailed(BenchrigorError):
+    """The workload raised, exited with an error, ran into its time limit or gave no reading."""
+
+
+class ClockFailed(BenchrigorError):
+    """The clock went backwards or stood still, so that nothing can be timed with it."""
+
+
+class StoreFailed(BenchrigorError):
+    """The journal cannot be opened, read or written."""

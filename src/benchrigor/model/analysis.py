@@ -1,0 +1,289 @@
+"""What the arithmetic finds: change points, phases, subsessions, the level's fit, the Estimate."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+from benchrigor.model.metric import Metric
+from benchrigor.model.notice import Notice
+from benchrigor.model.series import Floats, same
+
+__all__ = [
+    "Analysis",
+    "ChangePoints",
+    "Estimate",
+    "LevelFit",
+    "Phase",
+    "PhaseLabel",
+    "PhaseReason",
+    "StablePhase",
+    "Subsessions",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePoints:
+    """Where a series changes its distribution.
+
+    Parameters
+    ----------
+    indices
+        First index of each new segment, ascending; empty when nothing changes.
+    n
+        Length of the series.
+    level
+        Chance of any false change point in a series without change.
+    inflation
+        Long-run over marginal variance of the readings' ranks, at least 1: by how much
+        autocorrelation makes apparent shifts cheaper.
+    """
+
+    indices: tuple[int, ...]
+    n: int
+    level: float
+    inflation: float
+
+    @property
+    def borders(self) -> tuple[int, ...]:
+        """0, the change points, and n: the borders of all segments."""
+        return (0, *self.indices, self.n)
+
+
+class PhaseLabel(enum.StrEnum):
+    """What part a phase plays in a run."""
+
+    WARM_UP = "warm-up"
+    STABLE = "stable"
+    COOL_DOWN = "cool-down"
+    OTHER = "other"
+
+
+class PhaseReason(enum.StrEnum):
+    """Why there is a stable phase, or why there is none."""
+
+    STABLE = "stable"
+    NO_DOMINANT_SEGMENT = "no dominant segment"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """A stretch of readings of one distribution: ``start <= i < stop``."""
+
+    start: int
+    stop: int
+    label: PhaseLabel
+    median: float
+
+    @property
+    def n(self) -> int:
+        """How many readings it holds."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StablePhase:
+    """The stretch of a series that may be measured, or the reason why there is none.
+
+    Parameters
+    ----------
+    start, stop
+        Half open; both None when there is no stable phase.
+    reason
+        One of `PhaseReason`.
+    phases
+        All phases in order, each labelled.
+    change_points
+        The raw change points, before neighbours that differ immaterially were joined.
+    notices
+        What the reader must know, also when there is a phase.
+    """
+
+    start: int | None
+    stop: int | None
+    reason: PhaseReason
+    phases: tuple[Phase, ...]
+    change_points: ChangePoints
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """How many readings the stable phase holds; 0 when there is none."""
+        return 0 if self.start is None or self.stop is None else self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Subsessions:
+    """Adjacent readings merged until neighbours are (nearly) uncorrelated.
+
+    Parameters
+    ----------
+    size
+        Readings per subsession; None when no size up to n/3 brings the autocorrelation within
+        ``limit``.
+    means
+        Mean of each subsession, shape (h,); empty when size is None.
+    autocorrelation
+        Lag-1 autocorrelation of ``means`` (of the readings themselves when size is None).
+    dropped
+        Readings left over at the end.
+    limit
+        The bound on the absolute autocorrelation that was asked for.
+    """
+
+    size: int | None
+    means: Floats
+    autocorrelation: float
+    dropped: int
+    limit: float
+
+    def same_as(self, other: Subsessions) -> bool:
+        """Whether both hold the same values."""
+        return same(self, other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A number with the interval in which its true value is claimed to lie.
+
+    Parameters
+    ----------
+    value, low, high
+        The estimate and the ends of its interval, which may be asymmetric.
+    confidence
+        Nominal coverage, in (0, 1).
+    n
+        Units of inference: readings, or invocations.
+    n_effective
+        Independent readings that would tell as much.
+    method
+        How the interval was made.
+    standard_error
+        Standard error of the value.
+    degrees_of_freedom
+        Of the standard error.
+    notices
+        What the reader must know.
+
+    Examples
+    --------
+    >>> estimate = Estimate(value=10.0, low=9.0, high=11.5, confidence=0.95, n=50,
+    ...                     n_effective=41.0, method="long-run-variance")
+    >>> estimate.half_width, estimate.relative_half_width
+    (1.25, 0.125)
+    """
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+    n: int
+    n_effective: float
+    method: str
+    standard_error: float | None = None
+    degrees_of_freedom: float | None = None
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval (its mean half-width where it is asymmetric)."""
+        return (self.high - self.low) / 2.0
+
+    @property
+    def relative_half_width(self) -> float:
+        """Half-width over the size of the value; infinite for a wide interval around 0."""
+        if self.half_width == 0.0:
+            return 0.0
+        return self.half_width / abs(self.value) if self.value != 0.0 else math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelFit:
+    """How the level of a series and its standard error came about.
+
+    Parameters
+    ----------
+    level
+        The mean, or the level after the transient, in the readings' unit.
+    n
+        Readings used.
+    transients
+        Time constants, in readings, of the exponential transients that were fitted beside the
+        level; empty for the plain mean.
+    variance
+        Marginal variance of the residuals.
+    long_run_variance
+        n times the variance of the mean of n readings, for large n.
+    order
+        Order of the autoregressive model.
+    batch
+        Readings averaged into one before the model was fitted; 1 for none.
+    degrees_of_freedom
+        Of the long-run variance, by the delta method.
+    skewness
+        Skewness of the batches that the interval was corrected for.
+    standard_error
+        Standard error of the level.
+    """
+
+    level: float
+    n: int
+    transients: tuple[float, ...]
+    variance: float
+    long_run_variance: float
+    order: int
+    batch: int
+    degrees_of_freedom: float
+    skewness: float
+    standard_error: float
+
+    @property
+    def inflation(self) -> float:
+        """Long-run over marginal variance; 1 for uncorrelated readings."""
+        return self.long_run_variance / self.variance if self.variance > 0.0 else 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Analysis:
+    """All that is known of one metric, every intermediate result kept.
+
+    Parameters
+    ----------
+    metric
+        What was measured.
+    kind
+        "unit readings" (many per round) or "readings" (one per round).
+    n
+        Readings told so far.
+    n_kept
+        Readings inside the stable phases.
+    phases
+        One StablePhase per series that was cut: one for continuous rounds, one per restarted
+        round; empty when nothing was cut.
+    subsessions
+        Of the kept readings, for the picture of autocorrelation; None when there are too few.
+    fits
+        How the level of each series that contributed came about.
+    estimate
+        None when the readings allow no honest number.
+    required
+        Readings needed in all for the target, as far as can be told.
+    notices
+        What the reader must know; those of the estimate included.
+    """
+
+    metric: Metric
+    kind: str
+    n: int
+    n_kept: int = 0
+    phases: tuple[StablePhase, ...] = ()
+    subsessions: Subsessions | None = None
+    fits: tuple[LevelFit, ...] = ()
+    estimate: Estimate | None = None
+    required: int | None = None
+    notices: tuple[Notice, ...] = ()
+
+    def same_as(self, other: Analysis) -> bool:
+        """Whether both hold the same values."""
+        return same(self, other)

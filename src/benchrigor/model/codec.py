@@ -1,0 +1,156 @@
+"""Model objects to plain data and back, driven by the types of their fields; schema versions.
+
+The codec knows no model class by name: a new field with a default needs no line here. Numbers
+that JSON has no word for (infinite budgets) travel as the strings "inf" and "-inf".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from benchrigor.errors import InvalidInput
+
+__all__ = ["METHOD", "SCHEMA", "decode", "encode", "migrated", "versions"]
+
+SCHEMA = 1
+"""Version of the layout of a stored record."""
+METHOD = "1"
+"""Version of the arithmetic behind its numbers."""
+
+T = TypeVar("T")
+
+# From each older schema to the next one.
+_MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+
+def versions() -> dict[str, Any]:
+    """Return the marks that every stored record carries."""
+    return {"schema": SCHEMA, "method_version": METHOD}
+
+
+def migrated(data: object) -> dict[str, Any]:
+    """Lift stored data to the present schema and take the version marks off.
+
+    Raises
+    ------
+    InvalidInput
+        When the data carry no version, or a newer one.
+    """
+    if not isinstance(data, Mapping) or not isinstance(data.get("schema"), int):
+        raise InvalidInput("record has no schema version: this is not a benchrigor record")
+    lifted = dict(data)
+    version = lifted.pop("schema")
+    lifted.pop("method_version", None)
+    if version > SCHEMA:
+        raise InvalidInput(
+            f"record has schema {version}, this version of benchrigor knows up to {SCHEMA}: "
+            "install a newer one"
+        )
+    for step in range(version, SCHEMA):
+        lifted = _MIGRATIONS[step](lifted)
+    return lifted
+
+
+def encode(item: Any) -> Any:
+    """Turn a model object into dicts, lists, strings, numbers, booleans and None.
+
+    Examples
+    --------
+    >>> encode((math.inf, 3))
+    ['inf', 3]
+    """
+    if isinstance(item, enum.Enum):
+        return item.value
+    if item is None or isinstance(item, str | bool | int):
+        return item
+    if isinstance(item, float):
+        return float(item) if math.isfinite(item) else str(float(item))
+    if isinstance(item, np.ndarray):
+        return item.tolist()
+    if isinstance(item, np.generic):
+        return encode(item.item())
+    if dataclasses.is_dataclass(item):
+        fields = dataclasses.fields(item)
+        return {field.name: encode(getattr(item, field.name)) for field in fields}
+    if isinstance(item, Mapping):
+        return {str(key): encode(value) for key, value in item.items()}
+    return [encode(each) for each in item]
+
+
+def decode(kind: type[T], data: Any, *, where: str = "data") -> T:
+    """Rebuild a model object of class ``kind`` from what `encode` made of it.
+
+    Raises
+    ------
+    InvalidInput
+        Naming the field that does not fit.
+    """
+    return typing.cast("T", _decode(kind, data, where))
+
+
+def _decode(kind: Any, data: Any, where: str) -> Any:
+    origin = typing.get_origin(kind)
+    if origin in {typing.Union, types.UnionType}:
+        return _decode_union(typing.get_args(kind), data, where)
+    if dataclasses.is_dataclass(kind):
+        return _decode_dataclass(kind, data, where)
+    if origin is tuple:
+        item = typing.get_args(kind)[0]
+        return tuple(_decode(item, each, f"{where}[{i}]") for i, each in enumerate(data))
+    if origin is not None and issubclass(origin, Mapping):
+        value = typing.get_args(kind)[1]
+        return {key: _decode(value, each, f"{where}.{key}") for key, each in data.items()}
+    if origin is np.ndarray or kind is np.ndarray:
+        series = np.asarray(data, dtype=np.float64)
+        series.flags.writeable = False
+        return series
+    return _decode_plain(kind, data, where)
+
+
+def _decode_plain(kind: Any, data: Any, where: str) -> Any:
+    if kind is Any:
+        return data
+    try:
+        return data if data is None and kind is type(None) else kind(data)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"{where} is {data!r}, expected {getattr(kind, '__name__', kind)}"
+        ) from error
+
+
+def _decode_union(options: tuple[Any, ...], data: Any, where: str) -> Any:
+    if data is None and type(None) in options:
+        return None
+    kinds = [each for each in options if each is not type(None)]
+    if len(kinds) > 1:  # only unions of plain scalars are used, and JSON keeps those apart
+        return data
+    return _decode(kinds[0], data, where)
+
+
+def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
+    if not isinstance(data, Mapping):
+        raise InvalidInput(f"{where} is {data!r}, expected the fields of {kind.__name__}")
+    hints = _hints(kind)
+    fields = {
+        name: _decode(hints[name], value, f"{where}.{name}")
+        for name, value in data.items()
+        if name in hints
+    }
+    try:
+        return kind(**fields)
+    except TypeError as error:
+        raise InvalidInput(f"{where} is no {kind.__name__}: {error}") from error
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)

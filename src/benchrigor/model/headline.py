@@ -1,0 +1,63 @@
+"""The one line that a person sees first: the number, its interval, and whether to believe it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchrigor.units import digits_for, scale_for
+
+if TYPE_CHECKING:
+    from benchrigor.model.analysis import Analysis, Estimate
+    from benchrigor.model.run import Decision
+
+__all__ = ["line", "percent", "show_estimate"]
+
+
+def show_estimate(estimate: Estimate, unit: str) -> str:
+    """Show an estimate with its unit and interval, all in one scale.
+
+    Examples
+    --------
+    >>> from benchrigor.model import Estimate
+    >>> estimate = Estimate(value=1.234e-5, low=1.2e-5, high=1.3e-5, confidence=0.95, n=500,
+    ...                     n_effective=400.0, method="long-run-variance")
+    >>> show_estimate(estimate, "s")
+    '12.34 µs [12.00, 13.00] 95 %'
+    """
+    scale = scale_for(estimate.value, unit)
+    digits = digits_for(estimate.half_width * scale.factor, estimate.value * scale.factor)
+    value, low, high = (
+        scale.show(each, digits) for each in (estimate.value, estimate.low, estimate.high)
+    )
+    name = f" {scale.name}" if scale.name else ""
+    return f"{value}{name} [{low}, {high}] {percent(estimate.confidence)}"
+
+
+def percent(share: float) -> str:
+    """Show a share as per cent, with three significant digits at most.
+
+    Examples
+    --------
+    >>> percent(0.95), percent(0.999), percent(0.0123)
+    ('95 %', '99.9 %', '1.23 %')
+    """
+    return f"{share * 100:.3g} %"
+
+
+def line(name: str, analysis: Analysis | None, decision: Decision | None, elapsed_s: float) -> str:
+    """Compose the headline of a run: name, number, evidence, and how it ended.
+
+    A number that was not brought to its target says so; where there is no number, the line says
+    why instead.
+    """
+    ending = "still running" if decision is None else str(decision.reason).replace("-", " ")
+    tail = f"{ending}, {elapsed_s:.3g} s"
+    if analysis is None:
+        return f"{name}: no number · {tail}"
+    if analysis.estimate is None:
+        why = next((str(each.sentence) for each in analysis.notices), "nothing was measured")
+        return f"{name}: no number: {why} · {tail}"
+    estimate = analysis.estimate
+    shown = show_estimate(estimate, analysis.metric.unit)
+    counted = f"n={estimate.n:,} ({estimate.n_effective:,.0f} effective)".replace(",", "\u202f")
+    return f"{name}: {shown} · {counted} · {tail}"

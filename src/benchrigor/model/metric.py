@@ -1,0 +1,56 @@
+"""What is measured: a metric, which seed literature calls a performance index."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from benchrigor.errors import InvalidInput
+from benchrigor.units import Direction
+
+__all__ = ["Metric"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """What is measured, in which unit, and how well it must be known.
+
+    Parameters
+    ----------
+    name
+        How rounds and reports call it.
+    unit
+        Unit of its readings as told ("s", "B/s", ...); empty for a bare number.
+    direction
+        Which way is better.
+    must_satisfy
+        Whether the session goes on until this metric is known well enough.
+    absolute_half_width
+        Half-width wanted, in ``unit``; beside or instead of the relative target of the session
+        (when both are given, the narrower one counts).
+
+    Examples
+    --------
+    >>> Metric(name="time", unit="s").direction
+    <Direction.LOWER: 'lower'>
+    """
+
+    name: str
+    unit: str = ""
+    direction: Direction = Direction.LOWER
+    must_satisfy: bool = True
+    absolute_half_width: float | None = None
+
+    def __post_init__(self) -> None:
+        width = self.absolute_half_width
+        if not self.name or not isinstance(self.name, str):
+            raise InvalidInput(f"a metric's name is {self.name!r}, expected a word")
+        if width is not None and not (width > 0.0 and math.isfinite(width)):
+            raise InvalidInput(
+                f"absolute_half_width of {self.name!r} is {width!r}, expected more than 0"
+            )
+
+    @property
+    def is_duration(self) -> bool:
+        """Whether its readings are durations, which cannot be negative."""
+        return self.unit == "s"

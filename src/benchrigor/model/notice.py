@@ -1,0 +1,81 @@
+"""Notices: what a number's reader must know, each with a code documented on one page."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Code", "Evidence", "Notice", "Severity"]
+
+
+Evidence = Mapping[str, str | int | float | bool | None]
+
+
+class Severity(enum.StrEnum):
+    """How much a Notice weighs."""
+
+    NOTE = "note"
+    """Good to know; the number stands."""
+    WARNING = "warning"
+    """The number is weaker than it looks."""
+    REFUSAL = "refusal"
+    """There is no number, and this is why."""
+
+
+class Code(enum.StrEnum):
+    """Every Notice code; ``docs/codes.md`` explains each of them."""
+
+    TOO_FEW_READINGS = "too-few-readings"
+    NO_STABLE_PHASE = "no-stable-phase"
+    FEW_READINGS = "few-readings"
+    FEW_EFFECTIVE = "few-effective-readings"
+    SHORT_RUN = "short-run"
+    CONSTANT = "constant-readings"
+    NOT_CONVERGED = "not-converged"
+    NO_DATA = "no-data"
+    THIS_PROCESS_ONLY = "this-process-only"
+    FEW_INVOCATIONS = "few-invocations"
+    ROUNDS_REJECTED = "rounds-rejected"
+    COARSE_CLOCK = "clock-too-coarse"
+    CLOCK_COST = "clock-cost"
+    HOOK_FAILED = "hook-failed"
+    RESUMED = "resumed"
+    EXHAUSTED = "workload-exhausted"
+    WORKLOAD_FAILED = "workload-failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """One thing that the reader of a number must know.
+
+    Parameters
+    ----------
+    code
+        One of `Code`; stable, for programs.
+    severity
+        One of `Severity`.
+    sentence
+        What was found, in one sentence for people.
+    evidence
+        The figures behind the sentence.
+
+    Examples
+    --------
+    >>> notice = Notice(
+    ...     code=Code.CONSTANT,
+    ...     severity=Severity.NOTE,
+    ...     sentence="All 12 readings are 3.0.",
+    ...     evidence={"n": 12},
+    ... )
+    >>> print(notice)
+    All 12 readings are 3.0. [constant-readings]
+    """
+
+    code: Code
+    severity: Severity
+    sentence: str
+    evidence: Evidence = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.sentence} [{self.code}]"

@@ -1,0 +1,61 @@
+"""Events of a running session, and the standing that stop rules judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchrigor.model.analysis import Analysis
+from benchrigor.model.run import Decision
+
+__all__ = ["Progress"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Progress:
+    """How a session stands after a round: what stop rules judge and progress displays draw.
+
+    Parameters
+    ----------
+    rounds
+        Rounds told so far.
+    readings
+        Readings told so far, of the metric that has most of them.
+    rejected_rounds
+        Rounds in a row, up to the last one, that gave nothing to work with.
+    elapsed_s
+        Sum of the rounds' wall time, in seconds.
+    seconds_left
+        Until the target is met (as far as can be told) or the time budget is spent, whichever
+        comes first; None when neither is known.
+    readings_needed
+        Further readings until the target is met, as far as can be told.
+    stop_requested
+        Whether somebody asked the session to stop.
+    analyses
+        The latest analysis of each metric; empty before the first one.
+    fresh
+        Whether ``analyses`` includes the last round.
+    decision
+        Where the session has come to; None while stop rules are being asked.
+    """
+
+    rounds: int
+    readings: int
+    rejected_rounds: int
+    elapsed_s: float
+    seconds_left: float | None
+    readings_needed: int | None
+    stop_requested: bool
+    analyses: tuple[Analysis, ...]
+    fresh: bool
+    decision: Decision | None = None
+
+    @property
+    def half_width(self) -> float | None:
+        """The widest relative half-width among the metrics that must be satisfied."""
+        widths = [
+            analysis.estimate.relative_half_width
+            for analysis in self.analyses
+            if analysis.metric.must_satisfy and analysis.estimate is not None
+        ]
+        return max(widths, default=None)

@@ -1,0 +1,99 @@
+"""What a session asks for and what it is told: RoundPlan and Round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model.notice import Notice
+from benchrigor.model.series import Floats, as_series, same
+
+__all__ = ["Facts", "Round", "RoundPlan"]
+
+Facts = Mapping[str, str | int | float | bool | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundPlan:
+    """One round that a session wants to see run.
+
+    Parameters
+    ----------
+    index
+        The round's identity, counted from 0.
+    work
+        Work amount, in whatever the workload understands (bytes, requests); None where the
+        workload has none to choose.
+    readings
+        Unit readings wanted. A workload that gives one reading per round ignores it.
+    seed
+        For whatever the workload draws; the same in a repeated or resumed session.
+    """
+
+    index: int
+    work: float | None = None
+    readings: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Round:
+    """What one finished round gave.
+
+    Parameters
+    ----------
+    plan
+        The plan that was carried out.
+    elapsed_ns
+        Wall time of the whole round, setup included.
+    unit_readings
+        Per metric the readings of successive units of work, shape (n,), in the metric's unit.
+    readings
+        Per metric one reading for the whole round.
+    facts
+        What the workload says of how it measured (inner loop, cost of the clock, first call).
+    notices
+        What the reader of its numbers must know.
+
+    Raises
+    ------
+    InvalidInput
+        When a reading is not a finite number or the elapsed time is negative.
+    """
+
+    plan: RoundPlan
+    elapsed_ns: int
+    unit_readings: Mapping[str, Floats] = field(default_factory=dict)
+    readings: Mapping[str, float] = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+
+    def __post_init__(self) -> None:
+        where = f"round {self.plan.index}"
+        if isinstance(self.elapsed_ns, bool) or not isinstance(self.elapsed_ns, int):
+            raise InvalidInput(
+                f"{where}: elapsed_ns is {self.elapsed_ns!r}, expected whole nanoseconds"
+            )
+        if self.elapsed_ns < 0:
+            raise InvalidInput(f"{where}: elapsed_ns is {self.elapsed_ns}, expected 0 or more")
+        units = {
+            name: as_series(values, name=f"{where}: unit_readings[{name!r}]")
+            for name, values in self.unit_readings.items()
+        }
+        single = {
+            name: float(as_series([value], name=f"{where}: readings[{name!r}]")[0])
+            for name, value in self.readings.items()
+        }
+        object.__setattr__(self, "unit_readings", units)
+        object.__setattr__(self, "readings", single)
+
+    @property
+    def n_readings(self) -> int:
+        """How many readings the round gave for the metric that has most of them."""
+        sizes = [series.size for series in self.unit_readings.values()]
+        return max([*sizes, 1 if self.readings else 0])
+
+    def same_as(self, other: Round) -> bool:
+        """Whether both rounds hold the same plan, readings, facts and notices."""
+        return same(self, other)

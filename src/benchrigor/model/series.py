@@ -1,0 +1,133 @@
+"""The one door for readings: whatever is not a 1-D sequence of finite numbers stops here."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import InvalidInput
+
+__all__ = ["Floats", "as_series", "same"]
+
+Floats = npt.NDArray[np.float64]
+
+# Beyond this size a sum of squares leaves the range of a double.
+_LARGEST = 1e150
+
+
+def as_series(values: object, *, name: str = "values") -> Floats:
+    """Check readings and return them as a read-only, contiguous float64 array.
+
+    Parameters
+    ----------
+    values
+        A 1-D sequence of finite numbers: list, tuple, range, array (any integer or float type)
+        or anything numpy can view as one.
+    name
+        How the error calls the values.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (n,), n >= 1, float64, not writeable. A caller's array is copied, never frozen.
+
+    Raises
+    ------
+    InvalidInput
+        Naming the shape, or the index and value of the first reading that is not a finite number.
+
+    Examples
+    --------
+    >>> as_series([1, 2.5])
+    array([1. , 2.5])
+    >>> as_series([1.0, float("nan")])
+    Traceback (most recent call last):
+    ...
+    benchrigor.errors.InvalidInput: values[1] is nan, expected a finite number
+    """
+    series = _array_of_numbers(values, name)
+    if series.ndim != 1:
+        raise InvalidInput(f"{name} has shape {series.shape}, expected one dimension: (n,)")
+    if series.size == 0:
+        raise InvalidInput(f"{name} is empty, expected at least one number")
+    # One pass over the extremes finds NaN and inf alike, without a temporary of n flags.
+    low, high = float(series.min()), float(series.max())
+    if not (low >= -_LARGEST and high <= _LARGEST):  # false for NaN too
+        raise InvalidInput(_first_bad(series, name))
+    series = np.array(series, dtype=np.float64, order="C")
+    series.flags.writeable = False
+    return series
+
+
+def _array_of_numbers(values: object, name: str) -> npt.NDArray[Any]:
+    """Return ``values`` as an array of ints or floats, or raise naming what is not a number."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(
+        values, Iterable | np.ndarray | Sequence
+    ):
+        raise InvalidInput(f"{name} is {_short(values)}, expected a 1-D sequence of numbers")
+    if isinstance(values, np.ma.MaskedArray) and bool(np.ma.getmaskarray(values).any()):
+        raise InvalidInput(f"{name} has masked entries, expected a number at every index")
+    if not hasattr(values, "__array__"):
+        values = list(values)
+    kind = getattr(getattr(values, "dtype", None), "kind", None)
+    if kind is None or kind not in "biuf":
+        _check_items(values, name)
+        return np.asarray(values, dtype=np.float64)
+    return np.asarray(values)
+
+
+def _check_items(items: Iterable[object], name: str) -> None:
+    """Raise for the first item that is not a real number, or a row of another dimension."""
+    for index, item in enumerate(items):
+        if type(item) is float or type(item) is int:
+            continue
+        if isinstance(item, Sequence | np.ndarray) and not isinstance(item, str | bytes):
+            raise InvalidInput(
+                f"{name}[{index}] is {_short(item)}: {name} has two dimensions, expected one: (n,)"
+            )
+        if not isinstance(item, numbers.Real | np.number | np.bool_) or isinstance(
+            item, np.complexfloating
+        ):
+            raise InvalidInput(f"{name}[{index}] is {_short(item)}, expected a number")
+
+
+def _first_bad(series: npt.NDArray[Any], name: str) -> str:
+    """Say which reading is not a finite number of usable size."""
+    index = next(i for i, item in enumerate(series) if not abs(float(item)) <= _LARGEST)
+    item = float(series[index])
+    if math.isfinite(item):
+        return f"{name}[{index}] is {item!r}, expected a number below {_LARGEST:g} in size"
+    return f"{name}[{index}] is {item!r}, expected a finite number"
+
+
+def _short(item: object) -> str:
+    text = repr(item)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def same(left: object, right: object) -> bool:
+    """Compare two model objects field by field, arrays by shape and content.
+
+    Examples
+    --------
+    >>> same(as_series([1.0, 2.0]), as_series([1.0, 2.0]))
+    True
+    """
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        return bool(np.array_equal(np.asarray(left), np.asarray(right)))
+    if type(left) is not type(right):
+        return False
+    if dataclasses.is_dataclass(left):
+        names = [entry.name for entry in dataclasses.fields(left)]
+        return all(same(getattr(left, each), getattr(right, each)) for each in names)
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, tuple | list) and isinstance(right, tuple | list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return left == right

@@ -1,0 +1,107 @@
+"""WHERE TO PLUG IN: all extension points on one page.
+
+Each has few methods, a public fake in `benchrigor.testing`, and a law suite in ``tests/laws``
+that every implementation passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from benchrigor.model import (
+        ChangePoints,
+        Decision,
+        Notice,
+        Progress,
+        Round,
+        RoundPlan,
+        RunRecord,
+    )
+
+__all__ = ["Clock", "Detector", "Recorder", "StopRule", "Store", "Workload"]
+
+
+@runtime_checkable
+class Clock(Protocol):
+    """The only source of time. Laws: it never goes back; sleeping advances it."""
+
+    @property
+    def resolution_ns(self) -> int:
+        """Smallest step that the clock shows, in nanoseconds, at least 1."""
+
+    def now_ns(self) -> int:
+        """Return nanoseconds since some fixed moment."""
+
+    def sleep_ns(self, duration_ns: int) -> None:
+        """Wait for at least ``duration_ns``."""
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """Receives what a round gives, in chunks. Laws: nothing is lost, order is kept."""
+
+    def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
+        """Add readings of successive units of work, shape (n,), in the metric's unit."""
+
+    def reading(self, metric: str, value: float) -> None:
+        """Give the one reading of the whole round."""
+
+    def fact(self, name: str, value: str | float | bool | None) -> None:
+        """State how the measuring was done."""
+
+    def notice(self, notice: Notice) -> None:
+        """Say what the reader of the numbers must know."""
+
+
+@runtime_checkable
+class Workload(Protocol):
+    """Something that can be run for a round. Law: work accounted equals work planned.
+
+    A workload that has no more to give raises `StopIteration` before it records anything.
+    """
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        """Carry out ``plan`` and hand its readings to ``recorder``."""
+
+
+@runtime_checkable
+class Detector(Protocol):
+    """Finds change points. Laws: the same for a*x + b (a > 0); deterministic."""
+
+    def __call__(self, values: npt.ArrayLike) -> ChangePoints:
+        """Return the change points of a series of shape (n,)."""
+
+
+@runtime_checkable
+class StopRule(Protocol):
+    """Judges a session's standing. Law: monotone in budget; rules are a list, first answer wins."""
+
+    def __call__(self, progress: Progress) -> Decision | None:
+        """Return a decision, or None to leave it to the rules behind."""
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Keeps runs. Laws: append only; load gives back the same; survives a kill."""
+
+    def begin(self, header: RunRecord) -> str:
+        """Open a run described by a record without rounds; return its id."""
+
+    def append(self, run_id: str, finished: Round) -> None:
+        """Write a finished round down, durably, before the next one starts."""
+
+    def finish(self, run_id: str, record: RunRecord) -> None:
+        """Write the result of a run down."""
+
+    def runs(self, query: str = "") -> Sequence[dict[str, Any]]:
+        """List the runs whose id or name holds ``query``, newest first."""
+
+    def rounds(self, run_id: str) -> tuple[Round, ...]:
+        """Return the finished rounds of a run, in order."""
+
+    def load(self, run_id: str) -> RunRecord:
+        """Return the whole record of a run, finished or not."""

@@ -1,0 +1,1 @@
+"""ARITHMETIC: pure functions, arrays in, model objects out."""

@@ -1,0 +1,97 @@
+"""Units, directions, and how a number is scaled for display.
+
+A `Unit` is only a name ("s", "B", "1/s"). Readings are stored in the unit as it stands; scaling
+("0.00123 s" shown as "1.23 ms") happens at the last moment and one typical value fixes the
+prefix for a whole line, so that a value and its interval are always shown in the same unit.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+__all__ = ["Direction", "Scale", "digits_for", "scale_for"]
+
+
+class Direction(enum.StrEnum):
+    """Which way a metric is better."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """A factor and the name of the unit that it leads to.
+
+    Examples
+    --------
+    >>> scale = scale_for(0.00123, "s")
+    >>> scale.name, round(0.00123 * scale.factor, 2)
+    ('ms', 1.23)
+    """
+
+    factor: float
+    name: str
+
+    def show(self, number: float, digits: int) -> str:
+        """Format ``number`` in this scale with ``digits`` decimals and thin-space thousands."""
+        return f"{number * self.factor:,.{digits}f}".replace(",", "\u202f")
+
+
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_DECIMAL = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+
+
+def scale_for(typical: float, unit: str) -> Scale:
+    """Choose the prefix in which ``typical`` has one to three digits before the point.
+
+    Parameters
+    ----------
+    typical
+        The number that fixes the prefix, in ``unit``.
+    unit
+        Seconds ("s") are scaled down to ns; "B", "B/s", "Hz" and "…/s" are scaled up with
+        decimal prefixes; every other unit is left as it is.
+
+    Examples
+    --------
+    >>> scale_for(2.5e-7, "s").name
+    'ns'
+    >>> scale_for(3.2e6, "B/s").name
+    'MB/s'
+    >>> scale_for(17.0, "widgets").name
+    'widgets'
+    """
+    size = abs(typical)
+    if unit == "s":
+        step, name = next((row for row in _SECONDS if size >= row[0]), _SECONDS[-1])
+        return Scale(factor=1.0 / step, name=name)
+    if unit in {"B", "Hz"} or unit.endswith("/s"):
+        step, prefix = next((row for row in _DECIMAL if size >= row[0]), _DECIMAL[-1])
+        spaced = "" if unit in {"B", "Hz", "B/s"} or not prefix else " "
+        return Scale(factor=1.0 / step, name=f"{prefix}{spaced}{unit}")
+    return Scale(factor=1.0, name=unit)
+
+
+def digits_for(half_width: float, typical: float) -> int:
+    """Count the decimals that show two significant digits of the half-width.
+
+    Both numbers are in the unit of display. An interval of width zero shows four significant
+    digits of the value.
+
+    Examples
+    --------
+    >>> digits_for(0.034, 12.0)
+    3
+    >>> digits_for(40.0, 1200.0)
+    0
+    >>> digits_for(0.0, 12.0)
+    2
+    """
+    if half_width > 0.0 and math.isfinite(half_width):
+        return min(max(0, 1 - math.floor(math.log10(half_width))), 9)
+    if typical == 0.0 or not math.isfinite(typical):
+        return 1
+    return min(max(0, 3 - math.floor(math.log10(abs(typical)))), 9)
