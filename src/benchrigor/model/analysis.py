@@ -65,6 +65,7 @@ class PhaseReason(enum.StrEnum):
 
     STABLE = "stable"
     NO_DOMINANT_SEGMENT = "no dominant segment"
+    FEW_EFFECTIVE = "too few effective readings"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +254,8 @@ class Analysis:
     metric
         What was measured.
     kind
-        "unit readings" (many per round) or "readings" (one per round).
+        "unit readings" (many per round, one series), "invocations" (many per round, each round a
+        series of its own) or "readings" (one per round).
     n
         Readings told so far.
     n_kept

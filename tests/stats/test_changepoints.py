@@ -1,0 +1,191 @@
+"""What `detect_changes` finds, and what it leaves alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Floats
+from benchrigor.stats import detect_changes
+
+STEPS = np.repeat([4.0, 1.5, 0.0, -2.0], [40, 50, 450, 60])
+
+
+def noise(kind: str, n: int, seed: int) -> Floats:
+    rng = np.random.default_rng([n, seed])
+    if kind.startswith("AR"):
+        phi = float(kind[2:])
+        series = rng.normal(size=n + 200)
+        for i in range(1, n + 200):
+            series[i] = phi * series[i - 1] + np.sqrt(1 - phi**2) * series[i]
+        return series[200:]
+    return {
+        "normal": lambda: rng.normal(size=n),
+        "lognormal": lambda: rng.lognormal(0.0, 0.8, n),
+        "bimodal": lambda: 3.0 * (rng.random(n) < 0.3) + 0.5 * rng.normal(size=n),
+        "t2": lambda: rng.standard_t(2, n),
+        "Cauchy": lambda: rng.standard_cauchy(n),
+        "ticks": lambda: np.round(rng.normal(size=n)),
+        "rare": lambda: (rng.random(n) < 0.02).astype(np.float64),
+    }[kind]()
+
+
+@pytest.mark.parametrize(
+    "kind", ["normal", "lognormal", "bimodal", "t2", "Cauchy", "ticks", "rare", "AR0.5"]
+)
+def test_noise_without_change_hardly_ever_has_change_points(kind: str) -> None:
+    runs = [(200, seed) for seed in range(120)] + [(1_000, seed) for seed in range(80)]
+    alarms = sum(bool(detect_changes(noise(kind, n, seed)).indices) for n, seed in runs)
+    # At a rate of 1 %, more than 7 of 200 happen once in 1000 times.
+    assert alarms <= 7
+
+
+def test_strong_autocorrelation_is_not_taken_for_changes() -> None:
+    alarms = sum(bool(detect_changes(noise("AR0.9", 1_000, seed)).indices) for seed in range(60))
+    # At a rate of 5 %, more than 9 of 60 happen once in 1000 times.
+    assert alarms <= 9
+
+
+def test_slow_noise_hidden_under_white_noise_raises_few_alarms() -> None:
+    alarms = sum(
+        bool(
+            detect_changes(noise("normal", 4_000, s) + 0.8 * noise("AR0.9", 4_000, s + 99)).indices
+        )
+        for s in range(25)
+    )
+    # Without the second estimate of the inflation nearly all of them have change points.
+    assert alarms <= 12
+
+
+@pytest.mark.parametrize("kind", ["normal", "lognormal", "bimodal", "t2"])
+def test_steps_are_found_where_they_are(kind: str) -> None:
+    sd = {"lognormal": 1.31, "bimodal": 1.46}.get(kind, 1.0)
+    hits = 0
+    for seed in range(20):
+        found = detect_changes(noise(kind, 600, seed) / sd + STEPS).indices
+        hits += sum(any(abs(each - true) <= 12 for each in found) for true in (40, 90, 540))
+    assert hits >= 54
+
+
+@pytest.mark.parametrize("sd", [0.0, 1e-9, 0.1, 1.0])
+def test_thirty_low_130_high_30_low_is_cut_exactly(sd: float) -> None:
+    levels = np.repeat([10.0, 30.0, 10.0], [30, 130, 30])
+    assert detect_changes(levels + sd * noise("normal", 190, 3)).indices == (30, 160)
+
+
+def test_a_change_inside_a_warm_up_above_all_quantiles_is_seen() -> None:
+    levels = np.repeat([30.0, 20.0, 0.0], [60, 60, 3_000])
+    found = detect_changes(levels + noise("normal", 3_120, 1)).indices
+    assert found == (60, 120)
+
+
+def test_a_short_warm_up_of_a_long_series_is_found_to_the_reading() -> None:
+    series = noise("lognormal", 200_000, 1)
+    series[:40] += 20.0
+    assert detect_changes(series).indices == (40,)
+
+
+@pytest.mark.parametrize("n", [5_000, 40_000, 300_000])
+def test_long_series_are_cut_at_every_block_size(n: int) -> None:
+    series = noise("normal", n, 2)
+    series[: n // 7] += 5.0
+    series[-n // 9 :] -= 5.0
+    assert detect_changes(series).indices == pytest.approx((n // 7, n - n // 9), abs=12)
+
+
+def test_many_steps_are_found() -> None:
+    levels = np.tile([0.0, 3.0], 50)
+    found = np.array(detect_changes(np.repeat(levels, 1_000) + noise("normal", 100_000, 5)).indices)
+    true = np.arange(1_000, 100_000, 1_000)
+    assert np.mean(np.abs(found[:, np.newaxis] - true).min(axis=0) <= 10) >= 0.95
+    assert found.size <= 110
+
+
+def test_sorted_input_has_few_change_points_but_some() -> None:
+    for n in (1_000, 300_000):
+        assert 1 <= len(detect_changes(np.sort(noise("lognormal", n, 1))).indices) <= 64
+
+
+@pytest.mark.parametrize("n", [1, 19, 20, 500, 5_000])
+def test_a_constant_series_has_no_change_points(n: int) -> None:
+    found = detect_changes(np.full(n, 0.1))
+    assert (found.indices, found.n, found.inflation) == ((), n, 1.0)
+
+
+def test_fewer_than_two_segments_of_readings_have_no_change_points() -> None:
+    series = [1.0] * 12 + [9.0] * 13
+    assert detect_changes(series, min_segment=13).indices == ()
+    assert detect_changes(series, min_segment=12).indices == (12,)
+
+
+@pytest.mark.parametrize("n", [4, 5, 9, 10, 23])
+def test_the_shortest_series_are_worked_with(n: int) -> None:
+    for series in (noise("normal", n, 1), np.arange(n), 1e140 * noise("t2", n, 1)):
+        assert len(detect_changes(series, min_segment=2).indices) < n / 2
+
+
+def test_a_stricter_level_never_finds_more() -> None:
+    series = noise("normal", 600, 4) + 0.4 * STEPS
+    counts = [len(detect_changes(series, level=each).indices) for each in (0.2, 1e-2, 1e-4, 1e-9)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1]
+
+
+@settings(derandomize=True, max_examples=25, deadline=None)
+@given(
+    factor=st.integers(-20, 20).map(lambda power: 2.0**power),
+    offset=st.integers(-1_000, 1_000),
+    seed=st.integers(0, 1_000),
+)
+def test_scaling_and_shifting_change_nothing(factor: float, offset: int, seed: int) -> None:
+    series = np.round(64.0 * (noise("normal", 600, seed) + STEPS)) / 64.0
+    assert detect_changes(factor * (series + offset)).indices == detect_changes(series).indices
+
+
+@settings(derandomize=True, max_examples=10, deadline=None)
+@given(seed=st.integers(0, 1_000))
+def test_reversed_input_has_mirrored_change_points(seed: int) -> None:
+    series = noise("normal", 600, seed) + STEPS
+    ahead, back = detect_changes(series).indices, detect_changes(series[::-1]).indices
+    assert len(ahead) == len(back)
+    assert all(abs(600 - b - a) <= 12 for a, b in zip(ahead, reversed(back), strict=True))
+
+
+def test_the_type_of_the_input_does_not_matter() -> None:
+    series = np.round(10.0 * (noise("normal", 600, 1) + STEPS))
+    expected = detect_changes(series)
+    assert expected.indices
+    for same in (series.astype(np.float32), series.astype(np.int16), series.tolist()):
+        assert detect_changes(same) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "phrase"),
+    [
+        ({"level": 0}, "level is 0"),
+        ({"level": 1.0}, "level is 1.0"),
+        ({"level": float("nan")}, "level is nan"),
+        ({"level": True}, "level is True"),
+        ({"level": "low"}, "level is 'low'"),
+        ({"min_segment": 1}, "min_segment is 1"),
+        ({"min_segment": 10.0}, "min_segment is 10.0"),
+        ({"min_segment": True}, "min_segment is True"),
+    ],
+)
+def test_options_out_of_range_are_named(options: dict[str, object], phrase: str) -> None:
+    with pytest.raises(InvalidInput, match=phrase):
+        detect_changes([1.0] * 50, **options)  # type: ignore[arg-type] # wrong on purpose
+
+
+def test_all_problems_are_named_at_once() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        detect_changes([1.0] * 50, level=2.0, min_segment=0)
+    assert len(caught.value.problems) == 2
+
+
+def test_readings_that_are_no_numbers_are_named() -> None:
+    with pytest.raises(InvalidInput, match=r"values\[1\] is nan"):
+        detect_changes([1.0, float("nan")])

@@ -1,0 +1,181 @@
+"""Which stretch of a series may be measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import ChangePoints, Code, PhaseLabel, PhaseReason, Severity
+from benchrigor.stats import detect_changes, find_stable_phase
+
+WARM_UP, STABLE, COOL_DOWN, OTHER = PhaseLabel
+
+
+def points(*indices: int, n: int, inflation: float = 1.0) -> ChangePoints:
+    return ChangePoints(indices=indices, n=n, level=0.01, inflation=inflation)
+
+
+def levels(*pairs: tuple[float, int]) -> list[float]:
+    return [level for level, count in pairs for _ in range(count)]
+
+
+def test_every_phase_is_labelled() -> None:
+    series = levels((9, 20), (7, 20), (5, 200), (6, 20), (4, 20))
+    found = find_stable_phase(series)
+    assert [phase.label for phase in found.phases] == [WARM_UP, WARM_UP, STABLE, OTHER, COOL_DOWN]
+    assert [phase.median for phase in found.phases] == [9, 7, 5, 6, 4]
+    assert (found.start, found.stop, found.n, found.reason) == (40, 240, 200, PhaseReason.STABLE)
+    assert found.notices == ()
+
+
+def test_a_series_without_change_is_all_stable() -> None:
+    found = find_stable_phase([3.0] * 50)
+    assert (found.start, found.stop) == (0, 50)
+    assert [phase.label for phase in found.phases] == [STABLE]
+
+
+def test_a_single_reading_is_a_phase() -> None:
+    found = find_stable_phase([3.0])
+    assert (found.start, found.stop, found.phases[0].median) == (0, 1, 3.0)
+
+
+def test_exactly_half_of_the_readings_is_no_stable_phase() -> None:
+    found = find_stable_phase(levels((9, 50), (5, 50)))
+    assert (found.start, found.stop, found.n) == (None, None, 0)
+    assert found.reason is PhaseReason.NO_DOMINANT_SEGMENT
+    assert {phase.label for phase in found.phases} == {OTHER}
+
+
+def test_one_reading_more_than_half_is_a_stable_phase() -> None:
+    found = find_stable_phase(levels((9, 50), (5, 51)))
+    assert (found.start, found.stop) == (50, 101)
+
+
+def test_the_notice_says_how_much_the_longest_segment_holds() -> None:
+    (notice,) = find_stable_phase(levels((9, 30), (5, 40), (7, 30))).notices
+    assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, Severity.REFUSAL)
+    assert "the longest of 3 segments holds 40% of the 100 readings" in notice.sentence
+    assert notice.evidence["longest"] == 40
+    assert notice.evidence["share"] == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(("materiality", "expected"), [(0.01, 2), (0.004, 3), (0.0, 3)])
+def test_neighbours_that_differ_immaterially_are_one_phase(
+    materiality: float, expected: int
+) -> None:
+    series = levels((9, 20), (5.0, 60), (5.03, 60))
+    found = find_stable_phase(series, materiality=materiality)
+    assert len(found.phases) == expected
+    assert found.change_points.indices == (20, 80)
+
+
+def test_joining_takes_the_most_similar_neighbours_first() -> None:
+    series = levels((100.0, 40), (100.9, 40), (101.2, 40))
+    found = find_stable_phase(series, change_points=points(40, 80, n=120))
+    # From left to right 100 and 100.9 would be joined first, and all three in the end.
+    assert [phase.start for phase in found.phases] == [0, 40]
+
+
+def test_a_slow_ramp_is_not_joined_into_one_phase() -> None:
+    series = np.repeat(100.0 * 1.005 ** np.arange(20), 30)
+    found = find_stable_phase(series, change_points=points(*range(30, 600, 30), n=600))
+    assert found.reason is PhaseReason.NO_DOMINANT_SEGMENT
+
+
+@pytest.mark.parametrize("pair", [(0.0, 1e-9), (-1e-9, 1e-9), (1e-200, -1e-200)])
+def test_medians_of_zero_or_different_sign_are_never_joined(pair: tuple[float, float]) -> None:
+    found = find_stable_phase(
+        levels((pair[0], 30), (pair[1], 50)), materiality=1e6, change_points=points(30, n=80)
+    )
+    assert len(found.phases) == 2
+
+
+def test_negative_medians_are_compared_by_size() -> None:
+    series = levels((-5.0, 30), (-5.01, 50))
+    assert len(find_stable_phase(series, change_points=points(30, n=80)).phases) == 1
+
+
+def test_medians_of_even_and_odd_phases_are_exact() -> None:
+    series = np.random.default_rng(1).lognormal(size=1_001)
+    found = find_stable_phase(series, materiality=0.0, change_points=points(500, n=1_001))
+    assert [phase.median for phase in found.phases] == [
+        np.median(series[:500]),
+        np.median(series[500:]),
+    ]
+
+
+def test_change_points_of_another_detector_are_taken_as_they_are() -> None:
+    given_points = points(10, n=100)
+    found = find_stable_phase(levels((5, 50), (9, 50)), change_points=given_points, materiality=0.0)
+    assert (found.start, found.stop) == (10, 100)
+    assert found.change_points is given_points
+
+
+def test_readings_worth_too_few_independent_ones_are_refused() -> None:
+    series = np.random.default_rng(1).lognormal(size=100)
+    found = find_stable_phase(series, change_points=points(n=100, inflation=40.0))
+    assert (found.start, found.reason) == (None, PhaseReason.FEW_EFFECTIVE)
+    assert "worth 2.5 independent ones" in found.notices[0].sentence
+
+
+def test_sorted_readings_have_no_stable_phase() -> None:
+    for n in (60, 1_001, 20_000):
+        assert find_stable_phase(np.sort(np.random.default_rng(n).lognormal(size=n))).start is None
+
+
+def test_a_drift_of_several_sd_has_no_stable_phase() -> None:
+    series = 10.0 + np.linspace(0.0, 5.0, 2_000) + np.random.default_rng(1).normal(size=2_000)
+    assert find_stable_phase(series).reason is PhaseReason.NO_DOMINANT_SEGMENT
+
+
+@pytest.mark.parametrize("amplitude", [0.5, 2.0])
+@pytest.mark.parametrize("n", [500, 5_000])
+def test_an_exponential_warm_up_is_cut_so_that_little_bias_is_left(
+    n: int, amplitude: float
+) -> None:
+    warm_up = amplitude * np.exp(-np.arange(n) / (0.05 * n))
+    bias = []
+    for seed in range(20):
+        noise = 1.0 + 0.1 * np.random.default_rng([n, seed]).normal(size=n)
+        found = find_stable_phase(noise + warm_up, materiality=0.0025)
+        assert found.start is not None
+        assert 0.6 * n <= found.n <= 0.95 * n
+        bias.append(warm_up[found.start : found.stop].mean())
+    # The whole warm-up is worth 6 to 70 standard errors of the mean; a cut alone leaves few.
+    assert np.mean(bias) <= 2.5 * 0.1 / np.sqrt(n)
+
+
+def test_a_strong_warm_up_is_cut_even_under_strong_autocorrelation() -> None:
+    cut = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        noise = np.zeros(700)
+        for i in range(1, 700):
+            noise[i] = 0.9 * noise[i - 1] + 0.43 * rng.normal()
+        series = 1.0 + 0.05 * noise[200:] + 2.0 * np.exp(-np.arange(500) / 25.0)
+        found = find_stable_phase(series)
+        cut += found.start is not None and found.start >= 40
+    assert cut >= 18
+
+
+@pytest.mark.parametrize(
+    ("options", "phrase"),
+    [
+        ({"materiality": -0.1}, "materiality is -0.1"),
+        ({"materiality": float("nan")}, "materiality is nan"),
+        ({"materiality": "1 %"}, "materiality is '1 %'"),
+        ({"level": 0.0}, "level is 0.0"),
+        ({"change_points": points(n=7)}, "series of 7 values, expected 50"),
+    ],
+)
+def test_options_out_of_range_are_named(options: dict[str, object], phrase: str) -> None:
+    with pytest.raises(InvalidInput, match=phrase):
+        find_stable_phase([1.0] * 50, **options)  # type: ignore[arg-type] # wrong on purpose
+
+
+def test_giving_the_change_points_gives_the_same_phase() -> None:
+    series = np.random.default_rng(2).normal(size=300) + np.repeat([9.0, 5.0], [50, 250])
+    assert find_stable_phase(series, change_points=detect_changes(series)) == find_stable_phase(
+        series
+    )
