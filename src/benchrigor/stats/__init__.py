@@ -1,1 +1,29 @@
-"""ARITHMETIC: pure functions, arrays in, model objects out."""
+"""ARITHMETIC: pure functions, arrays in, model objects out; no clock, no disk, no global random."""
+
+from __future__ import annotations
+
+from benchrigor.stats.changepoints import detect_changes
+from benchrigor.stats.hierarchy import combine_levels, estimate_invocations
+from benchrigor.stats.intervals import (
+    estimate_level,
+    estimate_mean,
+    fit_level,
+    required_readings,
+    trimmed,
+)
+from benchrigor.stats.merging import autocorrelation, merge_subsessions
+from benchrigor.stats.phases import find_stable_phase
+
+__all__ = [
+    "autocorrelation",
+    "combine_levels",
+    "detect_changes",
+    "estimate_invocations",
+    "estimate_level",
+    "estimate_mean",
+    "find_stable_phase",
+    "fit_level",
+    "merge_subsessions",
+    "required_readings",
+    "trimmed",
+]

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code
+from benchrigor.stats import estimate_invocations, estimate_mean
+
+
+def test_the_interval_is_students_t_of_the_invocation_means() -> None:
+    rng = np.random.default_rng(1)
+    invocations = [rng.normal(level, 0.1, 50) for level in rng.normal(5.0, 0.5, 12)]
+    means = [series.mean() for series in invocations]
+    found = estimate_invocations(invocations)
+    low, high = scipy_stats.t.interval(0.95, 11, np.mean(means), scipy_stats.sem(means))
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert found.n == 12
+    assert found.notices == ()
+
+
+def test_few_invocations_are_named() -> None:
+    found = estimate_invocations([[1.0, 1.1], [1.2, 1.3], [1.1, 1.2]])
+    assert [notice.code for notice in found.notices] == [Code.FEW_INVOCATIONS]
+
+
+def test_one_invocation_speaks_of_its_process_only() -> None:
+    values = np.random.default_rng(2).normal(5.0, 1.0, 200)
+    found = estimate_invocations([values])
+    assert found.n == 1
+    assert found.notices[0].code is Code.THIS_PROCESS_ONLY
+    assert (found.low, found.high) == (estimate_mean(values).low, estimate_mean(values).high)
+
+
+def test_each_invocation_is_trimmed_for_itself() -> None:
+    rng = np.random.default_rng(3)
+    warm_up = np.repeat([2.0, 0.0], [60, 340])
+    invocations = [rng.normal(1.0, 0.05, 400) + warm_up for _ in range(10)]
+    plain = estimate_invocations(invocations)
+    trimmed = estimate_invocations(invocations, trim=True)
+    assert plain.value > 1.25
+    assert trimmed.low < 1.0 < trimmed.high
+
+
+def test_invocations_without_a_stable_phase_do_not_count() -> None:
+    rng = np.random.default_rng(4)
+    steady = [rng.normal(1.0, 0.05, 300) for _ in range(3)]
+    restless = np.repeat([1.0, 2.0, 3.0], 100) + rng.normal(0.0, 0.01, 300)
+    assert estimate_invocations([*steady, restless], trim=True).n == 3
+    with pytest.raises(NotEstimable):
+        estimate_invocations([restless], trim=True)
+
+
+@pytest.mark.parametrize("invocations", [[], "abc", 3.0])
+def test_what_is_no_sequence_of_series_is_refused(invocations: object) -> None:
+    with pytest.raises(InvalidInput, match="invocations is"):
+        estimate_invocations(invocations)  # type: ignore[arg-type]
+
+
+def test_a_bad_series_is_named_by_its_index() -> None:
+    with pytest.raises(InvalidInput, match=r"invocations\[1\]\[0\] is nan"):
+        estimate_invocations([[1.0, 2.0], [float("nan"), 1.0]])
