@@ -1,0 +1,149 @@
+"""Clocks of the system, what they resolve and what reading them costs.
+
+Both clocks offer ``now_ns`` as the C function itself, so that a hot loop pays nothing for the
+abstraction.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from itertools import pairwise, repeat, starmap
+
+from benchrigor.errors import ClockFailed
+from benchrigor.protocols import Clock
+
+__all__ = ["CpuClock", "WallClock", "clock_cost_ns", "measured_resolution_ns"]
+
+_READS_PER_BATCH = 1_000
+# About a second of reading: even a clock that ticks 64 times a second has moved long before.
+_MOST_BATCHES = 10_000
+_COST_BATCHES = 16
+_PAIRS_PER_BATCH = 64
+
+
+class WallClock:
+    """Elapsed real time, `time.perf_counter_ns`.
+
+    Examples
+    --------
+    >>> clock = WallClock()
+    >>> start = clock.now_ns()
+    >>> clock.sleep_ns(1_000)
+    >>> clock.now_ns() - start >= 1_000
+    True
+    """
+
+    now_ns = staticmethod(time.perf_counter_ns)
+
+    def __init__(self) -> None:
+        self.resolution_ns = measured_resolution_ns(self.now_ns)
+
+    def sleep_ns(self, duration_ns: int) -> None:
+        """Wait for at least ``duration_ns``."""
+        time.sleep(duration_ns / 1e9)
+
+
+class CpuClock:
+    """Time that this process spent on processors, all threads together, `time.process_time_ns`.
+
+    It hardly moves while the process waits: sleeping takes real time and costs only the few
+    microseconds of processor time that falling asleep and waking up take.
+
+    Examples
+    --------
+    >>> clock = CpuClock()
+    >>> start = clock.now_ns()
+    >>> _ = sum(range(10_000))
+    >>> clock.now_ns() > start
+    True
+    """
+
+    now_ns = staticmethod(time.process_time_ns)
+
+    def __init__(self) -> None:
+        self.resolution_ns = measured_resolution_ns(self.now_ns)
+
+    def sleep_ns(self, duration_ns: int) -> None:
+        """Wait for at least ``duration_ns`` of real time."""
+        time.sleep(duration_ns / 1e9)
+
+
+def measured_resolution_ns(now_ns: Callable[[], int]) -> int:
+    """Return the smallest step that a clock is seen to make, in nanoseconds.
+
+    What the system states (`time.get_clock_info`) is often finer than any two reads can show:
+    no step is smaller than the time that a read takes.
+
+    Parameters
+    ----------
+    now_ns
+        Reads the clock. It is read a thousand times at once, and again until it has moved.
+
+    Raises
+    ------
+    ClockFailed
+        When the clock goes backwards, or does not move in ten million reads.
+
+    Notes
+    -----
+    Source: measured.
+
+    Examples
+    --------
+    >>> ticks = iter(range(0, 1_000_000, 25))
+    >>> measured_resolution_ns(lambda: next(ticks))
+    25
+    """
+    for _ in range(_MOST_BATCHES):
+        # Without a step of Python in between, which would take longer than many a clock's step.
+        reads = list(starmap(now_ns, repeat((), _READS_PER_BATCH)))
+        steps = {after - before for before, after in pairwise(reads)}
+        if min(steps) < 0:
+            raise ClockFailed(
+                f"the clock went backwards by {-min(steps)} ns between two reads, "
+                "expected one that never goes back; use a monotonic clock"
+            )
+        if max(steps) > 0:
+            return min(steps - {0})
+    raise ClockFailed(
+        f"the clock stood still at {reads[-1]} ns over {_MOST_BATCHES * _READS_PER_BATCH} reads, "
+        "expected it to move; use another clock"
+    )
+
+
+def clock_cost_ns(clock: Clock) -> float:
+    """Return what timing adds to a reading: two reads of the clock around an empty body, in ns.
+
+    Parameters
+    ----------
+    clock
+        Read about two thousand times.
+
+    Returns
+    -------
+    float
+        Median of means over batches: the means see below the clock's resolution, and the median
+        leaves out batches that the system interrupted.
+
+    Notes
+    -----
+    Source: measured.
+
+    Examples
+    --------
+    >>> from benchrigor.testing import FakeClock
+    >>> clock_cost_ns(FakeClock(cost_ns=7))
+    7.0
+    """
+    now = clock.now_ns
+
+    def mean_of_batch() -> float:
+        total = 0
+        for _ in repeat(None, _PAIRS_PER_BATCH):
+            start = now()
+            total += now() - start
+        return total / _PAIRS_PER_BATCH
+
+    return statistics.median(mean_of_batch() for _ in repeat(None, _COST_BATCHES))

@@ -1,0 +1,290 @@
+"""A workload made of numbers that knows its own truth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Floats, RoundPlan
+from benchrigor.protocols import Recorder
+
+__all__ = ["ExponentialWarmUp", "StepCoolDown", "StepWarmUp", "SyntheticWorkload"]
+
+_Indices = npt.NDArray[np.int64]
+
+_BETWEEN = 0.9
+"""Share of a bimodal variance that lies between its modes."""
+
+_SIGMAS = 6.0
+"""A normal variable falls so many standard deviations short once in a billion draws."""
+
+_REACH = {
+    "normal": _SIGMAS,
+    "bimodal": math.sqrt(_BETWEEN) + _SIGMAS * math.sqrt(1 - _BETWEEN),
+    "lognormal": None,
+}
+"""How many standard deviations a series of each kind falls short; None where it stays above 0."""
+
+_TERMS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExponentialWarmUp:
+    """Adds ``mean * amplitude * exp(-i / time_constant)`` to reading i."""
+
+    amplitude: float
+    time_constant: float
+
+    def at(self, index: _Indices) -> Floats:
+        """Return what is added to the readings of these indices, over the mean."""
+        return np.asarray(self.amplitude * np.exp(-index / self.time_constant))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepWarmUp:
+    """Adds ``mean * amplitude`` to the first ``length`` readings."""
+
+    amplitude: float
+    length: int
+
+    def at(self, index: _Indices) -> Floats:
+        """Return what is added to the readings of these indices, over the mean."""
+        return np.where(index < self.length, self.amplitude, 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCoolDown:
+    """Adds ``mean * amplitude`` to the last ``length`` readings."""
+
+    amplitude: float
+    length: int
+
+    def at(self, index: _Indices, total: int) -> Floats:
+        """Return what is added to the readings of these indices, over the mean."""
+        return np.where(index >= total - self.length, self.amplitude, 0.0)
+
+
+class _Movable(Protocol):
+    """A clock that can be moved, such as FakeClock."""
+
+    def advance(self, duration_ns: int) -> None: ...
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class SyntheticWorkload:
+    """Gives readings of a known process instead of measuring anything.
+
+    Underneath lies a stationary series; transients are added to it. A series is the same however
+    it is cut into rounds.
+
+    Parameters
+    ----------
+    mean
+        Of the stationary part, more than 0.
+    noise
+        "normal": Gaussian, its autocorrelation at lag k is ``phi**k``. "lognormal": skewed, the
+        exponential of such a series. "bimodal": two modes, equally often; the next reading is of
+        the other mode with probability ``(1 - phi) / 2``; a little Gaussian noise in each.
+    cv
+        Standard deviation of the stationary part over its mean.
+    phi
+        Memory of the reading before, in (-1, 1).
+    warm_up, cool_down
+        Transients; a cool-down needs ``total``.
+    total
+        Readings in a series, after which it ends; None for no end.
+    restarted
+        Each round is an invocation: a series of its own, drawn from the seed and the round's
+        index, with its own warm-up.
+    between_cv
+        Standard deviation of the levels of restarted rounds, over the mean; Gaussian.
+    seed
+        Of everything that is drawn.
+    clock
+        Moved by the sum of the readings.
+    metric
+        Name of the metric that the readings are of, in seconds.
+
+    Raises
+    ------
+    InvalidInput
+        Naming every parameter that cannot be worked with. Durations are positive, so what could
+        give negative ones is refused: a normal ``cv`` above 1/6, or a bimodal one above 0.35.
+
+    Examples
+    --------
+    >>> workload = SyntheticWorkload(mean=2.0, cv=0.1, phi=0.5, seed=1)
+    >>> workload.truth, round(workload.long_run_variance, 9)
+    (2.0, 0.12)
+    >>> workload.draw(RoundPlan(index=0, readings=3)).shape
+    (3,)
+    """
+
+    mean: float = 1.0
+    noise: str = "normal"
+    cv: float = 0.1
+    phi: float = 0.0
+    warm_up: ExponentialWarmUp | StepWarmUp | None = None
+    cool_down: StepCoolDown | None = None
+    total: int | None = None
+    restarted: bool = False
+    between_cv: float = 0.0
+    seed: int = 0
+    clock: _Movable | None = None
+    metric: str = "time"
+    _series: _Series = field(init=False, repr=False)
+    _given: int = field(init=False, repr=False, default=0)
+
+    def __post_init__(self) -> None:
+        problems = self._problems()
+        if problems:
+            raise InvalidInput(problems)
+        self._series = self._new_series()
+
+    @property
+    def truth(self) -> float:
+        """The mean of the stationary part, exactly."""
+        return self.mean
+
+    @property
+    def long_run_variance(self) -> float:
+        """Variance of the mean of n readings of one series, times n, for large n.
+
+        Notes
+        -----
+        The sum of the autocovariances at all lags. Geometric ones add up to the variance times
+        (1 + phi) / (1 - phi). Those of a lognormal series of mean 1, exp(s phi**abs(k)) - 1 with
+        s the variance of its logarithm, are expanded in powers of s, each of them geometric.
+        """
+        if self.noise == "lognormal":
+            log_variance = math.log1p(self.cv**2)
+            coefficient, terms = 1.0, []
+            for power in range(1, _TERMS):
+                coefficient *= log_variance / power
+                terms.append(coefficient * _memory(self.phi**power))
+            return self.mean**2 * math.fsum(terms)
+        lasting = _BETWEEN if self.noise == "bimodal" else 1.0
+        return (self.mean * self.cv) ** 2 * (lasting * _memory(self.phi) + 1 - lasting)
+
+    def draw(self, plan: RoundPlan) -> Floats:
+        """Return the readings of a round, for those who tell a session themselves.
+
+        Raises
+        ------
+        StopIteration
+            When the series has ended.
+        """
+        series, first = self._series, self._given
+        if self.restarted:
+            series, first = self._new_series(plan.index), 0
+        n = plan.readings if self.total is None else min(plan.readings, self.total - first)
+        if n <= 0:
+            raise StopIteration
+        self._given += n
+        index = np.arange(first, first + n)
+        readings = series.draw(n)
+        if self.warm_up is not None:
+            readings += self.warm_up.at(index)
+        if self.cool_down is not None and self.total is not None:
+            readings += self.cool_down.at(index, self.total)
+        return readings * (self.mean * (1 + self.between_cv * series.level))
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        """Hand over the readings of a round; ``total`` may cut the last one short.
+
+        Raises
+        ------
+        StopIteration
+            When the series has ended.
+        """
+        readings = self.draw(plan)
+        if self.clock is not None:
+            self.clock.advance(round(float(readings.sum()) * 1e9))
+        recorder.unit_readings(self.metric, readings)
+
+    def _new_series(self, *key: int) -> _Series:
+        return _Series(self.noise, self.cv, self.phi, np.random.SeedSequence([self.seed, *key]))
+
+    def _problems(self) -> list[str]:
+        checks = (
+            ("mean", 0 < self.mean < math.inf, "more than 0"),
+            ("noise", self.noise in _REACH, f"one of {', '.join(_REACH)}"),
+            ("cv", 0 <= self.cv < math.inf, "0 or more"),
+            ("phi", -1 < self.phi < 1, "between -1 and 1, both excluded"),
+            ("between_cv", 0 <= self.between_cv <= 1 / _SIGMAS, "from 0 to 1/6"),
+            ("between_cv", self.restarted or self.between_cv == 0, "0 unless restarted"),
+            ("total", self.total is not None or self.cool_down is None, "to end after a cool-down"),
+        )
+        problems = [
+            f"{name} is {getattr(self, name)!r}, expected {wanted}"
+            for name, right, wanted in checks
+            if not right
+        ]
+        if not problems and self._lowest() < 0:
+            problems.append(
+                f"readings could fall to {self.mean * self._lowest():.3g}, expected durations; "
+                f"lower cv ({self.cv}) or raise a negative amplitude"
+            )
+        return problems
+
+    def _lowest(self) -> float:
+        """How low readings could fall, over their mean."""
+        reach = _REACH[self.noise]
+        noise = 0.0 if reach is None else 1 - reach * self.cv
+        transients = (each for each in (self.warm_up, self.cool_down) if each is not None)
+        return noise + sum(min(0.0, each.amplitude) for each in transients)
+
+
+def _memory(phi: float) -> float:
+    """Return the sum of ``phi**abs(k)`` over all lags k."""
+    return (1 + phi) / (1 - phi)
+
+
+class _Series:
+    """A stationary series of mean 1 that goes on where the last draw ended."""
+
+    def __init__(self, noise: str, cv: float, phi: float, seed: np.random.SeedSequence) -> None:
+        # One stream for each kind of draw, lest the length of a draw of one shift the others.
+        gauss, modes, level = (np.random.default_rng(each) for each in seed.spawn(3))
+        self.level = float(level.standard_normal())
+        self._noise = noise
+        self._cv = cv
+        self._phi = phi
+        self._gauss = gauss
+        self._modes = modes
+        self._last = float(gauss.standard_normal())
+        self._mode = 1.0 if modes.random() < 0.5 else -1.0
+
+    def draw(self, n: int) -> Floats:
+        if self._noise == "bimodal":
+            within = math.sqrt(1 - _BETWEEN) * self._gauss.standard_normal(n)
+            return 1 + self._cv * (math.sqrt(_BETWEEN) * self._switching(n) + within)
+        if self._noise == "lognormal":
+            log_variance = math.log1p(self._cv**2)
+            return np.exp(math.sqrt(log_variance) * self._autoregressive(n) - log_variance / 2)
+        return 1 + self._cv * self._autoregressive(n)
+
+    def _autoregressive(self, n: int) -> Floats:
+        """Draw a Gaussian AR(1) of variance 1, z[i] = phi z[i-1] + sqrt(1 - phi**2) e[i]."""
+        shocks = self._gauss.standard_normal(n)
+        if self._phi == 0:
+            return shocks
+        # Imported here: it takes half a second, for autocorrelated series only.
+        from scipy import signal  # noqa: PLC0415
+
+        start = [self._phi * self._last]
+        series, _ = signal.lfilter([math.sqrt(1 - self._phi**2)], [1, -self._phi], shocks, zi=start)
+        self._last = float(series[-1])
+        return np.asarray(series)
+
+    def _switching(self, n: int) -> Floats:
+        """Draw a symmetric Markov chain of -1 and 1 whose autocorrelation at lag k is phi**k."""
+        changes = self._modes.random(n) < (1 - self._phi) / 2
+        modes: Floats = self._mode * np.where(changes, -1.0, 1.0).cumprod()
+        self._mode = float(modes[-1])
+        return modes

@@ -1,0 +1,235 @@
+"""A plain function as a workload: the mean duration of one call."""
+
+from __future__ import annotations
+
+import gc as collector
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import repeat
+
+from benchrigor.errors import ClockFailed, InvalidInput
+from benchrigor.model import RoundPlan
+from benchrigor.protocols import Clock, Recorder
+from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
+
+__all__ = ["CallableWorkload"]
+
+Call = Callable[[], object]
+
+_HEADROOM = 2
+"""Functions get faster as they warm up; a loop twice as long as needed stays long enough."""
+
+_GROWTH = 16
+"""At most so many times longer grows the loop in one step, lest a first guess overshoot."""
+
+_NO_HICCUP = 1_000
+"""No interruption makes a loop look so many times longer than needed."""
+
+_MANY_CALLS = 2**20
+"""During so many calls even a clock of coarse steps has made one."""
+
+
+class CallableWorkload:
+    """Times calls of a function; one reading is the mean duration of one call, in seconds.
+
+    The first call is timed apart. Then the calls per reading are chosen so that a reading lasts
+    at least a thousand clock resolutions and at least 20 µs. The loop's own steps are part of a
+    reading, and so is the cost of the clock, which is reported.
+
+    Parameters
+    ----------
+    func
+        Called without arguments; what it returns is dropped.
+    clock
+        The only source of time.
+    setup, teardown
+        Called before and after each reading, never timed, with one call of ``func`` in between;
+        ``teardown`` also when ``func`` failed.
+    inner
+        Calls per reading, taken as it is; None to choose it.
+    gc
+        "on" leaves the garbage collector as it is, since its pauses are paid for in production
+        too; "off" keeps it from running within a round.
+    metric
+        Name of the metric that the readings are of.
+
+    Raises
+    ------
+    InvalidInput
+        Naming every parameter that cannot be worked with.
+
+    Notes
+    -----
+    Each round states the facts ``inner_loop``, ``clock_resolution_s``, ``clock_cost_s`` and
+    ``gc``, the first one also ``first_call_s``.
+
+    Examples
+    --------
+    >>> from benchrigor.model import RoundPlan
+    >>> from benchrigor.testing import FakeClock
+    >>> from benchrigor.workloads.recorder import RoundRecorder
+    >>> clock, plan = FakeClock(), RoundPlan(index=0, readings=3)
+    >>> workload = CallableWorkload(lambda: clock.advance(5_000), clock=clock)
+    >>> recorder = RoundRecorder()
+    >>> workload.run(plan, recorder)
+    >>> finished = recorder.finish(plan, elapsed_ns=clock.now_ns())
+    >>> finished.unit_readings["time"], finished.facts["inner_loop"]
+    (array([5.e-06, 5.e-06, 5.e-06]), 8)
+    """
+
+    def __init__(
+        self,
+        func: Call,
+        *,
+        clock: Clock,
+        setup: Call | None = None,
+        teardown: Call | None = None,
+        inner: int | None = None,
+        gc: str = "on",
+        metric: str = "time",
+    ) -> None:
+        problems = [
+            f"{name} is {value!r}, expected a function without arguments"
+            for name, value in (("func", func), ("setup", setup), ("teardown", teardown))
+            if not (callable(value) or (value is None and name != "func"))
+        ]
+        bracketed = setup is not None or teardown is not None
+        if inner is not None and (type(inner) is not int or inner < 1):
+            problems.append(f"inner is {inner!r}, expected a whole number from 1 on, or None")
+        elif bracketed and inner not in {None, 1}:
+            problems.append(f"inner is {inner}, expected 1 since setup and teardown go with a call")
+        if gc not in {"on", "off"}:
+            problems.append(f"gc is {gc!r}, expected 'on' or 'off'")
+        if problems:
+            raise InvalidInput(problems)
+        self._func = func
+        self._setup = setup
+        self._teardown = teardown
+        self._bracketed = bracketed
+        self._clock = clock
+        self._gc = gc
+        self._metric = metric
+        self._inner = 1 if bracketed else inner
+        self._stopwatch: Stopwatch | None = None
+
+    @property
+    def name(self) -> str:
+        """The function's module and name."""
+        return name_of(self._func)
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        """Take ``plan.readings`` readings.
+
+        Raises
+        ------
+        WorkloadFailed
+            From whatever ``func``, ``setup`` or ``teardown`` raised, naming it and the reading.
+        ClockFailed
+            When the clock goes backwards or stands still.
+        """
+        with _collector_kept(self._gc):
+            stopwatch = self._stopwatch or self._begun(recorder)
+            inner = self._inner or self._calibrated(stopwatch)
+            elapsed_ns: list[int] = []
+            for done, n in chunks(plan.readings):
+                elapsed_ns = self._timed(n, inner=inner, done=done)
+                recorder.unit_readings(self._metric, in_seconds(elapsed_ns, done=done, inner=inner))
+            recorder.fact("gc", "on" if collector.isenabled() else "off")
+        recorder.fact("inner_loop", inner)
+        stopwatch.report(recorder, elapsed_ns)
+        self._stopwatch, self._inner = stopwatch, inner
+
+    def _begun(self, recorder: Recorder) -> Stopwatch:
+        """Judge the clock, and time the first call, which pays for all that is done once."""
+        stopwatch = Stopwatch(self._clock)
+        first_call = self._timed(1, inner=1, done=None)
+        recorder.fact("first_call_s", float(in_seconds(first_call)[0]))
+        return stopwatch
+
+    def _calibrated(self, stopwatch: Stopwatch) -> int:
+        """Return the calls that a reading needs to last long enough for the clock."""
+        enough_ns = _HEADROOM * stopwatch.shortest_ns
+        inner = 1
+        while True:
+            (elapsed_ns,) = self._timed(1, inner=inner, done=None)
+            if enough_ns <= elapsed_ns < _NO_HICCUP * enough_ns:
+                # An interruption can make few calls look long enough: let them show it twice.
+                elapsed_ns = min(elapsed_ns, *self._timed(1, inner=inner, done=None))
+            if elapsed_ns >= enough_ns:
+                return inner
+            if elapsed_ns < 0:
+                in_seconds([elapsed_ns])  # says so
+            # No call takes less than a nanosecond.
+            if inner >= _MANY_CALLS and elapsed_ns < inner:
+                raise ClockFailed(
+                    f"the clock stood still: {elapsed_ns} ns passed during {inner} calls of "
+                    f"{self.name}, expected at least {inner} ns; use another clock"
+                )
+            inner *= min(max(2, math.ceil(enough_ns / max(elapsed_ns, 1))), _GROWTH)
+
+    def _timed(self, n: int, *, inner: int, done: int | None) -> list[int]:
+        """Return ``n`` readings of ``inner`` calls each, in nanoseconds."""
+        elapsed_ns: list[int] = []
+        if self._bracketed:
+            self._bracket(elapsed_ns, n, done)
+            return elapsed_ns
+        with failures_of(self.name, elapsed_ns, done):
+            if inner == 1:
+                _time_calls(self._func, self._clock.now_ns, elapsed_ns.append, n)
+            else:
+                _time_loops(self._func, self._clock.now_ns, elapsed_ns.append, n, inner)
+        return elapsed_ns
+
+    def _bracket(self, elapsed_ns: list[int], n: int, done: int | None) -> None:
+        """Add ``n`` readings of one call each, between setup and teardown."""
+        name, func, now = self.name, self._func, self._clock.now_ns
+        for _ in repeat(None, n):
+            if self._setup is not None:
+                with failures_of(f"setup of {name}", elapsed_ns, done):
+                    self._setup()
+            try:
+                with failures_of(name, elapsed_ns, done):
+                    start = now()
+                    func()
+                    reading = now() - start
+            finally:
+                if self._teardown is not None:
+                    with failures_of(f"teardown of {name}", elapsed_ns, done):
+                        self._teardown()
+            elapsed_ns.append(reading)
+
+
+# The hot loops: all names local, nothing but the call between two reads of the clock.
+
+
+def _time_calls(
+    func: Call, now: Callable[[], int], append: Callable[[int], None], readings: int
+) -> None:
+    for _ in repeat(None, readings):
+        start = now()
+        func()
+        append(now() - start)
+
+
+def _time_loops(
+    func: Call, now: Callable[[], int], append: Callable[[int], None], readings: int, inner: int
+) -> None:
+    for _ in repeat(None, readings):
+        start = now()
+        for _ in repeat(None, inner):
+            func()
+        append(now() - start)
+
+
+@contextmanager
+def _collector_kept(policy: str) -> Iterator[None]:
+    """Keep the garbage collector off inside where the policy says so, and restore it."""
+    was_on = collector.isenabled()
+    if policy == "off":
+        collector.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            collector.enable()

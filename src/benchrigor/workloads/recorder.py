@@ -1,0 +1,93 @@
+"""Collects what a round gives, in chunks, and makes a Round of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Code, Floats, Notice, Round, RoundPlan, as_series
+
+__all__ = ["RoundRecorder"]
+
+
+class RoundRecorder:
+    """Receives what one round gives and makes a Round of it.
+
+    Chunks are checked when they arrive and concatenated once, at the end.
+
+    Examples
+    --------
+    >>> from benchrigor.model import RoundPlan
+    >>> recorder = RoundRecorder()
+    >>> recorder.unit_readings("time", [0.25, 0.5])
+    >>> recorder.unit_readings("time", [0.5])
+    >>> recorder.reading("throughput", 2.4)
+    >>> finished = recorder.finish(RoundPlan(index=0), elapsed_ns=1_250_000_000)
+    >>> finished.unit_readings["time"], finished.readings
+    (array([0.25, 0.5 , 0.5 ]), {'throughput': 2.4})
+    """
+
+    def __init__(self) -> None:
+        self._chunks: dict[str, list[Floats]] = {}
+        self._readings: dict[str, float] = {}
+        self._facts: dict[str, str | float | bool | None] = {}
+        self._notices: dict[Code, Notice] = {}
+
+    def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
+        """Add readings of successive units of work, shape (n,), in the metric's unit.
+
+        Raises
+        ------
+        InvalidInput
+            Naming the metric and the first reading that is not a finite number.
+        """
+        chunks = self._chunks.setdefault(metric, [])
+        chunks.append(as_series(values, name=f"unit readings of {metric!r}"))
+
+    def reading(self, metric: str, value: float) -> None:
+        """Give the one reading of the whole round.
+
+        Raises
+        ------
+        InvalidInput
+            When it is not a finite number, or the metric has its reading already.
+        """
+        if metric in self._readings:
+            raise InvalidInput(
+                f"a second reading of {metric!r}, {value!r}, expected one per round; "
+                "give several as unit readings"
+            )
+        (self._readings[metric],) = as_series([value], name=f"reading of {metric!r}").tolist()
+
+    def fact(self, name: str, value: str | float | bool | None) -> None:
+        """State how the measuring was done; the last value of a name counts."""
+        self._facts[name] = value
+
+    def notice(self, notice: Notice) -> None:
+        """Keep a notice, the first of each code."""
+        self._notices.setdefault(notice.code, notice)
+
+    def finish(self, plan: RoundPlan, elapsed_ns: int) -> Round:
+        """Return the round with all that was recorded.
+
+        Parameters
+        ----------
+        plan
+            The plan that was carried out.
+        elapsed_ns
+            Wall time of the whole round, in nanoseconds.
+
+        Raises
+        ------
+        InvalidInput
+            When the elapsed time is negative or not a whole number.
+        """
+        return Round(
+            plan=plan,
+            elapsed_ns=elapsed_ns,
+            unit_readings={name: np.concatenate(rows) for name, rows in self._chunks.items()},
+            readings=self._readings,
+            facts=dict(self._facts),
+            notices=tuple(self._notices.values()),
+        )

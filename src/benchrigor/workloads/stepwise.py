@@ -1,0 +1,153 @@
+"""A generator as a workload: the duration of each of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Code, Notice, RoundPlan, Severity
+from benchrigor.protocols import Clock, Recorder
+from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
+
+__all__ = ["StepwiseWorkload"]
+
+
+class StepwiseWorkload:
+    """Times the steps of a generator that yields once per unit of work, each in seconds.
+
+    What a step does between two yields is timed; what is yielded is ignored, and so is what
+    comes after the last yield.
+
+    Parameters
+    ----------
+    make
+        A generator function without arguments, or whatever returns something to iterate over.
+    clock
+        The only source of time.
+    metric
+        Name of the metric that the readings are of.
+    fresh
+        Start a new generator in each round, for sessions whose rounds are restarted; otherwise
+        one generator goes on through all rounds.
+
+    Raises
+    ------
+    InvalidInput
+        When ``make`` cannot be called.
+
+    Examples
+    --------
+    >>> from benchrigor.model import RoundPlan
+    >>> from benchrigor.testing import FakeClock
+    >>> from benchrigor.workloads.recorder import RoundRecorder
+    >>> clock, plan = FakeClock(), RoundPlan(index=0, readings=3)
+    >>> def warming_up():
+    ...     for duration_ns in (900_000, 400_000, 300_000, 300_000):
+    ...         clock.advance(duration_ns)
+    ...         yield
+    >>> recorder = RoundRecorder()
+    >>> StepwiseWorkload(warming_up, clock=clock).run(plan, recorder)
+    >>> recorder.finish(plan, elapsed_ns=clock.now_ns()).unit_readings["time"]
+    array([0.0009, 0.0004, 0.0003])
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Iterable[object]],
+        *,
+        clock: Clock,
+        metric: str = "time",
+        fresh: bool = False,
+    ) -> None:
+        if not callable(make):
+            raise InvalidInput(f"make is {make!r}, expected a generator function without arguments")
+        self._make = make
+        self._clock = clock
+        self._metric = metric
+        self._fresh = fresh
+        self._steps: Iterator[object] | None = None
+        self._stopwatch: Stopwatch | None = None
+
+    @property
+    def name(self) -> str:
+        """The generator function's module and name."""
+        return name_of(self._make)
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        """Take ``plan.readings`` readings, or as many as the generator still gives.
+
+        Raises
+        ------
+        StopIteration
+            When the generator has ended before the first of them.
+        WorkloadFailed
+            From whatever the generator raised, naming it and the reading.
+        ClockFailed
+            When the clock goes backwards.
+        """
+        stopwatch = self._stopwatch = self._stopwatch or Stopwatch(self._clock)
+        if self._fresh or self._steps is None:
+            with failures_of(self.name, (), None):
+                self._steps = iter(self._make())
+        try:
+            taken = self._take(self._steps, plan, recorder, stopwatch)
+        finally:
+            if self._fresh:
+                self._close(self._steps)
+        if taken < plan.readings:
+            recorder.notice(
+                Notice(
+                    code=Code.EXHAUSTED,
+                    severity=Severity.NOTE,
+                    sentence=(
+                        f"{self.name} ended after {taken} of the {plan.readings} readings "
+                        "wanted of its last round."
+                    ),
+                    evidence={"taken": taken, "wanted": plan.readings},
+                )
+            )
+
+    def _take(
+        self, steps: Iterator[object], plan: RoundPlan, recorder: Recorder, stopwatch: Stopwatch
+    ) -> int:
+        """Hand over the readings of a round; return how many there were."""
+        taken, typical_ns = 0, []
+        for done, n in chunks(plan.readings):
+            elapsed_ns: list[int] = []
+            with failures_of(self.name, elapsed_ns, done):
+                _time_steps(steps, self._clock.now_ns, elapsed_ns.append, n)
+            if not elapsed_ns:
+                break
+            recorder.unit_readings(self._metric, in_seconds(elapsed_ns, done=done))
+            taken, typical_ns = done + len(elapsed_ns), elapsed_ns
+        if not taken:
+            raise StopIteration
+        stopwatch.report(recorder, typical_ns)
+        return taken
+
+    def _close(self, steps: Iterator[object]) -> None:
+        """Let a generator that is left before its end clean up."""
+        close = getattr(steps, "close", None)
+        if close is not None:
+            with failures_of(f"closing {self.name}", (), None):
+                close()
+
+
+# The hot loop: all names local, nothing but the step between two reads of the clock.
+
+
+def _time_steps(
+    steps: Iterator[object],
+    now: Callable[[], int],
+    append: Callable[[int], None],
+    readings: int,
+) -> None:
+    """Time steps until there are ``readings`` of them or the generator ends."""
+    try:
+        for _ in repeat(None, readings):
+            start = now()
+            next(steps)
+            append(now() - start)
+    except StopIteration:
+        return

@@ -1,0 +1,110 @@
+"""Laws of protocols.Workload, over every implementation that gives unit readings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchrigor.model import Round, RoundPlan
+from benchrigor.protocols import Workload
+from benchrigor.testing import FakeClock, SyntheticWorkload
+from benchrigor.workloads.callable import CallableWorkload
+from benchrigor.workloads.recorder import RoundRecorder
+from benchrigor.workloads.stepwise import StepwiseWorkload
+
+
+class Counter:
+    """A function that takes longer with each call, so that order shows."""
+
+    def __init__(self) -> None:
+        self.clock, self.calls = FakeClock(), 0
+
+    def __call__(self) -> None:
+        self.calls += 1
+        self.clock.advance(100_000 + self.calls)
+
+    def steps(self) -> Iterator[None]:
+        while True:
+            self()
+            yield
+
+
+def function() -> Workload:
+    counter = Counter()
+    return CallableWorkload(counter, clock=counter.clock)
+
+
+def function_in_a_loop() -> Workload:
+    counter = Counter()
+    return CallableWorkload(counter, clock=counter.clock, inner=3)
+
+
+def function_with_setup() -> Workload:
+    counter = Counter()
+    return CallableWorkload(counter, clock=counter.clock, setup=lambda: None, teardown=lambda: None)
+
+
+def generator() -> Workload:
+    counter = Counter()
+    return StepwiseWorkload(counter.steps, clock=counter.clock)
+
+
+def fresh_generator() -> Workload:
+    counter = Counter()
+    return StepwiseWorkload(counter.steps, clock=counter.clock, fresh=True)
+
+
+def synthetic() -> Workload:
+    return SyntheticWorkload(mean=1e-3, phi=0.5, clock=FakeClock())
+
+
+def restarted_synthetic() -> Workload:
+    return SyntheticWorkload(mean=1e-3, restarted=True, between_cv=0.1)
+
+
+MEASURING = [function, function_in_a_loop, function_with_setup, generator, fresh_generator]
+ALL = [*MEASURING, synthetic, restarted_synthetic]
+few = settings(max_examples=12, deadline=None, derandomize=True)
+plans = st.lists(st.integers(1, 200), min_size=1, max_size=4)
+
+
+def rounds_of(workload: Workload, sizes: list[int]) -> list[Round]:
+    rounds = []
+    for index, readings in enumerate(sizes):
+        plan, recorder = RoundPlan(index=index, readings=readings), RoundRecorder()
+        workload.run(plan, recorder)
+        rounds.append(recorder.finish(plan, elapsed_ns=0))
+    return rounds
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_it_is_a_workload(make: Callable[[], Workload]) -> None:
+    assert isinstance(make(), Workload)
+
+
+@pytest.mark.parametrize("make", ALL)
+@given(sizes=plans)
+@few
+def test_work_accounted_is_work_planned(make: Callable[[], Workload], sizes: list[int]) -> None:
+    rounds = rounds_of(make(), sizes)
+    assert [each.unit_readings["time"].size for each in rounds] == sizes
+
+
+@pytest.mark.parametrize("make", MEASURING)
+@given(sizes=plans)
+@few
+def test_readings_are_in_the_order_in_which_they_were_taken(
+    make: Callable[[], Workload], sizes: list[int]
+) -> None:
+    readings = np.concatenate([each.unit_readings["time"] for each in rounds_of(make(), sizes)])
+    assert np.all(np.diff(readings) > 0)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_a_plan_beyond_one_chunk_is_carried_out_whole(make: Callable[[], Workload]) -> None:
+    (finished,) = rounds_of(make(), [70_000])
+    assert finished.unit_readings["time"].size == 70_000

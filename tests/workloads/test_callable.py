@@ -1,0 +1,311 @@
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
+from benchrigor.model import Code, Round, RoundPlan, Severity
+from benchrigor.testing import FakeClock
+from benchrigor.workloads import timing
+from benchrigor.workloads.callable import CallableWorkload
+from benchrigor.workloads.recorder import RoundRecorder
+
+
+class Taking:
+    """A function that takes the given durations, the last of them from then on."""
+
+    def __init__(self, clock: FakeClock, *durations_ns: int) -> None:
+        self.clock, self.durations_ns, self.calls = clock, durations_ns, 0
+
+    def __call__(self) -> None:
+        self.clock.advance(self.durations_ns[min(self.calls, len(self.durations_ns) - 1)])
+        self.calls += 1
+
+
+def run(workload: CallableWorkload, readings: int, index: int = 0) -> Round:
+    plan, recorder = RoundPlan(index=index, readings=readings), RoundRecorder()
+    workload.run(plan, recorder)
+    return recorder.finish(plan, elapsed_ns=0)
+
+
+def codes(finished: Round) -> list[Code]:
+    return [notice.code for notice in finished.notices]
+
+
+def test_a_reading_is_the_mean_duration_of_one_call_in_seconds() -> None:
+    clock = FakeClock()
+    finished = run(CallableWorkload(Taking(clock, 2_500), clock=clock, inner=4), readings=5)
+    assert finished.unit_readings["time"].tolist() == [2.5e-6] * 5
+    assert finished.facts["inner_loop"] == 4
+
+
+def test_the_first_call_is_reported_apart() -> None:
+    clock = FakeClock()
+    func = Taking(clock, 9_000_000, 1_000_000)
+    workload = CallableWorkload(func, clock=clock, inner=1)
+    first, second = run(workload, 3), run(workload, 3, index=1)
+    assert first.facts["first_call_s"] == 0.009
+    assert "first_call_s" not in second.facts
+    assert set(first.unit_readings["time"]) == {0.001}
+    assert func.calls == 1 + 3 + 3
+
+
+@pytest.mark.parametrize(
+    ("resolution_ns", "duration_ns"), [(1, 13), (1, 700), (1, 15_000), (50, 90), (1_000, 300)]
+)
+def test_a_reading_lasts_long_enough_for_the_clock(resolution_ns: int, duration_ns: int) -> None:
+    clock = FakeClock(resolution_ns=resolution_ns)
+    finished = run(CallableWorkload(Taking(clock, duration_ns), clock=clock), readings=20)
+    inner = finished.facts["inner_loop"]
+    assert isinstance(inner, int)
+    wanted_ns = max(1_000 * resolution_ns, 20_000)
+    assert wanted_ns <= inner * duration_ns <= 40 * wanted_ns
+    assert finished.unit_readings["time"] == pytest.approx(duration_ns / 1e9, rel=1e-3)
+    assert codes(finished) == []
+
+
+def test_the_inner_loop_is_chosen_once() -> None:
+    clock = FakeClock()
+    workload = CallableWorkload(Taking(clock, *[5_000] * 500, 50), clock=clock)
+    loops = {run(workload, 100, index).facts["inner_loop"] for index in range(3)}
+    assert len(loops) == 1
+
+
+def test_a_slow_function_is_hardly_called_to_calibrate() -> None:
+    clock = FakeClock()
+    func = Taking(clock, 1_000_000_000)
+    run(CallableWorkload(func, clock=clock), readings=2)
+    assert func.calls == 2 + 2
+
+
+def test_an_interrupted_call_does_not_pass_for_a_long_one() -> None:
+    clock = FakeClock()
+    workload = CallableWorkload(Taking(clock, 100, 3_000_000, 100), clock=clock)
+    assert run(workload, 5).facts["inner_loop"] != 1
+
+
+def test_a_clock_that_stands_still_is_given_up_after_a_bounded_number_of_calls() -> None:
+    clock = FakeClock()
+    func = Taking(clock, 0)
+    with pytest.raises(ClockFailed, match="stood still: 0 ns passed during 1048576 calls"):
+        run(CallableWorkload(func, clock=clock), readings=1)
+    assert func.calls < 2_000_000
+
+
+def test_a_clock_that_only_its_reads_move_stands_still_too() -> None:
+    with pytest.raises(ClockFailed, match="stood still: 3 ns passed"):
+        run(CallableWorkload(lambda: None, clock=FakeClock(cost_ns=3)), readings=1)
+
+
+@pytest.mark.parametrize("inner", [1, 2, None])
+def test_a_clock_that_goes_backwards_is_named_with_the_reading(inner: int | None) -> None:
+    clock = FakeClock()
+    durations = [100_000] * 9 + [-70_000_000, 100_000]
+    workload = CallableWorkload(Taking(clock, *durations), clock=clock, inner=inner)
+    with pytest.raises(ClockFailed, match=r"backwards by \d+ ns at reading [2-8]"):
+        run(workload, readings=20)
+
+
+def test_a_clock_that_goes_backwards_is_found_while_calibrating() -> None:
+    clock = FakeClock()
+    with pytest.raises(ClockFailed, match="backwards by 40 ns"):
+        run(CallableWorkload(Taking(clock, 10, -40), clock=clock), readings=1)
+
+
+def test_a_reading_that_is_too_short_for_the_clock_is_told_once() -> None:
+    clock = FakeClock(resolution_ns=100)
+    workload = CallableWorkload(Taking(clock, 5_000), clock=clock, inner=2)
+    first, second = run(workload, 10), run(workload, 10, index=1)
+    (notice,) = first.notices
+    assert (notice.code, notice.severity) == (Code.COARSE_CLOCK, Severity.WARNING)
+    assert notice.evidence == {"resolution_s": 1e-7, "typical_s": 1e-5, "wanted_s": 1e-4}
+    assert "10 µs" in notice.sentence
+    assert codes(second) == []
+
+
+def test_the_cost_of_the_clock_is_told_and_not_subtracted() -> None:
+    clock = FakeClock(cost_ns=300)
+    finished = run(CallableWorkload(Taking(clock, 24_700), clock=clock, inner=1), readings=10)
+    assert finished.facts["clock_cost_s"] == 3e-7
+    assert finished.facts["clock_resolution_s"] == 1e-9
+    assert finished.unit_readings["time"] == pytest.approx(25e-6)
+    (notice,) = finished.notices
+    assert (notice.code, notice.severity) == (Code.CLOCK_COST, Severity.NOTE)
+    assert notice.evidence == {"cost_s": 3e-7, "typical_s": 25e-6}
+
+
+def test_setup_and_teardown_stand_around_each_reading_untimed() -> None:
+    clock, order = FakeClock(), []
+
+    def logged(name: str, duration_ns: int) -> Callable[[], None]:
+        def step() -> None:
+            order.append(name)
+            clock.advance(duration_ns)
+
+        return step
+
+    workload = CallableWorkload(
+        logged("call", 50_000),
+        clock=clock,
+        setup=logged("up", 7_000_000),
+        teardown=logged("down", 9_000_000),
+    )
+    finished = run(workload, readings=3)
+    assert finished.unit_readings["time"].tolist() == [5e-5] * 3
+    assert finished.facts["inner_loop"] == 1
+    assert order == ["up", "call", "down"] * (1 + 3)
+
+
+def test_teardown_alone_makes_the_inner_loop_one() -> None:
+    clock = FakeClock()
+    workload = CallableWorkload(Taking(clock, 10), clock=clock, teardown=lambda: None)
+    finished = run(workload, readings=3)
+    assert finished.facts["inner_loop"] == 1
+    assert codes(finished) == [Code.COARSE_CLOCK]
+
+
+def failing_at(call: int, error: BaseException) -> Callable[[], None]:
+    calls = iter(range(10**9))
+
+    def func() -> None:
+        if next(calls) == call:
+            raise error
+
+    return func
+
+
+@pytest.mark.parametrize("inner", [1, 2])
+@pytest.mark.parametrize("error", [ValueError("boom"), StopIteration("boom"), SystemExit("boom")])
+def test_a_failing_function_is_named_with_its_reading(inner: int, error: BaseException) -> None:
+    func = failing_at(1 + 3 * inner, error)
+    workload = CallableWorkload(func, clock=FakeClock(), inner=inner)
+    with pytest.raises(
+        WorkloadFailed, match=rf"func raised {type(error).__name__}: boom \(at reading 3\)"
+    ) as caught:
+        run(workload, readings=10)
+    assert caught.value.__cause__ is error
+
+
+def test_the_index_of_a_failed_reading_counts_all_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "_CHUNK", 4)
+    workload = CallableWorkload(failing_at(11, OSError("gone")), clock=FakeClock(), inner=1)
+    with pytest.raises(WorkloadFailed, match="at reading 10"):
+        run(workload, readings=20)
+
+
+def test_failing_in_the_first_call_is_said_so() -> None:
+    workload = CallableWorkload(failing_at(0, OSError("gone")), clock=FakeClock())
+    with pytest.raises(WorkloadFailed, match=r"OSError: gone \(before the first reading\)"):
+        run(workload, readings=20)
+
+
+@pytest.mark.parametrize("part", ["setup", "teardown"])
+def test_a_failing_setup_or_teardown_is_named(part: str) -> None:
+    parts: dict[str, Any] = {part: failing_at(3, KeyError("key"))}
+    workload = CallableWorkload(lambda: None, clock=FakeClock(), **parts)
+    with pytest.raises(WorkloadFailed, match=rf"{part} of .*KeyError: 'key' \(at reading 2\)"):
+        run(workload, readings=5)
+
+
+@pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt()])
+def test_teardown_also_follows_a_failed_call(error: BaseException) -> None:
+    torn_down = []
+    workload = CallableWorkload(
+        failing_at(2, error), clock=FakeClock(), teardown=lambda: torn_down.append(1)
+    )
+    with pytest.raises((WorkloadFailed, KeyboardInterrupt)):
+        run(workload, readings=5)
+    assert len(torn_down) == 3
+
+
+@pytest.mark.parametrize("policy", ["on", "off"])
+@pytest.mark.parametrize("was_on", [True, False])
+@pytest.mark.parametrize("fails", [True, False])
+def test_the_collector_is_ruled_inside_and_restored_after(
+    policy: str, was_on: bool, fails: bool
+) -> None:
+    seen = set()
+
+    def func() -> None:
+        seen.add(gc.isenabled())
+        if fails:
+            raise ValueError
+
+    (gc.enable if was_on else gc.disable)()
+    try:
+        workload = CallableWorkload(func, clock=FakeClock(), inner=1, gc=policy)
+        if fails:
+            with pytest.raises(WorkloadFailed):
+                run(workload, readings=2)
+        else:
+            stated = run(workload, readings=2).facts["gc"]
+            assert stated == ("on" if was_on and policy == "on" else "off")
+        assert gc.isenabled() is was_on
+    finally:
+        gc.enable()
+    assert seen == {was_on and policy == "on"}
+
+
+def test_readings_go_out_in_bounded_chunks() -> None:
+    sizes = []
+
+    class Counting(RoundRecorder):
+        def unit_readings(self, metric: str, values: Any) -> None:
+            sizes.append(np.size(values))
+            super().unit_readings(metric, values)
+
+    workload = CallableWorkload(lambda: None, clock=FakeClock(cost_ns=20_000), inner=1)
+    workload.run(RoundPlan(index=0, readings=150_000), Counting())
+    assert sizes == [65_536, 65_536, 18_928]
+
+
+@pytest.mark.parametrize(
+    ("options", "phrase"),
+    [
+        ({"func": 3}, "func is 3"),
+        ({"func": None}, "func is None"),
+        ({"setup": "x"}, "setup is 'x'"),
+        ({"teardown": 0}, "teardown is 0"),
+        ({"inner": 0}, "inner is 0"),
+        ({"inner": 1.5}, "inner is 1.5"),
+        ({"inner": True}, "inner is True"),
+        ({"inner": 2, "setup": list}, "inner is 2, expected 1"),
+        ({"gc": "never"}, "gc is 'never', expected 'on' or 'off'"),
+    ],
+)
+def test_bad_input_is_named(options: dict[str, Any], phrase: str) -> None:
+    with pytest.raises(InvalidInput, match=phrase):
+        CallableWorkload(options.pop("func", list), clock=FakeClock(), **options)
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        CallableWorkload(3, clock=FakeClock(), inner=0, gc="x")  # type: ignore[arg-type] # wrong on purpose
+    assert len(caught.value.problems) == 3
+
+
+def here() -> None:
+    """Stand at the top of a module."""
+
+
+def test_names_are_readable() -> None:
+    def inside() -> None: ...
+
+    place = f"{__name__}.test_names_are_readable"
+    names = [
+        CallableWorkload(func, clock=FakeClock()).name
+        for func in (here, inside, lambda: None, functools.partial(here), Taking(FakeClock()), dir)
+    ]
+    assert names == [
+        f"{__name__}.here",
+        f"{place}.inside",
+        f"{place}.<lambda>",
+        f"{__name__}.here",
+        f"{__name__}.Taking",
+        "dir",
+    ]

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
+from benchrigor.model import Code, Round, RoundPlan
+from benchrigor.testing import FakeClock
+from benchrigor.workloads import timing
+from benchrigor.workloads.recorder import RoundRecorder
+from benchrigor.workloads.stepwise import StepwiseWorkload
+
+
+def run(workload: StepwiseWorkload, readings: int, index: int = 0) -> Round:
+    plan, recorder = RoundPlan(index=index, readings=readings), RoundRecorder()
+    workload.run(plan, recorder)
+    return recorder.finish(plan, elapsed_ns=0)
+
+
+def microseconds(finished: Round) -> list[int]:
+    return [round(reading * 1e6) for reading in finished.unit_readings["time"]]
+
+
+class Steps:
+    """Makes generators whose steps take 100, 101, 102, ... µs."""
+
+    def __init__(self, clock: FakeClock, length: int = 10**9) -> None:
+        self.clock, self.length = clock, length
+        self.made = self.closed = 0
+
+    def __call__(self) -> Iterator[str]:
+        self.made += 1
+        try:
+            for step in range(self.length):
+                self.clock.advance((100 + step) * 1_000)
+                yield "ignored"
+        finally:
+            self.closed += 1
+
+
+def test_each_step_is_a_reading_in_seconds() -> None:
+    clock = FakeClock()
+    finished = run(StepwiseWorkload(Steps(clock), clock=clock, metric="latency"), 3)
+    assert finished.unit_readings["latency"].tolist() == pytest.approx([1e-4, 1.01e-4, 1.02e-4])
+    assert finished.notices == ()
+
+
+def test_one_generator_goes_on_through_all_rounds() -> None:
+    clock = FakeClock()
+    steps = Steps(clock)
+    workload = StepwiseWorkload(steps, clock=clock)
+    rounds = [microseconds(run(workload, n, index)) for index, n in enumerate((2, 3, 1))]
+    assert rounds == [[100, 101], [102, 103, 104], [105]]
+    assert (steps.made, steps.closed) == (1, 0)
+
+
+def test_a_fresh_generator_starts_in_each_round_and_is_closed_after_it() -> None:
+    clock = FakeClock()
+    steps = Steps(clock)
+    workload = StepwiseWorkload(steps, clock=clock, fresh=True)
+    rounds = [microseconds(run(workload, 2, index)) for index in range(3)]
+    assert rounds == [[100, 101]] * 3
+    assert (steps.made, steps.closed) == (3, 3)
+
+
+def test_what_an_ended_generator_gave_is_kept_and_its_end_is_told() -> None:
+    clock = FakeClock()
+    workload = StepwiseWorkload(Steps(clock, length=5), clock=clock)
+    run(workload, 3)
+    finished = run(workload, 3, index=1)
+    assert microseconds(finished) == [103, 104]
+    (notice,) = finished.notices
+    assert notice.code is Code.EXHAUSTED
+    assert notice.evidence == {"taken": 2, "wanted": 3}
+
+
+@pytest.mark.parametrize("chunk", [3, 100])
+def test_a_generator_that_has_no_more_says_so_before_recording(
+    chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timing, "_CHUNK", chunk)
+    clock = FakeClock()
+    workload = StepwiseWorkload(Steps(clock, length=6), clock=clock)
+    assert run(workload, 6).n_readings == 6
+    recorder = RoundRecorder()
+    plan = RoundPlan(index=1, readings=3)
+    with pytest.raises(StopIteration):
+        workload.run(plan, recorder)
+    assert recorder.finish(plan, elapsed_ns=0).same_as(Round(plan=plan, elapsed_ns=0))
+
+
+def test_a_generator_may_end_at_the_border_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "_CHUNK", 3)
+    clock = FakeClock()
+    finished = run(StepwiseWorkload(Steps(clock, length=6), clock=clock), 10)
+    assert microseconds(finished) == [100, 101, 102, 103, 104, 105]
+    assert [notice.code for notice in finished.notices] == [Code.EXHAUSTED]
+
+
+def test_the_clock_is_judged() -> None:
+    clock = FakeClock(cost_ns=2_000, resolution_ns=1_000)
+    workload = StepwiseWorkload(Steps(clock), clock=clock)
+    first, second = run(workload, 3), run(workload, 3, index=1)
+    assert [notice.code for notice in first.notices] == [Code.COARSE_CLOCK, Code.CLOCK_COST]
+    assert second.notices == ()
+    assert second.facts == {"clock_resolution_s": 1e-6, "clock_cost_s": 2e-6}
+
+
+def test_a_failing_step_is_named_with_its_reading() -> None:
+    def steps() -> Iterator[None]:
+        yield
+        yield
+        raise ValueError("boom")
+
+    workload = StepwiseWorkload(steps, clock=FakeClock())
+    with pytest.raises(WorkloadFailed, match=r"steps raised ValueError: boom \(at reading 2\)"):
+        run(workload, 5)
+
+
+def test_a_generator_that_will_not_close_is_a_failed_workload() -> None:
+    def steps() -> Iterator[None]:
+        while True:
+            try:
+                yield
+            except GeneratorExit:
+                raise ValueError("no") from None
+
+    with pytest.raises(WorkloadFailed, match=r"closing .*steps raised ValueError: no"):
+        run(StepwiseWorkload(steps, clock=FakeClock(), fresh=True), 2)
+
+
+def test_a_clock_that_goes_backwards_is_named_with_the_reading() -> None:
+    clock = FakeClock()
+
+    def steps() -> Iterator[None]:
+        for duration_ns in (100, 100, -5):
+            clock.advance(duration_ns)
+            yield
+
+    with pytest.raises(ClockFailed, match="backwards by 5 ns at reading 2"):
+        run(StepwiseWorkload(steps, clock=clock), 3)
+
+
+def test_what_cannot_be_iterated_over_is_a_failed_workload() -> None:
+    workload = StepwiseWorkload(lambda: 3, clock=FakeClock())  # type: ignore[arg-type,return-value] # wrong on purpose
+    with pytest.raises(WorkloadFailed, match="TypeError: 'int' object is not iterable"):
+        run(workload, 1)
+
+
+def test_a_generator_given_instead_of_its_function_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="expected a generator function"):
+        StepwiseWorkload(iter([1]), clock=FakeClock())  # type: ignore[arg-type] # wrong on purpose
