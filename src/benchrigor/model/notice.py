@@ -43,6 +43,7 @@ class Code(enum.StrEnum):
     RESUMED = "resumed"
     EXHAUSTED = "workload-exhausted"
     WORKLOAD_FAILED = "workload-failed"
+    SEVERAL_MATCHES = "several-matches"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

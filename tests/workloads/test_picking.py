@@ -1,0 +1,194 @@
+"""Picks read numbers from output, in order, and say by name what is wrong with it."""
+
+from __future__ import annotations
+
+import io
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.workloads.picking import Pick, read_picks
+
+
+def picked(output: str | bytes, spec: str, **options: bool) -> list[float]:
+    data = output.encode() if isinstance(output, str) else output
+    pick = Pick.parse(spec, **options)
+    return read_picks(io.BytesIO(data), [pick])[pick.metric].tolist()
+
+
+@pytest.mark.parametrize(
+    ("spec", "parts"),
+    [
+        ("rate:req/s=regex:rps: ([0-9.]+)", ("rate", "req/s", "regex", "rps: ([0-9.]+)")),
+        ("x=regex:a=b:c=(.*)", ("x", "", "regex", "a=b:c=(.*)")),
+        ("time:s=column:3", ("time", "s", "column", "3")),
+        ("p 95=json:latency.p95", ("p 95", "", "json", "latency.p95")),
+    ],
+)
+def test_each_form_is_parsed_and_written_alike(spec: str, parts: tuple[str, ...]) -> None:
+    pick = Pick.parse(spec)
+    assert (pick.metric, pick.unit, pick.how, pick.where) == parts
+    assert str(pick) == spec
+    assert not pick.unit_readings
+
+
+@given(
+    metric=st.text(min_size=1),
+    unit=st.text(),
+    key=st.text(min_size=1),
+    unit_readings=st.booleans(),
+)
+def test_what_can_be_made_survives_being_written(
+    metric: str, unit: str, key: str, unit_readings: bool
+) -> None:
+    made: dict[str, Any] = {"metric": metric, "unit": unit, "unit_readings": unit_readings}
+    try:
+        pick = Pick(**made, how="json", where=key)
+    except InvalidInput:
+        assert set(metric + unit) & set(":=")
+        return
+    assert Pick.parse(str(pick), unit_readings=unit_readings) == pick
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["", "x", "x=", "x=12", "=column:1", "x:=column:1", "x=columns:1", "x=regex:", "x:column:1"],
+)
+def test_what_has_none_of_the_forms_is_refused_with_all_three(spec: str) -> None:
+    with pytest.raises(InvalidInput, match=r"regex:PATTERN.*column:N.*json:KEY") as caught:
+        Pick.parse(spec)
+    assert f"pick is {spec!r}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ("x=regex:(", r"pattern is '\(', expected a regular expression: missing \)"),
+        ("x=regex:(a)(b)", "with 2 groups, expected one group at most"),
+        ("x=column:one", "column is 'one', expected its number"),
+        ("x=column:-1", "column is '-1'"),
+        ("x=column:²", "column is '²'"),
+        ("x=column:" + "9" * 5000, "column is '999"),
+    ],
+)
+def test_what_is_behind_the_colon_must_fit(spec: str, found: str) -> None:
+    with pytest.raises(InvalidInput, match=found):
+        Pick.parse(spec)
+
+
+@pytest.mark.parametrize(
+    ("output", "spec", "expected"),
+    [
+        ("rps: 12.5\nrps: 13\n", "x=regex:rps: ([0-9.]+)", [12.5, 13.0]),
+        ("a 1 b 2\nc 3", "x=regex:[0-9]+", [1.0, 2.0, 3.0]),
+        ("10%\r20%\r\n30%", "x=regex:([0-9]+)%", [10.0, 20.0, 30.0]),
+        ("bits \xff\xfe 7\n".encode("latin-1"), "x=regex:[0-9]", [7.0]),
+        ("n seconds\n0 .25\n1   5e-1\n\nend\n", "x=column:1", [0.25, 0.5]),
+        ("n, seconds\n0, 0.25\n1,,3\n2,0.5\n", "x=column:1", [0.25, 0.5]),
+        ('{"a": 1}\nnot json\n{"b": 2}\n[3]\n{"a": 4e0}\n', "x=json:a", [1.0, 4.0]),
+        ('{"a": {"b": 1}}\n{"a": 2}\n{"a": {"b": "3"}}\n', "x=json:a.b", [1.0, 3.0]),
+        ("{" * 100_000 + '\n{"a": 1}', "x=json:a", [1.0]),
+        ('{"a":' * 100_000 + '\n{"a": 1}', "x=json:a", [1.0]),
+    ],
+)
+def test_all_matches_are_found_in_order(
+    output: str | bytes, spec: str, expected: list[float]
+) -> None:
+    assert picked(output, spec) == expected
+
+
+@given(values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_numbers_come_back_exactly_as_printed(values: list[float]) -> None:
+    output = "".join(f'{{"v": {value!r}}}\n' for value in values)
+    assert picked(output, "x=json:v") == values
+    assert picked(output, "x=regex:: (.*)}") == values
+
+
+def test_several_metrics_are_read_in_one_pass() -> None:
+    picks = [Pick.parse("a=column:0"), Pick.parse("b=regex:b=([0-9]+)")]
+    found = read_picks(io.BytesIO(b"1\n2 b=7\n"), picks)
+    assert {name: list(values) for name, values in found.items()} == {"a": [1.0, 2.0], "b": [7.0]}
+
+
+@pytest.mark.parametrize(
+    ("bad", "spec", "shown"),
+    [
+        ("v nan", "x=regex:v (.*)", "'nan'"),
+        ("v 1,5", "x=regex:v (.*)", "'1,5'"),
+        ("v", "x=regex:v( [0-9])?", "''"),
+        ("inf", "x=column:0", "'inf'"),
+        ('{"v": NaN}', "x=json:v", "'nan'"),
+        ('{"v": true}', "x=json:v", "'True'"),
+        ('{"v": null}', "x=json:v", "'None'"),
+        ('{"v": [1, 2]}', "x=json:v", r"'\[1, 2\]'"),
+        ('{"v": 1' + "0" * 400 + "}", "x=json:v", "'1000"),
+    ],
+)
+def test_what_is_picked_but_no_finite_number_is_named_with_its_line(
+    bad: str, spec: str, shown: str
+) -> None:
+    with pytest.raises(WorkloadFailed, match=f"line 3 of .*: {shown}.* for metric 'x'.*finite"):
+        picked(f"\nother\n{bad}\n", spec)
+
+
+def test_no_output_is_told_from_output_without_a_reading() -> None:
+    with pytest.raises(WorkloadFailed, match=r"printed nothing, expected a reading .* 'x' \(pick:"):
+        picked("", "x=column:0")
+    with pytest.raises(WorkloadFailed, match=r"printed 6 B in 2 lines, none of which holds a read"):
+        picked("no\nne\n", "x=column:0")
+
+
+def test_the_metric_without_a_reading_is_the_one_named() -> None:
+    picks = [Pick.parse("a=column:0"), Pick.parse("b=column:1")]
+    with pytest.raises(WorkloadFailed, match=r"metric 'b' \(pick: b=column:1\)"):
+        read_picks(io.BytesIO(b"1\n2\n"), picks)
+
+
+def test_a_line_that_is_too_long_is_not_searched_and_not_cut_into_numbers() -> None:
+    output = "x=1\n" + "2" * (2**20 + 10) + "x=3\nx=4\n" + "5" * 2**20
+    assert picked(output, "v=regex:x=([0-9])") == [1.0, 4.0]
+    with pytest.raises(WorkloadFailed, match=r"in 4 lines \(2 longer than 1 MiB, not searched\)"):
+        picked(output, "v=json:x")
+
+
+def test_a_line_of_just_under_a_mebibyte_is_searched() -> None:
+    assert picked(" " * (2**20 - 2) + "7", "v=column:0") == [7.0]
+    assert picked(" " * (2**20 - 2) + "7\n8", "v=column:0") == [7.0, 8.0]
+
+
+class Endless(io.RawIOBase):
+    """Behaves like a file of ``size`` bytes, all x, without holding them."""
+
+    def __init__(self, size: int) -> None:
+        self._left = self._size = size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._left = 0 if whence == io.SEEK_END else self._size
+        return self._size - self._left
+
+    def readinto(self, buffer: Any) -> int:
+        n = min(len(buffer), self._left)
+        buffer[:n] = b"x" * n
+        self._left -= n
+        return n
+
+
+def test_a_hundred_megabytes_without_a_line_end_need_little_memory() -> None:
+    output = io.BufferedReader(Endless(100_000_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(WorkloadFailed, match=r"printed 100\.0 MB in 1 line \(1 longer"):
+            read_picks(output, [Pick.parse("x=regex:[0-9]+")])
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
