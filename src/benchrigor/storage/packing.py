@@ -1,0 +1,81 @@
+"""Records to rows and back: JSON for what is read by people, one BLOB for all readings.
+
+A round may hold a million readings. As JSON they would cost most of a second and lose nothing
+but time; as little-endian float64 they cost a few milliseconds and keep every bit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from benchrigor.model import Floats, codec
+
+__all__ = ["pack", "unpack"]
+
+# Stands in the JSON where an array was: {"float64-le": [start, stop]} counts floats in the BLOB.
+_MARK = "float64-le"
+
+
+def pack(record: object) -> tuple[str, memoryview]:
+    """Turn a record, or a mapping with some of its fields, into JSON and a block of floats.
+
+    Parameters
+    ----------
+    record
+        A `RunRecord`, or a mapping from names of its fields to their values.
+
+    Returns
+    -------
+    tuple
+        The JSON, which carries the schema version, and all readings as little-endian float64.
+
+    Examples
+    --------
+    >>> text, floats = pack({"level": np.array([1.5, 2.5])})
+    >>> text
+    '{"schema": 1, "method_version": "1", "level": {"float64-le": [0, 2]}}'
+    >>> unpack(text, floats)["level"]
+    array([1.5, 2.5])
+    """
+    arrays: list[Floats] = []
+    plain = {**codec.versions(), **codec.encode(_without_arrays(record, arrays))}
+    floats = np.concatenate([np.empty(0), *arrays]).astype("<f8", copy=False)
+    return json.dumps(plain, allow_nan=False), floats.data
+
+
+def unpack(text: str, floats: bytes | memoryview) -> dict[str, Any]:
+    """Rebuild the plain data that `pack` wrote, arrays in their places (read-only where stored).
+
+    Raises
+    ------
+    ValueError
+        When the text is not JSON or the block does not hold whole floats.
+    """
+    numbers = np.frombuffer(floats, dtype="<f8")
+
+    def restored(found: dict[str, Any]) -> object:
+        place = found.get(_MARK)
+        return numbers[slice(*place)] if isinstance(place, list) else found
+
+    plain: dict[str, Any] = json.loads(text, object_hook=restored)
+    return plain
+
+
+def _without_arrays(item: object, arrays: list[Floats]) -> object:
+    """Move the arrays of ``item`` to ``arrays`` and leave marks in their places."""
+    if isinstance(item, np.ndarray) and item.ndim == 1 and item.dtype == np.float64:
+        start = sum(each.size for each in arrays)
+        arrays.append(item)
+        return {_MARK: [start, start + item.size]}
+    if dataclasses.is_dataclass(item):
+        item = {field.name: getattr(item, field.name) for field in dataclasses.fields(item)}
+    if isinstance(item, Mapping):
+        return {key: _without_arrays(value, arrays) for key, value in item.items()}
+    if isinstance(item, tuple | list):
+        return [_without_arrays(each, arrays) for each in item]
+    return item

@@ -1,0 +1,360 @@
+"""The journal as a file: killed, damaged, full, of another age, shared between processes."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchrigor.errors import StoreFailed
+from benchrigor.model import Options, Round, RoundPlan, RunRecord
+from benchrigor.storage import Journal, default_path, journal
+
+HEADER = RunRecord(
+    name="sort", options=Options(), metrics=(), seed=1, rounds=(), analyses=(), subject={"a": 1}
+)
+
+# What the other processes of these tests run first.
+PRELUDE = """
+import os, sys
+from benchrigor.errors import StoreFailed
+from benchrigor.model import Round, RoundPlan
+from benchrigor.storage import Journal
+def a_round(index):
+    return Round(plan=RoundPlan(index=index), elapsed_ns=1, unit_readings={"time": [index] * 1000})
+store, run_id = Journal(sys.argv[1]), sys.argv[2]
+"""
+
+
+def a_round(index: int, size: int = 3) -> Round:
+    plan = RoundPlan(index=index)
+    return Round(plan=plan, elapsed_ns=1, unit_readings={"time": np.full(size, float(index))})
+
+
+def other_process(script: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", PRELUDE + script, *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "new folder" / "runs.sqlite"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Journal]:
+    with Journal(path) as opened:
+        yield opened
+
+
+def test_a_kill_in_the_midst_of_appending_loses_no_finished_round(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    endless = """
+for index in range(10**9):
+    store.append(run_id, a_round(index))
+    print(index, flush=True)
+"""
+    with other_process(endless, store.path, run_id) as process:
+        assert process.stdout
+        finished = [int(process.stdout.readline()) for _ in range(50)]
+        process.send_signal(signal.SIGKILL)
+        finished += map(int, process.stdout.read().split())
+    kept = [each.plan.index for each in store.rounds(run_id)]
+    assert kept == list(range(len(kept)))
+    # The round under way may have been committed without its number having been printed.
+    assert len(kept) - len(finished) in {0, 1}
+    store.append(run_id, a_round(len(kept)))
+    assert len(store.rounds(run_id)) == len(kept) + 1
+
+
+def test_two_processes_write_to_one_new_store_at_once(path: Path) -> None:
+    script = """
+from benchrigor.model import Options, RunRecord
+header = RunRecord(name="x", options=Options(), metrics=(), seed=1, rounds=(), analyses=())
+print("ready", flush=True)
+input()
+run_id = store.begin(header)
+for index in range(40):
+    store.append(run_id, a_round(index))
+print(run_id)
+"""
+    writers = [other_process(script, path, "") for _ in range(2)]
+    for writer in writers:
+        assert writer.stdout
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    run_ids = [writer.communicate()[0].strip() for writer in writers]
+    assert [writer.returncode for writer in writers] == [0, 0]
+    with Journal(path) as store:
+        for run_id in run_ids:
+            assert [each.plan.index for each in store.rounds(run_id)] == list(range(40))
+
+
+def test_a_round_told_by_two_processes_is_stored_once(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    script = """
+stored = 0
+for index in range(40):
+    try:
+        store.append(run_id, a_round(index))
+        stored += 1
+    except StoreFailed:
+        pass
+print(stored)
+"""
+    writers = [other_process(script, store.path, run_id) for _ in range(2)]
+    stored = [int(writer.communicate()[0]) for writer in writers]
+    assert sum(stored) == 40
+    assert [each.plan.index for each in store.rounds(run_id)] == list(range(40))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+def test_a_forked_child_does_not_use_its_parents_connection(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    script = """
+store.append(run_id, a_round(0))
+inherited = dict(store._connections)
+child = os.fork()
+if not child:
+    store.append(run_id, a_round(1))
+    opened = store._connections.keys() - inherited.keys()
+    store.close()
+    os._exit(0 if len(opened) == 1 and store._connections == inherited else 1)
+_, status = os.waitpid(child, 0)
+store.append(run_id, a_round(2))
+print(status)
+"""
+    process = other_process(script, store.path, run_id)
+    assert process.communicate()[0].strip() == "0"
+    assert [each.plan.index for each in store.rounds(run_id)] == [0, 1, 2]
+
+
+def test_threads_share_a_journal(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+
+    def append(start: int) -> None:
+        for index in range(start, start + 10):
+            store.append(run_id, a_round(index))
+
+    threads = [threading.Thread(target=append, args=(10 * n,)) for n in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert [each.plan.index for each in store.rounds(run_id)] == list(range(40))
+
+
+def test_a_closed_journal_opens_again_when_used(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    store.close()
+    assert store.load(run_id).name == "sort"
+
+
+def test_a_journal_that_is_dropped_releases_its_file(path: Path) -> None:
+    dropped = Journal(path)
+    dropped.begin(HEADER)
+    assert len(list(path.parent.iterdir())) > 1  # the write-ahead log beside the file
+    del dropped
+    gc.collect()
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_million_readings_come_back_bit_by_bit(store: Journal) -> None:
+    readings = np.random.default_rng(1).lognormal(size=1_000_000)
+    run_id = store.begin(HEADER)
+    store.append(
+        run_id, Round(plan=RoundPlan(index=0), elapsed_ns=1, unit_readings={"time": readings})
+    )
+    back = store.load(run_id).rounds[0].unit_readings["time"]
+    assert back.tobytes() == readings.tobytes()
+    assert not back.flags.writeable
+    assert store.path.parent.stat().st_size < 20_000_000
+
+
+def test_the_first_characters_of_a_run_id_are_enough(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    store.append(run_id[:5], a_round(0))
+    store.finish(run_id[:5], HEADER)
+    assert len(store.rounds(run_id[:5])) == 1
+    assert store.load(run_id[:5]).run_id == run_id
+    with pytest.raises(StoreFailed, match="expected the id of a stored run"):
+        store.load(run_id + "0")
+
+
+def test_an_ambiguous_run_id_names_the_candidates(
+    store: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = iter(["ab01", "ab02", "ab02", "cd03"])  # the third is taken and drawn again
+    drawn = type("Drawn", (), {"hex": property(lambda _: next(ids))})
+    monkeypatch.setattr("uuid.uuid4", drawn)
+    assert [store.begin(HEADER) for _ in range(3)] == ["ab01", "ab02", "cd03"]
+    with pytest.raises(StoreFailed, match=r"'ab' is ambiguous in .*: ab01, ab02; give more"):
+        store.load("ab")
+    assert store.load("c").run_id == "cd03"
+
+
+def test_the_file_itself_refuses_changes(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    store.append(run_id, a_round(0))
+    with sqlite3.connect(store.path) as other:
+        for statement in ("DELETE FROM round", "UPDATE run SET name = 'x'"):
+            with pytest.raises(sqlite3.IntegrityError, match="append only"):
+                other.execute(statement)
+    other.close()
+
+
+def test_a_full_disk_keeps_the_finished_rounds(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    store.append(run_id, a_round(0))
+    (connection,) = store._connections.values()
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreFailed, match=r"runs\.sqlite: .*full.*: free some disk space"):
+        store.append(run_id, a_round(1, size=100_000))
+    store.close()
+    assert len(store.rounds(run_id)) == 1
+    store.append(run_id, a_round(1))
+    assert len(store.rounds(run_id)) == 2
+
+
+@pytest.mark.parametrize("place", ["below a file", "a folder"])
+def test_a_place_that_takes_no_file_is_named(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    path = tmp_path / "file" / "runs.sqlite" if place == "below a file" else tmp_path
+    with pytest.raises(StoreFailed, match="choose another path") as caught:
+        Journal(path).begin(HEADER)
+    assert str(path) in str(caught.value)
+
+
+def test_a_file_that_may_only_be_read_is_named(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    (connection,) = store._connections.values()
+    connection.execute("PRAGMA query_only = 1")  # file modes do not bind root
+    with pytest.raises(StoreFailed, match="readonly database: make the file and its folder writ"):
+        store.append(run_id, a_round(0))
+    assert store.rounds(run_id) == ()
+
+
+def test_a_file_of_another_kind_is_named(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("time\n1.0\n" * 1000)
+    with pytest.raises(StoreFailed, match=r"runs\.sqlite: file is not a database: expected a jou"):
+        Journal(path).runs()
+    assert path.read_text() == "time\n1.0\n" * 1000
+
+
+def test_a_damaged_journal_is_named(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    store.append(run_id, a_round(0, size=100_000))
+    store.close()
+    content = bytearray(store.path.read_bytes())
+    content[16384:] = os.urandom(len(content) - 16384)
+    store.path.write_bytes(content)
+    with pytest.raises(StoreFailed, match=r"runs\.sqlite: .*malformed: put the damaged file aside"):
+        store.load(run_id)
+
+
+def test_a_row_that_is_no_record_is_named(store: Journal) -> None:
+    store.begin(HEADER)
+    (connection,) = store._connections.values()
+    connection.execute("INSERT INTO run VALUES (99, 'bad', 'name', 'when', '{', x'')")
+    with pytest.raises(StoreFailed, match=r"runs\.sqlite: Expecting property name"):
+        store.load("bad")
+
+
+def test_another_programs_database_is_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE theirs (x)")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreFailed, match="another program's database"):
+        Journal(path).begin(HEADER)
+    assert path.read_bytes() == before
+
+
+def test_a_store_that_stays_locked_is_named(store: Journal) -> None:
+    store.begin(HEADER)
+    (connection,) = store._connections.values()
+    connection.execute("BEGIN IMMEDIATE")
+    with Journal(store.path, timeout_s=0.01) as other:
+        assert len(other.runs()) == 1  # reading goes on
+        with pytest.raises(StoreFailed, match="locked: another process kept it busy"):
+            other.begin(HEADER)
+    connection.execute("ROLLBACK")
+
+
+def test_a_newer_schema_is_refused_by_its_number(store: Journal) -> None:
+    store.begin(HEADER)
+    (connection,) = store._connections.values()
+    connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(StoreFailed, match=r"has schema 99, this version .* knows up to 1: install"):
+        Journal(store.path).runs()
+
+
+def test_an_older_schema_is_lifted_with_its_runs(
+    store: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = store.begin(HEADER)
+    store.close()
+    script = ("ALTER TABLE run ADD COLUMN label TEXT", "CREATE INDEX by_label ON run (label)")
+    monkeypatch.setattr(journal, "_MIGRATIONS", (*journal._MIGRATIONS, script))
+    with Journal(store.path) as lifted:
+        assert lifted.load(run_id).name == "sort"
+        (connection,) = lifted._connections.values()
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("SELECT label FROM run").fetchall() == [(None,)]
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(
+    store: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = store.begin(HEADER)
+    store.close()
+    script = ("ALTER TABLE run ADD COLUMN label TEXT", "CREATE nonsense")
+    with monkeypatch.context() as patched:
+        patched.setattr(journal, "_MIGRATIONS", (*journal._MIGRATIONS, script))
+        with pytest.raises(StoreFailed, match="syntax error"):
+            Journal(store.path).runs()
+    assert store.load(run_id).name == "sort"
+
+
+def test_the_file_is_in_wal_mode(store: Journal) -> None:
+    store.begin(HEADER)
+    (connection,) = store._connections.values()
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "expected"),
+    [
+        ("linux", {"BENCHRIGOR_STORE": "here/x.db", "XDG_DATA_HOME": "/data"}, "here/x.db"),
+        ("linux", {"XDG_DATA_HOME": "/data"}, "/data/benchrigor/runs.sqlite"),
+        ("linux", {"XDG_DATA_HOME": "data"}, "/home/me/.local/share/benchrigor/runs.sqlite"),
+        ("linux", {}, "/home/me/.local/share/benchrigor/runs.sqlite"),
+        ("darwin", {}, "/home/me/Library/Application Support/benchrigor/runs.sqlite"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/benchrigor/runs.sqlite"),
+    ],
+)
+def test_the_default_file_lies_in_the_users_data_folder(
+    monkeypatch: pytest.MonkeyPatch, platform: str, variables: dict[str, str], expected: str
+) -> None:
+    for name in ("BENCHRIGOR_STORE", "XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"HOME": "/home/me", **variables}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert default_path() == Path(expected)
