@@ -1,0 +1,274 @@
+"""What the machine is and how it is set up, read once around a run, never during it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchrigor.model import Capability, Provenance
+
+__all__ = ["capabilities", "load_average", "provenance"]
+
+_ROOT = Path("/")
+_CPUS = "sys/devices/system/cpu"
+_PACKAGES = ("benchrigor", "numpy", "scipy")
+_GIT_TIMEOUT_S = 0.5
+_VIRTUAL = re.compile(
+    r"kvm|qemu|vmware|virtualbox|xen|bochs|amazon ec2|google compute|hyper-v|virtual machine", re.I
+)
+
+
+class _Unavailable(Exception):
+    """A capability that is not there; the message is the reason."""
+
+
+def capabilities(*, root: Path = _ROOT) -> tuple[Capability, ...]:
+    """Read how the machine is set up, as far as it matters to measurements.
+
+    The answers come from Linux's ``/proc`` and ``/sys``. On another system, in a container that
+    hides them, or where a file makes no sense, the capability is there as unavailable, with the
+    reason; no exception escapes.
+
+    Parameters
+    ----------
+    root
+        Folder that holds ``proc`` and ``sys``.
+
+    Returns
+    -------
+    tuple of Capability
+        "cpu governor", "turbo", "smt", "cores available", "cpu quota", "virtualisation",
+        "clock source", "aslr", "scheduler statistics", "perf events"; always all of them.
+
+    Examples
+    --------
+    >>> nowhere = capabilities(root=Path("/nowhere"))[0]
+    >>> nowhere.available, nowhere.reason
+    (False, '/nowhere/sys/devices/system/cpu/cpufreq/policy*/scaling_governor: none is there')
+    """
+    return tuple(_capability(name, reader, root) for name, reader in _READERS.items())
+
+
+def provenance(*, root: Path = _ROOT) -> Provenance:
+    """Gather where, when and with what a run is being made.
+
+    It takes some 20 ms (measured), most of it for asking git for the commit around the working
+    directory, with "+dirty" behind it when tracked files differ from the commit. A git that
+    hangs is given up after a second, and the commit is None.
+
+    Parameters
+    ----------
+    root
+        Folder that holds ``proc`` and ``sys``.
+
+    Examples
+    --------
+    >>> sorted(provenance().packages)
+    ['benchrigor', 'numpy', 'scipy']
+    """
+    return Provenance(
+        host=platform.node(),
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        cpu=_cpu_model(root),
+        cores=os.cpu_count() or 1,
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        packages=dict(_package_versions()),
+        commit=_commit(),
+        capabilities=capabilities(root=root),
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        load_before=load_average(),
+    )
+
+
+def load_average() -> float | None:
+    """Return how many processes were running or waiting, averaged over a minute.
+
+    None where the system keeps no such average (Windows).
+
+    Examples
+    --------
+    >>> load = load_average()
+    >>> load is None or load >= 0.0
+    True
+    """
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return None
+
+
+def _capability(name: str, reader: Callable[[Path], str], root: Path) -> Capability:
+    try:
+        return Capability(name=name, available=True, value=reader(root))
+    except _Unavailable as error:
+        return Capability(name=name, available=False, reason=str(error))
+    except Exception as error:  # noqa: BLE001 - a kernel may write anything; a run must not fail for it
+        return Capability(name=name, available=False, reason=f"cannot be understood: {error!r}")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError as error:
+        raise _Unavailable(f"{path}: {error.strerror or error}") from error
+
+
+def _governor(root: Path) -> str:
+    pattern = f"{_CPUS}/cpufreq/policy*/scaling_governor"
+    governors = {_read(path) for path in root.glob(pattern)}
+    if not governors:
+        raise _Unavailable(f"{root / pattern}: none is there")
+    return ", ".join(sorted(governors))
+
+
+def _turbo(root: Path) -> str:
+    off = root / _CPUS / "intel_pstate/no_turbo"
+    if off.exists():
+        return {"0": "on", "1": "off"}[_read(off)]
+    return {"1": "on", "0": "off"}[_read(root / _CPUS / "cpufreq/boost")]
+
+
+def _smt(root: Path) -> str:
+    return {"1": "on", "0": "off"}[_read(root / _CPUS / "smt/active")]
+
+
+def _cores(root: Path) -> str:
+    allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)$", _read(root / "proc/self/status"), re.M)
+    if allowed is None:
+        raise _Unavailable(f"{root / 'proc/self/status'}: no line Cpus_allowed_list")
+    online = _count_listed(_read(root / _CPUS / "online"))
+    return f"{_count_listed(allowed[1])} of {online}"
+
+
+def _count_listed(cores: str) -> int:
+    """Count the cores of a list such as "0-3,8"."""
+    ends = [part.partition("-") for part in cores.split(",")]
+    return sum(int(last or first) - int(first) + 1 for first, _, last in ends)
+
+
+def _quota(root: Path) -> str:
+    """Return the tightest quota of the control groups that the process is in, in cores."""
+    limits = [limit for folder in _cgroup_folders(root) for limit in _limits(folder)]
+    if not limits:
+        raise _Unavailable(f"{root / 'sys/fs/cgroup'}: no cpu.max or cpu.cfs_quota_us is there")
+    tightest = min(limits)
+    return "none" if math.isinf(tightest) else f"{tightest:g} cores"
+
+
+def _cgroup_folders(root: Path) -> Iterator[Path]:
+    """Yield the process's groups and the groups around them, of either version of cgroups."""
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        _, controllers, group = line.split(":", 2)
+        if not controllers or "cpu" in controllers.split(","):
+            mount = root / "sys/fs/cgroup" / controllers
+            inner = mount / group.lstrip("/")
+            yield from (
+                folder for folder in (inner, *inner.parents) if folder.is_relative_to(mount)
+            )
+
+
+def _limits(folder: Path) -> Iterator[float]:
+    if (folder / "cpu.max").exists():
+        quota, period = _read(folder / "cpu.max").split()
+        yield math.inf if quota == "max" else int(quota) / int(period)
+    if (folder / "cpu.cfs_quota_us").exists():
+        micros = int(_read(folder / "cpu.cfs_quota_us"))
+        yield math.inf if micros < 0 else micros / int(_read(folder / "cpu.cfs_period_us"))
+
+
+def _virtualisation(root: Path) -> str:
+    maker = " ".join(
+        _read(path)
+        for name in ("sys_vendor", "product_name")
+        if (path := root / "sys/class/dmi/id" / name).exists()
+    )
+    flags = re.search(r"^flags\s*:(.*)$", _read(root / "proc/cpuinfo"), re.M)
+    # x86 processors say it themselves; elsewhere the maker's name has to do.
+    if "hypervisor" in flags[1].split() if flags else _VIRTUAL.search(maker):
+        return f"virtual machine ({maker})" if maker else "virtual machine"
+    return "none seen"
+
+
+def _clock_source(root: Path) -> str:
+    return _read(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
+
+
+def _aslr(root: Path) -> str:
+    names = {"0": "off", "1": "partial", "2": "full"}
+    return names[_read(root / "proc/sys/kernel/randomize_va_space")]
+
+
+def _scheduler_statistics(root: Path) -> str:
+    running, waiting, slices = map(int, _read(root / "proc/self/schedstat").split())
+    if not running and not waiting and not slices:
+        raise _Unavailable(f"{root / 'proc/self/schedstat'}: the kernel does not count")
+    return "time running and waiting of each process"
+
+
+def _perf_events(root: Path) -> str:
+    path = root / "proc/sys/kernel/perf_event_paranoid"
+    level = int(_read(path))
+    privileged = hasattr(os, "geteuid") and os.geteuid() == 0
+    if level > 2 and not privileged:
+        raise _Unavailable(f"{path} is {level}, at most 2 lets a process observe itself")
+    # "cpu" on most processors, "cpu_core" on hybrid ones, "armv8_..." on ARM.
+    counters = [*root.glob("sys/bus/event_source/devices/cpu*")]
+    counters += root.glob("sys/bus/event_source/devices/armv*")
+    return f"{'hardware and software' if counters else 'software only'} (paranoid level {level})"
+
+
+_READERS: dict[str, Callable[[Path], str]] = {
+    "cpu governor": _governor,
+    "turbo": _turbo,
+    "smt": _smt,
+    "cores available": _cores,
+    "cpu quota": _quota,
+    "virtualisation": _virtualisation,
+    "clock source": _clock_source,
+    "aslr": _aslr,
+    "scheduler statistics": _scheduler_statistics,
+    "perf events": _perf_events,
+}
+
+
+def _cpu_model(root: Path) -> str:
+    try:
+        found = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", _read(root / "proc/cpuinfo"), re.M)
+    except _Unavailable:
+        found = None
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+def _package_versions() -> Iterator[tuple[str, str]]:
+    for name in _PACKAGES:
+        try:
+            yield name, importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+
+
+def _commit() -> str | None:
+    """Return the commit around the working directory, with "+dirty" where that is soon found."""
+    marked = ("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty")
+    for command in (marked, ("rev-parse", "HEAD")):
+        try:
+            answer = subprocess.run(  # noqa: S603 - fixed arguments, no shell
+                ["git", *command],  # noqa: S607 - the user's own git, wherever it is installed
+                capture_output=True,
+                check=True,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                timeout=_GIT_TIMEOUT_S,
+                env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue
+        return answer.stdout.strip() or None
+    return None
