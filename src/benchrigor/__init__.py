@@ -1,1 +1,127 @@
-"""benchrigor: benchmark numbers whose error bars can be believed."""
+"""benchrigor: benchmark numbers whose error bars can be believed.
+
+>>> import benchrigor as br
+>>> record = br.measure(lambda: sorted(range(1000)), budget_s=0.2)  # doctest: +SKIP
+>>> print(record)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+TYPE_CHECKING = False  # type checkers take it for True; importing typing would cost 10 ms
+if TYPE_CHECKING:
+    from benchrigor.errors import (
+        BenchrigorError,
+        ClockFailed,
+        InvalidInput,
+        NotEstimable,
+        PlanMismatch,
+        StoreFailed,
+        WorkloadFailed,
+    )
+    from benchrigor.model import (
+        Analysis,
+        ChangePoints,
+        Decision,
+        Estimate,
+        Metric,
+        Notice,
+        Options,
+        Progress,
+        Provenance,
+        Round,
+        RoundPlan,
+        RunRecord,
+        StablePhase,
+        StopReason,
+        Subsessions,
+    )
+    from benchrigor.session import Session, default_rules, measure
+    from benchrigor.units import Direction
+    from benchrigor.workloads import CommandWorkload, StepwiseWorkload
+
+_WHERE = {
+    "benchrigor.errors": (
+        "BenchrigorError",
+        "ClockFailed",
+        "InvalidInput",
+        "NotEstimable",
+        "PlanMismatch",
+        "StoreFailed",
+        "WorkloadFailed",
+    ),
+    "benchrigor.model": (
+        "Analysis",
+        "ChangePoints",
+        "Decision",
+        "Estimate",
+        "Metric",
+        "Notice",
+        "Options",
+        "Progress",
+        "Provenance",
+        "Round",
+        "RoundPlan",
+        "RunRecord",
+        "StablePhase",
+        "StopReason",
+        "Subsessions",
+    ),
+    "benchrigor.session": ("Session", "default_rules", "measure"),
+    "benchrigor.units": ("Direction",),
+    "benchrigor.workloads": ("CommandWorkload", "StepwiseWorkload"),
+}
+_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
+_ROOMS = ("errors", "model", "stats", "testing", "workloads")
+
+__all__ = [
+    "Analysis",
+    "BenchrigorError",
+    "ChangePoints",
+    "ClockFailed",
+    "CommandWorkload",
+    "Decision",
+    "Direction",
+    "Estimate",
+    "InvalidInput",
+    "Metric",
+    "NotEstimable",
+    "Notice",
+    "Options",
+    "PlanMismatch",
+    "Progress",
+    "Provenance",
+    "Round",
+    "RoundPlan",
+    "RunRecord",
+    "Session",
+    "StablePhase",
+    "StepwiseWorkload",
+    "StopReason",
+    "StoreFailed",
+    "Subsessions",
+    "WorkloadFailed",
+    "__version__",
+    "default_rules",
+    "measure",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Resolve public names when they are asked for, so that importing benchrigor costs nothing."""
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415  # it alone costs milliseconds
+
+        return version("benchrigor")
+    if name in _MODULE_OF:
+        found: object = getattr(import_module(_MODULE_OF[name]), name)
+        globals()[name] = found
+        return found
+    if name in _ROOMS:
+        return import_module(f"benchrigor.{name}")
+    raise AttributeError(f"module 'benchrigor' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ROOMS])

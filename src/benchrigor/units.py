@@ -36,8 +36,8 @@ class Scale:
     name: str
 
     def show(self, number: float, digits: int) -> str:
-        """Format ``number`` in this scale with ``digits`` decimals and thin-space thousands."""
-        return f"{number * self.factor:,.{digits}f}".replace(",", "\u202f")
+        """Format ``number`` in this scale with ``digits`` decimals, thousands apart."""
+        return f"{number * self.factor:,.{digits}f}"
 
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))

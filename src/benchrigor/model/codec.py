@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.series import as_series
 
 __all__ = ["METHOD", "SCHEMA", "decode", "encode", "migrated", "versions"]
 
@@ -105,15 +106,21 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
         return _decode_dataclass(kind, data, where)
     if origin is tuple:
         item = typing.get_args(kind)[0]
+        _expect(data, list | tuple, "a list", where)
         return tuple(_decode(item, each, f"{where}[{i}]") for i, each in enumerate(data))
     if origin is not None and issubclass(origin, Mapping):
         value = typing.get_args(kind)[1]
+        _expect(data, Mapping, "named values", where)
         return {key: _decode(value, each, f"{where}.{key}") for key, each in data.items()}
     if origin is np.ndarray or kind is np.ndarray:
-        series = np.asarray(data, dtype=np.float64)
-        series.flags.writeable = False
-        return series
+        _expect(data, list | np.ndarray, "a list of numbers", where)
+        return as_series(data, name=where) if len(data) else np.zeros(0)
     return _decode_plain(kind, data, where)
+
+
+def _expect(data: Any, kind: Any, words: str, where: str) -> None:
+    if not isinstance(data, kind):
+        raise InvalidInput(f"{where} is {data!r}, expected {words}")
 
 
 def _decode_plain(kind: Any, data: Any, where: str) -> Any:
@@ -137,8 +144,7 @@ def _decode_union(options: tuple[Any, ...], data: Any, where: str) -> Any:
 
 
 def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
-    if not isinstance(data, Mapping):
-        raise InvalidInput(f"{where} is {data!r}, expected the fields of {kind.__name__}")
+    _expect(data, Mapping, f"the fields of {kind.__name__}", where)
     hints = _hints(kind)
     fields = {
         name: _decode(hints[name], value, f"{where}.{name}")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from benchrigor.model.analysis import Analysis, Estimate
     from benchrigor.model.run import Decision
 
-__all__ = ["line", "percent", "show_estimate"]
+__all__ = ["counted", "line", "percent", "show_estimate", "show_value"]
 
 
 def show_estimate(estimate: Estimate, unit: str) -> str:
@@ -22,7 +22,7 @@ def show_estimate(estimate: Estimate, unit: str) -> str:
     >>> estimate = Estimate(value=1.234e-5, low=1.2e-5, high=1.3e-5, confidence=0.95, n=500,
     ...                     n_effective=400.0, method="long-run-variance")
     >>> show_estimate(estimate, "s")
-    '12.34 µs [12.00, 13.00] 95 %'
+    '12.34 µs [12.00, 13.00] 95%'
     """
     scale = scale_for(estimate.value, unit)
     digits = digits_for(estimate.half_width * scale.factor, estimate.value * scale.factor)
@@ -33,15 +33,40 @@ def show_estimate(estimate: Estimate, unit: str) -> str:
     return f"{value}{name} [{low}, {high}] {percent(estimate.confidence)}"
 
 
+def show_value(value: float, unit: str) -> str:
+    """Show a number with three significant digits, scaled to its unit.
+
+    Examples
+    --------
+    >>> show_value(0.001234, "s"), show_value(250.0, "")
+    ('1.23 ms', '250')
+    """
+    scale = scale_for(value, unit)
+    scaled = value * scale.factor
+    shown = counted(scaled) if abs(scaled) >= 1000.0 else f"{scaled:.3g}"
+    return f"{shown} {scale.name}".rstrip()
+
+
+def counted(number: float) -> str:
+    """Show a count, thousands apart.
+
+    Examples
+    --------
+    >>> counted(12), counted(1_234_567)
+    ('12', '1,234,567')
+    """
+    return f"{number:,.0f}"
+
+
 def percent(share: float) -> str:
     """Show a share as per cent, with three significant digits at most.
 
     Examples
     --------
     >>> percent(0.95), percent(0.999), percent(0.0123)
-    ('95 %', '99.9 %', '1.23 %')
+    ('95%', '99.9%', '1.23%')
     """
-    return f"{share * 100:.3g} %"
+    return f"{share * 100:.3g}%"
 
 
 def line(name: str, analysis: Analysis | None, decision: Decision | None, elapsed_s: float) -> str:
@@ -59,5 +84,5 @@ def line(name: str, analysis: Analysis | None, decision: Decision | None, elapse
         return f"{name}: no number: {why} · {tail}"
     estimate = analysis.estimate
     shown = show_estimate(estimate, analysis.metric.unit)
-    counted = f"n={estimate.n:,} ({estimate.n_effective:,.0f} effective)".replace(",", "\u202f")
-    return f"{name}: {shown} · {counted} · {tail}"
+    evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
+    return f"{name}: {shown} · {evidence} · {tail}"

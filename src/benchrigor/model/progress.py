@@ -35,6 +35,8 @@ class Progress:
         The latest analysis of each metric; empty before the first one.
     fresh
         Whether ``analyses`` includes the last round.
+    missing
+        Names of the metrics that must be satisfied and have no analysis yet.
     decision
         Where the session has come to; None while stop rules are being asked.
     """
@@ -48,6 +50,7 @@ class Progress:
     stop_requested: bool
     analyses: tuple[Analysis, ...]
     fresh: bool
+    missing: tuple[str, ...] = ()
     decision: Decision | None = None
 
     @property

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.notice import Notice
-from benchrigor.model.series import Floats, as_series, same
+from benchrigor.model.series import as_series, same
 
 __all__ = ["Facts", "Round", "RoundPlan"]
 
@@ -48,7 +49,8 @@ class Round:
     elapsed_ns
         Wall time of the whole round, setup included.
     unit_readings
-        Per metric the readings of successive units of work, shape (n,), in the metric's unit.
+        Per metric the readings of successive units of work, in the metric's unit: any 1-D
+        sequence of numbers, kept as a read-only float64 array of shape (n,).
     readings
         Per metric one reading for the whole round.
     facts
@@ -64,7 +66,7 @@ class Round:
 
     plan: RoundPlan
     elapsed_ns: int
-    unit_readings: Mapping[str, Floats] = field(default_factory=dict)
+    unit_readings: Mapping[str, Any] = field(default_factory=dict)
     readings: Mapping[str, float] = field(default_factory=dict)
     facts: Facts = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
@@ -91,7 +93,7 @@ class Round:
     @property
     def n_readings(self) -> int:
         """How many readings the round gave for the metric that has most of them."""
-        sizes = [series.size for series in self.unit_readings.values()]
+        sizes = [len(series) for series in self.unit_readings.values()]
         return max([*sizes, 1 if self.readings else 0])
 
     def same_as(self, other: Round) -> bool:

@@ -1,0 +1,292 @@
+"""The engine of a session: it is asked for the next round and told what came of it. No I/O."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from benchrigor.errors import PlanMismatch
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Decision,
+    Metric,
+    Notice,
+    Options,
+    Progress,
+    Round,
+    RoundPlan,
+    RunRecord,
+    Severity,
+    StopReason,
+)
+from benchrigor.protocols import Detector, StopRule
+from benchrigor.session.chain import CHECK, READINGS, REPORT, analyse
+from benchrigor.session.intake import Intake
+from benchrigor.session.rules import default_rules, wanted_half_width
+from benchrigor.session.schedule import Pace, next_readings
+
+__all__ = ["Engine"]
+
+
+class Engine:
+    """Decides what to measure next, and when it is known well enough; does nothing itself.
+
+    Parameters
+    ----------
+    options
+        What to reach and what may be spent.
+    metrics
+        None: the names in the first round that gives any define them (lower is better, all must
+        be satisfied; "time" is in seconds).
+    seed
+        From which every plan's own seed is derived.
+    name, subject
+        What is measured, for people and for programs.
+    detector
+        Finds change points; None for the built-in one.
+    rules
+        Stop rules, the first answer wins; None for `default_rules`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> engine = Engine(Options(target=0.05), seed=1)
+    >>> while (plan := engine.ask()) is not None:
+    ...     values = rng.normal(1.0, 0.1, plan.readings)
+    ...     decision = engine.tell(
+    ...         Round(plan=plan, elapsed_ns=1000, unit_readings={"time": values})
+    ...     )
+    >>> decision.reason
+    <StopReason.SATISFIED: 'satisfied'>
+    """
+
+    def __init__(
+        self,
+        options: Options | None = None,
+        metrics: Sequence[Metric] | None = None,
+        *,
+        seed: int = 0,
+        name: str = "session",
+        subject: Mapping[str, Any] | None = None,
+        detector: Detector | None = None,
+        rules: Sequence[StopRule] | None = None,
+    ) -> None:
+        self.options = Options() if options is None else options
+        self.seed = seed
+        self.name = name
+        self.subject = dict(subject or {})
+        self._rules = rules
+        self._intake = Intake(self.options, metrics, detector)
+        self._rounds: list[Round] = []
+        self._notices: list[Notice] = []
+        self._pending: RoundPlan | None = None
+        self._elapsed_ns = 0
+        self._stop_requested = False
+        self._decision: Decision | None = None
+        self._progress: Progress | None = None
+
+    @property
+    def decision(self) -> Decision | None:
+        """How the session ended; None while it runs."""
+        return self._decision
+
+    @property
+    def progress(self) -> Progress | None:
+        """How the session stands since the last round; None before it."""
+        return self._progress
+
+    def request_stop(self) -> None:
+        """Let the round under way be told, then end with what there is."""
+        self._stop_requested = True
+
+    def ask(self) -> RoundPlan | None:
+        """Return the next plan, the same one until it is told; None when finished."""
+        if self._stop_requested and self._pending is None:
+            self.end(StopReason.STOP_REQUESTED)
+        if self._decision is not None:
+            return None
+        if self._pending is None:
+            index = len(self._rounds)
+            self._pending = RoundPlan(
+                index=index,
+                work=self.options.work,
+                readings=next_readings(self._pace(), self.options),
+                seed=int(np.random.SeedSequence([self.seed, index]).generate_state(1)[0]),
+            )
+        return self._pending
+
+    def tell(self, finished: Round) -> Decision:
+        """Take in a finished round and decide whether to go on.
+
+        Raises
+        ------
+        PlanMismatch
+            When the round's plan was never asked for, or has been told already.
+        InvalidInput
+            When its metrics are unknown or its readings impossible; the plan stays open.
+        """
+        self.check(finished)
+        return self.replay(finished)
+
+    def check(self, finished: Round) -> None:
+        """Raise what `tell` would raise for this round, and change nothing."""
+        if self._pending is None or finished.plan != self._pending:
+            told = finished.plan.index < len(self._rounds)
+            raise PlanMismatch(
+                f"plan {finished.plan.index} "
+                + ("has been told already" if told else "was never asked for")
+                + "; tell the plan that ask() returned, once"
+            )
+        self._intake.check(finished)
+
+    def replay(self, finished: Round) -> Decision:
+        """Take in a stored round of an interrupted session, whatever plan it was made by."""
+        self._pending = None
+        self._rounds.append(finished)
+        self._elapsed_ns += finished.elapsed_ns
+        self._intake.take(finished)
+        progress = self._judged(fresh=bool(due := self._intake.due()), due=due)
+        if progress.decision is not None and not progress.fresh:
+            # Before it ends, a session looks once more at all that it was given.
+            progress = self._judged(fresh=True, due=list(self._intake.traces.values()))
+        if progress.decision is not None and progress.decision.stop:
+            self._decision = progress.decision
+        self._progress = progress
+        return self._decision or Decision(stop=False)
+
+    def end(self, reason: StopReason, notice: Notice | None = None) -> None:
+        """End the session from outside with what there is; nothing once it has ended."""
+        if self._decision is not None:
+            return
+        if notice is not None:
+            self._notices.append(notice)
+        self._pending = None
+        self._decision = Decision(stop=True, reason=reason)
+
+    def note(self, notice: Notice) -> None:
+        """Add a Notice that concerns the run as a whole."""
+        self._notices.append(notice)
+
+    def result(self) -> RunRecord:
+        """Return everything found so far, also while the session runs; changes nothing."""
+        traces = self._intake.traces
+        found = {
+            name: analyse(self._intake.material(trace), REPORT) for name, trace in traces.items()
+        }
+        return RunRecord(
+            name=self.name,
+            options=self.options,
+            metrics=self._intake.metrics,
+            seed=self.seed,
+            rounds=tuple(self._rounds),
+            analyses=tuple(
+                self._flagged(found[metric.name]) if metric.name in found else _nothing(metric)
+                for metric in self._intake.metrics
+            ),
+            decision=self._decision,
+            session_notices=self._all_notices(),
+            subject=self.subject,
+        )
+
+    def _pace(self) -> Pace:
+        last = self._rounds[-1] if self._rounds else None
+        units = [each for each in self._intake.traces.values() if each.kind != READINGS]
+        return Pace(
+            readings=max((each.n for each in units), default=0),
+            elapsed_s=self._elapsed_ns / 1e9,
+            last_readings=last.n_readings if last else 0,
+            last_s=last.elapsed_ns / 1e9 if last else 0.0,
+            next_check=min((each.next_check for each in units), default=1),
+        )
+
+    def _judged(self, *, fresh: bool, due: Sequence[Any]) -> Progress:
+        """Look at what is due and ask the stop rules, the first answer wins."""
+        self._intake.look(due, CHECK)
+        progress = self._standing(fresh=fresh)
+        rules = self._rules
+        if rules is None:
+            rules = default_rules(self.options, self._intake.metrics)
+        answers = (rule(progress) for rule in rules)
+        return replace(progress, decision=next((each for each in answers if each), None))
+
+    def _standing(self, *, fresh: bool) -> Progress:
+        traces = self._intake.traces.values()
+        analyses = tuple(each.analysis for each in traces if each.analysis is not None)
+        known = {each.metric.name for each in analyses}
+        readings = max((each.n for each in traces), default=0)
+        elapsed_s = self._elapsed_ns / 1e9
+        needed = _still_needed(analyses, readings)
+        left = self.options.budget_s - elapsed_s
+        if needed is not None and readings:
+            left = min(left, needed * elapsed_s / readings)
+        return Progress(
+            rounds=len(self._rounds),
+            readings=readings,
+            rejected_rounds=self._intake.rejected,
+            elapsed_s=elapsed_s,
+            seconds_left=max(left, 0.0) if math.isfinite(left) else None,
+            readings_needed=needed,
+            stop_requested=self._stop_requested,
+            analyses=analyses,
+            fresh=fresh,
+            missing=tuple(
+                each.name
+                for each in self._intake.metrics
+                if each.must_satisfy and each.name not in known
+            ),
+        )
+
+    def _flagged(self, analysis: Analysis) -> Analysis:
+        """Mark an estimate that was not brought to its target, so that it never looks like one."""
+        ended = self._decision is not None and self._decision.reason is not StopReason.SATISFIED
+        found = analysis.estimate
+        if not ended or found is None or not analysis.metric.must_satisfy:
+            return analysis
+        wanted = wanted_half_width(found, analysis.metric, self.options)
+        notice = Notice(
+            code=Code.NOT_CONVERGED,
+            severity=Severity.WARNING,
+            sentence=_not_converged(found.half_width, wanted, found.value),
+            evidence={"half_width": found.half_width, "wanted": wanted},
+        )
+        flagged = replace(found, notices=(notice, *found.notices))
+        return replace(analysis, estimate=flagged, notices=(notice, *analysis.notices))
+
+    def _all_notices(self) -> tuple[Notice, ...]:
+        """Notices of the session and of its workload; of the workload's, the last of each code."""
+        said = {notice.code: notice for each in self._rounds for notice in each.notices}
+        return (*self._notices, *said.values())
+
+
+def _still_needed(analyses: Sequence[Analysis], readings: int) -> int | None:
+    """Return the further readings that the slowest required metric needs, if all are known."""
+    required = [each.required for each in analyses if each.metric.must_satisfy]
+    known = [each for each in required if each is not None]
+    if not known or len(known) < len(required):
+        return None
+    return max(0, max(known) - readings)
+
+
+def _not_converged(half_width: float, wanted: float, value: float) -> str:
+    if value == 0.0 or half_width <= wanted:
+        return "Ended before the evidence asked for was there."
+    return (
+        f"Ended with a half-width of {half_width / abs(value):.2%} of the value, "
+        f"wanted {wanted / abs(value):.2%}."
+    )
+
+
+def _nothing(metric: Metric) -> Analysis:
+    notice = Notice(
+        code=Code.NO_DATA,
+        severity=Severity.REFUSAL,
+        sentence=f"No round gave a reading for {metric.name!r}.",
+        evidence={"metric": metric.name},
+    )
+    return Analysis(metric=metric, kind=READINGS, n=0, notices=(notice,))

@@ -1,0 +1,166 @@
+"""What a session has taken in so far: the readings of each metric, checked, and their analyses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Analysis, Floats, Metric, Options, Round, StablePhase
+from benchrigor.protocols import Detector
+from benchrigor.session.chain import (
+    INVOCATIONS,
+    READINGS,
+    UNIT_READINGS,
+    Material,
+    Step,
+    analyse,
+    cut,
+)
+from benchrigor.session.rules import GROWTH, floor_for
+
+__all__ = ["Intake", "Trace"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Trace:
+    """The readings of one metric as they come in, and the latest look at them."""
+
+    metric: Metric
+    kind: str
+    next_check: int
+    chunks: list[Floats] = field(default_factory=list)
+    phases: list[StablePhase] = field(default_factory=list)
+    n: int = 0
+    analysis: Analysis | None = None
+    analysed_at: int = 0
+
+    @property
+    def units(self) -> int:
+        """Units of inference so far: readings, or rounds where each is an invocation."""
+        return len(self.phases) or self.n
+
+
+class Intake:
+    """Takes rounds in and looks at what they gave.
+
+    Parameters
+    ----------
+    options
+        As given to the session.
+    metrics
+        None: the first round that gives any defines them.
+    detector
+        Finds change points; None for the built-in one.
+    """
+
+    def __init__(
+        self, options: Options, metrics: Sequence[Metric] | None, detector: Detector | None
+    ) -> None:
+        self.metrics = tuple(metrics or ())
+        self.traces: dict[str, Trace] = {}
+        self.rejected = 0
+        """Rounds in a row, up to the last one, that gave nothing to work with."""
+        self._options = options
+        self._detector = detector
+        self._named = metrics is not None
+        if self._named:
+            self._check_metrics()
+
+    def _check_metrics(self) -> None:
+        names = [metric.name for metric in self.metrics]
+        double = {name for name in names if names.count(name) > 1}
+        if double:
+            raise InvalidInput(f"metric {min(double)!r} is given twice, expected each name once")
+        if not any(metric.must_satisfy for metric in self.metrics):
+            raise InvalidInput("no metric must be satisfied, expected at least one that must")
+
+    def check(self, finished: Round) -> None:
+        """Collect all that is wrong with a round, and raise InvalidInput once."""
+        where = f"round {finished.plan.index}"
+        both = finished.unit_readings.keys() & finished.readings.keys()
+        problems = [f"{where}: {name!r} is given both ways, expected one" for name in both]
+        metrics = {metric.name: metric for metric in self._metrics_for(finished)}
+        for name, kind, values in self._given(finished):
+            trace = self.traces.get(name)
+            if name not in metrics:
+                known = ", ".join(map(repr, metrics))
+                problems.append(f"{where}: metric {name!r} is unknown, expected one of {known}")
+            elif trace is not None and trace.kind != kind:
+                problems.append(f"{where}: {name!r} came as {kind}, before as {trace.kind}")
+            elif metrics[name].is_duration and float(values.min()) < 0.0:
+                worst = int(values.argmin())
+                problems.append(
+                    f"{where}: {name}[{worst}] is {float(values[worst])!r} s, "
+                    "expected a duration of 0 or more"
+                )
+        if problems:
+            raise InvalidInput(problems)
+
+    def take(self, finished: Round) -> None:
+        """Add a checked round's readings."""
+        self.metrics = self._metrics_for(finished)
+        usable = False
+        for name, kind, values in self._given(finished):
+            trace = self.traces.get(name) or self._open(name, kind)
+            trace.chunks.append(values)
+            trace.n += values.size
+            if kind == INVOCATIONS:
+                trace.phases.append(cut(values, self._options, self._detector))
+                usable |= trace.phases[-1].start is not None
+            else:
+                usable = True
+        self.rejected = 0 if usable else self.rejected + 1
+
+    def _given(self, finished: Round) -> list[tuple[str, str, Floats]]:
+        """Return name, kind and values of all that a round gave."""
+        kind = INVOCATIONS if self._options.rounds == "restarted" else UNIT_READINGS
+        units = [(name, kind, values) for name, values in finished.unit_readings.items()]
+        single = [(name, READINGS, np.array([value])) for name, value in finished.readings.items()]
+        return [*units, *single]
+
+    def _metrics_for(self, finished: Round) -> tuple[Metric, ...]:
+        """Return the metrics; unnamed sessions learn them from the first round that gives any."""
+        if self._named or self.metrics:
+            return self.metrics
+        names = dict.fromkeys([*finished.unit_readings, *finished.readings])
+        return tuple(Metric(name=name, unit="s" if name == "time" else "") for name in names)
+
+    def _open(self, name: str, kind: str) -> Trace:
+        metric = next(each for each in self.metrics if each.name == name)
+        first = floor_for(self._options, by_round=kind != UNIT_READINGS).first_check
+        self.traces[name] = Trace(metric=metric, kind=kind, next_check=first)
+        return self.traces[name]
+
+    def look(self, traces: Iterable[Trace], steps: Iterable[Step]) -> None:
+        """Analyse the traces that have grown since the last look, and set their next one."""
+        for trace in traces:
+            if trace.analysed_at != trace.n:
+                trace.analysis = analyse(self.material(trace), steps)
+                trace.analysed_at = trace.n
+            if trace.units >= trace.next_check:
+                trace.next_check = math.ceil(trace.units * GROWTH)
+
+    def due(self) -> list[Trace]:
+        """Return the traces that have grown enough for another look."""
+        return [trace for trace in self.traces.values() if trace.units >= trace.next_check]
+
+    def material(self, trace: Trace) -> Material:
+        """Return a trace as the chain of analysis wants it."""
+        if trace.kind == INVOCATIONS:
+            series = tuple(trace.chunks)
+        else:
+            if len(trace.chunks) > 1:
+                trace.chunks = [np.concatenate(trace.chunks)]
+            series = (trace.chunks[0],)
+        return Material(
+            metric=trace.metric,
+            options=self._options,
+            kind=trace.kind,
+            series=series,
+            phases=tuple(trace.phases),
+            detector=self._detector,
+        )

@@ -1,0 +1,101 @@
+"""measure: time a function, the shortest way to a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from benchrigor.clocks import WallClock
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Metric, Options, Progress, RunRecord
+from benchrigor.protocols import Clock, Store
+from benchrigor.session.session import Session
+from benchrigor.workloads import CallableWorkload
+
+__all__ = ["TIME", "measure"]
+
+TIME = Metric(name="time", unit="s")
+"""The default metric: seconds per call, lower is better."""
+
+
+def measure(
+    func: Callable[[], object],
+    *,
+    name: str | None = None,
+    target: float | None = 0.02,
+    confidence: float = 0.95,
+    statistic: str = "mean",
+    budget_s: float = 60.0,
+    setup: Callable[[], object] | None = None,
+    teardown: Callable[[], object] | None = None,
+    store: str | Path | Store | None = None,
+    progress: Callable[[Progress], object] | None = None,
+    seed: int | None = None,
+    gc: str = "on",
+    clock: Clock | None = None,
+) -> RunRecord:
+    """Time ``func()`` until its time per call is known well enough.
+
+    Parameters
+    ----------
+    func
+        Called without arguments.
+    name
+        How the record calls it; None for the function's own name.
+    target
+        Half-width wanted, relative to the value.
+    confidence
+        Nominal coverage of the interval, in (0, 1).
+    statistic
+        "mean".
+    budget_s
+        Seconds of measuring at most.
+    setup, teardown
+        Called without arguments around each reading, never timed; teardown also after a failure.
+    store
+        A path or a `protocols.Store` that keeps each round; None keeps nothing.
+    progress
+        Called with the session's standing after each round.
+    seed
+        Kept in the record; None draws one.
+    gc
+        "on" leaves the garbage collector as it is, "off" holds it back while the clock runs.
+    clock
+        Times the calls; None for the wall clock.
+
+    Returns
+    -------
+    RunRecord
+        ``print(record)`` shows the result in one line.
+
+    Raises
+    ------
+    InvalidInput
+        When an argument cannot be worked with.
+    WorkloadFailed
+        When ``func`` raises; the error's ``record`` holds the rounds finished before.
+
+    Examples
+    --------
+    >>> from benchrigor.testing import FakeClock
+    >>> clock = FakeClock(resolution_ns=1)
+    >>> record = measure(lambda: clock.advance(2_000_000), name="nap", seed=1, clock=clock)
+    >>> round(record.estimate().value, 6)
+    0.002
+    """
+    if not callable(func):
+        raise InvalidInput(f"func is {func!r}, expected something that can be called")
+    clock = clock or WallClock()
+    options = Options(target=target, confidence=confidence, statistic=statistic, budget_s=budget_s)
+    workload = CallableWorkload(func, clock=clock, setup=setup, teardown=teardown, gc=gc)
+    session = Session(
+        options,
+        (TIME,),
+        name=name or workload.name,
+        subject={"kind": "function", "name": workload.name},
+        seed=seed,
+        store=store,
+        clock=clock,
+        progress=progress,
+    )
+    return session.run(workload)

@@ -1,0 +1,267 @@
+"""The session: an engine with a loop, a journal, hooks and a clock around it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchrigor import instrument
+from benchrigor.clocks import WallClock
+from benchrigor.errors import BenchrigorError, ClockFailed, InvalidInput, WorkloadFailed
+from benchrigor.model import (
+    Code,
+    Decision,
+    Metric,
+    Notice,
+    Options,
+    Progress,
+    Provenance,
+    Round,
+    RoundPlan,
+    RunRecord,
+    Severity,
+    StopReason,
+)
+from benchrigor.protocols import Clock, Detector, StopRule, Store, Workload
+from benchrigor.session.engine import Engine
+from benchrigor.session.loop import Hooks, drive
+from benchrigor.storage import Journal
+from benchrigor.workloads import CallableWorkload, StepwiseWorkload
+
+__all__ = ["Session", "as_workload"]
+
+
+class Session(Engine):
+    """One measurement: rounds are run until the interval is as narrow as asked for.
+
+    Use `run` to have a workload measured, or `ask` and `tell` to measure by other means.
+
+    Parameters
+    ----------
+    options
+        What to reach and what may be spent.
+    metrics
+        None: the names in the first round define them; lower is better, all must be satisfied.
+    name, subject
+        What is measured, for people and for programs.
+    seed
+        From which every plan's own seed is derived; None draws one. It is kept in the record.
+    store
+        A path or a `protocols.Store` that keeps each round as soon as it is told; None keeps
+        nothing.
+    detector
+        Finds change points; None for the built-in one.
+    rules
+        Stop rules, the first answer wins; None for `default_rules`.
+    clock
+        Times the rounds; None for the wall clock.
+    before_round, after_round, progress
+        Plain callables; see `benchrigor.session.loop.Hooks`.
+
+    Examples
+    --------
+    >>> from benchrigor.testing import FakeClock, SyntheticWorkload
+    >>> clock = FakeClock()
+    >>> session = Session(Options(target=0.02), seed=1, clock=clock)
+    >>> record = session.run(SyntheticWorkload(mean=0.001, cv=0.1, seed=1, clock=clock))
+    >>> record.decision.reason
+    <StopReason.SATISFIED: 'satisfied'>
+    """
+
+    def __init__(
+        self,
+        options: Options | None = None,
+        metrics: Sequence[Metric] | None = None,
+        *,
+        name: str = "session",
+        subject: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        store: str | Path | Store | None = None,
+        detector: Detector | None = None,
+        rules: Sequence[StopRule] | None = None,
+        clock: Clock | None = None,
+        before_round: Callable[[RoundPlan], object] | None = None,
+        after_round: Callable[[Round], object] | None = None,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> None:
+        super().__init__(
+            options,
+            metrics,
+            seed=_checked_seed(seed),
+            name=name,
+            subject=subject,
+            detector=detector,
+            rules=rules,
+        )
+        self._clock = clock or WallClock()
+        self._hooks = Hooks(before_round=before_round, after_round=after_round, progress=progress)
+        self._store: Store | None = Journal(store) if isinstance(store, str | Path) else store
+        self._run_id: str | None = None
+        self._provenance: Provenance | None = None
+
+    def tell(self, finished: Round) -> Decision:
+        """Take in a finished round, keep it in the store, and decide whether to go on.
+
+        Raises
+        ------
+        PlanMismatch
+            When the round's plan was never asked for, or has been told already.
+        InvalidInput
+            When its metrics are unknown or its readings impossible; the plan stays open.
+        StoreFailed
+            When the store cannot keep it; the plan stays open.
+        """
+        self.check(finished)
+        if self._store is not None:
+            self._store.append(self._begun(self._store), finished)
+        return self.replay(finished)
+
+    def result(self) -> RunRecord:
+        """Return everything found so far, also while the session runs; changes nothing."""
+        return replace(super().result(), provenance=self._provenance, run_id=self._run_id)
+
+    def run(self, workload: Workload | Callable[[], object]) -> RunRecord:
+        """Measure a workload until there is enough, and return what was found.
+
+        Parameters
+        ----------
+        workload
+            A `protocols.Workload`; a plain function, which is timed; or a generator function,
+            of which each step is timed.
+
+        Raises
+        ------
+        WorkloadFailed, ClockFailed, InvalidInput, StoreFailed
+            With ``error.record``, the record of the rounds that were finished before.
+        KeyboardInterrupt
+            As it came; `result` has the finished rounds, and so has its attribute ``record``.
+        """
+        adapted = as_workload(workload, self._clock, fresh=self.options.rounds == "restarted")
+        self._described()
+        if self._store is not None:  # a store that cannot be used is known before time is spent
+            self._begun(self._store)
+        try:
+            drive(self, adapted, self._clock, self._hooks)
+        except KeyboardInterrupt as stop:
+            self.end(StopReason.INTERRUPTED)
+            stop.record = self._finished()  # type: ignore[attr-defined]  # what was finished is kept
+            raise
+        except BenchrigorError as error:
+            if isinstance(error, WorkloadFailed | ClockFailed | InvalidInput):
+                self.end(StopReason.WORKLOAD_FAILED, _failure(error))
+            error.record = self._finished()
+            raise
+        return self._finished()
+
+    @classmethod
+    def resume(cls, store: str | Path | Store, run_id: str, **kwargs: Any) -> Session:
+        """Take up a run that was cut off, with every finished round counted once.
+
+        Parameters
+        ----------
+        store
+            Where the run was kept.
+        run_id
+            Its id, or enough of its beginning.
+        **kwargs
+            Detector, rules, clock, hooks as for `Session`; ``options`` to go on with others.
+
+        Raises
+        ------
+        StoreFailed
+            When the store cannot be read or has no such run.
+        InvalidInput
+            When the run came to its own end already.
+        """
+        opened: Store = Journal(store) if isinstance(store, str | Path) else store
+        before = opened.load(run_id)
+        if before.decision is not None and before.decision.reason is StopReason.SATISFIED:
+            raise InvalidInput(f"run {before.run_id} is finished: {before.decision.reason}")
+        options = kwargs.pop("options", None) or before.options
+        session = cls(
+            options,
+            before.metrics or None,
+            name=before.name,
+            subject=before.subject,
+            seed=before.seed,
+            store=opened,
+            **kwargs,
+        )
+        session._run_id = before.run_id  # its own class
+        for finished in before.rounds:
+            session.replay(finished)
+        session._note_resumed(len(before.rounds))  # its own class
+        return session
+
+    def _note_resumed(self, rounds: int) -> None:
+        self.note(
+            Notice(
+                code=Code.RESUMED,
+                severity=Severity.NOTE,
+                sentence=f"Taken up again after round {rounds}: later rounds ran in a new process.",
+                evidence={"rounds_before": rounds},
+            )
+        )
+
+    def _described(self) -> None:
+        if self._provenance is None:
+            self._provenance = instrument.provenance()
+
+    def _begun(self, store: Store) -> str:
+        if self._run_id is None:
+            self._described()
+            header = replace(self.result(), rounds=(), analyses=())
+            self._run_id = store.begin(header)
+        return self._run_id
+
+    def _finished(self) -> RunRecord:
+        """Freeze the record, and write it down where rounds are kept."""
+        if self._provenance is not None:
+            self._provenance = replace(self._provenance, load_after=instrument.load_average())
+        record = self.result()
+        if self._store is not None and self._run_id is not None:
+            self._store.finish(self._run_id, record)
+        return record
+
+
+def as_workload(
+    workload: Workload | Callable[[], object], clock: Clock, *, fresh: bool = False
+) -> Workload:
+    """Adapt a plain function or generator function; a Workload stays what it is.
+
+    With ``fresh``, each round starts a new generator.
+
+    Raises
+    ------
+    InvalidInput
+        For anything else.
+    """
+    if isinstance(workload, Workload):
+        return workload
+    if inspect.isgeneratorfunction(workload):
+        return StepwiseWorkload(workload, clock=clock, fresh=fresh)
+    if callable(workload):
+        return CallableWorkload(workload, clock=clock)
+    raise InvalidInput(f"workload is {workload!r}, expected a function or an object with run()")
+
+
+def _checked_seed(seed: int | None) -> int:
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InvalidInput(f"seed is {seed!r}, expected a whole number of 0 or more")
+    return seed
+
+
+def _failure(error: BenchrigorError) -> Notice:
+    return Notice(
+        code=Code.WORKLOAD_FAILED,
+        severity=Severity.WARNING,
+        sentence=str(error).splitlines()[0],
+        evidence={"error": type(error).__name__},
+    )

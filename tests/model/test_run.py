@@ -1,0 +1,83 @@
+import json
+from pathlib import Path
+
+import pytest
+
+import benchrigor as br
+from benchrigor.errors import InvalidInput
+from benchrigor.model import RunRecord, codec
+from benchrigor.testing import ExponentialWarmUp, FakeClock, SyntheticWorkload
+
+
+def record_of(rounds: str = "continuous") -> RunRecord:
+    clock = FakeClock()
+    workload = SyntheticWorkload(
+        mean=0.001,
+        cv=0.1,
+        warm_up=ExponentialWarmUp(amplitude=1.0, time_constant=20.0),
+        restarted=rounds == "restarted",
+        seed=1,
+        clock=clock,
+    )
+    options = br.Options(target=0.01, rounds=rounds, budget_s=float("inf"))
+    return br.Session(options, seed=1, clock=clock, name="synthetic").run(workload)
+
+
+@pytest.mark.parametrize("rounds", ["continuous", "restarted"])
+def test_a_record_survives_the_way_through_plain_data_and_files(
+    rounds: str, tmp_path: Path
+) -> None:
+    record = record_of(rounds)
+    text = json.dumps(record.to_dict(), allow_nan=False)
+    assert RunRecord.from_dict(json.loads(text)).same_as(record)
+    record.save(tmp_path / "run.json")
+    assert RunRecord.load(tmp_path / "run.json").same_as(record)
+    assert [each.name for each in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_record_says_which_versions_made_it() -> None:
+    data = record_of().to_dict()
+    assert data["schema"] == codec.SCHEMA
+    assert data["method_version"] == codec.METHOD
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("{", "is not a record"),
+        ("[]", "no schema version"),
+        ('{"schema": 1, "name": "x"}', "is no RunRecord"),
+        ('{"schema": 1, "options": 3}', r"record\.options is 3"),
+        ('{"schema": 1, "rounds": [{"elapsed_ns": "soon"}]}', r"record\.rounds\[0\]\.elapsed_ns"),
+        ('{"schema": 1, "rounds": 7}', r"record\.rounds is 7"),
+    ],
+)
+def test_what_is_no_record_is_named(text: str, phrase: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(InvalidInput, match=phrase):
+        RunRecord.load(tmp_path / "run.json")
+
+
+def test_an_unknown_metric_is_named_and_none_means_the_first_required_one() -> None:
+    record = record_of()
+    assert record.estimate() == record.estimate("time")
+    assert record.readings().size == sum(each.n_readings for each in record.rounds)
+    for ask in (record.estimate, record.readings, record.analysis):
+        with pytest.raises(InvalidInput, match="metric 'speed' is unknown, expected one of 'time'"):
+            ask("speed")
+
+
+def test_readings_are_raw_and_read_only() -> None:
+    readings = record_of().readings()
+    assert readings[0] > 0.0015
+    with pytest.raises(ValueError, match="read-only"):
+        readings[0] = 1.0
+
+
+def test_a_running_session_has_a_record_without_a_decision() -> None:
+    session = br.Session(seed=1)
+    record = session.result()
+    assert record.decision is None
+    assert record.estimate() is None
+    assert record.readings().size == 0
+    assert "still running" in str(record)

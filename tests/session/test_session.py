@@ -1,0 +1,242 @@
+from pathlib import Path
+
+import pytest
+
+import benchrigor as br
+from benchrigor.errors import ClockFailed, InvalidInput, StoreFailed, WorkloadFailed
+from benchrigor.model import Code, Options, Progress, RoundPlan, RunRecord, StopReason
+from benchrigor.protocols import Recorder
+from benchrigor.session import Session
+from benchrigor.storage import Journal
+from benchrigor.testing import FakeClock, MemoryStore, SyntheticWorkload
+
+
+class Counting:
+    """Gives ten readings a round and does something odd in one of them."""
+
+    def __init__(self, odd: int | None = None, error: BaseException | None = None) -> None:
+        self.odd = odd
+        self.error = error
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        if plan.index == self.odd and self.error is not None:
+            raise self.error
+        recorder.unit_readings("time", [1.0 + 0.01 * (i % 3) for i in range(10)])
+
+
+def ended(record: RunRecord) -> StopReason | None:
+    return record.decision.reason if record.decision else None
+
+
+def synthetic(clock: FakeClock, seed: int = 1) -> SyntheticWorkload:
+    return SyntheticWorkload(mean=0.001, cv=0.1, seed=seed, clock=clock)
+
+
+def test_a_whole_session_runs_in_fake_time() -> None:
+    clock = FakeClock()
+    record = Session(Options(target=0.01), seed=1, clock=clock).run(synthetic(clock))
+    assert ended(record) is StopReason.SATISFIED
+    assert record.elapsed_s == pytest.approx(record.readings().sum(), rel=1e-3)
+    assert record.provenance is not None
+    assert record.provenance.load_after is not None or record.provenance.load_before is None
+
+
+def test_a_plain_function_and_a_generator_function_are_adapted() -> None:
+    clock = FakeClock()
+
+    def nap() -> None:
+        clock.advance(2_000_000)
+
+    def naps():  # type: ignore[no-untyped-def]  # as a user writes it
+        while True:
+            clock.advance(3_000_000)
+            yield
+
+    timed = Session(seed=1, clock=clock).run(nap).estimate()
+    stepped = Session(seed=1, clock=clock).run(naps).estimate()
+    assert timed is not None
+    assert stepped is not None
+    assert (timed.value, stepped.value) == pytest.approx((0.002, 0.003))
+
+
+def test_what_cannot_be_run_is_named() -> None:
+    with pytest.raises(InvalidInput, match="workload is 3, expected a function"):
+        Session().run(3)  # type: ignore[arg-type]
+
+
+def test_a_workload_that_raises_loses_no_finished_round(tmp_path: Path) -> None:
+    store = Journal(tmp_path / "runs.sqlite")
+    session = Session(seed=1, store=store)
+    with pytest.raises(WorkloadFailed, match="round 3: the workload raised KeyError") as caught:
+        session.run(Counting(3, KeyError("x")))
+    record = caught.value.record
+    assert isinstance(record, RunRecord)
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert len(record.rounds) == 3
+    assert ended(record) is StopReason.WORKLOAD_FAILED
+    assert Code.WORKLOAD_FAILED in [notice.code for notice in record.notices]
+    assert record.run_id is not None
+    assert store.load(record.run_id).same_as(record)
+
+
+def test_a_keyboard_interrupt_passes_on_and_keeps_the_finished_rounds(tmp_path: Path) -> None:
+    store = Journal(tmp_path / "runs.sqlite")
+    session = Session(seed=1, store=store)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        session.run(Counting(4, KeyboardInterrupt()))
+    record = session.result()
+    assert len(record.rounds) == 4
+    assert ended(record) is StopReason.INTERRUPTED
+    assert caught.value.record.same_as(record)  # type: ignore[attr-defined]  # set on the way out
+    assert record.run_id is not None
+    assert len(store.rounds(record.run_id)) == 4
+
+
+def test_a_workload_that_ends_gives_what_it_gave() -> None:
+    clock = FakeClock()
+
+    def forty():  # type: ignore[no-untyped-def]  # as a user writes it
+        for _ in range(40):
+            clock.advance(1_000_000)
+            yield
+
+    record = Session(seed=1, clock=clock).run(forty)
+    assert ended(record) is StopReason.EXHAUSTED
+    assert record.readings().size == 40
+    assert Code.NOT_CONVERGED in [notice.code for notice in record.notices]
+
+
+@pytest.mark.parametrize("hook", ["before_round", "after_round", "progress"])
+def test_a_failing_hook_is_reported_and_ends_the_session_cleanly(hook: str) -> None:
+    calls = []
+
+    def failing(argument: object) -> None:
+        calls.append(argument)
+        if len(calls) == 3:
+            raise RuntimeError("disk of the hook is full")
+
+    record = Session(seed=1, **{hook: failing}).run(Counting())  # type: ignore[arg-type]
+    assert ended(record) is StopReason.HOOK_FAILED
+    notice = next(each for each in record.notices if each.code is Code.HOOK_FAILED)
+    assert hook in notice.sentence
+    assert "disk of the hook is full" in notice.sentence
+    assert len(record.rounds) == (2 if hook == "before_round" else 3)
+
+
+def test_progress_comes_once_a_round() -> None:
+    seen: list[Progress] = []
+    clock = FakeClock()
+    record = Session(seed=1, clock=clock, progress=seen.append).run(synthetic(clock))
+    assert [each.rounds for each in seen] == list(range(1, len(record.rounds) + 1))
+    assert seen[-1].decision == record.decision
+
+
+def test_a_clock_that_goes_backwards_ends_the_session() -> None:
+    clock = FakeClock(script=[100, 200, 300, 250])
+    with pytest.raises(ClockFailed, match="went backwards by 50 ns in round 1"):
+        Session(seed=1, clock=clock).run(Counting())
+
+
+def test_a_stop_requested_by_a_hook_finishes_the_round() -> None:
+    session: Session
+
+    def stop_at_two(plan: RoundPlan) -> None:
+        if plan.index == 2:
+            session.request_stop()
+
+    session = Session(seed=1, before_round=stop_at_two)
+    record = session.run(Counting())
+    assert ended(record) is StopReason.STOP_REQUESTED
+    assert len(record.rounds) == 3
+
+
+def test_each_round_is_kept_before_the_next_one_starts() -> None:
+    store = MemoryStore()
+    kept = []
+
+    def count(_plan: RoundPlan) -> None:
+        kept.append(sum(len(store.rounds(run["run_id"])) for run in store.runs()))
+
+    Session(Options(max_rounds=4), seed=1, store=store, before_round=count).run(Counting())
+    assert kept == [0, 1, 2, 3]
+
+
+def test_a_round_that_the_store_cannot_keep_is_not_told() -> None:
+    class Full(MemoryStore):
+        def append(self, run_id: str, finished: br.Round) -> None:
+            if finished.plan.index == 2:
+                raise StoreFailed("disk is full")
+            super().append(run_id, finished)
+
+    session = Session(seed=1, store=Full())
+    with pytest.raises(StoreFailed, match="disk is full") as caught:
+        session.run(Counting())
+    record = caught.value.record
+    assert isinstance(record, RunRecord)
+    assert len(record.rounds) == 2
+    assert session.ask() is not None
+
+
+def test_ask_and_tell_keep_rounds_too(tmp_path: Path) -> None:
+    session = Session(Options(max_rounds=3), seed=1, store=tmp_path / "runs.sqlite")
+    while (plan := session.ask()) is not None:
+        session.tell(br.Round(plan=plan, elapsed_ns=5, readings={"time": 1.0}))
+    (run,) = Journal(tmp_path / "runs.sqlite").runs()
+    assert run["rounds"] == 3
+
+
+def test_a_run_cut_off_is_taken_up_with_every_round_once(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    options = Options(target=0.001, readings_per_round=100, budget_readings=2000)
+    clock = FakeClock()
+    whole = Session(options, seed=1, clock=clock).run(synthetic(clock))
+
+    workload = synthetic(clock)
+    cut = Session(options, seed=1, clock=clock, store=path)
+    for _ in range(7):  # and then the process dies
+        plan = cut.ask()
+        assert plan is not None
+        values = workload.draw(plan)
+        elapsed_ns = int(values.sum() * 1e9)
+        cut.tell(br.Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
+    run_id = Journal(path).runs()[0]["run_id"]
+    resumed = Session.resume(path, run_id, clock=clock).run(workload)
+    assert [each.plan for each in resumed.rounds] == [each.plan for each in whole.rounds]
+    assert resumed.readings() == pytest.approx(whole.readings())
+    assert resumed.estimate() == whole.estimate()
+    assert Code.RESUMED in [notice.code for notice in resumed.notices]
+    assert len(Journal(path).rounds(run_id)) == 20
+
+
+def test_a_satisfied_run_is_not_taken_up(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    clock = FakeClock()
+    record = Session(seed=1, clock=clock, store=path).run(synthetic(clock))
+    assert record.run_id is not None
+    with pytest.raises(InvalidInput, match="is finished: satisfied"):
+        Session.resume(path, record.run_id)
+
+
+def test_a_stopped_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    clock = FakeClock()
+    workload = synthetic(clock)
+    short = Options(target=0.002, budget_readings=600)
+    first = Session(short, seed=1, clock=clock, store=path).run(workload)
+    assert ended(first) is StopReason.READINGS_BUDGET
+    assert first.run_id is not None
+    more = Options(target=0.002, budget_readings=100_000)
+    second = Session.resume(path, first.run_id, options=more, clock=clock).run(workload)
+    assert ended(second) is StopReason.SATISFIED
+    assert second.readings().size > 600
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "x"])
+def test_a_seed_that_is_no_whole_number_is_named(seed: object) -> None:
+    with pytest.raises(InvalidInput, match="seed is"):
+        Session(seed=seed)  # type: ignore[arg-type]
+
+
+def test_a_seed_is_drawn_and_kept_when_none_is_given() -> None:
+    seeds = {Session().result().seed for _ in range(5)}
+    assert len(seeds) == 5

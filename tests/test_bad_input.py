@@ -1,0 +1,339 @@
+"""The table of bad input: what goes in, what must come out, and the phrase that names it.
+
+A row fails when the bad input reaches numpy: when numpy raises, or warns, on the way.
+"""
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import benchrigor as br
+from benchrigor import stats
+from benchrigor.errors import (
+    BenchrigorError,
+    ClockFailed,
+    InvalidInput,
+    NotEstimable,
+    StoreFailed,
+    WorkloadFailed,
+)
+from benchrigor.model import Code, Notice, RunRecord
+from benchrigor.storage import Journal
+from benchrigor.testing import FakeClock
+from benchrigor.workloads import CallableWorkload, CommandWorkload, Pick
+
+Notices = Sequence[Notice]
+
+
+class Ticking(FakeClock):
+    """A clock of which every look costs a microsecond."""
+
+    def __init__(self) -> None:
+        super().__init__(cost_ns=1000)
+
+
+def session_of(values: object, rounds: int = 1) -> Notices:
+    """Tell rounds of the same unit readings and return the Notices of the result."""
+    session = br.Session(br.Options(max_rounds=rounds), seed=1)
+    while (plan := session.ask()) is not None:
+        session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))  # type: ignore[dict-item]
+    return session.result().notices
+
+
+def python(code: str, **given: object) -> Notices:
+    """Measure a Python one-liner as a command."""
+    argv = [sys.executable, "-c", code]
+    workload = CommandWorkload(argv, clock=Ticking(), **given)  # type: ignore[arg-type]
+    options = br.Options(max_rounds=2)
+    return br.Session(options, seed=1).run(workload).notices
+
+
+def timed(func: Callable[[], object], clock: FakeClock) -> Notices:
+    workload = CallableWorkload(func, clock=clock)
+    return br.Session(br.Options(max_rounds=2), seed=1, clock=clock).run(workload).notices
+
+
+def raising() -> None:
+    raise ZeroDivisionError("a unit of work failed")
+
+
+READS_X = (Pick.parse("x=regex:x=([0-9.]+)"),)
+TALKATIVE = "import sys\nfor _ in range(100): sys.stdout.buffer.write(b'junk line\\n' * 100_000)"
+SUICIDE = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+
+READINGS = [
+    ("an empty list", [], "values is empty"),
+    ("NaN", [1.0, float("nan")], r"values\[1\] is nan"),
+    ("infinity", [1.0, 2.0, float("inf")], r"values\[2\] is inf"),
+    ("minus infinity in an array", np.array([-np.inf, 1.0]), r"values\[0\] is -inf"),
+    ("a number too large to square", [1e200, 1.0], r"values\[0\] is 1e\+200"),
+    ("a string", "1.0 2.0", "values is '1.0 2.0'"),
+    ("a list with a string", [1.0, "2"], r"values\[1\] is '2'"),
+    ("None among the values", [1.0, None], r"values\[1\] is None"),
+    ("nothing at all", None, "values is None"),
+    ("a single number", 3.0, "values is 3.0"),
+    ("a 2-D array", np.ones((3, 4)), r"values has shape \(3, 4\)"),
+    ("a nested list", [[1.0, 2.0], [3.0, 4.0]], r"values\[0\] is \[1.0, 2.0\]"),
+    ("a ragged list", [1.0, [2.0]], r"values\[1\] is \[2.0\]"),
+    ("complex numbers", [1.0, 2j], r"values\[1\] is 2j"),
+    ("an array of strings", np.array(["1", "2"]), r"values\[0\] is np.str_\('1'\)"),
+    ("an array of objects", np.array([1.0, object()], dtype=object), r"values\[1\] is <object"),
+    ("an array of complex numbers", np.array([1 + 1j]), r"values\[0\] is np.complex128"),
+    ("a masked array", np.ma.masked_array([1.0, 2.0], [False, True]), "masked"),
+    ("a dict", {"time": 1.0}, "values is {'time': 1.0}"),
+    ("dates", np.array(["2026-01-01"], dtype="datetime64[D]"), r"values\[0\] is"),
+]
+FUNCTIONS = {
+    "estimate_mean": stats.estimate_mean,
+    "detect_changes": stats.detect_changes,
+    "find_stable_phase": stats.find_stable_phase,
+    "merge_subsessions": stats.merge_subsessions,
+    "autocorrelation": stats.autocorrelation,
+}
+
+TABLE: list[tuple[str, Callable[[], object], type[BenchrigorError] | Code, str]] = [
+    ("one reading", lambda: stats.estimate_mean([1.0]), NotEstimable, "1 reading, expected"),
+    (
+        "two readings",
+        lambda: stats.estimate_mean([1.0, 2.0]).notices,
+        Code.FEW_READINGS,
+        "Only 2 readings",
+    ),
+    (
+        "constant readings",
+        lambda: stats.estimate_mean([5.0] * 40).notices,
+        Code.CONSTANT,
+        "All 40 readings are 5.0",
+    ),
+    ("an empty round", lambda: session_of([]), InvalidInput, r"unit_readings\['time'\] is empty"),
+    ("one reading told", lambda: session_of([1.0]), Code.TOO_FEW_READINGS, "1 reading, expected"),
+    ("two readings told", lambda: session_of([1.0, 2.0]), Code.FEW_READINGS, "Only 2 readings"),
+    ("constant readings told", lambda: session_of([2.0] * 50), Code.CONSTANT, "are 2.0"),
+    ("NaN told", lambda: session_of([1.0, float("nan")]), InvalidInput, r"\[1\] is nan"),
+    ("a 2-D array told", lambda: session_of([[1.0]]), InvalidInput, "two dimensions"),
+    ("a negative duration told", lambda: session_of([1.0, -3.0]), InvalidInput, r"is -3\.0 s"),
+    (
+        "a negative time of a round",
+        lambda: br.Round(plan=br.RoundPlan(index=0), elapsed_ns=-5),
+        InvalidInput,
+        "elapsed_ns is -5",
+    ),
+    (
+        "a reading that is no number",
+        lambda: br.Round(plan=br.RoundPlan(index=0), elapsed_ns=5, readings={"x": "fast"}),  # type: ignore[dict-item]
+        InvalidInput,
+        r"readings\['x'\]\[0\] is 'fast'",
+    ),
+    ("a target of 0", lambda: br.Options(target=0), InvalidInput, "target is 0,"),
+    ("a confidence of 1", lambda: br.Options(confidence=1), InvalidInput, "confidence is 1,"),
+    (
+        "a confidence of 1 for a mean",
+        lambda: stats.estimate_mean([1.0, 2.0], confidence=1.0),
+        InvalidInput,
+        r"confidence is 1\.0",
+    ),
+    (
+        "a target of 0 for a prediction",
+        lambda: stats.required_readings(stats.estimate_mean([1.0, 2.0]), 0.0),
+        InvalidInput,
+        r"target is 0\.0",
+    ),
+    ("a level of 0", lambda: stats.detect_changes([1.0], level=0.0), InvalidInput, "level is 0"),
+    (
+        "a segment of 1",
+        lambda: stats.detect_changes([1.0], min_segment=1),
+        InvalidInput,
+        "min_segment is 1",
+    ),
+    (
+        "a function that raises",
+        lambda: timed(raising, Ticking()),
+        WorkloadFailed,
+        "ZeroDivisionError: a unit of work failed",
+    ),
+    (
+        "a command that hangs",
+        lambda: python("import time; time.sleep(60)", timeout_s=0.3),
+        WorkloadFailed,
+        r"longer than 0\.3 s",
+    ),
+    (
+        "a command that prints nothing",
+        lambda: python("pass", picks=READS_X),
+        WorkloadFailed,
+        "printed nothing",
+    ),
+    (
+        "a command that exits with an error",
+        lambda: python("import sys; sys.exit('no such file: big.log')"),
+        WorkloadFailed,
+        "(?s)exited with code 1.*no such file: big.log",
+    ),
+    (
+        "a command that prints 100 MB of junk",
+        lambda: python(TALKATIVE, picks=READS_X),
+        WorkloadFailed,
+        r"printed 100\.0 MB",
+    ),
+    (
+        "a command that kills itself",
+        lambda: python(SUICIDE),
+        WorkloadFailed,
+        "was killed by SIGKILL",
+    ),
+    (
+        "a command that is not there",
+        lambda: CommandWorkload(["/no/such/program"], clock=Ticking()).run(
+            br.RoundPlan(index=0),
+            None,  # type: ignore[arg-type]
+        ),
+        WorkloadFailed,
+        "/no/such/program",
+    ),
+    (
+        "a command that prints no number",
+        lambda: python("print('x=1..2')", picks=READS_X),
+        WorkloadFailed,
+        r"line 1 .*'1\.\.2' is picked for metric 'x'",
+    ),
+    (
+        "a clock that goes backwards",
+        lambda: timed(lambda: None, FakeClock(script=range(10**6, 0, -1))),
+        ClockFailed,
+        "went backwards by",
+    ),
+    (
+        "a clock that stands still",
+        lambda: timed(lambda: None, FakeClock()),
+        ClockFailed,
+        "st(ands|ood) still",
+    ),
+    (
+        "a record of another program",
+        lambda: RunRecord.from_dict({"name": "x"}),
+        InvalidInput,
+        "no schema version",
+    ),
+    (
+        "a record of a newer version",
+        lambda: RunRecord.from_dict({"schema": 99}),
+        InvalidInput,
+        "schema 99",
+    ),
+]
+
+
+def assert_not_from_numpy(error: BaseException | None) -> None:
+    while error is not None:
+        files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+        assert not any("numpy" in name for name in files), f"reached numpy: {error!r}"
+        error = error.__cause__ or error.__context__
+
+
+def check(
+    action: Callable[[], object], expected: type[BenchrigorError] | Code, phrase: str
+) -> None:
+    if isinstance(expected, Code):
+        notices = action()
+        assert isinstance(notices, tuple)
+        sentences = [each.sentence for each in notices if each.code is expected]
+        assert len(sentences) == 1, f"{expected} not in {notices}"
+        assert phrase in sentences[0]
+        return
+    with pytest.raises(expected, match=phrase) as caught:
+        action()
+    assert type(caught.value) is expected
+    assert_not_from_numpy(caught.value)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize(
+    ("values", "phrase"), [row[1:] for row in READINGS], ids=[r[0] for r in READINGS]
+)
+def test_bad_readings_are_named_by_every_function(
+    function: str, values: object, phrase: str
+) -> None:
+    with np.errstate(all="raise"):
+        check(lambda: FUNCTIONS[function](values), InvalidInput, phrase)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("action", "expected", "phrase"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE]
+)
+def test_bad_input_is_named(
+    action: Callable[[], object], expected: type[BenchrigorError] | Code, phrase: str
+) -> None:
+    with np.errstate(all="raise"):
+        check(action, expected, phrase)
+
+
+def failing_store(kind: str, folder: Path) -> Path:
+    """Prepare a store that cannot be used."""
+    path = folder / "runs.sqlite"
+    if kind == "corrupt":
+        path.write_bytes(b"this is no database " * 500)
+    elif kind == "below a file":
+        (folder / "file").write_text("x")
+        path = folder / "file" / "runs.sqlite"
+    elif kind == "a folder":
+        path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("kind", ["corrupt", "below a file", "a folder"])
+def test_a_store_that_cannot_be_used_is_named(kind: str, tmp_path: Path) -> None:
+    path = failing_store(kind, tmp_path)
+    calls = []
+    with pytest.raises(StoreFailed, match=r"runs\.sqlite"):
+        br.measure(lambda: calls.append(1), seed=1, store=path)
+    assert calls == []
+
+
+def test_a_disk_that_fills_up_keeps_the_rounds_before(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    journal = Journal(path)
+    session = br.Session(br.Options(max_rounds=500), seed=1, store=journal)
+    values = np.linspace(1.0, 2.0, 5000)
+
+    def run_until_full() -> None:
+        while (plan := session.ask()) is not None:
+            session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
+            if plan.index == 2:
+                limit_pages(journal)
+
+    with pytest.raises(StoreFailed, match="full"):
+        run_until_full()
+    told = len(session.result().rounds)
+    assert told >= 3
+    (run,) = Journal(path).runs()
+    assert len(Journal(path).rounds(run["run_id"])) == told
+
+
+def limit_pages(journal: Journal) -> None:
+    """Make the open database refuse to grow, as a full disk does."""
+    (connection,) = journal._connections.values()
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+
+
+def test_finished_rounds_stay_in_the_store_when_the_workload_fails(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    clock = Ticking()
+    calls = iter(range(10**9))
+
+    def breaks_later() -> None:
+        clock.advance(300_000_000)
+        if next(calls) == 12:
+            raise OSError("the device is gone")
+
+    with pytest.raises(WorkloadFailed, match="the device is gone"):
+        br.measure(breaks_later, clock=clock, store=path, seed=1)
+    (run,) = Journal(path).runs()
+    record = Journal(path).load(run["run_id"])
+    assert len(record.rounds) >= 2
+    assert record.decision is not None
+    assert record.decision.reason is br.StopReason.WORKLOAD_FAILED

@@ -1,0 +1,42 @@
+"""User code that must type-check under mypy --strict."""
+
+import benchrigor as br
+from benchrigor import stats
+from benchrigor.testing import FakeClock, SyntheticWorkload
+
+
+def headline() -> str:
+    record: br.RunRecord = br.measure(lambda: sum(range(10)), target=0.1, budget_s=1.0)
+    estimate: br.Estimate | None = record.estimate()
+    return "nothing" if estimate is None else f"{estimate.value:.3g} {estimate.low:.3g}"
+
+
+def wrapped(values: list[float]) -> br.RunRecord:
+    session = br.Session(br.Options(target=0.05), [br.Metric(name="time", unit="s")], seed=1)
+    while (plan := session.ask()) is not None:
+        decision: br.Decision = session.tell(
+            br.Round(plan=plan, elapsed_ns=1, readings={"time": values[plan.index]})
+        )
+        if decision.stop:
+            break
+    return session.result()
+
+
+def stepwise() -> br.RunRecord:
+    clock = FakeClock()
+    return br.Session(clock=clock).run(SyntheticWorkload(seed=1, clock=clock))
+
+
+def arithmetic() -> tuple[float, int | None, tuple[int, ...]]:
+    found = stats.estimate_mean([1.0, 2.0, 3.0], confidence=0.9)
+    merged = stats.merge_subsessions([1, 2, 3], mean="harmonic")
+    return found.half_width, merged.size, stats.detect_changes([1.0]).indices
+
+
+def my_rule(progress: br.Progress) -> br.Decision | None:
+    done = progress.rounds > 3
+    return br.Decision(stop=True, reason=br.StopReason.ROUND_LIMIT) if done else None
+
+
+def with_rule() -> br.Session:
+    return br.Session(rules=[my_rule, *br.default_rules(br.Options())])
