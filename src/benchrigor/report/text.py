@@ -1,0 +1,136 @@
+"""The report for a terminal: the number first, then what it stands on, then every Notice."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from benchrigor.model import Analysis, Phase, RunRecord, Severity, StablePhase
+from benchrigor.model.headline import counted, percent, show_estimate, show_value
+
+__all__ = ["render"]
+
+WIDTH = 79
+_LABEL = 10
+_MARKS = {Severity.NOTE: "·", Severity.WARNING: "!", Severity.REFUSAL: "✗"}
+
+
+def render(record: RunRecord) -> str:
+    """Return the whole report of a run as plain text, at most 79 columns wide.
+
+    Parameters
+    ----------
+    record
+        Of a finished or a running session.
+
+    Examples
+    --------
+    >>> import benchrigor as br
+    >>> from benchrigor.testing import FakeClock, SyntheticWorkload
+    >>> clock = FakeClock()
+    >>> session = br.Session(name="synthetic", seed=1, clock=clock)
+    >>> record = session.run(SyntheticWorkload(mean=0.001, cv=0.1, seed=1, clock=clock))
+    >>> render(record).splitlines()[0]
+    'synthetic'
+    """
+    lines = [record.name, "─" * min(len(record.name), WIDTH)]
+    for analysis in record.analyses:
+        lines += _metric(analysis, record)
+    lines += _row("rounds", [_ending(record)])
+    lines += _row("measured", [_facts(record)] if record.facts else [])
+    lines += _row("machine", _machine(record))
+    for notice in record.notices:
+        lines += _wrapped(f"{_MARKS[notice.severity]} ", str(notice), indent=2)
+    return "\n".join(lines)
+
+
+def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
+    name, found = analysis.metric.name, analysis.estimate
+    if found is None:
+        why = next((notice.sentence for notice in analysis.notices), "nothing was measured")
+        return _row(name, [f"no number: {why}"])
+    width = f"half-width {percent(found.relative_half_width)} of the value"
+    if analysis.metric.must_satisfy and record.options.target is not None:
+        width += f", wanted {percent(record.options.target)}"
+    return [
+        *_row(name, [show_estimate(found, analysis.metric.unit), width]),
+        *_row("", [_evidence(analysis)]),
+        *_row("cut", _cuts(analysis)),
+    ]
+
+
+def _evidence(analysis: Analysis) -> str:
+    found = analysis.estimate
+    if found is None:
+        return ""
+    effective = f"worth {counted(found.n_effective)} independent ones"
+    if found.n != analysis.n_kept:
+        return f"{counted(analysis.n)} readings of {counted(found.n)} invocations, {effective}"
+    return f"{counted(analysis.n)} readings, {counted(analysis.n_kept)} kept, {effective}"
+
+
+def _cuts(analysis: Analysis) -> list[str]:
+    if not analysis.phases or analysis.estimate is None:
+        return []
+    if len(analysis.phases) > 1:
+        whole = sum(phase.phases[-1].stop for phase in analysis.phases)
+        share = 1.0 - analysis.n_kept / whole
+        return [f"{percent(share)} of the readings, round by round"] if share else ["nothing"]
+    stable = analysis.phases[0]
+    parts = [_phase(each, analysis.metric.unit) for each in stable.phases if _is_cut(each, stable)]
+    margin = stable.n - analysis.n_kept
+    if margin:
+        parts.append(f"{counted(margin)} next to {'it' if len(parts) == 1 else 'them'} as a margin")
+    return parts or ["nothing: no warm-up or cool-down found"]
+
+
+def _is_cut(phase: Phase, stable: StablePhase) -> bool:
+    return stable.start is None or phase.start != stable.start
+
+
+def _phase(phase: Phase, unit: str) -> str:
+    span = f"{counted(phase.start)}–{counted(phase.stop - 1)}"
+    return f"{phase.label} {span} (median {show_value(phase.median, unit)})"
+
+
+def _ending(record: RunRecord) -> str:
+    reason = record.decision.reason if record.decision else None
+    ending = "still running" if reason is None else f"stopped: {reason.replace('-', ' ')}"
+    return f"{len(record.rounds)} in {show_value(record.elapsed_s, 's')}, {ending}"
+
+
+def _facts(record: RunRecord) -> str:
+    shown = []
+    for key, value in record.facts.items():
+        words = key.replace("_", " ")
+        if isinstance(value, float) and key.endswith("_s"):
+            shown.append(f"{words.removesuffix(' s')} {show_value(value, 's')}")
+        else:
+            shown.append(f"{words} {value}")
+    return ", ".join(shown)
+
+
+def _machine(record: RunRecord) -> list[str]:
+    where = record.provenance
+    if where is None:
+        return []
+    lines = [f"{where.host}, {where.cores} × {where.cpu}, {where.python}"]
+    if where.load_before is not None and where.load_after is not None:
+        lines.append(f"load {where.load_before:.2f} before, {where.load_after:.2f} after")
+    return lines
+
+
+def _row(label: str, parts: Iterable[str]) -> list[str]:
+    text = "; ".join(part for part in parts if part)
+    return _wrapped(f"{label:<{_LABEL}}", text, indent=2) if text else []
+
+
+def _wrapped(label: str, text: str, *, indent: int) -> list[str]:
+    first = " " * indent + label
+    return textwrap.wrap(
+        text,
+        width=WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_on_hyphens=False,
+    )
