@@ -1,0 +1,23 @@
+"""Benchmarks inside a test suite: the test checks the result, ``bench`` measures the call.
+
+python -m pytest -n 0 examples/test_json.py --bench-budget 2
+"""
+
+from __future__ import annotations
+
+import json
+
+from benchrigor.pytest_plugin import Bench
+
+DOCUMENT = {"rows": [{"id": number, "name": f"row {number}"} for number in range(200)]}
+
+
+def test_dumping_and_loading_gives_the_document_back(bench: Bench) -> None:
+    text = bench(json.dumps, DOCUMENT, sort_keys=True)
+    assert json.loads(text) == DOCUMENT
+
+
+def test_loading_is_measured_to_a_tenth(bench: Bench) -> None:
+    text = json.dumps(DOCUMENT)
+    assert bench(json.loads, text) == DOCUMENT
+    assert bench.record is None or bench.record.estimate() is not None

@@ -1,0 +1,62 @@
+"""``benchrigor analyze``: what recorded readings say."""
+
+from __future__ import annotations
+
+import click
+
+from benchrigor.cli.exits import ExitCode
+from benchrigor.cli.options import json_option, readings_options, share
+from benchrigor.cli.output import print_json, summary
+from benchrigor.cli.sources import name_of, read_readings
+from benchrigor.model import Metric, Options, Round
+from benchrigor.report import explain as explanation
+from benchrigor.report import render
+from benchrigor.session import Engine
+
+__all__ = ["analyze"]
+
+
+@click.command(short_help="Estimate the mean of recorded readings.")
+@readings_options
+@click.option("--target", type=share, help="Half-width wanted; exit code 3 when it is not reached.")
+@click.option("--confidence", type=share, default="95%", show_default=True, help="Of the interval.")
+@click.option("--explain", "explained", is_flag=True, help="Tell how the number came about.")
+@json_option
+def analyze(
+    *,
+    source: str,
+    column: str | None,
+    unit: str,
+    confidence: float,
+    target: float | None,
+    explained: bool,
+    as_json: bool,
+) -> None:
+    """Estimate the mean of recorded readings, with warm-up and cool-down removed.
+
+    SOURCE is a CSV or JSON file, or - for standard input (the default). The readings count as
+    one continuous series, in the order in which they stand.
+
+    \b
+    Examples:
+      benchrigor analyze readings.csv --column time --unit s
+      some-program | benchrigor analyze --explain
+      benchrigor analyze result.json --column latencies --target 2% --json
+    """  # noqa: D301  # click wants the backspace itself
+    readings = read_readings(source, column)
+    name = "readings" if column is None or column.isdigit() else column
+    options = Options(target=target, confidence=confidence, readings_per_round=readings.size)
+    engine = Engine(options, (Metric(name=name, unit=unit),), name=name_of(source))
+    plan = engine.ask()
+    assert plan is not None  # noqa: S101  # a new engine always has a plan
+    engine.tell(Round(plan=plan, elapsed_ns=0, unit_readings={name: readings}))
+    record = engine.result()
+    if as_json:
+        print_json(summary(record))
+    else:
+        click.echo(explanation(record) if explained else render(record))
+    found = record.estimate()
+    if found is None:
+        click.get_current_context().exit(ExitCode.NOTHING_MEASURED)
+    if target is not None and found.relative_half_width > target:
+        click.get_current_context().exit(ExitCode.NOT_CONVERGED)

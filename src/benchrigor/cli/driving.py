@@ -1,0 +1,82 @@
+"""Running a session from the command line: the live line, and what Ctrl-C does."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from types import FrameType
+
+import click
+
+from benchrigor.cli.exits import code_for
+from benchrigor.cli.output import LiveLine, live_line, print_record
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model import Progress, RoundPlan
+from benchrigor.protocols import Recorder, Workload
+from benchrigor.session import Session
+from benchrigor.workloads import CommandWorkload
+
+__all__ = ["drive_and_print"]
+
+
+def drive_and_print(
+    begin: Callable[[Callable[[Progress], object]], Session], workload: Workload, *, as_json: bool
+) -> None:
+    """Run a session, print what it found, and end with the exit code that it deserves.
+
+    Parameters
+    ----------
+    begin
+        Makes the session, given who listens to its progress.
+    workload
+        What it measures. What a function prints goes to stderr: stdout is for the result.
+    as_json
+        Whether to print JSON.
+    """
+    patient = _Patient(workload)
+    with live_line() as line:
+        session = begin(line)
+        with _gentle_interrupt(session, patient, line), redirect_stdout(sys.stderr):
+            record = session.run(patient)
+    print_record(record, as_json=as_json)
+    click.get_current_context().exit(code_for(record))
+
+
+class _Patient:
+    """A workload whose round is finished after the first Ctrl-C.
+
+    A terminal sends the signal to its whole foreground process group. A command that is just
+    being started is still in ours for a moment and dies of it: it is started again.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        self.interrupted = False
+        self._workload = workload
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        """Carry out one plan."""
+        try:
+            self._workload.run(plan, recorder)
+        except WorkloadFailed:
+            if not (self.interrupted and isinstance(self._workload, CommandWorkload)):
+                raise
+            self._workload.run(plan, recorder)
+
+
+@contextmanager
+def _gentle_interrupt(session: Session, patient: _Patient, line: LiveLine) -> Iterator[None]:
+    """Let the first Ctrl-C finish the round under way, and the second one end at once."""
+
+    def on_interrupt(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        patient.interrupted = True
+        session.request_stop()
+        line.say("stopping after this round; press Ctrl-C again to end at once")
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

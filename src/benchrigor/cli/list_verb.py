@@ -1,0 +1,51 @@
+"""``benchrigor list``: the stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchrigor.cli.options import existing_store, json_option, store_option
+from benchrigor.cli.output import print_json
+from benchrigor.model.headline import counted
+
+__all__ = ["list_runs"]
+
+
+@click.command(name="list", short_help="List the stored runs, newest first.")
+@click.argument("query", default="")
+@store_option
+@json_option
+def list_runs(query: str, store: Path | None, as_json: bool) -> None:
+    """List the stored runs whose id or name holds QUERY, newest first.
+
+    \b
+    Examples:
+      benchrigor list
+      benchrigor list gzip --json
+    """  # noqa: D301  # click wants the backspace itself
+    opened = existing_store(store)
+    runs = opened.runs(query)
+    if as_json:
+        print_json(runs)
+    elif runs:
+        click.echo("\n".join(_entry(each) for each in runs))
+    else:
+        click.echo(f"no runs in {opened.path}" + (f" match {query!r}" if query else ""))
+
+
+def _entry(run: Mapping[str, Any]) -> str:
+    """Return two lines: what was measured and when, and what came of it."""
+    started = datetime.fromisoformat(run["started_at"]).astimezone()
+    # A headline is the name, the number, its evidence and how it ended.
+    number = run["headline"].removeprefix(f"{run['name']}: ").partition(" · ")[0]
+    if number.startswith("no number"):
+        number = "no number"  # why, the report says
+    ended = (run["reason"] or "unfinished").replace("-", " ")
+    rounds = f"{counted(run['rounds'])} round{'' if run['rounds'] == 1 else 's'}"
+    found = " · ".join(part for part in (number, ended, rounds) if part)
+    return f"{run['run_id']}  {started:%Y-%m-%d %H:%M}  {run['name']}\n          {found}"

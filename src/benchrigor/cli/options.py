@@ -1,0 +1,133 @@
+"""Options and parameter types that several verbs share."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from benchrigor.errors import StoreFailed
+from benchrigor.storage import Journal, default_path
+
+__all__ = [
+    "budget_options",
+    "existing_store",
+    "hint",
+    "json_option",
+    "open_store",
+    "readings_options",
+    "seconds",
+    "share",
+    "store_option",
+]
+
+_STORE = "benchrigor.store"
+
+
+def share(text: str) -> float:
+    """Read a share, given as 0.02 or as 2%; its range is checked with all other options."""
+    number = text.strip()
+    try:
+        return float(number[:-1]) / 100.0 if number.endswith("%") else float(number)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is no share, expected a number such as 0.02 or 2%"
+        ) from None
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds, infinitely many for "none"."""
+    try:
+        number = math.inf if text.strip().lower() == "none" else float(text)
+    except ValueError:
+        number = math.nan
+    if not number > 0.0:
+        raise click.BadParameter(f"{text!r} is no number of seconds above 0, expected 60 or none")
+    return number
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _together(*options: Decorator) -> Decorator:
+    """Make one decorator of several; help shows their options in this order."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def budget_options(budget: str | None) -> Decorator:
+    """Add --budget with this default, --max-rounds and --max-readings."""
+    return _together(
+        click.option(
+            "--budget",
+            type=seconds,
+            default=budget,
+            show_default=True,
+            help="Measure no longer than this; none for no limit.",
+        ),
+        click.option(
+            "--max-rounds", type=click.IntRange(min=1), metavar="N", help="Run no more rounds."
+        ),
+        click.option(
+            "--max-readings", type=click.IntRange(min=1), metavar="N", help="Take no more readings."
+        ),
+    )
+
+
+readings_options = _together(
+    click.argument("source", default="-"),
+    click.option(
+        "--column", help="Name or number (from 0) of the CSV column, or key of the JSON objects."
+    ),
+    click.option("--unit", default="", help="Unit of the readings, such as s or B/s."),
+)
+
+store_option = click.option(
+    "--store",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="BENCHRIGOR_STORE",
+    show_envvar=True,
+    help="File that keeps the runs.  [default: in the user's data folder]",
+)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def open_store(path: Path | None) -> Journal:
+    """Open the store at ``path``, or the default one; the first run makes it."""
+    context = click.get_current_context()
+    if context.get_parameter_source("store") is ParameterSource.COMMANDLINE:
+        context.meta[_STORE] = path
+    return Journal(path or default_path())
+
+
+def existing_store(path: Path | None) -> Journal:
+    """Open a store to read from it.
+
+    Raises
+    ------
+    StoreFailed
+        When there is none: reading must not make one.
+    """
+    store = open_store(path)
+    if not store.path.exists():
+        raise StoreFailed(
+            f"there is no store at {store.path} yet; the first run that is kept makes it"
+        )
+    return store
+
+
+def hint(verb: str, run_id: str) -> str:
+    """Return the command line by which to go on with a run, in the store at hand."""
+    store = click.get_current_context().meta.get(_STORE)
+    return shlex.join(["benchrigor", verb, run_id, *(["--store", str(store)] if store else [])])

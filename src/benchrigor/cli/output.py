@@ -1,0 +1,116 @@
+"""What people and programs see: the report, JSON, and a live line while a session runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from benchrigor.cli.options import hint
+from benchrigor.model import Progress, RunRecord, codec
+from benchrigor.model.headline import counted, percent, show_value
+from benchrigor.report import render
+
+__all__ = ["LiveLine", "live_line", "print_json", "print_record", "summary"]
+
+_REDRAWN_EVERY_S = 0.1
+
+
+def print_json(document: object) -> None:
+    """Print a document as JSON, numbers that JSON has no word for as strings."""
+    click.echo(json.dumps(codec.encode(document), allow_nan=False, indent=2))
+
+
+def print_record(record: RunRecord, *, as_json: bool) -> None:
+    """Print the report of a run, or its summary as JSON."""
+    if as_json:
+        print_json(summary(record))
+        return
+    click.echo(render(record))
+    if record.run_id:
+        click.echo(f"  kept as {record.run_id}: {hint('explain', record.run_id)}")
+
+
+def summary(record: RunRecord) -> dict[str, Any]:
+    """Return the record as plain data, without the raw readings."""
+    document = record.to_dict()
+    document["rounds"] = [
+        {"index": each.plan.index, "elapsed_ns": each.elapsed_ns, "n": each.n_readings}
+        for each in record.rounds
+    ]
+    for analysis in document["analyses"]:
+        if analysis["subsessions"]:
+            del analysis["subsessions"]["means"]
+    return document
+
+
+class LiveLine:
+    """One line that tells how a session stands.
+
+    It is drawn between rounds only, by the thread that measures: nothing runs beside a reading.
+
+    Parameters
+    ----------
+    draw
+        Replaces the line; None where nobody looks.
+    """
+
+    def __init__(self, draw: Callable[[str], object] | None) -> None:
+        self._draw = draw
+        self._drawn_at = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        """Redraw, unless that was done a moment ago: rounds may be shorter than drawing takes."""
+        now = time.monotonic()
+        if self._draw is not None and now - self._drawn_at >= _REDRAWN_EVERY_S:
+            self._draw(_line(progress))
+            self._drawn_at = now
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence in place of the line, and where there is none on stderr."""
+        if self._draw is not None:
+            self._draw(sentence)
+        else:
+            click.echo(f"benchrigor: {sentence}", err=True)
+
+
+@contextmanager
+def live_line() -> Iterator[LiveLine]:
+    """Open a live line on a terminal; one that stays silent where stderr is piped."""
+    if not sys.stderr.isatty():
+        yield LiveLine(None)
+        return
+    from rich.console import Console  # noqa: PLC0415  # where nobody looks, nothing is drawn
+    from rich.live import Live  # noqa: PLC0415  # likewise
+    from rich.text import Text  # noqa: PLC0415  # likewise
+
+    with Live(
+        console=Console(stderr=True),
+        auto_refresh=False,  # no thread
+        transient=True,
+        redirect_stdout=False,  # a measured function that prints must not pay for the line
+        redirect_stderr=False,
+    ) as live:
+        yield LiveLine(
+            lambda line: live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
+        )
+
+
+def _line(progress: Progress) -> str:
+    parts = [_many(progress.rounds, "round"), _many(progress.readings, "reading")]
+    if progress.half_width is not None:
+        parts.append(f"half-width {percent(progress.half_width)}")
+    if progress.readings_needed:
+        parts.append(f"about {counted(progress.readings_needed)} to go")
+    if progress.seconds_left is not None:
+        parts.append(f"at most {show_value(progress.seconds_left, 's')}")
+    return " · ".join(parts)
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{counted(number)} {noun}{'' if number == 1 else 's'}"

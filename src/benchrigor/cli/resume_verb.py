@@ -1,0 +1,62 @@
+"""``benchrigor resume``: take up a run that was cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from benchrigor.cli.driving import drive_and_print
+from benchrigor.cli.options import budget_options, existing_store, json_option, store_option
+from benchrigor.cli.targets import workload_of
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Progress, StopReason
+from benchrigor.session import Session
+
+__all__ = ["resume"]
+
+
+@click.command(short_help="Take up a run that was killed, stopped or ran out of budget.")
+@click.argument("run_id")
+@budget_options(None)
+@store_option
+@json_option
+def resume(
+    *,
+    run_id: str,
+    budget: float | None,
+    max_rounds: int | None,
+    max_readings: int | None,
+    store: Path | None,
+    as_json: bool,
+) -> None:
+    """Take up a run that was killed, stopped or ran out of budget.
+
+    The beginning of RUN_ID is enough. Finished rounds count, each once. Limits are those of the
+    run unless new ones are given, and are meant for the whole run, finished rounds included.
+
+    \b
+    Examples:
+      benchrigor resume 3f2a
+      benchrigor resume 3f2a --budget 300
+    """  # noqa: D301  # click wants the backspace itself
+    opened = existing_store(store)
+    before = opened.load(run_id)
+    workload = workload_of(before.subject)
+    limits = {"budget_s": budget, "max_rounds": max_rounds, "budget_readings": max_readings}
+    given = {name: limit for name, limit in limits.items() if limit is not None}
+    options = replace(before.options, **given)  # type: ignore[arg-type]  # each fits its field
+
+    def begin(progress: Callable[[Progress], object]) -> Session:
+        session = Session.resume(opened, run_id, options=options, progress=progress)
+        ended = session.decision.reason if session.decision else None
+        if ended is not None and ended is not StopReason.SATISFIED:
+            raise InvalidInput(
+                f"run {before.run_id} has nothing left to spend ({ended.replace('-', ' ')}): "
+                "give it more with --budget, --max-rounds or --max-readings"
+            )
+        return session
+
+    drive_and_print(begin, workload, as_json=as_json)

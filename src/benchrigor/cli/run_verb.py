@@ -1,0 +1,181 @@
+"""``benchrigor run``: measure a command or a function."""
+
+from __future__ import annotations
+
+import shlex
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchrigor.cli.driving import drive_and_print
+from benchrigor.cli.options import (
+    budget_options,
+    json_option,
+    open_store,
+    seconds,
+    share,
+    store_option,
+)
+from benchrigor.cli.targets import function_target, metrics_for, names_function
+from benchrigor.clocks import WallClock
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Metric, Options
+from benchrigor.protocols import Workload
+from benchrigor.session import Session
+from benchrigor.workloads import CommandWorkload, Pick
+
+__all__ = ["run"]
+
+_Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any]]
+
+_FOR_COMMANDS = {
+    "read": "--read",
+    "read_units": "--read-units",
+    "accept_exit": "--accept-exit",
+    "timeout": "--timeout",
+}
+
+
+@click.command(
+    # What follows the command belongs to it: `benchrigor run gzip -k file`.
+    context_settings={"allow_interspersed_args": False},
+    short_help="Measure a command or a function.",
+)
+@click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION")
+@click.option("--target", type=share, default="2%", show_default=True, help="Half-width wanted.")
+@click.option("--confidence", type=share, default="95%", show_default=True, help="Of the interval.")
+@budget_options("60")
+@click.option(
+    "--preset",
+    type=click.Choice(["quick", "normal", "strict"]),
+    help="Evidence asked for before stopping.  [default: normal]",
+)
+@click.option(
+    "--rounds",
+    type=click.Choice(["continuous", "restarted"]),
+    default="continuous",
+    show_default=True,
+    help="Whether the rounds continue one series, or each has its own warm-up.",
+)
+@click.option(
+    "--work",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="AMOUNT",
+    help="Work of a round: replaces {work} in the command's arguments.",
+)
+@click.option(
+    "--read",
+    multiple=True,
+    metavar="PICK",
+    help="One reading per round from the command's output: NAME[:UNIT]=regex:PATTERN, "
+    "NAME[:UNIT]=column:N or NAME[:UNIT]=json:KEY.",
+)
+@click.option(
+    "--read-units",
+    multiple=True,
+    metavar="PICK",
+    help="Readings of successive units of work from its output, one per match.",
+)
+@click.option(
+    "--accept-exit",
+    type=int,
+    multiple=True,
+    metavar="CODE",
+    help="Exit code that is no failure; may be given again.  [default: 0]",
+)
+@click.option("--timeout", type=seconds, help="Kill a command that runs longer.")
+@click.option(
+    "--gc",
+    type=click.Choice(["on", "off"]),
+    help="Garbage collection while a function is timed.  [default: on]",
+)
+@click.option("--name", help="How the run is called.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Seed of the plans; drawn, and kept, when not given.",
+)
+@click.option("--no-store", is_flag=True, help="Keep nothing.")
+@store_option
+@json_option
+def run(words: tuple[str, ...], **given: Any) -> None:
+    """Measure a command or a function until its interval is narrow enough.
+
+    Options stand before the command; what follows belongs to it. A function is called without
+    arguments, and what it prints goes to stderr. Ctrl-C finishes the round under way and reports
+    what there is.
+
+    \b
+    Examples:
+      benchrigor run gzip -k -f big.log
+      benchrigor run --target 1% --budget 300 mypackage.bench:parse
+      benchrigor run --timeout 30 --accept-exit 0 --accept-exit 1 ./bench.sh
+      benchrigor run --read 'rate:req/s=regex:rps: ([0-9.]+)' ./load.sh
+      benchrigor run --work 1000 ./sort --lines '{work}'
+    """  # noqa: D301  # click wants the backspace itself
+    is_function = names_function(words[0]) and not Path(words[0]).exists()
+    workload, metrics, subject = (_function if is_function else _command)(words, given)
+    begin = partial(
+        Session,
+        _options(given),
+        metrics,
+        name=given["name"] or subject["name"],
+        subject=subject,
+        seed=given["seed"],
+        store=None if given["no_store"] else open_store(given["store"]),
+    )
+    drive_and_print(lambda line: begin(progress=line), workload, as_json=given["as_json"])
+
+
+def _function(words: tuple[str, ...], given: dict[str, Any]) -> _Chosen:
+    target, *rest = words
+    problems = [
+        f"{flag} is for commands, and {target} is a function"
+        for name, flag in _FOR_COMMANDS.items()
+        if given[name]
+    ]
+    if rest:
+        problems.append(
+            f"{rest[0]!r} follows the function {target}, expected nothing: it takes no arguments, "
+            "and options stand before it"
+        )
+    if problems:
+        raise InvalidInput(problems)
+    gc, here = given["gc"] or "on", str(Path.cwd())
+    subject = {"kind": "target", "name": target, "target": target, "gc": gc, "cwd": here}
+    return function_target(target, gc=gc, folder=here), metrics_for(()), subject
+
+
+def _command(words: tuple[str, ...], given: dict[str, Any]) -> _Chosen:
+    if given["gc"]:
+        raise InvalidInput(f"--gc is for functions, and {words[0]} is a command")
+    if given["work"] and not any("{work}" in word for word in words):
+        raise InvalidInput("--work is given, but no argument of the command holds {work}")
+    picks = [
+        *(Pick.parse(text) for text in given["read"]),
+        *(Pick.parse(text, unit_readings=True) for text in given["read_units"]),
+    ]
+    workload = CommandWorkload(
+        list(words),
+        picks=picks,
+        accept_exit=given["accept_exit"] or (0,),
+        timeout_s=given["timeout"],
+        clock=WallClock(),
+    )
+    return workload, metrics_for(picks), {**workload.describe(), "name": shlex.join(words)}
+
+
+def _options(given: dict[str, Any]) -> Options:
+    return Options(
+        target=given["target"],
+        confidence=given["confidence"],
+        budget_s=given["budget"],
+        budget_readings=given["max_readings"],
+        max_rounds=given["max_rounds"],
+        preset=given["preset"],
+        rounds=given["rounds"],
+        work=given["work"],
+    )

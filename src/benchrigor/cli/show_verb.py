@@ -1,0 +1,34 @@
+"""``benchrigor show``: the report of a stored run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from benchrigor.cli.options import existing_store, json_option, store_option
+from benchrigor.cli.output import print_json, print_record
+
+__all__ = ["show"]
+
+
+@click.command(short_help="Show the report of a stored run.")
+@click.argument("run_id")
+@store_option
+@json_option
+def show(run_id: str, store: Path | None, as_json: bool) -> None:
+    """Show the report of a stored run.
+
+    The beginning of RUN_ID is enough. With --json the whole record is printed, raw readings
+    included.
+
+    \b
+    Examples:
+      benchrigor show 3f2a
+      benchrigor show 3f2a --json > record.json
+    """  # noqa: D301  # click wants the backspace itself
+    record = existing_store(store).load(run_id)
+    if as_json:
+        print_json(record.to_dict())
+    else:
+        print_record(record, as_json=False)

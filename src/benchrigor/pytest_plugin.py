@@ -1,0 +1,168 @@
+"""The pytest fixture ``bench``: measures a function where a test uses it, and only there.
+
+pytest loads an installed plugin in every run, so nothing but pytest is imported before a test
+asks for the fixture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+
+if TYPE_CHECKING:
+    from benchrigor.model import RunRecord
+
+__all__ = ["Bench", "bench"]
+
+T = TypeVar("T")
+
+_RECORDS = pytest.StashKey[list["RunRecord"]]()
+_UNMEASURED = pytest.StashKey[list[str]]()
+_SHIPPED = "benchrigor_unmeasured"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the fixture."""
+    group = parser.getgroup("benchrigor", "benchmarks with the bench fixture")
+    group.addoption(
+        "--bench-target",
+        type=_share,
+        default=0.02,
+        metavar="SHARE",
+        help="half-width wanted, relative to the value, such as 0.05 or 5%% (default: 2%%)",
+    )
+    group.addoption(
+        "--bench-budget",
+        type=_positive,
+        default=10.0,
+        metavar="SECONDS",
+        help="measure each function no longer than this (default: 10)",
+    )
+    group.addoption(
+        "--bench-store", metavar="FILE", help="keep the runs in this file (default: keep nothing)"
+    )
+    group.addoption(
+        "--bench-skip", action="store_true", help="call the functions once, measure nothing"
+    )
+
+
+def _share(text: str) -> float:
+    """Read a share, given as 0.02 or as 2%."""
+    return _positive(text[:-1]) / 100.0 if text.endswith("%") else _positive(text)
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not number > 0.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return number
+
+
+class Bench:
+    """Measures functions for one test.
+
+    Attributes
+    ----------
+    record
+        The `RunRecord` of the last measurement; None while nothing was measured.
+    """
+
+    def __init__(self, name: str, config: pytest.Config) -> None:
+        self.record: RunRecord | None = None
+        self._name = name
+        self._config = config
+        self._calls = 0
+
+    def __call__(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Call ``func(*args, **kwargs)``, measure further calls, and return the first result."""
+        __tracebackhide__ = True
+        result = func(*args, **kwargs)
+        self._calls += 1
+        if self._config.getoption("bench_skip"):
+            return result
+        name = self._name if self._calls == 1 else f"{self._name} #{self._calls}"
+        if hasattr(self._config, "workerinput"):  # a worker of pytest-xdist
+            self._config.stash.setdefault(_UNMEASURED, []).append(name)
+            return result
+        self.record = _measured(lambda: func(*args, **kwargs), name, self._config)
+        self._config.stash.setdefault(_RECORDS, []).append(self.record)
+        return result
+
+
+def _measured(func: Callable[[], object], name: str, config: pytest.Config) -> RunRecord:
+    from benchrigor.errors import WorkloadFailed  # noqa: PLC0415  # only when a test measures
+    from benchrigor.session import measure  # noqa: PLC0415  # likewise
+
+    __tracebackhide__ = True
+    try:
+        return measure(
+            func,
+            name=name,
+            target=config.getoption("bench_target"),
+            budget_s=config.getoption("bench_budget"),
+            store=config.getoption("bench_store"),
+        )
+    except WorkloadFailed as error:
+        if error.__cause__ is None:
+            raise
+        raise _as_raised(error.__cause__) from None
+
+
+def _as_raised(error: BaseException) -> BaseException:
+    """Take our own frames off: a test wants to see where its own function raised."""
+    trace = error.__traceback__
+    while trace and trace.tb_frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
+        trace = trace.tb_next
+    return error.with_traceback(trace)
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest) -> Bench:
+    """Measure a function: ``bench(func, *args, **kwargs)`` returns what func returns.
+
+    The function is called many times; afterwards ``bench.record`` holds what was measured.
+    """
+    return Bench(request.node.name, request.config)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the names of what a worker did not measure to the controlling process."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[_SHIPPED] = session.config.stash.get(_UNMEASURED, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Collect what the workers did not measure."""
+    names = getattr(node, "workeroutput", {}).get(_SHIPPED, [])
+    if names:
+        node.config.stash.setdefault(_UNMEASURED, []).extend(names)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Show what was measured; print nothing when no test used the fixture."""
+    records = config.stash.get(_RECORDS, [])
+    unmeasured = len(config.stash.get(_UNMEASURED, []))
+    if records:
+        from benchrigor.report import tabulate  # noqa: PLC0415  # only when something was measured
+
+        terminalreporter.write_sep("=", "benchrigor")
+        width = shutil.get_terminal_size().columns - 1
+        terminalreporter.write_line(tabulate(records, width=width))
+    if unmeasured:
+        terminalreporter.write_sep("=", "benchrigor")
+        ran = "1 benchmark was" if unmeasured == 1 else f"{unmeasured} benchmarks were"
+        terminalreporter.write_line(
+            f"{ran} run once and not measured: tests that run in parallel disturb each other.\n"
+            "To measure, run without parallel workers: -n 0."
+        )

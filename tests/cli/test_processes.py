@@ -1,0 +1,149 @@
+"""What only a real process shows: signals, terminals, and dying in the midst of a run."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from benchrigor.storage import Journal
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def started(store):
+    """Start the command line as a shell would, in a process group of its own."""
+    processes = []
+
+    def start(*words, **given):
+        process = subprocess.Popen(  # our own program
+            [sys.executable, "-m", "benchrigor", *map(str, words)],
+            text=True,
+            start_new_session=True,
+            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **given},
+        )
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        with process:
+            process.kill()
+
+
+def until(reached):
+    """Wait until a condition holds, and return what it found."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        if found := reached():
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"{reached} did not come about within {PATIENCE_S:g} s")
+
+
+def rounds_in(store):
+    """Count the rounds of the only run in a store."""
+    if not store.exists():
+        return 0
+    runs = Journal(store).runs()
+    return runs[0]["rounds"] if runs else 0
+
+
+def interrupt(process):
+    """Press Ctrl-C: the whole process group gets the signal."""
+    os.killpg(process.pid, signal.SIGINT)
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_the_first_interrupt_finishes_the_round_and_reports_and_no_line_lives_in_a_pipe(
+    started, store
+):
+    run = started("run", "--target", "0.0001%", "sh", "-c", "sleep 0.05")
+    until(lambda: rounds_in(store) >= 3)
+    interrupt(run)
+    stdout, stderr = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 3
+    assert "stopped: stop requested" in stdout
+    assert "[not-converged]" in stdout
+    assert "\x1b" not in stdout
+    assert stderr == ("benchrigor: stopping after this round; press Ctrl-C again to end at once\n")
+
+
+def test_the_second_interrupt_ends_at_once_and_keeps_the_finished_rounds(started, store, tmp_path):
+    script = "echo $$ >> pids; if [ $(wc -l < pids) -ge 3 ]; then exec sleep 600; fi"
+    errors, pids = tmp_path / "errors", tmp_path / "pids"
+    with errors.open("w") as stderr:
+        run = started("run", "--timeout", "900", "sh", "-c", script, stderr=stderr)
+        until(lambda: pids.exists() and len(pids.read_text().split()) == 3)
+        interrupt(run)
+        until(lambda: "again to end at once" in errors.read_text())
+        interrupt(run)
+        stdout, _ = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 130
+    assert stdout == ""
+    assert "benchrigor: interrupted\n" in errors.read_text()
+    assert "2 finished rounds are kept: benchrigor resume " in errors.read_text()
+    assert rounds_in(store) == 2
+    assert not is_running(int(pids.read_text().split()[-1]))
+
+
+def test_a_killed_run_is_resumed_with_every_finished_round_counted_once(
+    started, store, cli, strict
+):
+    run = started("run", "--target", "0.0001%", "--name", "killed", "sh", "-c", "sleep 0.02")
+    until(lambda: rounds_in(store) >= 4)
+    run.kill()
+    run.communicate(timeout=PATIENCE_S)
+    journal = Journal(store)
+    (kept,) = journal.runs()
+    assert not kept["finished"]
+    before = journal.rounds(kept["run_id"])
+    assert "unfinished" in cli("list").stdout
+
+    limit = len(before) + 3
+    resumed = cli("resume", kept["run_id"], "--max-rounds", limit, "--json")
+    assert resumed.exit_code == 3
+    codes = [each["code"] for each in strict(resumed.stdout)["session_notices"]]
+    assert "resumed" in codes
+    after = journal.rounds(kept["run_id"])
+    assert [each.plan.index for each in after] == list(range(limit))
+    assert [each.readings for each in after[: len(before)]] == [each.readings for each in before]
+
+
+def test_a_line_lives_on_a_terminal_and_no_thread_runs_beside_a_reading(started, tmp_path):
+    (tmp_path / "alone.py").write_text(
+        "import threading, time\n"
+        "def f():\n"
+        "    time.sleep(0.001)\n"
+        "    assert threading.active_count() == 1\n"
+    )
+    ours, theirs = os.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "40"}
+    words = ("run", "--target", "0.0001%", "--budget", "1", "alone:f")
+    run = started(*words, stderr=theirs, env=environment)
+    os.close(theirs)
+    drawn = b""
+    try:
+        while part := os.read(ours, 4096):
+            drawn += part
+    except OSError:  # the terminal was closed at the other end
+        pass
+    finally:
+        os.close(ours)
+    stdout, _ = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode in {3, 4}
+    lines = re.split(r"[\r\n]|\x1b\[[0-9?]*[A-Za-z]", drawn.decode())
+    assert any("readings · " in line for line in lines)
+    assert max(map(len, lines)) <= 40
+    assert "\x1b" not in stdout

@@ -1,0 +1,99 @@
+"""analyze and changes."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """A CSV file: 100 slow readings, then 900 around 10 ms."""
+    rng = np.random.default_rng(1)
+    times = np.where(np.arange(1000) < 100, 0.02, 0.01) + rng.normal(0.0, 0.0005, 1000)
+    path = tmp_path / "readings.csv"
+    rows = "".join(f"{index},{time:.6f}\n" for index, time in enumerate(times))
+    path.write_text(f"index,time\n{rows}")
+    return path
+
+
+def test_analyze_leaves_the_warm_up_out_and_says_so(cli, recording):
+    result = cli("analyze", recording, "--column", "time", "--unit", "s")
+    assert result.exit_code == 0
+    assert "ms [" in result.stdout
+    assert "warm-up 0–" in result.stdout
+    assert result.stderr == ""
+
+
+def test_analyze_reads_standard_input(cli, recording, strict):
+    result = cli("analyze", "--column", "1", "--json", input=recording.read_text())
+    document = strict(result.stdout)
+    assert document["name"] == "standard input"
+    assert document["schema"] >= 1
+    assert document["analyses"][0]["estimate"]["value"] == pytest.approx(0.01, rel=0.01)
+
+
+def test_analyze_explains(cli, recording):
+    result = cli("analyze", recording, "--column", "time", "--explain")
+    assert result.exit_code == 0
+    assert "Change points at 100" in result.stdout
+
+
+@pytest.mark.parametrize(("target", "code"), [("1%", 0), ("0.5", 0), ("0.001%", 3)])
+def test_analyze_tells_by_its_exit_code_whether_the_target_was_reached(
+    cli, recording, target, code
+):
+    assert cli("analyze", recording, "--column", "time", "--target", target).exit_code == code
+
+
+def test_analyze_has_no_number_for_one_reading_and_says_why(cli, strict):
+    result = cli("analyze", "--json", input="5\n")
+    assert result.exit_code == 4
+    codes = [each["code"] for each in strict(result.stdout)["analyses"][0]["notices"]]
+    assert "too-few-readings" in codes
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "phrase"),
+    [
+        ("--confidence", "1", "confidence is 1.0"),
+        ("--confidence", "95", "confidence is 95.0"),
+        ("--target", "0", "target is 0.0"),
+        ("--target", "few", "'few' is no share"),
+        ("--target", "nan", "target is nan"),
+        ("--column", "tim", "found 'tim'"),
+    ],
+)
+def test_analyze_names_the_value_that_it_cannot_work_with(cli, recording, option, value, phrase):
+    words = {"--column": "time", option: value}
+    result = cli("analyze", recording, *(word for pair in words.items() for word in pair))
+    assert result.exit_code == 2
+    assert phrase in result.stderr
+    assert result.stdout == ""
+
+
+def test_changes_shows_where_the_readings_change(cli, recording):
+    result = cli("changes", recording, "--column", "time", "--unit", "s")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("change points: 100 (of 1,000 readings")
+    assert lines[1].split()[0] == "warm-up"
+    assert lines[2].split()[0] == "stable"
+
+
+def test_changes_prints_json(cli, recording, strict):
+    document = strict(cli("changes", recording, "--column", "time", "--json").stdout)
+    assert document["schema"] >= 1
+    assert document["change_points"]["indices"] == [100]
+    assert [each["label"] for each in document["phases"]] == ["warm-up", "stable"]
+
+
+def test_changes_ends_with_4_when_no_phase_is_stable(cli):
+    steps = np.random.default_rng(1).normal(np.repeat(np.arange(4.0) * 10, 50), 1.0)
+    result = cli("changes", input="\n".join(map(str, steps)))
+    assert result.exit_code == 4
+    assert "[no-stable-phase]" in result.stdout
+
+
+def test_changes_refuses_a_level_that_is_no_chance(cli, recording):
+    result = cli("changes", recording, "--column", "time", "--level", "3")
+    assert result.exit_code == 2
+    assert "level is 3.0" in result.stderr

@@ -1,0 +1,221 @@
+import os
+import signal
+import sys
+
+import pytest
+
+from benchrigor.errors import WorkloadFailed
+from benchrigor.storage import Journal
+from benchrigor.workloads import CommandWorkload
+
+TEN_ROUNDS = ("--max-rounds", "10")
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Write a Python program and return the words that run it."""
+
+    def write(text):
+        path = tmp_path / "program.py"
+        path.write_text(text)
+        return sys.executable, "-S", path
+
+    return write
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Write a module of this name into the working directory."""
+
+    def write(name, text):
+        (tmp_path / f"{name}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    return write
+
+
+def test_a_command_is_measured_and_kept(cli, store):
+    result = cli("run", "--target", "1000%", "true")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("true\n────\n")
+    (run,) = Journal(store).runs()
+    assert run["rounds"] == 10
+    assert f"benchrigor explain {run['run_id']}\n" in result.stdout
+    assert result.stderr == ""
+
+
+def test_options_after_the_command_belong_to_it(cli, strict):
+    result = cli("run", *TEN_ROUNDS, "--json", "echo", "--target", "-n", "x")
+    assert strict(result.stdout)["subject"]["argv"] == ["echo", "--target", "-n", "x"]
+
+
+def test_two_dashes_before_the_command_are_allowed(cli, strict):
+    result = cli("run", *TEN_ROUNDS, "--json", "--", "echo", "x")
+    assert strict(result.stdout)["name"] == "echo x"
+
+
+def test_the_json_summary_is_a_record_without_raw_readings(cli, strict):
+    document = strict(cli("run", "--budget", "none", *TEN_ROUNDS, "--json", "true").stdout)
+    assert document["schema"] >= 1
+    assert document["options"]["budget_s"] == "inf"
+    assert [each["index"] for each in document["rounds"]] == list(range(10))
+    assert document["analyses"][0]["estimate"]["n"] == 10
+
+
+def test_ending_before_the_target_is_reached_is_told_by_exit_code_3(cli):
+    result = cli("run", *TEN_ROUNDS, "--target", "0.0001%", "true")
+    assert result.exit_code == 3
+    assert "[not-converged]" in result.stdout
+
+
+def test_readings_are_picked_from_the_output(cli, script, strict):
+    printing = script("print('rps: 250.0'); print('{\"cpu\": {\"user\": 3}}'); print('x 0.5')")
+    result = cli(
+        *("run", *TEN_ROUNDS, "--json", "--read", "rate:req/s=regex:rps: ([0-9.]+)"),
+        *("--read", "cpu=json:cpu.user", "--read", "wait:s=column:1", *printing),
+    )
+    found = {each["metric"]["name"]: each for each in strict(result.stdout)["analyses"]}
+    values = {name: each["estimate"]["value"] for name, each in found.items() if name != "time"}
+    assert values == {"rate": 250.0, "cpu": 3.0, "wait": 0.5}
+    assert found["rate"]["metric"]["unit"] == "req/s"
+    assert not found["time"]["metric"]["must_satisfy"]
+
+
+def test_unit_readings_are_picked_from_the_output(cli, script, strict):
+    printing = script("for n in range(50): print(n, 1 + n % 2)")
+    words = ("--max-rounds", "2", "--json", "--read-units", "latency:s=column:1", *printing)
+    (latency, _) = strict(cli("run", *words).stdout)["analyses"]
+    assert latency["n"] == 100
+    assert latency["estimate"]["value"] == pytest.approx(1.5, rel=0.1)
+
+
+def test_the_work_amount_replaces_its_place_in_the_arguments(cli, script, strict):
+    printing = script("import sys; print(sys.argv[1])")
+    words = (*TEN_ROUNDS, "--json", "--work", "1000", "--read", "n=column:0", *printing, "{work}")
+    (n, _) = strict(cli("run", *words).stdout)["analyses"]
+    assert n["estimate"]["value"] == 1000.0
+
+
+def test_an_exit_code_may_be_accepted(cli):
+    assert cli("run", *TEN_ROUNDS, "--accept-exit", "1", "false").exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "phrase"),
+    [
+        (("false",), "exited with code 1, expected 0"),
+        (("/no/such/program",), "cannot be started: No such file"),
+        (("--timeout", "0.1", "sleep", "30"), "ran longer than 0.1 s"),
+        (("--read", "x=column:0", "true"), "printed nothing"),
+        (("os:abort_",), "module 'os' has no 'abort_'"),
+        (("no_such_module:f",), "no module 'no_such_module'"),
+        (("os:name",), "expected a function"),
+        (("os:getcwd", "--target", "1%"), "'--target' follows the function os:getcwd"),
+        (("--timeout", "1", "os:getcwd"), "--timeout is for commands"),
+        (("--gc", "off", "true"), "--gc is for functions"),
+        (("--work", "3", "true"), "no argument of the command holds {work}"),
+        (("echo", "{work}"), "give a work amount"),
+        (("--work", "0", "echo", "{work}"), "'--work'"),
+        (("--read", "zzz", "true"), "pick is 'zzz'"),
+        (("--read", "x=regex:(", "true"), "pattern is '('"),
+        (("--budget", "-3", "true"), "'-3' is no number of seconds"),
+        (("--budget", "soon", "true"), "'soon' is no number of seconds"),
+        (("--max-rounds", "0", "true"), "'--max-rounds'"),
+        (("--max-readings", "-1", "true"), "'--max-readings'"),
+        (("--target", "x", "true"), "'x' is no share"),
+        (("--target", "0", "--confidence", "1", "true"), "2 problems"),
+        (("--seed", "-1", "true"), "'--seed'"),
+        (("--nonsense", "true"), "--nonsense"),
+        ((), "Missing argument"),
+    ],
+)
+def test_what_cannot_be_run_is_named(cli, words, phrase):
+    result = cli("run", *words)
+    failed = phrase.startswith(("exited", "cannot", "ran", "printed"))
+    assert result.exit_code == (5 if failed else 2)
+    assert phrase in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_function_is_measured(cli, module, strict):
+    module("fast", "def f(): sum(range(50))")
+    document = strict(cli("run", "--budget", "0.1", "--gc", "off", "--json", "fast:f").stdout)
+    assert document["name"] == "fast:f"
+    assert document["subject"]["gc"] == "off"
+    assert document["analyses"][0]["estimate"]["value"] > 0
+
+
+def test_a_generator_function_is_measured_step_by_step(cli, module, strict):
+    module("steps", "def f():\n  while True:\n    sum(range(5000)); yield")
+    document = strict(cli("run", "--budget", "0.1", "--json", "steps:f").stdout)
+    assert document["analyses"][0]["n"] > 100
+
+
+def test_what_a_function_prints_does_not_reach_the_result(cli, module, strict):
+    module("noisy", "print('imported')\ndef f(): print('called')")
+    result = cli("run", "--budget", "0.05", "--json", "noisy:f")
+    assert strict(result.stdout)["name"] == "noisy:f"
+    assert result.stderr.startswith("imported\ncalled\n")
+
+
+@pytest.mark.parametrize("leaving", ["1 / 0", "import sys; sys.exit(0)"])
+def test_a_module_that_cannot_be_imported_is_a_failed_workload(cli, module, leaving):
+    module("broken", leaving)
+    result = cli("run", "broken:f")
+    assert result.exit_code == 5
+    assert "importing broken raised" in result.stderr
+
+
+def test_a_function_that_leaves_python_is_a_failed_workload(cli, module):
+    module("leaving", "import sys\ndef f(): sys.exit(0)")
+    result = cli("run", "leaving:f")
+    assert result.exit_code == 5
+    assert "SystemExit" in result.stderr
+
+
+def test_rounds_finished_before_a_failure_are_kept_and_it_is_said_where(cli, store, script):
+    failing = script(
+        "import sys; from pathlib import Path\n"
+        "with open('count', 'a') as count: count.write('x')\n"
+        "sys.exit(len(Path('count').read_text()) > 3)"
+    )
+    other = store.with_name("other.sqlite")
+    result = cli("run", "--store", other, *failing)
+    assert result.exit_code == 5
+    (run,) = Journal(other).runs()
+    assert run["rounds"] == 3
+    hint = f"3 finished rounds are kept: benchrigor resume {run['run_id']} --store {other}"
+    assert hint in result.stderr
+
+
+def test_a_command_that_an_interrupt_caught_while_it_started_is_started_again(
+    cli, monkeypatch, strict
+):
+    started = []
+    run = CommandWorkload.run
+
+    def run_interrupted(workload, plan, recorder):
+        started.append(plan.index)
+        if len(started) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+            raise WorkloadFailed("true was killed by SIGINT")
+        run(workload, plan, recorder)
+
+    monkeypatch.setattr(CommandWorkload, "run", run_interrupted)
+    result = cli("run", "--json", "true")
+    assert result.exit_code == 3
+    assert started == [0, 1, 2, 2]
+    assert len(strict(result.stdout)["rounds"]) == 3
+
+
+def test_nothing_is_kept_with_no_store(cli, store):
+    result = cli("run", *TEN_ROUNDS, "--no-store", "true")
+    assert "kept as" not in result.stdout
+    assert not store.exists()
+
+
+def test_a_store_that_cannot_be_written_is_told_by_exit_code_6(cli, store):
+    store.write_text("this is no database, and long enough to be taken for one " * 100)
+    result = cli("run", *TEN_ROUNDS, "true")
+    assert result.exit_code == 6
+    assert str(store) in result.stderr

@@ -1,0 +1,83 @@
+import io
+import sys
+
+import numpy as np
+import pytest
+
+from benchrigor.cli.sources import read_readings
+from benchrigor.errors import InvalidInput
+
+READABLE = {
+    "one number per line": ("1\n2.5\n3e0\n", None),
+    "one number per line, blank lines between": ("\n1\n\n2.5\n3\n\n", None),
+    "a header above one column": ("time\n1\n2.5\n3\n", None),
+    "a column by its name": ("run,time\na,1\nb,2.5\nc,3\n", "time"),
+    "a column by its number, without header": ("1,a\n2.5,b\n3,c\n", "0"),
+    "a column by its number, below a header": ("run;time\na;1\nb;2.5\nc;3\n", "1"),
+    "tabs": ("run\ttime\n\t1\n\t2.5\n\t3\n", "time"),
+    "columns set apart by spaces": ("  run   time\n   0  1\n  10  2.5\n  20  3 \n", "time"),
+    "quoted cells": ('"run, of","time"\n"a",1\n"b","2.5"\n"c",3\n', "time"),
+    "a byte order mark": ("\ufefftime\n1\n2.5\n3\n", None),
+    "a JSON list": ("[1, 2.5, 3]", None),
+    "a JSON object with one list": ('{"unit": "s", "times": [1, 2.5, 3]}', None),
+    "a JSON object with several lists": ('{"a": [7], "b": [1, 2.5, 3]}', "b"),
+    "a JSON list of objects": ('[{"t": 1, "n": 9}, {"t": 2.5, "n": 9}, {"t": 3, "n": 9}]', "t"),
+    "a JSON list of objects with one key": ('[{"t": 1}, {"t": 2.5}, {"t": 3}]', None),
+    "an object per line": ('{"t": 1, "n": 9}\n{"t": 2.5, "n": 9}\n{"t": 3, "n": 9}\n', "t"),
+}
+
+UNREADABLE = {
+    "nothing": ("", None, "empty"),
+    "blanks": (" \n\n", None, "empty"),
+    "a header alone": ("time\n", None, "'time' and no line after it"),
+    "a word among numbers": ("1\n2\nthree\n", None, "line 3 has 'three'"),
+    "a missing cell": ("a,b\n1,2\n3\n", "b", "line 3 has ''"),
+    "a NaN": ("1\nnan\n2\n", None, r"\[1\] is nan"),
+    "an infinity": ("1\n2\ninf\n", None, r"\[2\] is inf"),
+    "an infinity by overflow": ("[1, 1e999]", None, r"\[1\] is inf"),
+    "several columns and none named": ("a,b\n1,2\n", None, "columns a, b: choose one"),
+    "a column that is not there": ("a,b\n1,2\n", "c", "found 'c'"),
+    "a column number that is not there": ("1,2\n3,4\n", "2", "columns 0, 1.*found '2'"),
+    "half a JSON list": ("[1, 2,", None, "is no JSON"),
+    "deeply nested JSON": ("[" * 100_000, None, "is no JSON"),
+    "a string in a JSON list": ('[1, "x"]', None, r"\[1\] is 'x'"),
+    "a null in a JSON list": ("[1, null]", None, r"\[1\] is None"),
+    "a 2-D JSON list": ("[[1, 2], [3, 4]]", None, "2-D|shape|is \\["),
+    "an empty JSON list": ("[]", None, "empty"),
+    "a JSON object without a list": ('{"time": 3}', None, "no lists"),
+    "several lists and none named": ('{"a": [1], "b": [2]}', None, "lists a, b: choose one"),
+    "an object without the key": ('[{"t": 1}, {"u": 2}]', "t", r"\[1\] has no 't'"),
+    "a key for a plain list": ("[1, 2]", "t", "plain list"),
+}
+
+
+@pytest.mark.parametrize(("text", "column"), READABLE.values(), ids=READABLE)
+def test_readings_are_read_from(text, column, tmp_path):
+    (tmp_path / "file").write_text(text, encoding="utf-8")
+    np.testing.assert_array_equal(read_readings(str(tmp_path / "file"), column), [1.0, 2.5, 3.0])
+
+
+@pytest.mark.parametrize(("text", "column", "phrase"), UNREADABLE.values(), ids=UNREADABLE)
+def test_no_readings_are_read_from(text, column, phrase, tmp_path):
+    (tmp_path / "file").write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput, match=phrase):
+        read_readings(str(tmp_path / "file"), column)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    (tmp_path / "file").write_bytes(b"\xff\xfe\x00\x80" * 10)
+    with pytest.raises(InvalidInput, match="no text"):
+        read_readings(str(tmp_path / "file"), None)
+
+
+def test_a_folder_and_a_missing_file_are_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="cannot be read: Is a directory"):
+        read_readings(str(tmp_path), None)
+    with pytest.raises(InvalidInput, match="cannot be read: No such file"):
+        read_readings(str(tmp_path / "missing"), None)
+
+
+def test_a_dash_is_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("1\n2\nx\n"))
+    with pytest.raises(InvalidInput, match="standard input line 3 has 'x'"):
+        read_readings("-", None)

@@ -1,0 +1,86 @@
+"""Each example runs with a small budget and gives what it promises."""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import benchrigor as br
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def codes(record: br.RunRecord) -> set[str]:
+    return {str(notice.code) for notice in record.notices}
+
+
+def test_sqlite_inserts_take_microseconds_to_milliseconds() -> None:
+    record = load("sqlite_insert").main(3.0)
+    estimate = record.estimate()
+    if estimate is None:
+        assert codes(record) & {"no-stable-phase", "too-few-readings"}
+    else:
+        assert 1e-6 < estimate.low < estimate.value < estimate.high < 1.0
+        assert record.readings().size >= 100
+
+
+def test_a_compression_command_is_measured_by_its_wall_time() -> None:
+    record = load("compress").main(3.0, lines=2000)
+    estimate = record.estimate()
+    assert estimate is not None
+    assert 1e-4 < estimate.value < 5.0
+    assert record.facts["exit_code"] == 0
+
+
+def test_another_harness_is_wrapped_by_ask_and_tell() -> None:
+    record = load("wrap_timeit").main(3.0)
+    estimate = record.estimate()
+    if estimate is None:
+        assert "no-stable-phase" in codes(record)
+    else:
+        assert 1e-5 < estimate.value < 0.1
+    assert record.provenance is None
+
+
+def test_a_recording_is_cut_and_estimated() -> None:
+    stable, estimate = load("analyse_recording").main()
+    assert stable.start is not None
+    assert stable.start > 0
+    assert stable.phases[0].label == "warm-up"
+    assert estimate.low < estimate.value < estimate.high
+    assert estimate.n < 3000
+
+
+def test_the_pytest_file_measures_in_its_own_pytest() -> None:
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"]
+    command += ["--bench-budget", "1", str(EXAMPLES / "test_json.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=EXAMPLES.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+    lines = [line for line in done.stdout.splitlines() if line.startswith("test_")]
+    assert len(lines) == 2
+    assert all("µs [" in line or "no number" in line for line in lines)
+
+
+@pytest.mark.skipif(shutil.which("gzip") is None, reason="the machine has no gzip command")
+def test_the_command_line_measures_gzip(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("line\n" * 10_000)
+    command = [sys.executable, "-m", "benchrigor", "run", "--store", str(tmp_path / "r.sqlite")]
+    command += ["--target", "50%", "--max-rounds", "15", "--", "gzip", "-k", "-f", str(log)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode in {0, 3}, done.stderr
+    assert "ms [" in done.stdout

@@ -1,0 +1,49 @@
+"""A session is killed with SIGKILL in the midst of a round, and taken up again."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import benchrigor as br
+from benchrigor.storage import Journal
+
+SCRIPT = """
+import sys, time
+import benchrigor as br
+
+def slow():
+    time.sleep(0.002)
+
+options = br.Options(target=1e-9, readings_per_round=10, budget_s=float("inf"))
+br.Session(options, seed=1, name="slow", store=sys.argv[1]).run(slow)
+"""
+
+
+def rounds_in(path: Path) -> int:
+    return sum(run["rounds"] for run in Journal(path).runs()) if path.exists() else 0
+
+
+def test_no_finished_round_is_lost_and_none_counts_twice(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    with subprocess.Popen([sys.executable, "-c", SCRIPT, str(path)]) as process:
+        deadline = time.monotonic() + 60.0
+        while rounds_in(path) < 5 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    (run,) = Journal(path).runs()
+    kept = Journal(path).rounds(run["run_id"])
+    assert len(kept) >= 5
+    assert [each.plan.index for each in kept] == list(range(len(kept)))
+    assert not run["finished"]
+
+    options = br.Options(target=1e-9, readings_per_round=10, max_rounds=len(kept) + 4)
+    session = br.Session.resume(path, run["run_id"], options=options)
+    record = session.run(lambda: time.sleep(0.002))
+    assert len(record.rounds) == len(kept) + 4
+    assert [each.plan.index for each in record.rounds] == list(range(len(record.rounds)))
+    assert all(old.same_as(new) for old, new in zip(kept, record.rounds, strict=False))
+    assert record.readings().size == 10 * len(record.rounds)
+    assert Journal(path).load(run["run_id"]).same_as(record)

@@ -1,0 +1,249 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from benchrigor.report import tabulate
+from benchrigor.session import measure
+from benchrigor.storage import Journal
+
+BARE = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+QUICK = (*BARE, "--bench-budget=0.05", "--bench-target=50%")
+
+SUMMING = """
+    def test_summing(bench):
+        assert bench(sum, range(10), start=5) == 50
+        assert bench.record.name == "test_summing"
+        assert bench.record.readings().size > 0
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def loaded():
+    """Load all that a measurement loads: pytester would load it again for each of its runs."""
+    tabulate([measure(lambda: None, budget_s=0.01)])
+
+
+@pytest.fixture(autouse=True)
+def screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def table_in(result):
+    """Return the lines below the plugin's own heading."""
+    lines = result.outlines
+    start = next(i for i, line in enumerate(lines) if line.strip("= ") == "benchrigor")
+    stop = next(i for i, line in enumerate(lines) if i > start and line.startswith("=="))
+    return lines[start + 1 : stop]
+
+
+def test_the_fixture_returns_the_result_and_measures(pytester):
+    pytester.makepyfile(SUMMING)
+    result = pytester.runpytest(*QUICK, "--bench-budget=2")
+    result.assert_outcomes(passed=1)
+    header, row, *_ = table_in(result)
+    assert header.split() == ["name", "mean", "[interval]", "readings", "ended"]
+    assert row.startswith("test_summing  ")
+    assert "s [" in row
+
+
+def test_a_suite_that_does_not_use_it_sees_and_loads_nothing(pytester):
+    pytester.makepyfile("""
+        import sys
+
+        def test_nothing_heavy_is_loaded(pytestconfig):
+            assert pytestconfig.pluginmanager.has_plugin("benchrigor")
+            heavy = {"numpy", "scipy", "rich", "click", "asyncio", "benchrigor.model"}
+            assert not heavy & set(sys.modules)
+    """)
+    result = pytester.runpytest_subprocess(*BARE, "-p", "no:xdist")
+    result.assert_outcomes(passed=1)
+    assert "benchrigor\n" not in result.stdout.str().replace("=", "").replace(" ", "")
+
+
+def test_parallel_workers_call_each_function_once_and_say_so_once(pytester):
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.parametrize("number", range(6))
+        def test_calling(bench, number):
+            calls = []
+            bench(calls.append, number)
+            assert calls == [number]
+            assert bench.record is None
+    """)
+    result = pytester.runpytest_subprocess(*BARE, "-n", "2")
+    result.assert_outcomes(passed=6)
+    (said, how) = table_in(result)
+    assert said.startswith("6 benchmarks were run once and not measured")
+    assert "-n 0" in how
+
+
+def test_skipping_calls_each_function_once_and_prints_nothing(pytester):
+    pytester.makepyfile("""
+        def test_calling(bench):
+            calls = []
+            assert bench(calls.append, 1) is None
+            assert calls == [1]
+            assert bench.record is None
+    """)
+    result = pytester.runpytest(*QUICK, "--bench-skip")
+    result.assert_outcomes(passed=1)
+    assert not [line for line in result.outlines if line.strip("= ") == "benchrigor"]
+
+
+def test_a_function_that_raises_at_once_shows_its_own_exception(pytester):
+    pytester.makepyfile("def test_raising(bench): bench(int, 'x')")
+    result = pytester.runpytest(*QUICK)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*ValueError: invalid literal*", "*: ValueError"])
+    result.stdout.no_fnmatch_line("*WorkloadFailed*")
+
+
+def test_a_function_that_raises_later_shows_where_and_none_of_our_frames(pytester):
+    pytester.makepyfile("""
+        calls = []
+
+        def later():
+            calls.append(1)
+            if len(calls) > 20:
+                raise KeyError("later")
+
+        def test_raising(bench):
+            bench(later)
+    """)
+    result = pytester.runpytest(*QUICK)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([">*raise KeyError*", "E*KeyError: 'later'"])
+    result.stdout.no_fnmatch_line("*WorkloadFailed*")
+    result.stdout.no_fnmatch_line("*timing.py*")
+
+
+def test_a_function_may_skip_its_test_while_it_is_measured(pytester):
+    pytester.makepyfile("""
+        import pytest
+        calls = []
+
+        def later():
+            calls.append(1)
+            if len(calls) > 20:
+                pytest.skip("enough")
+
+        def test_skipping(bench):
+            bench(later)
+    """)
+    pytester.runpytest(*QUICK).assert_outcomes(skipped=1)
+
+
+def test_runs_are_kept_where_asked(pytester, tmp_path):
+    pytester.makepyfile(SUMMING)
+    store = tmp_path / "runs.sqlite"
+    pytester.runpytest(*QUICK, f"--bench-store={store}").assert_outcomes(passed=1)
+    assert [run["name"] for run in Journal(store).runs()] == ["test_summing"]
+
+
+def test_target_and_budget_are_those_of_the_options(pytester):
+    pytester.makepyfile("""
+        def test_options(bench):
+            bench(sum, range(10))
+            assert bench.record.options.target == 0.5
+            assert bench.record.options.budget_s == 0.05
+    """)
+    pytester.runpytest(*QUICK).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("option", "phrase"),
+    [
+        ("--bench-target=x", "'x' is no number above 0"),
+        ("--bench-target=0", "'0' is no number above 0"),
+        ("--bench-budget=-1", "'-1' is no number above 0"),
+        ("--bench-budget=nan", "'nan' is no number above 0"),
+    ],
+)
+def test_an_option_that_cannot_be_worked_with_is_refused_before_any_test(pytester, option, phrase):
+    result = pytester.runpytest(*BARE, option)
+    assert result.ret is pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{option.partition('=')[0]}: {phrase}*"])
+
+
+def test_the_table_fits_the_screen_and_keeps_long_names_whole(pytester):
+    long = "test_" + "a_long_name_" * 5
+    pytester.makepyfile(f"""
+        import pytest
+
+        def {long}(bench):
+            bench(sum, range(10))
+            bench(sum, range(10))
+
+        @pytest.mark.parametrize("text", ["x" * 100])
+        def test_b(bench, text):
+            bench(len, text)
+    """)
+    result = pytester.runpytest(*QUICK)
+    result.assert_outcomes(passed=2)
+    table = table_in(result)
+    assert max(map(len, table)) <= 80
+    assert long in table
+    assert f"{long} #2" in table
+    assert "x" * 100 in "".join(table)
+
+
+def test_a_plugin_like_pytest_benchmark_may_stand_beside_it(pytester):
+    pytester.makepyfile(
+        other="""
+        import pytest
+
+        def pytest_addoption(parser):
+            group = parser.getgroup("benchmark")
+            group.addoption("--benchmark-skip", action="store_true")
+            group.addoption("--benchmark-only", action="store_true")
+
+        @pytest.fixture
+        def benchmark():
+            return lambda func, *args: func(*args)
+        """,
+        test_both="""
+        def test_both(bench, benchmark):
+            assert bench(sum, [1, 2]) == benchmark(sum, [1, 2])
+        """,
+    )
+    pytester.syspathinsert()
+    result = pytester.runpytest(*QUICK, "-p", "other", "--benchmark-only")
+    result.assert_outcomes(passed=1)
+    assert table_in(result)[1].startswith("test_both  ")
+
+
+def test_an_interrupt_within_a_measurement_ends_pytest_as_ever(pytester):
+    pytester.makepyfile("""
+        import time
+        from pathlib import Path
+
+        calls = []
+
+        def nap():
+            calls.append(1)
+            if len(calls) == 10:
+                Path("measuring").touch()
+            time.sleep(0.002)
+
+        def test_napping(bench):
+            bench(nap)
+
+        def test_after():
+            pass
+    """)
+    options = (*BARE, "--bench-target=0.0001%", "--bench-budget=60")
+    command = [sys.executable, "-m", "pytest", *options]
+    run = pytester.popen(command, stdin=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60.0
+    while not (pytester.path / "measuring").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(run.pid, signal.SIGINT)
+    output = run.communicate(timeout=60.0)[0].decode()
+    assert run.returncode == pytest.ExitCode.INTERRUPTED
+    assert "KeyboardInterrupt" in output
+    assert "INTERNALERROR" not in output
