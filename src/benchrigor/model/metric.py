@@ -1,4 +1,4 @@
-"""What is measured: a metric, which seed literature calls a performance index."""
+"""What is measured: a metric, or performance index."""
 
 from __future__ import annotations
 

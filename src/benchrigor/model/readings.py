@@ -47,7 +47,7 @@ class Round:
     plan
         The plan that was carried out.
     elapsed_ns
-        Wall time of the whole round, setup included.
+        Wall time of the whole round, with setup and what lies between it and the round before.
     unit_readings
         Per metric the readings of successive units of work, in the metric's unit: any 1-D
         sequence of numbers, kept as a read-only float64 array of shape (n,).

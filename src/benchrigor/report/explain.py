@@ -47,7 +47,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
         *_level(analysis),
         *_subsessions(analysis),
         *_interval(analysis),
-        _stop(analysis, record),
+        *_stop(analysis, record),
         *(f"Notice: {notice}" for notice in analysis.notices),
     ]
     title = f"How the {analysis.metric.name} of {record.name} came about"
@@ -163,14 +163,14 @@ def _interval(analysis: Analysis) -> list[str]:
     ]
 
 
-def _stop(analysis: Analysis, record: RunRecord) -> str:
+def _stop(analysis: Analysis, record: RunRecord) -> list[str]:
     if record.decision is None or record.decision.reason is None:
-        return "The session is still running."
+        return ["The session is still running."] if record.elapsed_s else []
     found, target = analysis.estimate, record.options.target
     reason = str(record.decision.reason).replace("-", " ")
     if found is None or target is None:
-        return f"The session ended: {reason}."
-    return (
+        return [f"The session ended: {reason}."]
+    return [
         f"The session ended: {reason}; half-width {percent(found.relative_half_width)} "
         f"of the value, wanted {percent(target)}."
-    )
+    ]

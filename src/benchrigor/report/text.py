@@ -36,12 +36,23 @@ def render(record: RunRecord) -> str:
     lines = [record.name, "─" * min(len(record.name), WIDTH)]
     for analysis in record.analyses:
         lines += _metric(analysis, record)
-    lines += _row("rounds", [_ending(record)])
+    # Readings that were recorded elsewhere took no time here.
+    lines += _row("rounds", [_ending(record)] if record.elapsed_s else [])
     lines += _row("measured", [_facts(record)] if record.facts else [])
     lines += _row("machine", _machine(record))
-    for notice in record.notices:
-        lines += _wrapped(f"{_MARKS[notice.severity]} ", str(notice), indent=2)
-    return "\n".join(lines)
+    return "\n".join([*lines, *_notices(record)])
+
+
+def _notices(record: RunRecord) -> list[str]:
+    """Show each Notice, with the name of its metric where there are several."""
+    rows = [("", notice) for notice in record.session_notices]
+    for analysis in record.analyses:
+        name = f"{analysis.metric.name}: " if len(record.analyses) > 1 else ""
+        rows += [(name, notice) for notice in analysis.notices]
+    lines = []
+    for name, notice in rows:
+        lines += _wrapped(f"{_MARKS[notice.severity]} ", f"{name}{notice}", indent=2)
+    return lines
 
 
 def _metric(analysis: Analysis, record: RunRecord) -> list[str]:

@@ -24,6 +24,7 @@ from benchrigor.model import (
     Severity,
     StopReason,
 )
+from benchrigor.model.headline import percent
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.chain import CHECK, READINGS, REPORT, analyse
 from benchrigor.session.intake import Intake
@@ -253,7 +254,10 @@ class Engine:
             code=Code.NOT_CONVERGED,
             severity=Severity.WARNING,
             sentence=_not_converged(found.half_width, wanted, found.value),
-            evidence={"half_width": found.half_width, "wanted": wanted},
+            evidence={
+                "half_width": found.half_width,
+                "wanted": wanted if math.isfinite(wanted) else None,
+            },
         )
         flagged = replace(found, notices=(notice, *found.notices))
         return replace(analysis, estimate=flagged, notices=(notice, *analysis.notices))
@@ -277,8 +281,8 @@ def _not_converged(half_width: float, wanted: float, value: float) -> str:
     if value == 0.0 or half_width <= wanted:
         return "Ended before the evidence asked for was there."
     return (
-        f"Ended with a half-width of {half_width / abs(value):.2%} of the value, "
-        f"wanted {wanted / abs(value):.2%}."
+        f"Ended with a half-width of {percent(half_width / abs(value))} of the value, "
+        f"wanted {percent(wanted / abs(value))}."
     )
 
 

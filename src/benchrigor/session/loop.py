@@ -8,7 +8,7 @@ from typing import Any
 
 from benchrigor.errors import BenchrigorError, ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Notice, Progress, Round, RoundPlan, Severity, StopReason
-from benchrigor.protocols import Clock, Workload
+from benchrigor.protocols import Clock, Recorder, Workload
 from benchrigor.session.engine import Engine
 from benchrigor.workloads import RoundRecorder
 
@@ -42,13 +42,20 @@ def drive(engine: Engine, workload: Workload, clock: Clock, hooks: Hooks) -> Non
     WorkloadFailed, ClockFailed
         The engine holds the rounds finished before.
     """
+    since = clock.now_ns()
     while (plan := engine.ask()) is not None:
         if not _called(engine, "before_round", hooks.before_round, plan):
             return
-        finished = run_round(workload, plan, clock)
-        if finished is None:
+        recorder = RoundRecorder()
+        if not run_round(workload, plan, recorder):
             engine.end(StopReason.EXHAUSTED)
             return
+        # A budget is wall time: what hooks, analysis and journal took counts as well.
+        now = clock.now_ns()
+        if now < since:
+            raise ClockFailed(f"the clock went backwards by {since - now} ns in round {plan.index}")
+        finished = recorder.finish(plan, now - since)
+        since = now
         engine.tell(finished)
         if not _called(engine, "after_round", hooks.after_round, finished):
             return
@@ -56,24 +63,19 @@ def drive(engine: Engine, workload: Workload, clock: Clock, hooks: Hooks) -> Non
             return
 
 
-def run_round(workload: Workload, plan: RoundPlan, clock: Clock) -> Round | None:
-    """Carry one plan out; None when the workload has no more to give."""
-    recorder = RoundRecorder()
-    start = clock.now_ns()
+def run_round(workload: Workload, plan: RoundPlan, recorder: Recorder) -> bool:
+    """Carry one plan out; False when the workload has no more to give."""
     try:
         workload.run(plan, recorder)
     except StopIteration:
-        return None
+        return False
     except BenchrigorError:
         raise
     except Exception as error:
         raise WorkloadFailed(
             f"round {plan.index}: the workload raised {type(error).__name__}: {error}"
         ) from error
-    elapsed_ns = clock.now_ns() - start
-    if elapsed_ns < 0:
-        raise ClockFailed(f"the clock went backwards by {-elapsed_ns} ns in round {plan.index}")
-    return recorder.finish(plan, elapsed_ns)
+    return True
 
 
 def _called(

@@ -27,8 +27,8 @@ __all__ = [
 ]
 
 GROWTH = 1.5
-"""Factor from one check to the next. Looking after every reading stops on lucky small variances:
-coverage falls from 0.95 to 0.65 on persistent series (measured, docs/evidence)."""
+"""Factor from one look to the next: whoever looks after every reading stops on a lucky small
+variance, and intervals no longer cover."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -241,7 +241,7 @@ def as_workload(
     InvalidInput
         For anything else.
     """
-    if isinstance(workload, Workload):
+    if isinstance(workload, Workload) and not isinstance(workload, type):
         return workload
     if inspect.isgeneratorfunction(workload):
         return StepwiseWorkload(workload, clock=clock, fresh=fresh)
