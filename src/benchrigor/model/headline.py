@@ -84,5 +84,8 @@ def line(name: str, analysis: Analysis | None, decision: Decision | None, elapse
         return f"{name}: no number: {why} · {tail}"
     estimate = analysis.estimate
     shown = show_estimate(estimate, analysis.metric.unit)
-    evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
+    if analysis.kind == "invocations":
+        evidence = f"n={counted(estimate.n)} invocations"
+    else:
+        evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
     return f"{name}: {shown} · {evidence} · {tail}"

@@ -58,7 +58,13 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
 def _numbered(number: int, step: str) -> str:
     """Wrap a step to the width of a terminal; a table below its first line stays as it is."""
     text, _, table = step.partition("\n")
-    wrapped = textwrap.fill(text, WIDTH, initial_indent=f"{number:>2}. ", subsequent_indent="    ")
+    wrapped = textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=f"{number:>2}. ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+    )
     return f"{wrapped}\n{table}" if table else wrapped
 
 

@@ -64,7 +64,8 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     if analysis.metric.must_satisfy and record.options.target is not None:
         width += f", wanted {percent(record.options.target)}"
     return [
-        *_row(name, [show_estimate(found, analysis.metric.unit), width]),
+        *_row(name, [show_estimate(found, analysis.metric.unit)]),
+        *_row("", [width]),
         *_row("", [_evidence(analysis)]),
         *_row("cut", _cuts(analysis)),
     ]
@@ -74,10 +75,10 @@ def _evidence(analysis: Analysis) -> str:
     found = analysis.estimate
     if found is None:
         return ""
-    effective = f"worth {counted(found.n_effective)} independent ones"
-    if found.n != analysis.n_kept:
-        return f"{counted(analysis.n)} readings of {counted(found.n)} invocations, {effective}"
-    return f"{counted(analysis.n)} readings, {counted(analysis.n_kept)} kept, {effective}"
+    kept = f"{counted(analysis.n)} readings, {counted(analysis.n_kept)} kept"
+    if analysis.kind == "invocations":
+        return f"{kept}, from {counted(found.n)} invocations"
+    return f"{kept}, worth {counted(found.n_effective)} independent ones"
 
 
 def _cuts(analysis: Analysis) -> list[str]:

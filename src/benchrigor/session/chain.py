@@ -135,7 +135,7 @@ def _refusals(phases: tuple[StablePhase, ...]) -> tuple[Notice, ...]:
     summary = Notice(
         code=Code.ROUNDS_REJECTED,
         severity=Severity.REFUSAL if whole else Severity.WARNING,
-        sentence=f"{rejected} of {len(phases)} rounds have no stable phase and do not count.",
+        sentence=f"No stable phase in {rejected} of {len(phases)} rounds: they do not count.",
         evidence={"rejected": rejected, "rounds": len(phases)},
     )
     return (summary,)

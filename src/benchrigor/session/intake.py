@@ -40,8 +40,10 @@ class Trace:
 
     @property
     def units(self) -> int:
-        """Units of inference so far: readings, or rounds where each is an invocation."""
-        return len(self.phases) or self.n
+        """Units of inference so far: readings, or usable rounds where each is an invocation."""
+        if self.kind == INVOCATIONS:
+            return sum(phase.start is not None for phase in self.phases)
+        return self.n
 
 
 class Intake:
