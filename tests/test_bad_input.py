@@ -61,6 +61,34 @@ def raising() -> None:
     raise ZeroDivisionError("a unit of work failed")
 
 
+def corrupt(folder: Path) -> Path:
+    path = folder / "runs.sqlite"
+    path.write_bytes(b"this is no database " * 500)
+    return path
+
+
+def kept_in(path: Path) -> None:
+    """Measure into a store; nothing is measured when the store cannot be used."""
+    calls: list[int] = []
+    try:
+        br.measure(lambda: calls.append(1), seed=1, store=path)
+    finally:
+        assert calls == []
+
+
+def fill(folder: Path) -> None:
+    """Run a session on a disk that is full after three rounds."""
+    journal = Journal(folder / "runs.sqlite")
+    session = br.Session(br.Options(max_rounds=500), seed=1, store=journal)
+    while (plan := session.ask()) is not None:
+        values = np.linspace(1.0, 2.0, 5000)
+        session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
+        if plan.index == 2:
+            (connection,) = journal._connections.values()
+            (pages,) = connection.execute("PRAGMA page_count").fetchone()
+            connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+
+
 READS_X = (Pick.parse("x=regex:x=([0-9.]+)"),)
 TALKATIVE = "import sys\nfor _ in range(100): sys.stdout.buffer.write(b'junk line\\n' * 100_000)"
 SUICIDE = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
@@ -95,99 +123,99 @@ FUNCTIONS = {
     "autocorrelation": stats.autocorrelation,
 }
 
-TABLE: list[tuple[str, Callable[[], object], type[BenchrigorError] | Code, str]] = [
-    ("one reading", lambda: stats.estimate_mean([1.0]), NotEstimable, "1 reading, expected"),
+TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, str]] = [
+    ("one reading", lambda _: stats.estimate_mean([1.0]), NotEstimable, "1 reading, expected"),
     (
         "two readings",
-        lambda: stats.estimate_mean([1.0, 2.0]).notices,
+        lambda _: stats.estimate_mean([1.0, 2.0]).notices,
         Code.FEW_READINGS,
         "Only 2 readings",
     ),
     (
         "constant readings",
-        lambda: stats.estimate_mean([5.0] * 40).notices,
+        lambda _: stats.estimate_mean([5.0] * 40).notices,
         Code.CONSTANT,
         "All 40 readings are 5.0",
     ),
-    ("an empty round", lambda: session_of([]), InvalidInput, r"unit_readings\['time'\] is empty"),
-    ("one reading told", lambda: session_of([1.0]), Code.TOO_FEW_READINGS, "1 reading, expected"),
-    ("two readings told", lambda: session_of([1.0, 2.0]), Code.FEW_READINGS, "Only 2 readings"),
-    ("constant readings told", lambda: session_of([2.0] * 50), Code.CONSTANT, "are 2.0"),
-    ("NaN told", lambda: session_of([1.0, float("nan")]), InvalidInput, r"\[1\] is nan"),
-    ("a 2-D array told", lambda: session_of([[1.0]]), InvalidInput, "two dimensions"),
-    ("a negative duration told", lambda: session_of([1.0, -3.0]), InvalidInput, r"is -3\.0 s"),
+    ("an empty round", lambda _: session_of([]), InvalidInput, r"unit_readings\['time'\] is empty"),
+    ("one reading told", lambda _: session_of([1.0]), Code.TOO_FEW_READINGS, "1 reading, expected"),
+    ("two readings told", lambda _: session_of([1.0, 2.0]), Code.FEW_READINGS, "Only 2 readings"),
+    ("constant readings told", lambda _: session_of([2.0] * 50), Code.CONSTANT, "are 2.0"),
+    ("NaN told", lambda _: session_of([1.0, float("nan")]), InvalidInput, r"\[1\] is nan"),
+    ("a 2-D array told", lambda _: session_of([[1.0]]), InvalidInput, "two dimensions"),
+    ("a negative duration told", lambda _: session_of([1.0, -3.0]), InvalidInput, r"is -3\.0 s"),
     (
         "a negative time of a round",
-        lambda: br.Round(plan=br.RoundPlan(index=0), elapsed_ns=-5),
+        lambda _: br.Round(plan=br.RoundPlan(index=0), elapsed_ns=-5),
         InvalidInput,
         "elapsed_ns is -5",
     ),
     (
         "a reading that is no number",
-        lambda: br.Round(plan=br.RoundPlan(index=0), elapsed_ns=5, readings={"x": "fast"}),  # type: ignore[dict-item]
+        lambda _: br.Round(plan=br.RoundPlan(index=0), elapsed_ns=5, readings={"x": "fast"}),  # type: ignore[dict-item]
         InvalidInput,
         r"readings\['x'\]\[0\] is 'fast'",
     ),
-    ("a target of 0", lambda: br.Options(target=0), InvalidInput, "target is 0,"),
-    ("a confidence of 1", lambda: br.Options(confidence=1), InvalidInput, "confidence is 1,"),
+    ("a target of 0", lambda _: br.Options(target=0), InvalidInput, "target is 0,"),
+    ("a confidence of 1", lambda _: br.Options(confidence=1), InvalidInput, "confidence is 1,"),
     (
         "a confidence of 1 for a mean",
-        lambda: stats.estimate_mean([1.0, 2.0], confidence=1.0),
+        lambda _: stats.estimate_mean([1.0, 2.0], confidence=1.0),
         InvalidInput,
         r"confidence is 1\.0",
     ),
     (
         "a target of 0 for a prediction",
-        lambda: stats.required_readings(stats.estimate_mean([1.0, 2.0]), 0.0),
+        lambda _: stats.required_readings(stats.estimate_mean([1.0, 2.0]), 0.0),
         InvalidInput,
         r"target is 0\.0",
     ),
-    ("a level of 0", lambda: stats.detect_changes([1.0], level=0.0), InvalidInput, "level is 0"),
+    ("a level of 0", lambda _: stats.detect_changes([1.0], level=0.0), InvalidInput, "level is 0"),
     (
         "a segment of 1",
-        lambda: stats.detect_changes([1.0], min_segment=1),
+        lambda _: stats.detect_changes([1.0], min_segment=1),
         InvalidInput,
         "min_segment is 1",
     ),
     (
         "a function that raises",
-        lambda: timed(raising, Ticking()),
+        lambda _: timed(raising, Ticking()),
         WorkloadFailed,
         "ZeroDivisionError: a unit of work failed",
     ),
     (
         "a command that hangs",
-        lambda: python("import time; time.sleep(60)", timeout_s=0.3),
+        lambda _: python("import time; time.sleep(60)", timeout_s=0.3),
         WorkloadFailed,
         r"longer than 0\.3 s",
     ),
     (
         "a command that prints nothing",
-        lambda: python("pass", picks=READS_X),
+        lambda _: python("pass", picks=READS_X),
         WorkloadFailed,
         "printed nothing",
     ),
     (
         "a command that exits with an error",
-        lambda: python("import sys; sys.exit('no such file: big.log')"),
+        lambda _: python("import sys; sys.exit('no such file: big.log')"),
         WorkloadFailed,
         "(?s)exited with code 1.*no such file: big.log",
     ),
     (
         "a command that prints 100 MB of junk",
-        lambda: python(TALKATIVE, picks=READS_X),
+        lambda _: python(TALKATIVE, picks=READS_X),
         WorkloadFailed,
         r"printed 100\.0 MB",
     ),
     (
         "a command that kills itself",
-        lambda: python(SUICIDE),
+        lambda _: python(SUICIDE),
         WorkloadFailed,
         "was killed by SIGKILL",
     ),
     (
         "a command that is not there",
-        lambda: CommandWorkload(["/no/such/program"], clock=Ticking()).run(
+        lambda _: CommandWorkload(["/no/such/program"], clock=Ticking()).run(
             br.RoundPlan(index=0),
             None,  # type: ignore[arg-type]
         ),
@@ -196,34 +224,59 @@ TABLE: list[tuple[str, Callable[[], object], type[BenchrigorError] | Code, str]]
     ),
     (
         "a command that prints no number",
-        lambda: python("print('x=1..2')", picks=READS_X),
+        lambda _: python("print('x=1..2')", picks=READS_X),
         WorkloadFailed,
         r"line 1 .*'1\.\.2' is picked for metric 'x'",
     ),
     (
         "a clock that goes backwards",
-        lambda: timed(lambda: None, FakeClock(script=range(10**6, 0, -1))),
+        lambda _: timed(lambda: None, FakeClock(script=range(10**6, 0, -1))),
         ClockFailed,
         "went backwards by",
     ),
     (
         "a clock that stands still",
-        lambda: timed(lambda: None, FakeClock()),
+        lambda _: timed(lambda: None, FakeClock()),
         ClockFailed,
         "st(ands|ood) still",
     ),
     (
         "a record of another program",
-        lambda: RunRecord.from_dict({"name": "x"}),
+        lambda _: RunRecord.from_dict({"name": "x"}),
         InvalidInput,
         "no schema version",
     ),
     (
         "a record of a newer version",
-        lambda: RunRecord.from_dict({"schema": 99}),
+        lambda _: RunRecord.from_dict({"schema": 99}),
         InvalidInput,
         "schema 99",
     ),
+    (
+        "a corrupt journal",
+        lambda folder: kept_in(corrupt(folder)),
+        StoreFailed,
+        r"runs\.sqlite: file is not a database",
+    ),
+    (
+        "a journal below a file",
+        lambda folder: kept_in(corrupt(folder) / "runs.sqlite"),
+        StoreFailed,
+        r"runs\.sqlite/runs\.sqlite: .*choose another path",
+    ),
+    (
+        "a folder in place of the journal",
+        kept_in,
+        StoreFailed,
+        "unable to open database file",
+    ),
+    (
+        "a file system that takes no files",
+        lambda _: kept_in(Path("/proc/runs.sqlite")),
+        StoreFailed,
+        r"/proc/runs\.sqlite",
+    ),
+    ("a full disk", fill, StoreFailed, "full.*free some disk space"),
 ]
 
 
@@ -265,59 +318,23 @@ def test_bad_readings_are_named_by_every_function(
     ("action", "expected", "phrase"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE]
 )
 def test_bad_input_is_named(
-    action: Callable[[], object], expected: type[BenchrigorError] | Code, phrase: str
+    action: Callable[[Path], object],
+    expected: type[BenchrigorError] | Code,
+    phrase: str,
+    tmp_path: Path,
 ) -> None:
     with np.errstate(all="raise"):
-        check(action, expected, phrase)
+        check(lambda: action(tmp_path), expected, phrase)
 
 
-def failing_store(kind: str, folder: Path) -> Path:
-    """Prepare a store that cannot be used."""
-    path = folder / "runs.sqlite"
-    if kind == "corrupt":
-        path.write_bytes(b"this is no database " * 500)
-    elif kind == "below a file":
-        (folder / "file").write_text("x")
-        path = folder / "file" / "runs.sqlite"
-    elif kind == "a folder":
-        path.mkdir()
-    return path
-
-
-@pytest.mark.parametrize("kind", ["corrupt", "below a file", "a folder"])
-def test_a_store_that_cannot_be_used_is_named(kind: str, tmp_path: Path) -> None:
-    path = failing_store(kind, tmp_path)
-    calls = []
-    with pytest.raises(StoreFailed, match=r"runs\.sqlite"):
-        br.measure(lambda: calls.append(1), seed=1, store=path)
-    assert calls == []
-
-
-def test_a_disk_that_fills_up_keeps_the_rounds_before(tmp_path: Path) -> None:
-    path = tmp_path / "runs.sqlite"
-    journal = Journal(path)
-    session = br.Session(br.Options(max_rounds=500), seed=1, store=journal)
-    values = np.linspace(1.0, 2.0, 5000)
-
-    def run_until_full() -> None:
-        while (plan := session.ask()) is not None:
-            session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
-            if plan.index == 2:
-                limit_pages(journal)
-
-    with pytest.raises(StoreFailed, match="full"):
-        run_until_full()
-    told = len(session.result().rounds)
-    assert told >= 3
-    (run,) = Journal(path).runs()
-    assert len(Journal(path).rounds(run["run_id"])) == told
-
-
-def limit_pages(journal: Journal) -> None:
-    """Make the open database refuse to grow, as a full disk does."""
-    (connection,) = journal._connections.values()
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+def test_a_full_disk_keeps_the_rounds_before(tmp_path: Path) -> None:
+    with pytest.raises(StoreFailed):
+        fill(tmp_path)
+    journal = Journal(tmp_path / "runs.sqlite")
+    (run,) = journal.runs()
+    rounds = journal.rounds(run["run_id"])
+    assert len(rounds) >= 3
+    assert [each.plan.index for each in rounds] == list(range(len(rounds)))
 
 
 def test_finished_rounds_stay_in_the_store_when_the_workload_fails(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
         *_row(name, [show_estimate(found, analysis.metric.unit)]),
         *_row("", [width]),
         *_row("", [_evidence(analysis)]),
+        *_row("", [_correlation(analysis)]),
         *_row("cut", _cuts(analysis)),
     ]
 
@@ -79,6 +80,17 @@ def _evidence(analysis: Analysis) -> str:
     if analysis.kind == "invocations":
         return f"{kept}, from {counted(found.n)} invocations"
     return f"{kept}, worth {counted(found.n_effective)} independent ones"
+
+
+def _correlation(analysis: Analysis) -> str:
+    """Tell what merging adjacent readings says of their autocorrelation."""
+    merged = analysis.subsessions
+    if merged is None or merged.size == 1:
+        return ""
+    if merged.size is None:
+        return f"autocorrelated ({merged.autocorrelation:.2f}), whatever is merged"
+    count = counted(merged.means.size)
+    return f"autocorrelated; merged by {counted(merged.size)}: {count} nearly independent means"
 
 
 def _cuts(analysis: Analysis) -> list[str]:

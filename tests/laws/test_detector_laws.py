@@ -1,0 +1,42 @@
+"""Laws of `protocols.Detector`: the same for a*x + b (a > 0); deterministic; points in range."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchrigor.protocols import Detector
+from benchrigor.stats import detect_changes
+
+DETECTORS: list[Detector] = [detect_changes]
+
+levels = st.lists(
+    st.tuples(st.integers(15, 60), st.sampled_from([0.0, 3.0, 8.0])), min_size=1, max_size=4
+)
+
+
+def series_of(parts: list[tuple[int, float]], seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.concatenate([rng.normal(level, 1.0, n) for n, level in parts])
+
+
+@pytest.mark.parametrize("detect", DETECTORS)
+@given(parts=levels, seed=st.integers(0, 99), scale=st.floats(1e-6, 1e6), shift=st.floats(-9, 9))
+def test_unit_and_origin_do_not_matter(
+    detect: Detector, parts: list[tuple[int, float]], seed: int, scale: float, shift: float
+) -> None:
+    series = series_of(parts, seed)
+    assert detect(scale * (series + shift)).indices == detect(series).indices
+
+
+@pytest.mark.parametrize("detect", DETECTORS)
+@given(parts=levels, seed=st.integers(0, 99))
+def test_points_are_ascending_in_range_and_the_same_again(
+    detect: Detector, parts: list[tuple[int, float]], seed: int
+) -> None:
+    series = series_of(parts, seed)
+    found = detect(series)
+    assert found == detect(series.tolist())
+    assert found.n == series.size
+    assert list(found.indices) == sorted(set(found.indices))
+    assert all(0 < index < series.size for index in found.indices)
