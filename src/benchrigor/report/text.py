@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from benchrigor.model import Analysis, Phase, RunRecord, Severity, StablePhase
 from benchrigor.model.headline import counted, percent, show_estimate, show_value
+from benchrigor.stats.intervals import FEW
 
 __all__ = ["render"]
 
@@ -85,7 +86,7 @@ def _evidence(analysis: Analysis) -> str:
 def _correlation(analysis: Analysis) -> str:
     """Tell what merging adjacent readings says of their autocorrelation."""
     merged = analysis.subsessions
-    if merged is None or merged.size == 1:
+    if merged is None or merged.size == 1 or analysis.n_kept < FEW:
         return ""
     if merged.size is None:
         return f"autocorrelated ({merged.autocorrelation:.2f}), whatever is merged"
