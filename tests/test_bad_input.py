@@ -156,6 +156,36 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
         InvalidInput,
         r"readings\['x'\]\[0\] is 'fast'",
     ),
+    ("an endless count", lambda _: br.Options(max_rounds=float("inf")), InvalidInput, "is inf"),  # type: ignore[arg-type]
+    ("a count of NaN", lambda _: br.Options(budget_readings=float("nan")), InvalidInput, "is nan"),  # type: ignore[arg-type]
+    ("half a count", lambda _: br.Options(min_rounds=1.5), InvalidInput, "min_rounds is 1.5"),  # type: ignore[arg-type]
+    (
+        "a statistic in a list",
+        lambda _: br.Options(statistic=["mean"]),  # type: ignore[arg-type]
+        InvalidInput,
+        r"statistic is \['mean'\]",
+    ),
+    (
+        "a width that is no number",
+        lambda _: br.Metric(name="x", absolute_half_width="wide"),  # type: ignore[arg-type]
+        InvalidInput,
+        "is 'wide'",
+    ),
+    (
+        "a direction sideways",
+        lambda _: br.Metric(name="x", direction="sideways"),  # type: ignore[arg-type]
+        InvalidInput,
+        "'sideways'",
+    ),
+    (
+        "change points that are out of order",
+        lambda _: stats.find_stable_phase(
+            [1.0] * 100,
+            change_points=br.ChangePoints(indices=(70, 30), n=100, level=0.01, inflation=1.0),
+        ),
+        InvalidInput,
+        r"\(70, 30\)",
+    ),
     ("a target of 0", lambda _: br.Options(target=0), InvalidInput, "target is 0,"),
     ("a confidence of 1", lambda _: br.Options(confidence=1), InvalidInput, "confidence is 1,"),
     (

@@ -1,7 +1,7 @@
 """WHERE TO PLUG IN: all extension points on one page.
 
-Each has few methods, a public fake in `benchrigor.testing`, and a law suite in ``tests/laws``
-that every implementation passes.
+Each has few methods and a law suite in ``tests/laws`` that every implementation passes; what
+touches the world (clocks, workloads, stores) has a public fake in `benchrigor.testing`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Units, directions, and how a number is scaled for display.
 
-A `Unit` is only a name ("s", "B", "1/s"). Readings are stored in the unit as it stands; scaling
+A unit is only a name ("s", "B", "1/s"). Readings are stored in the unit as it stands; scaling
 ("0.00123 s" shown as "1.23 ms") happens at the last moment and one typical value fixes the
 prefix for a whole line, so that a value and its interval are always shown in the same unit.
 """
@@ -36,10 +36,13 @@ class Scale:
     name: str
 
     def show(self, number: float, digits: int) -> str:
-        """Format ``number`` in this scale with ``digits`` decimals, thousands apart."""
+        """Format ``number`` in this scale with ``digits`` decimals, or with an exponent."""
+        if digits > _MOST_DIGITS:
+            return f"{number * self.factor:.3e}"
         return f"{number * self.factor:,.{digits}f}"
 
 
+_MOST_DIGITS = 9
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _DECIMAL = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
@@ -91,7 +94,7 @@ def digits_for(half_width: float, typical: float) -> int:
     2
     """
     if half_width > 0.0 and math.isfinite(half_width):
-        return min(max(0, 1 - math.floor(math.log10(half_width))), 9)
+        return max(0, 1 - math.floor(math.log10(half_width)))
     if typical == 0.0 or not math.isfinite(typical):
         return 1
-    return min(max(0, 3 - math.floor(math.log10(abs(typical)))), 9)
+    return max(0, 3 - math.floor(math.log10(abs(typical))))

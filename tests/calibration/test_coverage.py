@@ -11,7 +11,7 @@ import benchrigor as br
 from benchrigor.testing import ExponentialWarmUp, SyntheticWorkload
 
 SESSIONS = 120
-FEWEST = 105
+FEWEST, MOST = 105, 119
 WARM_UP = ExponentialWarmUp(amplitude=1.0, time_constant=25.0)
 
 
@@ -31,4 +31,24 @@ def holds(phi: float, warm_up: ExponentialWarmUp | None, repetition: int) -> boo
 @pytest.mark.parametrize("warm_up", [None, WARM_UP], ids=["steady", "warm-up"])
 def test_sessions_cover_the_truth(phi: float, warm_up: ExponentialWarmUp | None) -> None:
     hits = sum(holds(phi, warm_up, repetition) for repetition in range(SESSIONS))
-    assert hits >= FEWEST
+    assert FEWEST <= hits <= MOST
+
+
+def test_single_readings_and_restarted_rounds_cover_the_truth() -> None:
+    hits = {"single": 0, "restarted": 0}
+    for repetition in range(SESSIONS):
+        rng = np.random.default_rng([2027, repetition])
+        single = br.Session(br.Options(target=0.03), seed=1)
+        while (plan := single.ask()) is not None:
+            reading = float(rng.normal(1.0, 0.1))
+            single.tell(br.Round(plan=plan, elapsed_ns=1, readings={"time": reading}))
+        restarted = br.Session(br.Options(target=0.03, rounds="restarted"), seed=1)
+        while (plan := restarted.ask()) is not None:
+            level = rng.normal(1.0, 0.05)
+            values = rng.normal(level, 0.1, 200) + np.where(np.arange(200) < 30, 1.0, 0.0)
+            restarted.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
+        for name, session in (("single", single), ("restarted", restarted)):
+            estimate = session.result().estimate()
+            hits[name] += estimate is not None and estimate.low <= 1.0 <= estimate.high
+    # Looks at 10, 15, 23 ... rounds without a floor on evidence: about 0.93 (measured).
+    assert all(103 <= each <= MOST for each in hits.values()), hits

@@ -19,6 +19,7 @@ from benchrigor.model import (
     Code,
     Decision,
     Estimate,
+    Kind,
     Metric,
     Notice,
     Options,
@@ -101,7 +102,7 @@ def a_result(run_id: str, rounds: tuple[Round, ...]) -> RunRecord:
     means = as_series([1.0, 2.5])
     analysis = Analysis(
         metric=TIME,
-        kind="unit readings",
+        kind=Kind.UNIT_READINGS,
         n=2,
         n_kept=2,
         phases=(stable,),

@@ -395,3 +395,68 @@ def test_a_replayed_session_ends_as_the_first_one_did() -> None:
     for finished in first.rounds:
         second.replay(finished)
     assert replace(second.result(), name=first.name).same_as(first)
+
+
+@pytest.mark.parametrize(
+    ("options", "single"),
+    [
+        (Options(target=0.5, max_rounds=2), True),
+        (Options(target=0.5, budget_readings=120), False),
+        (Options(target=0.5, rounds="restarted", max_rounds=1), False),
+    ],
+    ids=["two single readings", "120 unit readings", "one invocation"],
+)
+def test_a_spent_budget_never_makes_too_little_evidence_satisfied(
+    options: Options, *, single: bool
+) -> None:
+    run = drive_single if single else drive
+    record = run(Engine(options), steady(cv=1e-6))
+    assert record.decision is not None
+    assert record.decision.reason is not StopReason.SATISFIED
+    assert Code.NOT_CONVERGED in codes(record)
+
+
+def test_a_satisfied_session_meets_its_target_for_metrics_of_every_rate() -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        engine = Engine(Options(target=0.02, readings_per_round=60))
+        while (plan := engine.ask()) is not None:
+            given = {"slow": rng.normal(1.0, 0.1, plan.readings), "fast": rng.normal(1.0, 0.3, 600)}
+            engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings=given))
+        record = engine.result()
+        assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
+        for name in given:
+            estimate = record.estimate(name)
+            assert estimate is not None
+            assert estimate.relative_half_width <= 0.02
+
+
+def test_rounds_do_not_collapse_when_one_metric_gives_fewer_readings() -> None:
+    rng = np.random.default_rng(1)
+    engine = Engine(Options(target=1e-6, budget_readings=5000))
+    sizes = []
+    while (plan := engine.ask()) is not None:
+        sizes.append(plan.readings)
+        few = rng.normal(1.0, 0.1, max(1, plan.readings // 10))
+        given = {"many": rng.normal(1.0, 0.1, plan.readings), "few": few}
+        engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings=given))
+    assert len(sizes) < 40
+
+
+def test_a_rule_that_says_go_on_changes_nothing() -> None:
+    looks = []
+
+    def go_on(progress: Progress) -> Decision:
+        looks.append(progress.fresh)
+        return Decision(stop=False)
+
+    options = Options(target=1e-6, readings_per_round=50, budget_readings=2000)
+    drive(Engine(options, rules=[go_on, *default_rules(options)]), steady())
+    assert sum(looks) == 5
+
+
+def test_a_replayed_round_is_checked_as_well() -> None:
+    engine = Engine(metrics=[Metric(name="time", unit="s")])
+    odd = Round(plan=RoundPlan(index=0), elapsed_ns=1, readings={"speed": 1.0})
+    with pytest.raises(InvalidInput, match="metric 'speed' is unknown"):
+        engine.replay(odd)

@@ -73,4 +73,4 @@ def test_options_out_of_range_are_named(given: dict[str, object], phrase: str) -
 def test_all_bad_options_are_named_at_once() -> None:
     with pytest.raises(br.InvalidInput, match="3 problems") as caught:
         br.Options(target=-1.0, confidence=2.0, analysis="wps")
-    assert "not in this version yet" in str(caught.value)
+    assert "in a later version" in str(caught.value)

@@ -240,3 +240,39 @@ def test_a_seed_that_is_no_whole_number_is_named(seed: object) -> None:
 def test_a_seed_is_drawn_and_kept_when_none_is_given() -> None:
     seeds = {Session().result().seed for _ in range(5)}
     assert len(seeds) == 5
+
+
+class FullAtTheEnd(MemoryStore):
+    """A store of which the disk is full when the result is to be written."""
+
+    def finish(self, run_id: str, record: RunRecord) -> None:
+        raise StoreFailed("disk is full")
+
+
+def test_a_store_that_cannot_keep_the_result_hides_neither_record_nor_error() -> None:
+    with pytest.raises(StoreFailed) as caught:
+        Session(Options(max_rounds=3), seed=1, store=FullAtTheEnd()).run(Counting())
+    assert isinstance(caught.value.record, RunRecord)
+    assert len(caught.value.record.rounds) == 3
+    with pytest.raises(WorkloadFailed) as failed:
+        Session(seed=1, store=FullAtTheEnd()).run(Counting(2, KeyError("x")))
+    assert isinstance(failed.value.record, RunRecord)
+    with pytest.raises(KeyboardInterrupt):
+        Session(seed=1, store=FullAtTheEnd()).run(Counting(2, KeyboardInterrupt()))
+
+
+def test_a_plain_function_is_no_invocation() -> None:
+    clock = FakeClock()
+    options = Options(rounds="restarted", readings_per_round=20, max_rounds=3)
+    record = Session(options, seed=1, clock=clock).run(lambda: clock.advance(10**6))
+    assert Code.THIS_PROCESS_ONLY in [notice.code for notice in record.notices]
+
+
+def test_a_run_cut_off_before_its_first_result_still_gives_its_readings(tmp_path: Path) -> None:
+    session = Session(seed=1, store=tmp_path / "runs.sqlite")
+    plan = session.ask()
+    assert plan is not None
+    session.tell(br.Round(plan=plan, elapsed_ns=5, readings={"time": 2.0}))
+    journal = Journal(tmp_path / "runs.sqlite")
+    record = journal.load(journal.runs()[0]["run_id"])
+    assert record.readings().tolist() == record.readings("time").tolist() == [2.0]

@@ -154,5 +154,27 @@ def test_a_target_out_of_range_is_named(target: object) -> None:
 
 
 def test_nothing_is_narrow_relative_to_zero() -> None:
-    with pytest.raises(InvalidInput, match="relative to 0"):
+    with pytest.raises(InvalidInput, match="relative to \\(nearly\\) 0"):
         required_readings(make(0.0, 1.0, 100), 0.1)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-120, 1e120, 1e149])
+@pytest.mark.parametrize("n", [20, 400])
+def test_tiny_and_huge_readings_are_no_trouble(scale: float, n: int) -> None:
+    values = np.random.default_rng(3).lognormal(0.0, 0.5, n)
+    found, scaled = estimate_mean(values), estimate_mean(values * scale)
+    assert scaled.half_width == pytest.approx(found.half_width * scale, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [40, 500, 2000])
+def test_a_transient_without_any_noise_gives_its_level(n: int) -> None:
+    values = 1.0 + 0.5 * np.exp(-(np.arange(n) + 0.5) / n / TRANSIENTS[0])
+    found = estimate_level(fit_level(values, transients=TRANSIENTS), 0.95)
+    assert found.value == pytest.approx(1.0, abs=1e-6)
+    assert found.half_width < 1e-6
+
+
+def test_a_confidence_next_to_one_has_a_finite_interval() -> None:
+    found = estimate_mean(NORMAL, confidence=1.0 - 1e-16)
+    assert np.isfinite([found.low, found.high]).all()
+    assert estimate_mean([1.0] * 40, confidence=1.0 - 1e-16).half_width == 0.0

@@ -14,6 +14,7 @@ __all__ = [
     "Analysis",
     "ChangePoints",
     "Estimate",
+    "Kind",
     "LevelFit",
     "Phase",
     "PhaseLabel",
@@ -49,6 +50,17 @@ class ChangePoints:
     def borders(self) -> tuple[int, ...]:
         """0, the change points, and n: the borders of all segments."""
         return (0, *self.indices, self.n)
+
+
+class Kind(enum.StrEnum):
+    """How the readings of a metric come, and so what the unit of inference is."""
+
+    UNIT_READINGS = "unit readings"
+    """Many per round, continuing one series."""
+    INVOCATIONS = "invocations"
+    """Many per round, each round with a warm-up of its own."""
+    READINGS = "readings"
+    """One per round."""
 
 
 class PhaseLabel(enum.StrEnum):
@@ -244,6 +256,11 @@ class LevelFit:
         """Long-run over marginal variance; 1 for uncorrelated readings."""
         return self.long_run_variance / self.variance if self.variance > 0.0 else 1.0
 
+    @property
+    def n_effective(self) -> float:
+        """Independent readings that would tell as much; never more than there are."""
+        return self.n / max(self.inflation, 1.0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Analysis:
@@ -254,8 +271,7 @@ class Analysis:
     metric
         What was measured.
     kind
-        "unit readings" (many per round, one series), "invocations" (many per round, each round a
-        series of its own) or "readings" (one per round).
+        How the readings came.
     n
         Readings told so far.
     n_kept
@@ -276,7 +292,7 @@ class Analysis:
     """
 
     metric: Metric
-    kind: str
+    kind: Kind
     n: int
     n_kept: int = 0
     phases: tuple[StablePhase, ...] = ()

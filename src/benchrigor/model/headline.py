@@ -30,7 +30,7 @@ def show_estimate(estimate: Estimate, unit: str) -> str:
         scale.show(each, digits) for each in (estimate.value, estimate.low, estimate.high)
     )
     name = f" {scale.name}" if scale.name else ""
-    return f"{value}{name} [{low}, {high}] {percent(estimate.confidence)}"
+    return f"{value}{name} [{low}, {high}] {percent(estimate.confidence, digits=10)}"
 
 
 def show_value(value: float, unit: str) -> str:
@@ -43,7 +43,8 @@ def show_value(value: float, unit: str) -> str:
     """
     scale = scale_for(value, unit)
     scaled = value * scale.factor
-    shown = counted(scaled) if abs(scaled) >= 1000.0 else f"{scaled:.3g}"
+    # From 999.5 on three digits would round to 1e+03.
+    shown = counted(scaled) if abs(scaled) >= 999.5 else f"{scaled:.3g}"
     return f"{shown} {scale.name}".rstrip()
 
 
@@ -58,15 +59,19 @@ def counted(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def percent(share: float) -> str:
+def percent(share: float, *, digits: int = 3) -> str:
     """Show a share as per cent, with three significant digits at most.
+
+    A confidence is shown with all its digits: 0.9999 is not 100%.
 
     Examples
     --------
     >>> percent(0.95), percent(0.999), percent(0.0123)
     ('95%', '99.9%', '1.23%')
+    >>> percent(0.9999, digits=10)
+    '99.99%'
     """
-    return f"{share * 100:.3g}%"
+    return f"{share * 100:.{digits}g}%"
 
 
 def line(name: str, analysis: Analysis | None, decision: Decision | None, elapsed_s: float) -> str:

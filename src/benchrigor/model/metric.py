@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 from benchrigor.errors import InvalidInput
 from benchrigor.units import Direction
@@ -43,12 +44,19 @@ class Metric:
 
     def __post_init__(self) -> None:
         width = self.absolute_half_width
-        if not self.name or not isinstance(self.name, str):
+        if not isinstance(self.name, str) or not self.name:
             raise InvalidInput(f"a metric's name is {self.name!r}, expected a word")
-        if width is not None and not (width > 0.0 and math.isfinite(width)):
+        if not isinstance(self.unit, str):
+            raise InvalidInput(f"unit of {self.name!r} is {self.unit!r}, expected a word")
+        if width is not None and not (isinstance(width, Real) and 0.0 < width < math.inf):
             raise InvalidInput(
                 f"absolute_half_width of {self.name!r} is {width!r}, expected more than 0"
             )
+        if self.direction not in list(Direction):
+            raise InvalidInput(
+                f"direction of {self.name!r} is {self.direction!r}, expected 'lower' or 'higher'"
+            )
+        object.__setattr__(self, "direction", Direction(self.direction))
 
     @property
     def is_duration(self) -> bool:

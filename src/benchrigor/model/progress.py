@@ -36,9 +36,9 @@ class Progress:
     fresh
         Whether ``analyses`` includes the last round.
     missing
-        Names of the metrics that must be satisfied and have no analysis yet.
+        Names of the metrics that must be satisfied and lack readings for a first look.
     decision
-        Where the session has come to; None while stop rules are being asked.
+        How the session ended; None while it runs.
     """
 
     rounds: int

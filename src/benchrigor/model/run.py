@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ _CHOICES = {
     "method": ("long-run-variance",),
     "preset": (None, "quick", "normal", "strict"),
 }
+_LATER = {"analysis": ("wps",), "statistic": ("median", "p10"), "method": ("subsessions",)}
 _POSITIVE = ("target", "work", "budget_s")
 _COUNTS = ("budget_readings", "readings_per_round", "min_rounds", "max_rounds", "max_rejected")
 _OPTIONAL = {"target", "work", "budget_readings", "readings_per_round", "max_rounds"}
@@ -130,6 +132,9 @@ class Options:
         problems = [*self._bad_numbers(), *self._bad_choices()]
         if problems:
             raise InvalidInput(problems)
+        for name in _COUNTS:
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, int(getattr(self, name)))
 
     def _bad_numbers(self) -> list[str]:
         problems = []
@@ -137,26 +142,34 @@ class Options:
             value = getattr(self, name)
             if value is None and name in _OPTIONAL:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | float):
+            if isinstance(value, bool) or not isinstance(value, Real):
                 problems.append(f"{name} is {value!r}, expected a number")
-            elif name == "confidence" and not 0.0 < value < 1.0:
-                problems.append(f"confidence is {value!r}, expected between 0 and 1, both excluded")
-            elif name in _COUNTS and (value < 1 or value != int(value)):
-                problems.append(f"{name} is {value!r}, expected a whole number from 1 on")
-            elif math.isnan(value) or value <= 0:
-                problems.append(f"{name} is {value!r}, expected more than 0")
-            elif math.isinf(value) and name != "budget_s":
-                problems.append(f"{name} is {value!r}, expected a finite number")
+            elif expected := _misfit(name, float(value)):
+                problems.append(f"{name} is {value!r}, expected {expected}")
         return problems
 
     def _bad_choices(self) -> list[str]:
-        later = {"wps": "analysis 'wps' (work per second) is not in this version yet; "}
-        return [
-            f"{later.get(value, '')}{name} is {value!r}, expected one of "
-            + ", ".join(repr(choice) for choice in choices)
-            for name, choices in _CHOICES.items()
-            if (value := getattr(self, name)) not in choices
-        ]
+        problems = []
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value in choices:
+                continue
+            expected = ", ".join(repr(choice) for choice in choices)
+            later = value in _LATER.get(name, ())
+            hint = " (in a later version: this one cannot do it yet)" if later else ""
+            problems.append(f"{name} is {value!r}{hint}, expected one of {expected}")
+        return problems
+
+
+def _misfit(name: str, number: float) -> str:
+    """Say what was expected of an option; empty when the number fits."""
+    if name == "confidence":
+        return "" if 0.0 < number < 1.0 else "between 0 and 1, both excluded"
+    if name in _COUNTS:
+        return "" if number >= 1.0 and number.is_integer() else "a whole number from 1 on"
+    if not number > 0.0:
+        return "more than 0"
+    return "a finite number" if math.isinf(number) and name != "budget_s" else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,6 +284,9 @@ class RunRecord:
     def _chosen(self, metric: str | None) -> str:
         """Return the name of the metric meant; empty while no metric is known."""
         names = [each.name for each in self.metrics]
+        if not names:  # a run cut off before its metrics were written down
+            given = [name for each in self.rounds for name in (*each.unit_readings, *each.readings)]
+            names = list(dict.fromkeys(given))
         if metric is None:
             wanted = [each.name for each in self.metrics if each.must_satisfy]
             return next(iter(wanted + names), "")
@@ -350,6 +366,8 @@ class RunRecord:
         ------
         InvalidInput
             When the file is not JSON or not a record.
+        OSError
+            When it cannot be read.
         """
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))

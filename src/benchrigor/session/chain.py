@@ -14,6 +14,7 @@ from benchrigor.model import (
     Analysis,
     Code,
     Floats,
+    Kind,
     Metric,
     Notice,
     Options,
@@ -29,31 +30,24 @@ from benchrigor.stats import (
     find_stable_phase,
     fit_level,
     merge_subsessions,
+    rejected_notices,
     trimmed,
 )
-from benchrigor.stats.intervals import FEW, SHORT, TRANSIENTS
+from benchrigor.stats.intervals import FEW, FEWEST, SHORT, TRANSIENTS
 
 __all__ = [
     "CHECK",
-    "INVOCATIONS",
-    "READINGS",
     "REPORT",
-    "UNIT_READINGS",
     "Material",
     "Step",
     "analyse",
     "cut",
 ]
 
+_HOPELESS = 1e6
+"""Beyond a million times the width wanted, a prediction has no meaning but "very many"."""
 _FEWEST_UNITS = 20
 """No change point can be found in fewer readings, two segments of ten."""
-
-UNIT_READINGS = "unit readings"
-"""Many per round, continuing one series."""
-INVOCATIONS = "invocations"
-"""Many per round, each round with a warm-up of its own."""
-READINGS = "readings"
-"""One per round."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,7 +59,7 @@ class Material:
     metric, options
         As given to the session.
     kind
-        `UNIT_READINGS`, `INVOCATIONS` or `READINGS`.
+        How the readings come.
     series
         One series for continuous rounds, one per round for restarted ones.
     phases
@@ -77,7 +71,7 @@ class Material:
 
     metric: Metric
     options: Options
-    kind: str
+    kind: Kind
     series: tuple[Floats, ...]
     phases: tuple[StablePhase, ...] = ()
     detector: Detector | None = None
@@ -85,7 +79,7 @@ class Material:
     @property
     def floor(self) -> Floor:
         """The evidence asked for before the metric may count as satisfied."""
-        return floor_for(self.options, by_round=self.kind != UNIT_READINGS)
+        return floor_for(self.options, by_round=self.kind != Kind.UNIT_READINGS)
 
 
 Step = Callable[[Material, Analysis], Analysis]
@@ -116,29 +110,20 @@ def cut(series: Floats, options: Options, detector: Detector | None) -> StablePh
 
 def cut_phases(material: Material, analysis: Analysis) -> Analysis:
     """Find the stable phase of each series; too few readings are taken as they are."""
-    fewest = FEW if material.kind == READINGS else _FEWEST_UNITS
-    if material.kind != INVOCATIONS and analysis.n < fewest:
+    fewest = FEW if material.kind == Kind.READINGS else _FEWEST_UNITS
+    if material.kind != Kind.INVOCATIONS and analysis.n < fewest:
         return replace(analysis, n_kept=analysis.n)
     phases = material.phases or tuple(
         cut(series, material.options, material.detector) for series in material.series
     )
     kept = sum(phase.n for phase in phases)
-    return replace(analysis, phases=phases, n_kept=kept, notices=_refusals(phases))
+    return replace(analysis, phases=phases, n_kept=kept, notices=_refusals(material, phases))
 
 
-def _refusals(phases: tuple[StablePhase, ...]) -> tuple[Notice, ...]:
-    notices = tuple(notice for phase in phases for notice in phase.notices)
-    rejected = sum(phase.start is None for phase in phases)
-    if len(phases) == 1 or rejected == 0:
-        return notices
-    whole = rejected == len(phases)
-    summary = Notice(
-        code=Code.ROUNDS_REJECTED,
-        severity=Severity.REFUSAL if whole else Severity.WARNING,
-        sentence=f"No stable phase in {rejected} of {len(phases)} rounds: they do not count.",
-        evidence={"rejected": rejected, "rounds": len(phases)},
-    )
-    return (summary,)
+def _refusals(material: Material, phases: tuple[StablePhase, ...]) -> tuple[Notice, ...]:
+    if material.kind is Kind.INVOCATIONS:
+        return rejected_notices(sum(phase.n < FEWEST for phase in phases), len(phases))
+    return tuple(notice for phase in phases for notice in phase.notices)
 
 
 def estimate(material: Material, analysis: Analysis) -> Analysis:
@@ -153,7 +138,7 @@ def estimate(material: Material, analysis: Analysis) -> Analysis:
     if not fits:
         return replace(analysis, notices=(*analysis.notices, *refusals[:1]))
     confidence = material.options.confidence
-    if material.kind == INVOCATIONS:
+    if material.kind == Kind.INVOCATIONS:
         found = combine_levels(tuple(fits), confidence)
     else:
         found = estimate_level(fits[0], confidence)
@@ -173,7 +158,7 @@ def _notice_of(error: NotEstimable) -> Notice:
 
 
 def _transients(material: Material) -> tuple[float, ...]:
-    return () if material.kind == READINGS else TRANSIENTS
+    return () if material.kind == Kind.READINGS else TRANSIENTS
 
 
 def _kept(material: Material, analysis: Analysis) -> tuple[Floats, ...]:
@@ -184,7 +169,7 @@ def _kept(material: Material, analysis: Analysis) -> tuple[Floats, ...]:
 
 
 def _short_run(material: Material, analysis: Analysis) -> tuple[Notice, ...]:
-    if material.kind != UNIT_READINGS or analysis.n >= SHORT:
+    if material.kind != Kind.UNIT_READINGS or analysis.n >= SHORT:
         return ()
     notice = Notice(
         code=Code.SHORT_RUN,
@@ -203,8 +188,9 @@ def foresee(material: Material, analysis: Analysis) -> Analysis:
     wanted = wanted_half_width(found, analysis.metric, material.options)
     if not wanted > 0.0:
         return analysis
-    units = len(analysis.fits) if material.kind == INVOCATIONS else analysis.n
-    factor = max((found.half_width / wanted) ** 2, material.floor.effective / found.n_effective)
+    units = len(analysis.fits) if material.kind == Kind.INVOCATIONS else analysis.n
+    ratio = min(found.half_width / wanted, _HOPELESS)
+    factor = max(ratio**2, material.floor.effective / found.n_effective)
     needed = max(units * factor, material.floor.first_check)
     per_unit = analysis.n / units
     return replace(analysis, required=int(needed * per_unit + 1.0 - 1e-9))
@@ -213,7 +199,7 @@ def foresee(material: Material, analysis: Analysis) -> Analysis:
 def picture(material: Material, analysis: Analysis) -> Analysis:
     """Merge the kept readings into subsessions, for the picture of their autocorrelation."""
     kept = _kept(material, analysis)
-    if material.kind == INVOCATIONS or not kept:
+    if material.kind == Kind.INVOCATIONS or not kept:
         return analysis
     return replace(analysis, subsessions=merge_subsessions(kept[0]))
 

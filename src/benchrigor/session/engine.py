@@ -14,6 +14,7 @@ from benchrigor.model import (
     Analysis,
     Code,
     Decision,
+    Kind,
     Metric,
     Notice,
     Options,
@@ -26,7 +27,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.headline import percent
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.chain import CHECK, READINGS, REPORT, analyse
+from benchrigor.session.chain import CHECK, REPORT, analyse
 from benchrigor.session.intake import Intake
 from benchrigor.session.rules import default_rules, wanted_half_width
 from benchrigor.session.schedule import Pace, next_readings
@@ -147,18 +148,24 @@ class Engine:
         self._intake.check(finished)
 
     def replay(self, finished: Round) -> Decision:
-        """Take in a stored round of an interrupted session, whatever plan it was made by."""
+        """Take in a stored round of an interrupted session, whatever plan it was made by.
+
+        Raises
+        ------
+        InvalidInput
+            When its metrics are unknown or its readings impossible.
+        """
+        self._intake.check(finished)
         self._pending = None
         self._rounds.append(finished)
         self._elapsed_ns += finished.elapsed_ns
         self._intake.take(finished)
-        progress = self._judged(fresh=bool(due := self._intake.due()), due=due)
+        progress = self._judged(look=self._intake.is_due)
         if progress.decision is not None and not progress.fresh:
             # Before it ends, a session looks once more at all that it was given.
-            progress = self._judged(fresh=True, due=list(self._intake.traces.values()))
-        if progress.decision is not None and progress.decision.stop:
-            self._decision = progress.decision
+            progress = self._judged(look=True)
         self._progress = progress
+        self._decision = progress.decision
         return self._decision or Decision(stop=False)
 
     def end(self, reason: StopReason, notice: Notice | None = None) -> None:
@@ -197,29 +204,30 @@ class Engine:
 
     def _pace(self) -> Pace:
         last = self._rounds[-1] if self._rounds else None
-        units = [each for each in self._intake.traces.values() if each.kind != READINGS]
+        units = [each for each in self._intake.traces.values() if each.kind is not Kind.READINGS]
         return Pace(
             readings=max((each.n for each in units), default=0),
             elapsed_s=self._elapsed_ns / 1e9,
             last_readings=last.n_readings if last else 0,
             last_s=last.elapsed_ns / 1e9 if last else 0.0,
-            next_check=min((each.next_check for each in units), default=1),
+            to_next_check=min((each.next_check - each.n for each in units), default=1),
         )
 
-    def _judged(self, *, fresh: bool, due: Sequence[Any]) -> Progress:
-        """Look at what is due and ask the stop rules, the first answer wins."""
-        self._intake.look(due, CHECK)
-        progress = self._standing(fresh=fresh)
+    def _judged(self, *, look: bool) -> Progress:
+        """Look at the readings, or not yet, and ask the stop rules: the first to stop wins."""
+        if look:
+            self._intake.look(CHECK)
+        progress = self._standing(fresh=look)
         rules = self._rules
         if rules is None:
             rules = default_rules(self.options, self._intake.metrics)
         answers = (rule(progress) for rule in rules)
-        return replace(progress, decision=next((each for each in answers if each), None))
+        stops = (answer for answer in answers if answer is not None and answer.stop)
+        return replace(progress, decision=next(stops, None))
 
     def _standing(self, *, fresh: bool) -> Progress:
         traces = self._intake.traces.values()
         analyses = tuple(each.analysis for each in traces if each.analysis is not None)
-        known = {each.metric.name for each in analyses}
         readings = max((each.n for each in traces), default=0)
         elapsed_s = self._elapsed_ns / 1e9
         needed = _still_needed(analyses, readings)
@@ -236,11 +244,7 @@ class Engine:
             stop_requested=self._stop_requested,
             analyses=analyses,
             fresh=fresh,
-            missing=tuple(
-                each.name
-                for each in self._intake.metrics
-                if each.must_satisfy and each.name not in known
-            ),
+            missing=self._intake.missing,
         )
 
     def _flagged(self, analysis: Analysis) -> Analysis:
@@ -264,7 +268,11 @@ class Engine:
 
     def _all_notices(self) -> tuple[Notice, ...]:
         """Notices of the session and of its workload; of the workload's, the last of each code."""
-        said = {notice.code: notice for each in self._rounds for notice in each.notices}
+        said = {
+            (notice.code, notice.evidence.get("metric")): notice
+            for each in self._rounds
+            for notice in each.notices
+        }
         return (*self._notices, *said.values())
 
 
@@ -293,4 +301,4 @@ def _nothing(metric: Metric) -> Analysis:
         sentence=f"No round gave a reading for {metric.name!r}.",
         evidence={"metric": metric.name},
     )
-    return Analysis(metric=metric, kind=READINGS, n=0, notices=(notice,))
+    return Analysis(metric=metric, kind=Kind.READINGS, n=0, notices=(notice,))

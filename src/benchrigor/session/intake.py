@@ -9,18 +9,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Analysis, Floats, Metric, Options, Round, StablePhase
+from benchrigor.model import Analysis, Floats, Kind, Metric, Options, Round, StablePhase
 from benchrigor.protocols import Detector
 from benchrigor.session.chain import (
-    INVOCATIONS,
-    READINGS,
-    UNIT_READINGS,
     Material,
     Step,
     analyse,
     cut,
 )
 from benchrigor.session.rules import GROWTH, floor_for
+from benchrigor.stats.intervals import FEWEST
 
 __all__ = ["Intake", "Trace"]
 
@@ -30,7 +28,8 @@ class Trace:
     """The readings of one metric as they come in, and the latest look at them."""
 
     metric: Metric
-    kind: str
+    kind: Kind
+    first_check: int
     next_check: int
     chunks: list[Floats] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)
@@ -41,8 +40,8 @@ class Trace:
     @property
     def units(self) -> int:
         """Units of inference so far: readings, or usable rounds where each is an invocation."""
-        if self.kind == INVOCATIONS:
-            return sum(phase.start is not None for phase in self.phases)
+        if self.kind == Kind.INVOCATIONS:
+            return sum(phase.n >= FEWEST for phase in self.phases)
         return self.n
 
 
@@ -110,18 +109,20 @@ class Intake:
             trace = self.traces.get(name) or self._open(name, kind)
             trace.chunks.append(values)
             trace.n += values.size
-            if kind == INVOCATIONS:
+            if kind == Kind.INVOCATIONS:
                 trace.phases.append(cut(values, self._options, self._detector))
-                usable |= trace.phases[-1].start is not None
+                usable |= trace.phases[-1].n >= FEWEST
             else:
                 usable = True
         self.rejected = 0 if usable else self.rejected + 1
 
-    def _given(self, finished: Round) -> list[tuple[str, str, Floats]]:
+    def _given(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
         """Return name, kind and values of all that a round gave."""
-        kind = INVOCATIONS if self._options.rounds == "restarted" else UNIT_READINGS
+        kind = Kind.INVOCATIONS if self._options.rounds == "restarted" else Kind.UNIT_READINGS
         units = [(name, kind, values) for name, values in finished.unit_readings.items()]
-        single = [(name, READINGS, np.array([value])) for name, value in finished.readings.items()]
+        single = [
+            (name, Kind.READINGS, np.array([value])) for name, value in finished.readings.items()
+        ]
         return [*units, *single]
 
     def _metrics_for(self, finished: Round) -> tuple[Metric, ...]:
@@ -131,28 +132,39 @@ class Intake:
         names = dict.fromkeys([*finished.unit_readings, *finished.readings])
         return tuple(Metric(name=name, unit="s" if name == "time" else "") for name in names)
 
-    def _open(self, name: str, kind: str) -> Trace:
+    def _open(self, name: str, kind: Kind) -> Trace:
         metric = next(each for each in self.metrics if each.name == name)
-        first = floor_for(self._options, by_round=kind != UNIT_READINGS).first_check
-        self.traces[name] = Trace(metric=metric, kind=kind, next_check=first)
+        first = floor_for(self._options, by_round=kind != Kind.UNIT_READINGS).first_check
+        self.traces[name] = Trace(metric=metric, kind=kind, first_check=first, next_check=first)
         return self.traces[name]
 
-    def look(self, traces: Iterable[Trace], steps: Iterable[Step]) -> None:
-        """Analyse the traces that have grown since the last look, and set their next one."""
-        for trace in traces:
+    def look(self, steps: Iterable[Step]) -> None:
+        """Analyse all traces that have grown since the last look, and set their next one."""
+        for trace in self.traces.values():
             if trace.analysed_at != trace.n:
                 trace.analysis = analyse(self.material(trace), steps)
                 trace.analysed_at = trace.n
             if trace.units >= trace.next_check:
                 trace.next_check = math.ceil(trace.units * GROWTH)
 
-    def due(self) -> list[Trace]:
-        """Return the traces that have grown enough for another look."""
-        return [trace for trace in self.traces.values() if trace.units >= trace.next_check]
+    @property
+    def is_due(self) -> bool:
+        """Whether some trace has grown enough for another look."""
+        return any(trace.units >= trace.next_check for trace in self.traces.values())
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the metrics that must be satisfied and lack readings for a first look."""
+        enough = {name for name, trace in self.traces.items() if trace.units >= trace.first_check}
+        return tuple(
+            metric.name
+            for metric in self.metrics
+            if metric.must_satisfy and metric.name not in enough
+        )
 
     def material(self, trace: Trace) -> Material:
         """Return a trace as the chain of analysis wants it."""
-        if trace.kind == INVOCATIONS:
+        if trace.kind == Kind.INVOCATIONS:
             series = tuple(trace.chunks)
         else:
             if len(trace.chunks) > 1:

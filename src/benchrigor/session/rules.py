@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchrigor.model import Analysis, Decision, Estimate, Metric, Options, Progress, StopReason
+from benchrigor.model import (
+    Analysis,
+    Decision,
+    Estimate,
+    Kind,
+    Metric,
+    Options,
+    Progress,
+    StopReason,
+)
 from benchrigor.protocols import StopRule
 
 __all__ = [
@@ -121,7 +130,7 @@ class MinimumEffective:
         return all(
             each.estimate is not None and each.estimate.n_effective >= self.effective
             for each in _required(progress)
-            if each.kind == "unit readings"
+            if each.kind is Kind.UNIT_READINGS
         )
 
 
@@ -138,7 +147,7 @@ class MinimumRounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Satisfied:
-    """Stop when a fresh analysis of every required metric meets all criteria."""
+    """Stop when fresh analyses, each on enough readings for a first look, meet all criteria."""
 
     criteria: tuple[Criterion, ...]
 
@@ -203,7 +212,7 @@ class StopRequested:
         return _stop_if(progress.stop_requested, StopReason.STOP_REQUESTED)
 
 
-def _stop_if(met: bool, reason: StopReason) -> Decision | None:  # private
+def _stop_if(met: bool, reason: StopReason) -> Decision | None:
     return Decision(stop=True, reason=reason) if met else None
 
 

@@ -28,15 +28,15 @@ class Pace:
         Wall time so far, in seconds.
     last_readings, last_s
         Unit readings and wall time of the last round.
-    next_check
-        Unit readings at which the next analysis is due.
+    to_next_check
+        Further unit readings until the next analysis is due.
     """
 
     readings: int
     elapsed_s: float
     last_readings: int
     last_s: float
-    next_check: int
+    to_next_check: int
 
 
 def next_readings(pace: Pace, options: Options) -> int:
@@ -44,17 +44,19 @@ def next_readings(pace: Pace, options: Options) -> int:
 
     The first round of a continuous session takes a single reading, to learn what one costs. Later
     ones go up to the next analysis, but not beyond what fits into one second, or into what is
-    left of the budgets. Restarted rounds are all of one size.
+    left of the budgets. Rounds of a given size, and restarted ones, are cut short only by a
+    budget of readings: a round is the least that can be measured.
     """
+    most = math.inf
+    if options.budget_readings is not None:
+        most = max(1, options.budget_readings - pace.readings)
     if options.readings_per_round is not None:
-        return options.readings_per_round
+        return int(min(options.readings_per_round, most))
     if options.rounds == "restarted":
-        return INVOCATION
+        return int(min(INVOCATION, most))
     if pace.readings == 0:
         return 1
-    wanted = max(1, pace.next_check - pace.readings)
-    if options.budget_readings is not None:
-        wanted = min(wanted, options.budget_readings - pace.readings)
+    wanted = int(min(max(1, pace.to_next_check), most))
     per_reading = pace.last_s / max(pace.last_readings, 1)
     seconds = min(ROUND_S, options.budget_s - pace.elapsed_s)
     if per_reading > 0.0:

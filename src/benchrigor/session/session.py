@@ -12,7 +12,13 @@ import numpy as np
 
 from benchrigor import instrument
 from benchrigor.clocks import WallClock
-from benchrigor.errors import BenchrigorError, ClockFailed, InvalidInput, WorkloadFailed
+from benchrigor.errors import (
+    BenchrigorError,
+    ClockFailed,
+    InvalidInput,
+    StoreFailed,
+    WorkloadFailed,
+)
 from benchrigor.model import (
     Code,
     Decision,
@@ -142,6 +148,8 @@ class Session(Engine):
             As it came; `result` has the finished rounds, and so has its attribute ``record``.
         """
         adapted = as_workload(workload, self._clock, fresh=self.options.rounds == "restarted")
+        if self.options.rounds == "restarted" and isinstance(adapted, CallableWorkload):
+            self.note(_never_restarted(adapted.name))
         self._described()
         if self._store is not None:  # a store that cannot be used is known before time is spent
             self._begun(self._store)
@@ -149,12 +157,12 @@ class Session(Engine):
             drive(self, adapted, self._clock, self._hooks)
         except KeyboardInterrupt as stop:
             self.end(StopReason.INTERRUPTED)
-            stop.record = self._finished()  # type: ignore[attr-defined]  # what was finished is kept
+            stop.record = self._last_word()  # type: ignore[attr-defined]  # what was finished is kept
             raise
         except BenchrigorError as error:
             if isinstance(error, WorkloadFailed | ClockFailed | InvalidInput):
                 self.end(StopReason.WORKLOAD_FAILED, _failure(error))
-            error.record = self._finished()
+            error.record = self._last_word()
             raise
         return self._finished()
 
@@ -195,16 +203,20 @@ class Session(Engine):
         session._run_id = before.run_id  # its own class
         for finished in before.rounds:
             session.replay(finished)
-        session._note_resumed(len(before.rounds))  # its own class
+        session._note_resumed(len(before.rounds), before.provenance)  # its own class
         return session
 
-    def _note_resumed(self, rounds: int) -> None:
+    def _note_resumed(self, rounds: int, where: Provenance | None) -> None:
         self.note(
             Notice(
                 code=Code.RESUMED,
                 severity=Severity.NOTE,
                 sentence=f"Taken up again after round {rounds}: later rounds ran in a new process.",
-                evidence={"rounds_before": rounds},
+                evidence={
+                    "rounds_before": rounds,
+                    "host_before": where.host if where else None,
+                    "started_before": where.started_at if where else None,
+                },
             )
         )
 
@@ -225,8 +237,19 @@ class Session(Engine):
             self._provenance = replace(self._provenance, load_after=instrument.load_average())
         record = self.result()
         if self._store is not None and self._run_id is not None:
-            self._store.finish(self._run_id, record)
+            try:
+                self._store.finish(self._run_id, record)
+            except BenchrigorError as error:
+                error.record = record
+                raise
         return record
+
+    def _last_word(self) -> RunRecord:
+        """Freeze the record on the way out of an error, which a failing store must not hide."""
+        try:
+            return self._finished()
+        except StoreFailed:
+            return self.result()
 
 
 def as_workload(
@@ -256,6 +279,15 @@ def _checked_seed(seed: int | None) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InvalidInput(f"seed is {seed!r}, expected a whole number of 0 or more")
     return seed
+
+
+def _never_restarted(name: str) -> Notice:
+    return Notice(
+        code=Code.THIS_PROCESS_ONLY,
+        severity=Severity.WARNING,
+        sentence=f"{name} is a plain function: nothing restarts it between rounds.",
+        evidence={"name": name},
+    )
 
 
 def _failure(error: BenchrigorError) -> Notice:

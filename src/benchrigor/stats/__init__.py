@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from benchrigor.stats.changepoints import detect_changes
-from benchrigor.stats.hierarchy import combine_levels, estimate_invocations
+from benchrigor.stats.hierarchy import (
+    combine_levels,
+    estimate_invocations,
+    rejected_notices,
+)
 from benchrigor.stats.intervals import (
     estimate_level,
     estimate_mean,
@@ -24,6 +28,7 @@ __all__ = [
     "find_stable_phase",
     "fit_level",
     "merge_subsessions",
+    "rejected_notices",
     "required_readings",
     "trimmed",
 ]

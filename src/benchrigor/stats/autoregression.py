@@ -67,7 +67,7 @@ def long_run_variance(residuals: Floats, *, fitted: int = 1) -> LongRunVariance:
     -----
     The model is fitted, and fitted again to batches larger by max(2, tau/4) while the batches
     still have tau = (long-run variance)/variance above 2 and at least 50 of them remain; the
-    largest long-run variance is kept. (Rule and constants: measured, see docs/evidence.)
+    largest long-run variance is kept.
     """
     batch = 1
     best: LongRunVariance | None = None

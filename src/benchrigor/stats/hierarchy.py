@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, LevelFit, Notice, Severity, as_series
@@ -16,11 +16,12 @@ from benchrigor.stats.intervals import (
     check_confidence,
     estimate_level,
     fit_level,
+    student_t,
     trimmed,
 )
 from benchrigor.stats.phases import find_stable_phase
 
-__all__ = ["combine_levels", "estimate_invocations"]
+__all__ = ["combine_levels", "estimate_invocations", "rejected_notices"]
 
 METHOD = "invocation means"
 ENOUGH = 10
@@ -85,7 +86,22 @@ def estimate_invocations(
             refusal = error
     if not fits and refusal is not None:
         raise refusal
-    return combine_levels(tuple(fits), confidence)
+    found = combine_levels(tuple(fits), confidence)
+    rejected = rejected_notices(len(invocations) - len(fits), len(invocations))
+    return replace(found, notices=(*rejected, *found.notices))
+
+
+def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
+    """Say how many of so many invocations do not count; nothing when all of them do."""
+    if rejected == 0:
+        return ()
+    notice = Notice(
+        code=Code.ROUNDS_REJECTED,
+        severity=Severity.REFUSAL if rejected == total else Severity.WARNING,
+        sentence=f"No stable phase in {rejected} of {total} rounds: they do not count.",
+        evidence={"rejected": rejected, "rounds": total},
+    )
+    return (notice,)
 
 
 def combine_levels(fits: tuple[LevelFit, ...], confidence: float) -> Estimate:
@@ -104,7 +120,7 @@ def combine_levels(fits: tuple[LevelFit, ...], confidence: float) -> Estimate:
     count = levels.size
     value = float(levels.mean())
     error = float(levels.std(ddof=1)) / math.sqrt(count)
-    reach = float(special.stdtrit(count - 1.0, 0.5 + confidence / 2.0)) * error
+    reach = student_t(count - 1.0, confidence) * error
     return Estimate(
         value=value,
         low=value - reach,

@@ -67,7 +67,7 @@ def inflation_across(series: Floats) -> float:
         level, decay = _decay(one, two, four, most)
         if decay > phi + 2.0 * standard_error:
             found = max(found, 1.0 + 2.0 * (1.0 - one / level) / (1.0 - decay))
-    return float(found)
+    return max(1.0, float(found))
 
 
 def inflation_within(series: Floats, borders: Sequence[int]) -> float | None:

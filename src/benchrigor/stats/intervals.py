@@ -28,10 +28,12 @@ __all__ = [
     "estimate_mean",
     "fit_level",
     "required_readings",
+    "student_t",
     "trimmed",
 ]
 
 METHOD = "long-run-variance"
+FEWEST = 2
 FEW = 30
 """Below so many readings autocorrelation cannot be seen: a plain t interval, and a Notice."""
 SHORT = 500
@@ -40,7 +42,10 @@ TRANSIENTS = (1 / 30, 1 / 7)
 """Time constants of the transients fitted beside the level, as shares of the kept readings."""
 
 _POINTS = 4096
+_NOTHING = 1e-24
+"""Variance, relative to the squared largest deviation, that is nothing but rounding."""
 _FEWEST_BATCHES = 15
+_LARGEST_RATIO = 1e9
 
 
 def estimate_mean(
@@ -108,6 +113,12 @@ def check_confidence(confidence: float) -> None:
         raise InvalidInput(f"confidence is {confidence!r}, expected between 0 and 1, both excluded")
 
 
+def student_t(degrees_of_freedom: float, confidence: float) -> float:
+    """Return the quantile of Student's t that two-sided intervals of that confidence use."""
+    # From the lower tail: one minus a tiny tail would round to one, whose quantile is infinite.
+    return -float(special.stdtrit(degrees_of_freedom, (1.0 - confidence) / 2.0))
+
+
 def trimmed(series: Floats, phase: StablePhase) -> Floats:
     """Return the readings of the stable phase without a margin next to each cut.
 
@@ -145,34 +156,40 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
         With fewer than two readings.
     """
     n = series.size
-    if n < 2:
+    if n < FEWEST:
         raise NotEstimable(_too_few(n))
     mean = float(series.mean())
-    if float(series.min()) == float(series.max()):
-        return _constant(float(series[0]), n)
+    # Scaled by the largest deviation, powers of tiny and of huge readings stay in range.
+    scale = float(np.abs(series - mean).max())
+    if series.min() == series.max() or scale == 0.0:
+        return _exact(float(series[0]), n, ())
+    deviations = (series - mean) / scale
     shares = transients if n >= FEW else ()
-    points = batch_means(series, max(1, n // _POINTS)) - mean
+    points = batch_means(deviations, max(1, n // _POINTS))
     size = n // points.size
     basis = np.exp(-np.outer(1.0 / np.array(shares), (np.arange(points.size) + 0.5) / points.size))
     shift, factor, residuals = _regress(points, basis)
+    level = mean + shift * scale
+    constants = tuple(share * n for share in shares)
     explained = float(points @ points - residuals @ residuals) * size
-    marginal = max(float(np.var(series)) * n - explained, 0.0) / max(n - 1 - len(shares), 1)
-    if n < FEW:
-        found = LongRunVariance(value=marginal, degrees_of_freedom=n - 1.0, order=0, batch=1)
-    else:
+    marginal = (float(deviations @ deviations) - explained) / max(n - 1 - len(shares), 1)
+    if marginal <= _NOTHING:
+        return _exact(level, n, constants)
+    found = LongRunVariance(value=marginal, degrees_of_freedom=n - 1.0, order=0, batch=1)
+    if n >= FEW:
         found = long_run_variance(residuals, fitted=1 + len(shares))
     total = found.value * size
     return LevelFit(
-        level=mean + shift,
+        level=level,
         n=n,
-        transients=tuple(share * n for share in shares),
-        variance=marginal,
-        long_run_variance=total,
+        transients=constants,
+        variance=marginal * scale**2,
+        long_run_variance=total * scale**2,
         order=found.order,
         batch=found.batch * size,
         degrees_of_freedom=found.degrees_of_freedom,
         skewness=_skewness(residuals, total / marginal / size) if n >= FEW else 0.0,
-        standard_error=math.sqrt(total * factor / n),
+        standard_error=math.sqrt(total * factor / n) * scale,
     )
 
 
@@ -186,15 +203,14 @@ def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
     confidence
         Nominal coverage, in (0, 1).
     """
-    tail = (1.0 - confidence) / 2.0
-    upper = float(special.stdtrit(fit.degrees_of_freedom, 1.0 - tail))
+    upper = student_t(fit.degrees_of_freedom, confidence)
     return Estimate(
         value=fit.level,
         low=fit.level - _cube_root(upper, fit.skewness) * fit.standard_error,
         high=fit.level - _cube_root(-upper, fit.skewness) * fit.standard_error,
         confidence=confidence,
         n=fit.n,
-        n_effective=fit.n / max(fit.inflation, 1.0),
+        n_effective=fit.n_effective,
         method=METHOD,
         standard_error=fit.standard_error,
         degrees_of_freedom=fit.degrees_of_freedom,
@@ -237,8 +253,10 @@ def required_readings(estimate: Estimate, target: float) -> int:
     ):
         raise InvalidInput(f"target is {target!r}, expected a finite number above 0")
     ratio = estimate.relative_half_width / target
-    if math.isinf(ratio):
-        raise InvalidInput("the estimate is 0, no interval is narrow relative to 0")
+    if ratio > _LARGEST_RATIO:
+        raise InvalidInput(
+            f"the estimate is {estimate.value!r}, no interval is narrow relative to (nearly) 0"
+        )
     return max(2, math.ceil(estimate.n * ratio**2 * (1.0 - 1e-12)))
 
 
@@ -285,11 +303,12 @@ def _cube_root(quantile: float, skewness: float) -> float:
     return float((np.cbrt(1.0 + 6.0 * b * (quantile - b)) - 1.0) / (2.0 * b))
 
 
-def _constant(value: float, n: int) -> LevelFit:
+def _exact(level: float, n: int, transients: tuple[float, ...]) -> LevelFit:
+    """Return the fit of readings that hold no noise at all."""
     return LevelFit(
-        level=value,
+        level=level,
         n=n,
-        transients=(),
+        transients=transients,
         variance=0.0,
         long_run_variance=0.0,
         order=0,
@@ -313,6 +332,8 @@ def _notices(fit: LevelFit) -> tuple[Notice, ...]:
     notices = []
     if fit.variance == 0.0:
         sentence = f"All {fit.n} readings are {fit.level!r}: the interval has no width."
+        if fit.transients:
+            sentence = f"The {fit.n} readings hold no noise: the interval has no width."
         notices.append(
             Notice(
                 code=Code.CONSTANT,
@@ -331,7 +352,7 @@ def _notices(fit: LevelFit) -> tuple[Notice, ...]:
                 evidence={"n": fit.n, "wanted": FEW},
             )
         )
-    effective = fit.n / max(fit.inflation, 1.0)
+    effective = fit.n_effective
     if fit.n >= FEW and effective < FEW:
         sentence = (
             f"{fit.n} readings hold only {effective:.0f} effective ones: unreliable below {FEW}."

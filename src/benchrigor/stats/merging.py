@@ -90,8 +90,8 @@ def merge_subsessions(
 
     Notes
     -----
-    Source: subsession analysis of Pilot (Li et al. 2016). Every q up to 64 is tried; beyond, q
-    grows by 2 % a step, so that the search costs O(n log n).
+    Source: subsession analysis of Pilot (Li et al. 2016). Every q up to 16 is tried; beyond, q
+    grows by 5 % a step, so that the search costs O(n).
 
     Examples
     --------

@@ -101,6 +101,10 @@ def _check(n: int, materiality: float, change_points: ChangePoints | None) -> No
         problems.append(
             f"change_points are of a series of {change_points.n} values, expected {n} as in values"
         )
+    elif change_points is not None and any(a >= b for a, b in pairwise(change_points.borders)):
+        problems.append(
+            f"change_points are at {change_points.indices}, expected ascending within 1 to {n - 1}"
+        )
     if problems:
         raise InvalidInput(problems)
 

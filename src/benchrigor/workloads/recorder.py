@@ -32,7 +32,7 @@ class RoundRecorder:
         self._chunks: dict[str, list[Floats]] = {}
         self._readings: dict[str, float] = {}
         self._facts: dict[str, str | float | bool | None] = {}
-        self._notices: dict[Code, Notice] = {}
+        self._notices: dict[tuple[Code, object], Notice] = {}
 
     def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
         """Add readings of successive units of work, shape (n,), in the metric's unit.
@@ -65,8 +65,8 @@ class RoundRecorder:
         self._facts[name] = value
 
     def notice(self, notice: Notice) -> None:
-        """Keep a notice, the first of each code."""
-        self._notices.setdefault(notice.code, notice)
+        """Keep a notice, the first of each code and metric."""
+        self._notices.setdefault((notice.code, notice.evidence.get("metric")), notice)
 
     def finish(self, plan: RoundPlan, elapsed_ns: int) -> Round:
         """Return the round with all that was recorded.
