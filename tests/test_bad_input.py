@@ -317,7 +317,7 @@ def assert_not_from_numpy(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-def check(
+def check_row(
     action: Callable[[], object], expected: type[BenchrigorError] | Code, phrase: str
 ) -> None:
     if isinstance(expected, Code):
@@ -341,7 +341,7 @@ def test_bad_readings_are_named_by_every_function(
     function: str, values: object, phrase: str
 ) -> None:
     with np.errstate(all="raise"):
-        check(lambda: FUNCTIONS[function](values), InvalidInput, phrase)  # type: ignore[operator]
+        check_row(lambda: FUNCTIONS[function](values), InvalidInput, phrase)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_bad_input_is_named(
     tmp_path: Path,
 ) -> None:
     with np.errstate(all="raise"):
-        check(lambda: action(tmp_path), expected, phrase)
+        check_row(lambda: action(tmp_path), expected, phrase)
 
 
 def test_a_full_disk_keeps_the_rounds_before(tmp_path: Path) -> None:
