@@ -1,6 +1,6 @@
 """Benchmarks inside a test suite: the test checks the result, ``bench`` measures the call.
 
-python -m pytest -n 0 examples/test_json.py --bench-budget 2
+python -m pytest examples/test_json.py --bench-budget 2
 """
 
 from __future__ import annotations

@@ -74,3 +74,11 @@ def test_all_bad_options_are_named_at_once() -> None:
     with pytest.raises(br.InvalidInput, match="3 problems") as caught:
         br.Options(target=-1.0, confidence=2.0, analysis="wps")
     assert "in a later version" in str(caught.value)
+
+
+def test_a_generator_function_is_refused_rather_than_its_making_measured() -> None:
+    def steps():  # type: ignore[no-untyped-def]  # as a user writes it
+        yield
+
+    with pytest.raises(br.InvalidInput, match="calling it only makes an object"):
+        br.measure(steps)

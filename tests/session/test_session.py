@@ -1,12 +1,13 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import benchrigor as br
 from benchrigor.errors import ClockFailed, InvalidInput, StoreFailed, WorkloadFailed
 from benchrigor.model import Code, Options, Progress, RoundPlan, RunRecord, StopReason
 from benchrigor.protocols import Recorder
-from benchrigor.session import Session
+from benchrigor.session import Session, retraced
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, MemoryStore, SyntheticWorkload
 
@@ -276,3 +277,58 @@ def test_a_run_cut_off_before_its_first_result_still_gives_its_readings(tmp_path
     journal = Journal(tmp_path / "runs.sqlite")
     record = journal.load(journal.runs()[0]["run_id"])
     assert record.readings().tolist() == record.readings("time").tolist() == [2.0]
+
+
+def test_ask_and_tell_write_the_result_down_as_run_does(tmp_path: Path) -> None:
+    session = Session(Options(max_rounds=3), seed=1, store=tmp_path / "runs.sqlite")
+    while (plan := session.ask()) is not None:
+        session.tell(br.Round(plan=plan, elapsed_ns=5, readings={"time": 1.0 + plan.index}))
+    journal = Journal(tmp_path / "runs.sqlite")
+    (run,) = journal.runs()
+    assert run["finished"]
+    assert journal.load(run["run_id"]).estimate() == session.result().estimate()
+
+
+def test_a_run_cut_off_is_analysed_when_it_is_looked_at(tmp_path: Path) -> None:
+    session = Session(Options(max_rounds=9), seed=1, store=tmp_path / "runs.sqlite")
+    for _ in range(5):
+        plan = session.ask()
+        assert plan is not None
+        session.tell(br.Round(plan=plan, elapsed_ns=5, readings={"time": 1.0 + plan.index}))
+    journal = Journal(tmp_path / "runs.sqlite")
+    record = retraced(journal.load(journal.runs()[0]["run_id"]))
+    assert record.decision is None
+    assert record.estimate() == session.result().estimate()
+    assert record.estimate() is not None
+
+
+def test_a_session_that_got_nothing_says_so() -> None:
+    def at_once():  # type: ignore[no-untyped-def]  # as a user writes it
+        return
+        yield
+
+    record = Session(seed=1, clock=FakeClock(cost_ns=10)).run(at_once)
+    assert record.estimate() is None
+    assert Code.NO_DATA in [notice.code for notice in record.notices]
+
+
+def test_a_fast_first_step_does_not_overdraw_the_budget() -> None:
+    clock = FakeClock()
+
+    def slow_after_the_first():  # type: ignore[no-untyped-def]  # as a user writes it
+        yield
+        while True:
+            clock.advance(2 * 10**9)
+            yield
+
+    record = Session(Options(budget_s=30.0), seed=1, clock=clock).run(slow_after_the_first)
+    assert record.elapsed_s < 60.0
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    options = Options(budget_readings=np.int64(20), budget_s=np.int64(5), target=np.float32(0.5))  # type: ignore[arg-type]
+    session = Session(options, seed=np.int64(3))  # type: ignore[arg-type]
+    plan = session.ask()
+    assert plan is not None
+    session.tell(br.Round(plan=plan, elapsed_ns=np.int64(5), readings={"time": 1.0}))  # type: ignore[arg-type]
+    assert RunRecord.from_dict(session.result().to_dict()).same_as(session.result())

@@ -39,7 +39,7 @@ def main() -> None:
       3    not converged: a budget was spent, or the run was stopped, before that
       4    nothing measured: the readings allow no number
       5    the workload failed
-      6    the store cannot be read or written
+      6    the store cannot be read or written, or has no such run
       130  interrupted twice
     """  # noqa: D301  # click wants the backspace itself
 

@@ -10,6 +10,7 @@ from benchrigor.cli.options import existing_store, json_option, store_option
 from benchrigor.cli.output import print_json, summary
 from benchrigor.model import codec
 from benchrigor.report import explain as explanation
+from benchrigor.session import retraced
 
 __all__ = ["explain"]
 
@@ -29,7 +30,7 @@ def explain(run_id: str, metric: str | None, store: Path | None, as_json: bool) 
       benchrigor explain 3f2a
       benchrigor explain 3f2a --metric rate --json
     """  # noqa: D301  # click wants the backspace itself
-    record = existing_store(store).load(run_id)
+    record = retraced(existing_store(store).load(run_id))
     if not as_json:
         click.echo(explanation(record, metric))
         return

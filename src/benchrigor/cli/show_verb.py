@@ -8,6 +8,7 @@ import click
 
 from benchrigor.cli.options import existing_store, json_option, store_option
 from benchrigor.cli.output import print_json, print_record
+from benchrigor.session import retraced
 
 __all__ = ["show"]
 
@@ -27,7 +28,7 @@ def show(run_id: str, store: Path | None, as_json: bool) -> None:
       benchrigor show 3f2a
       benchrigor show 3f2a --json > record.json
     """  # noqa: D301  # click wants the backspace itself
-    record = existing_store(store).load(run_id)
+    record = retraced(existing_store(store).load(run_id))
     if as_json:
         print_json(record.to_dict())
     else:

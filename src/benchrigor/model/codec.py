@@ -51,6 +51,8 @@ def migrated(data: object) -> dict[str, Any]:
     lifted = dict(data)
     version = lifted.pop("schema")
     lifted.pop("method_version", None)
+    if version < 1:
+        raise InvalidInput(f"record has schema {version}, expected 1 to {SCHEMA}")
     if version > SCHEMA:
         raise InvalidInput(
             f"record has schema {version}, this version of benchrigor knows up to {SCHEMA}: "

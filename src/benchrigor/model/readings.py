@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 from benchrigor.errors import InvalidInput
@@ -73,7 +74,7 @@ class Round:
 
     def __post_init__(self) -> None:
         where = f"round {self.plan.index}"
-        if isinstance(self.elapsed_ns, bool) or not isinstance(self.elapsed_ns, int):
+        if isinstance(self.elapsed_ns, bool) or not isinstance(self.elapsed_ns, Integral):
             raise InvalidInput(
                 f"{where}: elapsed_ns is {self.elapsed_ns!r}, expected whole nanoseconds"
             )
@@ -87,6 +88,7 @@ class Round:
             name: float(as_series([value], name=f"{where}: readings[{name!r}]")[0])
             for name, value in self.readings.items()
         }
+        object.__setattr__(self, "elapsed_ns", int(self.elapsed_ns))
         object.__setattr__(self, "unit_readings", units)
         object.__setattr__(self, "readings", single)
 

@@ -132,9 +132,11 @@ class Options:
         problems = [*self._bad_numbers(), *self._bad_choices()]
         if problems:
             raise InvalidInput(problems)
-        for name in _COUNTS:
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, int(getattr(self, name)))
+        for name in (*_POSITIVE, *_COUNTS, "confidence"):
+            value = getattr(self, name)
+            if value is not None:  # numbers of numpy become Python's own
+                plain = int(value) if name in _COUNTS else float(value)
+                object.__setattr__(self, name, plain)
 
     def _bad_numbers(self) -> list[str]:
         problems = []

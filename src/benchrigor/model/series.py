@@ -78,7 +78,10 @@ def _array_of_numbers(values: object, name: str) -> npt.NDArray[Any]:
     kind = getattr(getattr(values, "dtype", None), "kind", None)
     if kind is None or kind not in "biuf":
         _check_items(values, name)
-        return np.asarray(values, dtype=np.float64)
+        try:
+            return np.asarray(values, dtype=np.float64)
+        except OverflowError:
+            raise InvalidInput(f"{name} holds a number too large for a float") from None
     return np.asarray(values)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchrigor.session.engine import Engine
+from benchrigor.session.engine import Engine, retraced
 from benchrigor.session.measuring import measure
 from benchrigor.session.rules import default_rules
 from benchrigor.session.session import Session, as_workload
 
-__all__ = ["Engine", "Session", "as_workload", "default_rules", "measure"]
+__all__ = ["Engine", "Session", "as_workload", "default_rules", "measure", "retraced"]

@@ -32,7 +32,7 @@ from benchrigor.session.intake import Intake
 from benchrigor.session.rules import default_rules, wanted_half_width
 from benchrigor.session.schedule import Pace, next_readings
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "retraced"]
 
 
 class Engine:
@@ -273,7 +273,28 @@ class Engine:
             for each in self._rounds
             for notice in each.notices
         }
-        return (*self._notices, *said.values())
+        nothing = self._decision is not None and not self._intake.metrics
+        refusal = (_no_data("No round gave any reading."),) if nothing else ()
+        return (*self._notices, *said.values(), *refusal)
+
+
+def retraced(record: RunRecord) -> RunRecord:
+    """Analyse the rounds of a run that was cut off before its result was written down.
+
+    A record with a decision comes back as it is.
+    """
+    if record.decision is not None or not record.rounds:
+        return record
+    engine = Engine(
+        record.options,
+        record.metrics or None,
+        seed=record.seed,
+        name=record.name,
+        subject=record.subject,
+    )
+    for finished in record.rounds:
+        engine.replay(finished)
+    return replace(engine.result(), provenance=record.provenance, run_id=record.run_id)
 
 
 def _still_needed(analyses: Sequence[Analysis], readings: int) -> int | None:
@@ -294,11 +315,15 @@ def _not_converged(half_width: float, wanted: float, value: float) -> str:
     )
 
 
-def _nothing(metric: Metric) -> Analysis:
-    notice = Notice(
+def _no_data(sentence: str, metric: str | None = None) -> Notice:
+    return Notice(
         code=Code.NO_DATA,
         severity=Severity.REFUSAL,
-        sentence=f"No round gave a reading for {metric.name!r}.",
-        evidence={"metric": metric.name},
+        sentence=sentence,
+        evidence={"metric": metric},
     )
+
+
+def _nothing(metric: Metric) -> Analysis:
+    notice = _no_data(f"No round gave a reading for {metric.name!r}.", metric.name)
     return Analysis(metric=metric, kind=Kind.READINGS, n=0, notices=(notice,))

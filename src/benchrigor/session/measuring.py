@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,6 +86,11 @@ def measure(
     """
     if not callable(func):
         raise InvalidInput(f"func is {func!r}, expected something that can be called")
+    if inspect.isgeneratorfunction(func) or inspect.iscoroutinefunction(func):
+        raise InvalidInput(
+            f"func is {func!r}: calling it only makes an object; "
+            "give a generator function to Session.run, wrap a coroutine in asyncio.run"
+        )
     clock = clock or WallClock()
     options = Options(target=target, confidence=confidence, statistic=statistic, budget_s=budget_s)
     workload = CallableWorkload(func, clock=clock, setup=setup, teardown=teardown, gc=gc)

@@ -98,7 +98,9 @@ class RelativeWidth:
     def __call__(self, progress: Progress) -> bool:
         """Judge the standing."""
         return all(
-            each.estimate is not None and each.estimate.relative_half_width <= self.target
+            each.estimate is not None
+            and each.estimate.value != 0.0  # nothing is narrow relative to 0
+            and each.estimate.relative_half_width <= self.target
             for each in _required(progress)
         )
 

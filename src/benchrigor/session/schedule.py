@@ -11,6 +11,8 @@ __all__ = ["Pace", "next_readings"]
 
 ROUND_S = 1.0
 """A round lasts about so long at most: progress is seen, a stop is heeded, little can be lost."""
+GROWTH = 10
+"""A round takes at most so many times the readings of the one before: the first ones may lie."""
 INVOCATION = 500
 """Unit readings of a restarted round: enough to tell its warm-up from its stable phase."""
 
@@ -58,6 +60,7 @@ def next_readings(pace: Pace, options: Options) -> int:
         return 1
     wanted = int(min(max(1, pace.to_next_check), most))
     per_reading = pace.last_s / max(pace.last_readings, 1)
+    wanted = min(wanted, GROWTH * pace.last_readings)
     seconds = min(ROUND_S, options.budget_s - pace.elapsed_s)
     if per_reading > 0.0:
         wanted = min(wanted, math.ceil(seconds / per_reading))

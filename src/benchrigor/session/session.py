@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,7 @@ class Session(Engine):
         self._hooks = Hooks(before_round=before_round, after_round=after_round, progress=progress)
         self._store: Store | None = Journal(store) if isinstance(store, str | Path) else store
         self._run_id: str | None = None
+        self._kept = False
         self._provenance: Provenance | None = None
 
     def tell(self, finished: Round) -> Decision:
@@ -126,6 +128,21 @@ class Session(Engine):
         if self._store is not None:
             self._store.append(self._begun(self._store), finished)
         return self.replay(finished)
+
+    def ask(self) -> RoundPlan | None:
+        """Return the next plan, the same one until it is told; None when finished.
+
+        When the session has finished, its result is kept in the store.
+
+        Raises
+        ------
+        StoreFailed
+            When the store cannot keep the result.
+        """
+        plan = super().ask()
+        if plan is None and not self._kept:
+            self._finished()
+        return plan
 
     def result(self) -> RunRecord:
         """Return everything found so far, also while the session runs; changes nothing."""
@@ -164,7 +181,7 @@ class Session(Engine):
                 self.end(StopReason.WORKLOAD_FAILED, _failure(error))
             error.record = self._last_word()
             raise
-        return self._finished()
+        return self.result() if self._kept else self._finished()
 
     @classmethod
     def resume(cls, store: str | Path | Store, run_id: str, **kwargs: Any) -> Session:
@@ -239,6 +256,7 @@ class Session(Engine):
         if self._store is not None and self._run_id is not None:
             try:
                 self._store.finish(self._run_id, record)
+                self._kept = True
             except BenchrigorError as error:
                 error.record = record
                 raise
@@ -276,9 +294,9 @@ def as_workload(
 def _checked_seed(seed: int | None) -> int:
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         raise InvalidInput(f"seed is {seed!r}, expected a whole number of 0 or more")
-    return seed
+    return int(seed)
 
 
 def _never_restarted(name: str) -> Notice:

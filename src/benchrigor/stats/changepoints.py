@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral, Real
 
 import numpy as np
 import numpy.typing as npt
@@ -116,9 +117,9 @@ def _gaps(readings: Floats) -> Floats:
 
 def _check(level: object, min_segment: object) -> None:
     problems = []
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0.0 < level < 1.0:
+    if isinstance(level, bool) or not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
         problems.append(f"level is {level!r}, expected more than 0 and less than 1")
-    if isinstance(min_segment, bool) or not isinstance(min_segment, int) or min_segment < 2:
+    if isinstance(min_segment, bool) or not isinstance(min_segment, Integral) or min_segment < 2:
         problems.append(f"min_segment is {min_segment!r}, expected a whole number, at least 2")
     if problems:
         raise InvalidInput(problems)

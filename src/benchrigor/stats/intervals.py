@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -107,9 +108,9 @@ def estimate_mean(
 
 def check_confidence(confidence: float) -> None:
     """Raise InvalidInput unless ``confidence`` lies strictly between 0 and 1."""
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float):
+    if isinstance(confidence, bool) or not isinstance(confidence, Real):
         raise InvalidInput(f"confidence is {confidence!r}, expected a number between 0 and 1")
-    if not 0.0 < confidence < 1.0:
+    if not 0.0 < float(confidence) < 1.0:
         raise InvalidInput(f"confidence is {confidence!r}, expected between 0 and 1, both excluded")
 
 
@@ -248,8 +249,8 @@ def required_readings(estimate: Estimate, target: float) -> int:
     """
     if (
         isinstance(target, bool)
-        or not isinstance(target, int | float)
-        or not 0.0 < target < math.inf
+        or not isinstance(target, Real)
+        or not 0.0 < float(target) < math.inf
     ):
         raise InvalidInput(f"target is {target!r}, expected a finite number above 0")
     ratio = estimate.relative_half_width / target
@@ -355,7 +356,7 @@ def _notices(fit: LevelFit) -> tuple[Notice, ...]:
     effective = fit.n_effective
     if fit.n >= FEW and effective < FEW:
         sentence = (
-            f"{fit.n} readings hold only {effective:.0f} effective ones: unreliable below {FEW}."
+            f"{fit.n} readings hold only {int(effective)} effective ones: unreliable below {FEW}."
         )
         notices.append(
             Notice(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+
 import numpy as np
 import numpy.typing as npt
 
@@ -46,7 +48,7 @@ def autocorrelation(values: npt.ArrayLike, lag: int = 1) -> float:
     -0.75
     """
     series = as_series(values)
-    if isinstance(lag, bool) or not isinstance(lag, int) or not 0 <= lag < series.size:
+    if isinstance(lag, bool) or not isinstance(lag, Integral) or not 0 <= lag < series.size:
         raise InvalidInput(
             f"lag is {lag!r}, expected a whole number from 0 to {series.size - 1} "
             f"for {series.size} values"
@@ -99,9 +101,9 @@ def merge_subsessions(
     1
     """
     series = as_series(values)
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0.0 < limit <= 1.0:
+    if isinstance(limit, bool) or not isinstance(limit, Real) or not 0.0 < float(limit) <= 1.0:
         raise InvalidInput(f"limit is {limit!r}, expected more than 0 and at most 1")
-    if mean not in {"arithmetic", "harmonic"}:
+    if mean not in ("arithmetic", "harmonic"):
         raise InvalidInput(f"mean is {mean!r}, expected 'arithmetic' or 'harmonic'")
     if mean == "harmonic":
         if float(series.min()) <= 0.0:

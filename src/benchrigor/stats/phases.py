@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -94,7 +95,7 @@ def find_stable_phase(
 
 def _check(n: int, materiality: float, change_points: ChangePoints | None) -> None:
     problems = []
-    number = isinstance(materiality, int | float) and not isinstance(materiality, bool)
+    number = isinstance(materiality, Real) and not isinstance(materiality, bool)
     if not number or not 0.0 <= materiality < math.inf:
         problems.append(f"materiality is {materiality!r}, expected a finite number, at least 0")
     if change_points is not None and change_points.n != n:
