@@ -98,6 +98,16 @@ def test_the_second_interrupt_ends_at_once_and_keeps_the_finished_rounds(started
     assert not is_running(int(pids.read_text().split()[-1]))
 
 
+def test_a_command_does_not_outlive_a_run_that_is_told_to_end(started, store, tmp_path):
+    pids = tmp_path / "pids"
+    run = started("run", "sh", "-c", "echo $$ >> pids; exec sleep 600")
+    until(lambda: pids.exists() and pids.read_text().strip())
+    run.terminate()
+    run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 130
+    assert not is_running(int(pids.read_text()))
+
+
 def test_a_killed_run_is_resumed_with_every_finished_round_counted_once(
     started, store, cli, strict
 ):

@@ -151,6 +151,14 @@ def test_a_generator_function_is_measured_step_by_step(cli, module, strict):
     assert document["analyses"][0]["n"] > 1
 
 
+def test_restarted_rounds_start_a_generator_anew(cli, module):
+    steps = "def steps():\n    print('anew')\n    while True:\n        yield sum(range(500))\n"
+    module("starting", steps)
+    options = ["--rounds", "restarted", "--max-rounds", "3", "--no-store"]
+    result = cli("run", *options, "starting:steps")
+    assert result.stderr.count("anew") == 3
+
+
 def test_what_a_function_prints_does_not_reach_the_result(cli, module, strict):
     module("noisy", "print('imported')\ndef f(): print('called')")
     result = cli("run", "--budget", "0.05", "--json", "noisy:f")

@@ -35,48 +35,53 @@ def drive_and_print(
     as_json
         Whether to print JSON.
     """
-    patient = _Patient(workload)
+    if isinstance(workload, CommandWorkload):
+        workload = _Patient(workload)
     with live_line() as line:
         session = begin(line)
-        with _gentle_interrupt(session, patient, line), redirect_stdout(sys.stderr):
-            record = session.run(patient)
+        with _gentle_interrupt(session, workload, line), redirect_stdout(sys.stderr):
+            record = session.run(workload)
     print_record(record, as_json=as_json)
     click.get_current_context().exit(code_for(record))
 
 
 class _Patient:
-    """A workload whose round is finished after the first Ctrl-C.
+    """A command whose round is finished after the first Ctrl-C.
 
     A terminal sends the signal to its whole foreground process group. A command that is just
     being started is still in ours for a moment and dies of it: it is started again.
     """
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, command: CommandWorkload) -> None:
         self.interrupted = False
-        self._workload = workload
+        self._command = command
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Carry out one plan."""
         try:
-            self._workload.run(plan, recorder)
+            self._command.run(plan, recorder)
         except WorkloadFailed:
-            if not (self.interrupted and isinstance(self._workload, CommandWorkload)):
+            if not self.interrupted:
                 raise
-            self._workload.run(plan, recorder)
+            self._command.run(plan, recorder)
 
 
 @contextmanager
-def _gentle_interrupt(session: Session, patient: _Patient, line: LiveLine) -> Iterator[None]:
-    """Let the first Ctrl-C finish the round under way, and the second one end at once."""
+def _gentle_interrupt(session: Session, workload: Workload, line: LiveLine) -> Iterator[None]:
+    """Let the first Ctrl-C finish the round under way; a second one, or SIGTERM, ends at once."""
 
     def on_interrupt(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        patient.interrupted = True
+        if isinstance(workload, _Patient):
+            workload.interrupted = True
         session.request_stop()
         line.say("stopping after this round; press Ctrl-C again to end at once")
 
     before = signal.signal(signal.SIGINT, on_interrupt)
+    # A command runs in a session of its own: it must not outlive us when we are told to go.
+    before_term = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, before_term)

@@ -44,7 +44,7 @@ def resume(
     """  # noqa: D301  # click wants the backspace itself
     opened = existing_store(store)
     before = opened.load(run_id)
-    workload = workload_of(before.subject)
+    workload = workload_of(before)
     limits = {"budget_s": budget, "max_rounds": max_rounds, "budget_readings": max_readings}
     given = {name: limit for name, limit in limits.items() if limit is not None}
     options = replace(before.options, **given)  # type: ignore[arg-type]  # each fits its field

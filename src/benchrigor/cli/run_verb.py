@@ -146,7 +146,8 @@ def _function(words: tuple[str, ...], given: dict[str, Any]) -> _Chosen:
         raise InvalidInput(problems)
     gc, here = given["gc"] or "on", str(Path.cwd())
     subject = {"kind": "target", "name": target, "target": target, "gc": gc, "cwd": here}
-    return function_target(target, gc=gc, folder=here), metrics_for(()), subject
+    fresh = given["rounds"] == "restarted"
+    return function_target(target, gc=gc, folder=here, fresh=fresh), metrics_for(()), subject
 
 
 def _command(words: tuple[str, ...], given: dict[str, Any]) -> _Chosen:

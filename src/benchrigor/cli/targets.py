@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from importlib import import_module
 from typing import Any
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.model import Metric
+from benchrigor.model import Metric, RunRecord
 from benchrigor.protocols import Workload
 from benchrigor.session import as_workload
 from benchrigor.session.measuring import TIME
@@ -27,8 +27,10 @@ def names_function(word: str) -> bool:
     return _FUNCTION.fullmatch(word) is not None
 
 
-def function_target(target: str, *, gc: str, folder: str) -> Workload:
+def function_target(target: str, *, gc: str, folder: str, fresh: bool) -> Workload:
     """Import ``module:function``, as ``python -m`` would in ``folder``, and make it a workload.
+
+    With ``fresh``, a generator function starts anew in each round.
 
     Raises
     ------
@@ -54,13 +56,13 @@ def function_target(target: str, *, gc: str, folder: str) -> Workload:
             raise InvalidInput(f"module {module_name!r} has no {path!r}")
         found = getattr(found, name)
     clock = WallClock()
-    workload = as_workload(found, clock)
+    workload = as_workload(found, clock, fresh=fresh)
     if isinstance(workload, CallableWorkload):
         return CallableWorkload(found, clock=clock, gc=gc)
     return workload
 
 
-def workload_of(subject: Mapping[str, Any]) -> Workload:
+def workload_of(record: RunRecord) -> Workload:
     """Rebuild the workload of a stored run.
 
     Raises
@@ -68,10 +70,16 @@ def workload_of(subject: Mapping[str, Any]) -> Workload:
     InvalidInput
         When the run was not started from the command line.
     """
+    subject = record.subject
     if subject.get("kind") == "command":
         return CommandWorkload.from_description(dict(subject), clock=WallClock())
     if subject.get("kind") == "target":
-        return function_target(subject["target"], gc=subject["gc"], folder=subject["cwd"])
+        return function_target(
+            subject["target"],
+            gc=subject["gc"],
+            folder=subject["cwd"],
+            fresh=record.options.rounds == "restarted",
+        )
     raise InvalidInput(
         f"this run measured {subject.get('name', 'something')!r} from within a program: "
         "take it up there, with Session.resume"
