@@ -31,7 +31,7 @@ def test_sqlite_inserts_take_microseconds_to_milliseconds() -> None:
     record = load("sqlite_insert").main(3.0)
     estimate = record.estimate()
     if estimate is None:
-        assert codes(record) & {"no-stable-phase", "too-few-readings"}
+        assert "rounds-rejected" in codes(record)
     else:
         assert 1e-6 < estimate.low < estimate.value < estimate.high < 1.0
         assert record.readings().size >= 100
@@ -39,10 +39,12 @@ def test_sqlite_inserts_take_microseconds_to_milliseconds() -> None:
 
 def test_a_compression_command_is_measured_by_its_wall_time() -> None:
     record = load("compress").main(3.0, lines=2000)
-    estimate = record.estimate()
-    assert estimate is not None
-    assert 1e-4 < estimate.value < 5.0
     assert record.facts["exit_code"] == 0
+    estimate = record.estimate()
+    if estimate is None:  # on a busy machine
+        assert "no-stable-phase" in codes(record)
+    else:
+        assert 1e-4 < estimate.value < 5.0
 
 
 def test_another_harness_is_wrapped_by_ask_and_tell() -> None:
