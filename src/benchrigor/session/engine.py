@@ -134,7 +134,7 @@ class Engine:
             When its metrics are unknown or its readings impossible; the plan stays open.
         """
         self.check(finished)
-        return self.replay(finished)
+        return self._take(finished)
 
     def check(self, finished: Round) -> None:
         """Raise what `tell` would raise for this round, and change nothing."""
@@ -156,6 +156,10 @@ class Engine:
             When its metrics are unknown or its readings impossible.
         """
         self._intake.check(finished)
+        return self._take(finished)
+
+    def _take(self, finished: Round) -> Decision:
+        """Take in a round that was checked."""
         self._pending = None
         self._rounds.append(finished)
         self._elapsed_ns += finished.elapsed_ns

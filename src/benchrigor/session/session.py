@@ -127,7 +127,7 @@ class Session(Engine):
         self.check(finished)
         if self._store is not None:
             self._store.append(self._begun(self._store), finished)
-        return self.replay(finished)
+        return self._take(finished)
 
     def ask(self) -> RoundPlan | None:
         """Return the next plan, the same one until it is told; None when finished.
@@ -140,7 +140,7 @@ class Session(Engine):
             When the store cannot keep the result.
         """
         plan = super().ask()
-        if plan is None and not self._kept:
+        if plan is None and self._store is not None and not self._kept:
             self._finished()
         return plan
 
