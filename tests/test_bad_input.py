@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import ruptures as rpt
 
 import benchrigor as br
 from benchrigor import stats
@@ -22,6 +23,7 @@ from benchrigor.errors import (
     WorkloadFailed,
 )
 from benchrigor.model import Code, Notice, RunRecord
+from benchrigor.stats.edm import detect_by_medians
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock
 from benchrigor.workloads import CallableWorkload, CommandWorkload, Pick
@@ -121,6 +123,7 @@ FUNCTIONS = {
     "find_stable_phase": stats.find_stable_phase,
     "merge_subsessions": stats.merge_subsessions,
     "autocorrelation": stats.autocorrelation,
+    "RupturesDetector": stats.RupturesDetector(rpt.Pelt()),
 }
 
 TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, str]] = [
@@ -206,6 +209,36 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
         lambda _: stats.detect_changes([1.0], min_segment=1),
         InvalidInput,
         "min_segment is 1",
+    ),
+    (
+        "a list for an estimator",
+        lambda _: stats.RupturesDetector([1.0]),  # type: ignore[arg-type]
+        InvalidInput,
+        r"estimator is \[1\.0\]",
+    ),
+    (
+        "a penalty of 0",
+        lambda _: stats.RupturesDetector(rpt.Pelt(), pen=0),
+        InvalidInput,
+        "pen is 0,",
+    ),
+    (
+        "more change points than readings",
+        lambda _: stats.RupturesDetector(rpt.Binseg(), n_bkps=99)([1.0, 2.0, 3.0, 4.0]),
+        InvalidInput,
+        "Binseg cannot cut 4 values with n_bkps=99 .BadSegmentationParameters",
+    ),
+    (
+        "a number for a detector",
+        lambda _: br.Session(detector=0.01),  # type: ignore[arg-type]
+        InvalidInput,
+        "detector is 0.01, expected a function",
+    ),
+    (
+        "too long a series for the published method",
+        lambda _: detect_by_medians(np.zeros(5_001), min_segment=30),
+        InvalidInput,
+        "5001 readings, expected at most 5000",
     ),
     (
         "a function that raises",

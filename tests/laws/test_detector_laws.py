@@ -1,14 +1,25 @@
 """Laws of `protocols.Detector`: the same for a*x + b (a > 0); deterministic; points in range."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+import ruptures as rpt
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.protocols import Detector
-from benchrigor.stats import detect_changes
+from benchrigor.stats import ChangeDetector, RupturesDetector, detect_changes
 
-DETECTORS: list[Detector] = [detect_changes]
+# Those that compare sums of readings obey the first law within rounding only: it is tried with
+# noise, where no two ways to cut a series are equally good.
+DETECTORS: list[Detector] = [
+    detect_changes,
+    partial(detect_changes, method="edm"),
+    ChangeDetector(),
+    RupturesDetector(rpt.Pelt(model="l2")),
+    RupturesDetector(rpt.KernelCPD(kernel="rbf")),
+]
 
 levels = st.lists(
     st.tuples(st.integers(15, 60), st.sampled_from([0.0, 3.0, 8.0])), min_size=1, max_size=4

@@ -1,7 +1,10 @@
 """User code that must type-check under mypy --strict."""
 
+import numpy as np
+
 import benchrigor as br
 from benchrigor import stats
+from benchrigor.protocols import Detector
 from benchrigor.testing import FakeClock, SyntheticWorkload
 
 
@@ -40,3 +43,17 @@ def my_rule(progress: br.Progress) -> br.Decision | None:
 
 def with_rule() -> br.Session:
     return br.Session(rules=[my_rule, *br.default_rules(br.Options())])
+
+
+class MyEstimator:
+    def fit(self, signal: np.ndarray) -> "MyEstimator":
+        return self
+
+    def predict(self, pen: float) -> list[int]:
+        return []
+
+
+def with_estimator() -> tuple[br.Session, br.Session, tuple[int, ...]]:
+    detector: Detector = stats.RupturesDetector(MyEstimator(), pen=10.0)
+    bare = br.Session(detector=MyEstimator())
+    return bare, br.Session(detector=detector), detector([1.0, 2.0]).indices

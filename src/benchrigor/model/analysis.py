@@ -35,7 +35,8 @@ class ChangePoints:
     n
         Length of the series.
     level
-        Chance of any false change point in a series without change.
+        Chance of any false change point in a series without change; None where the detector
+        promises nothing.
     inflation
         Long-run over marginal variance of the readings' ranks, at least 1: by how much
         autocorrelation makes apparent shifts cheaper.
@@ -43,7 +44,7 @@ class ChangePoints:
 
     indices: tuple[int, ...]
     n: int
-    level: float
+    level: float | None
     inflation: float
 
     @property
@@ -77,7 +78,11 @@ class PhaseReason(enum.StrEnum):
 
     STABLE = "stable"
     NO_DOMINANT_SEGMENT = "no dominant segment"
+    TREND = "trend"
+    STILL_MOVING = "still moving at the end"
+    RANDOM_WALK = "random walk"
     FEW_EFFECTIVE = "too few effective readings"
+    NOT_STABLE_INSIDE = "not stable inside"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

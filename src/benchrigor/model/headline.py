@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from benchrigor.model.analysis import Analysis, Estimate
     from benchrigor.model.run import Decision
 
-__all__ = ["counted", "line", "percent", "show_estimate", "show_value"]
+__all__ = ["counted", "false_alarms", "line", "percent", "show_estimate", "show_value"]
 
 
 def show_estimate(estimate: Estimate, unit: str) -> str:
@@ -72,6 +72,21 @@ def percent(share: float, *, digits: int = 3) -> str:
     '99.99%'
     """
     return f"{share * 100:.{digits}g}%"
+
+
+def false_alarms(level: float | None) -> str:
+    """Say what the finder of change points promises about false ones.
+
+    Examples
+    --------
+    >>> false_alarms(0.01)
+    'chance of a false one 1%'
+    """
+    return (
+        "no promise about false ones"
+        if level is None
+        else f"chance of a false one {percent(level)}"
+    )
 
 
 def line(name: str, analysis: Analysis | None, decision: Decision | None, elapsed_s: float) -> str:

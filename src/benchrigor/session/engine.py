@@ -31,6 +31,7 @@ from benchrigor.session.chain import CHECK, REPORT, analyse
 from benchrigor.session.intake import Intake
 from benchrigor.session.rules import default_rules, wanted_half_width
 from benchrigor.session.schedule import Pace, next_readings
+from benchrigor.stats.adapters import Estimator
 
 __all__ = ["Engine", "retraced"]
 
@@ -50,7 +51,8 @@ class Engine:
     name, subject
         What is measured, for people and for programs.
     detector
-        Finds change points; None for the built-in one.
+        Finds change points: a `protocols.Detector`, or a ruptures estimator, which is given the
+        default penalty of `stats.RupturesDetector`; None for the built-in one.
     rules
         Stop rules, the first answer wins; None for `default_rules`.
 
@@ -76,7 +78,7 @@ class Engine:
         seed: int = 0,
         name: str = "session",
         subject: Mapping[str, Any] | None = None,
-        detector: Detector | None = None,
+        detector: Detector | Estimator | None = None,
         rules: Sequence[StopRule] | None = None,
     ) -> None:
         self.options = Options() if options is None else options

@@ -18,9 +18,11 @@ from benchrigor.session.chain import (
     cut,
 )
 from benchrigor.session.rules import GROWTH, floor_for
+from benchrigor.stats import RupturesDetector
+from benchrigor.stats.adapters import Estimator
 from benchrigor.stats.intervals import FEWEST
 
-__all__ = ["Intake", "Trace"]
+__all__ = ["Intake", "Trace", "as_detector"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,18 +57,21 @@ class Intake:
     metrics
         None: the first round that gives any defines them.
     detector
-        Finds change points; None for the built-in one.
+        Finds change points; see `as_detector`.
     """
 
     def __init__(
-        self, options: Options, metrics: Sequence[Metric] | None, detector: Detector | None
+        self,
+        options: Options,
+        metrics: Sequence[Metric] | None,
+        detector: Detector | Estimator | None,
     ) -> None:
         self.metrics = tuple(metrics or ())
         self.traces: dict[str, Trace] = {}
         self.rejected = 0
         """Rounds in a row, up to the last one, that gave nothing to work with."""
         self._options = options
-        self._detector = detector
+        self._detector = as_detector(detector)
         self._named = metrics is not None
         if self._named:
             self._check_metrics()
@@ -178,3 +183,24 @@ class Intake:
             phases=tuple(trace.phases),
             detector=self._detector,
         )
+
+
+def as_detector(detector: object) -> Detector | None:
+    """Adapt a ruptures estimator; a Detector, or None for the built-in one, stays what it is.
+
+    Raises
+    ------
+    InvalidInput
+        For anything else, and for an estimator that needs more than a penalty.
+    """
+    if detector is None:
+        return None
+    if not isinstance(detector, type):
+        if isinstance(detector, Detector):
+            return detector
+        if isinstance(detector, Estimator):
+            return RupturesDetector(detector)
+    raise InvalidInput(
+        f"detector is {detector!r}, expected a function that returns the ChangePoints of readings, "
+        "or a ruptures estimator such as ruptures.Pelt()"
+    )

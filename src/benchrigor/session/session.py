@@ -37,6 +37,7 @@ from benchrigor.model import (
 from benchrigor.protocols import Clock, Detector, StopRule, Store, Workload
 from benchrigor.session.engine import Engine
 from benchrigor.session.loop import Hooks, drive
+from benchrigor.stats.adapters import Estimator
 from benchrigor.storage import Journal
 from benchrigor.workloads import CallableWorkload, StepwiseWorkload
 
@@ -62,7 +63,8 @@ class Session(Engine):
         A path or a `protocols.Store` that keeps each round as soon as it is told; None keeps
         nothing.
     detector
-        Finds change points; None for the built-in one.
+        Finds change points: a `protocols.Detector`, or a ruptures estimator, which is given the
+        default penalty of `stats.RupturesDetector`; None for the built-in one.
     rules
         Stop rules, the first answer wins; None for `default_rules`.
     clock
@@ -89,7 +91,7 @@ class Session(Engine):
         subject: Mapping[str, Any] | None = None,
         seed: int | None = None,
         store: str | Path | Store | None = None,
-        detector: Detector | None = None,
+        detector: Detector | Estimator | None = None,
         rules: Sequence[StopRule] | None = None,
         clock: Clock | None = None,
         before_round: Callable[[RoundPlan], object] | None = None,

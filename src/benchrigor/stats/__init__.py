@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from benchrigor.stats.changepoints import detect_changes
+from benchrigor.stats.adapters import RupturesDetector
+from benchrigor.stats.changepoints import ChangeDetector, detect_changes
 from benchrigor.stats.hierarchy import (
     combine_levels,
     estimate_invocations,
@@ -19,6 +20,8 @@ from benchrigor.stats.merging import autocorrelation, merge_subsessions
 from benchrigor.stats.phases import find_stable_phase
 
 __all__ = [
+    "ChangeDetector",
+    "RupturesDetector",
     "autocorrelation",
     "combine_levels",
     "detect_changes",

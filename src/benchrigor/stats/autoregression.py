@@ -128,20 +128,22 @@ def _levinson_durbin(covariances: Floats, n: int) -> tuple[int, Floats, float]:
 
     Source: Durbin (1960); Hurvich & Tsai (1989) for AICc.
     """
-    coefficients = np.zeros(0)
-    innovation = float(covariances[0])
-    best = (0, coefficients, innovation)
+    gamma = covariances.tolist()
+    coefficients = np.zeros(covariances.size)
+    innovation = gamma[0]
+    best = (0, coefficients[:0], innovation)
     least = n * math.log(innovation) + 2.0 * n / (n - 2)
     for order in range(1, covariances.size):
-        past = covariances[order - 1 : 0 : -1] if order > 1 else covariances[:0]
-        reflection = (float(covariances[order]) - float(coefficients @ past)) / innovation
-        coefficients = np.append(coefficients - reflection * coefficients[::-1], reflection)
+        lower = coefficients[: order - 1]
+        reflection = (gamma[order] - float(lower @ covariances[order - 1 : 0 : -1])) / innovation
+        lower -= reflection * lower[::-1]
+        coefficients[order - 1] = reflection
         innovation *= 1.0 - reflection**2
         if innovation <= 0.0 or n - order - 2 <= 0:
             break
         criterion = n * math.log(innovation) + 2.0 * n * (order + 1) / (n - order - 2)
         if criterion < least:
-            least, best = criterion, (order, coefficients, innovation)
+            least, best = criterion, (order, coefficients[:order].copy(), innovation)
     return best
 
 

@@ -22,9 +22,11 @@ _RANKS = 64
 _TRIMMED = 0.01
 _MOVING = 0.05
 _SEGMENTS = 8
+_SEGMENT = 2_048
 _SHORTEST = 100
 _FEWEST_EFFECTIVE = 20
 _FEWEST = 10
+_SLOW = 1.5
 
 
 def inflation_across(series: Floats) -> float:
@@ -50,13 +52,20 @@ def inflation_across(series: Floats) -> float:
     AR(1) series of n = 200, 600, 1000, 10000: 2.8, 3.0, 3.0, 3.0 for phi 0.5 (truth 2.9 for
     ranks) and 13, 16, 17, 18 for phi 0.9 (truth 18.5).
     """
-    rows = _sampled(series)
+    return _by_differences(_sampled(series), series.size)
+
+
+def _by_differences(rows: Floats, n: int) -> float:
+    """Estimate it from squared differences at lags 1, 2 and 4; n at most."""
     moving = np.count_nonzero(rows[:, 1:] != rows[:, :-1])
-    if moving < _MOVING * rows.size or series.size < _FEWEST:
+    if moving < _MOVING * rows.size or n < _FEWEST:
         return 1.0
     ranks = _ranks(rows)
     one, two, four = (_roughness(ranks, lag) for lag in (1, 2, 4))
-    if not 0.0 < one < two:
+    if one == 0.0:
+        # The readings move, but so slowly that the coarse ranks hardly do.
+        return float(n)
+    if one >= two:
         return 1.0
     most = 2.0 * float(ranks.var())
     standard_error = 1.0 / np.sqrt(ranks.size)
@@ -65,9 +74,9 @@ def inflation_across(series: Floats) -> float:
     found = (1.0 + phi) / (1.0 - phi)
     if two - one > 4.0 * standard_error * one:
         level, decay = _decay(one, two, four, most)
-        if decay > phi + 2.0 * standard_error:
+        if decay > phi + 3.0 * standard_error:
             found = max(found, 1.0 + 2.0 * (1.0 - one / level) / (1.0 - decay))
-    return max(1.0, float(found))
+    return min(max(1.0, float(found)), float(n))
 
 
 def inflation_within(series: Floats, borders: Sequence[int]) -> float | None:
@@ -84,12 +93,16 @@ def inflation_within(series: Floats, borders: Sequence[int]) -> float | None:
     if not long:
         return None
     chosen = long[:: -(-len(long) // _SEGMENTS)]
-    return float(
-        np.median([_inflation(series[start:stop][: _SAMPLE // 2]) for start, stop in chosen])
-    )
+    return float(np.median([_inside(series[start:stop][:_SEGMENT]) for start, stop in chosen]))
 
 
-def _inflation(segment: Floats) -> float:
+def _inside(segment: Floats) -> float:
+    """Take the more variable figure, which sees slow noise, only where it says much more."""
+    fast, slow = _by_differences(segment[np.newaxis], segment.size), _autoregressive(segment)
+    return slow if slow > _SLOW * fast else fast
+
+
+def _autoregressive(segment: Floats) -> float:
     ranks = _ranks(segment).astype(np.float64)
     ranks -= ranks.mean()
     variance = float(ranks.var())
@@ -113,7 +126,10 @@ def _ranks(readings: Floats) -> npt.NDArray[np.float32]:
     """Return ranks in at most 64 classes: coarser ones would look like white noise."""
     knots = np.sort(readings, axis=None)
     knots = knots[np.linspace(0, knots.size - 1, min(_RANKS, knots.size)).astype(np.int64)]
-    return np.searchsorted(knots, readings, side="right").astype(np.float32)
+    # Five times as fast as searchsorted, whose branches no processor foresees.
+    reached = (readings.reshape(1, -1) >= knots[:, np.newaxis]).view(np.uint8)
+    ranks: npt.NDArray[np.uint8] = np.add.reduce(reached, axis=0, dtype=np.uint8)
+    return ranks.astype(np.float32).reshape(readings.shape)
 
 
 def _roughness(ranks: npt.NDArray[np.float32], lag: int) -> float:

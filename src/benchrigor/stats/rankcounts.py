@@ -9,102 +9,136 @@ import numpy.typing as npt
 
 from benchrigor.model import Floats
 
-__all__ = ["Counts", "Ints", "RankCounts"]
+__all__ = ["THRESHOLDS", "Counts", "Ints", "RankCounts", "quantiles"]
 
 Ints = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]
 
-_THRESHOLDS = 16
-_SAMPLE = 16_384
-_BLOCKS = 4_096
+THRESHOLDS = 16
+_CHUNK = 32_768
+
+
+def quantiles(rows: Floats, sample: int) -> Floats:
+    """Return 16 thresholds for each row, ascending, from about ``sample`` of its readings.
+
+    Parameters
+    ----------
+    rows
+        Shape (R, W).
+    sample
+        Readings of each row to look at.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (R, 16). They are readings themselves and above the least one (interpolated
+        quantiles would leave it to rounding on which side of them ties fall). Where fewer are
+        distinct the rest are infinite, so that no reading reaches them.
+    """
+    seen = np.sort(rows[:, :: -(-rows.shape[1] // sample)], axis=1)
+    size = seen.shape[1]
+    above_least = (seen > seen[:, :1]).argmax(axis=1)
+    ranks = np.arange(1, THRESHOLDS + 1) * size // (THRESHOLDS + 1)
+    picked = np.maximum(ranks, above_least[:, np.newaxis])
+    found: Floats = np.take_along_axis(seen, picked, axis=1)
+    found[:, 1:][found[:, 1:] == found[:, :-1]] = np.inf
+    found[seen[:, -1] == seen[:, 0]] = np.inf
+    found.sort(axis=1)
+    return found
 
 
 class RankCounts:
-    """Prefix counts of the readings at or above K thresholds, which are quantiles of the series.
+    """Prefix counts of readings at or above 16 thresholds; readings can be appended.
 
-    The difference of two prefixes is the distribution of the stretch between, seen at K points.
+    The difference of two prefixes is the distribution of the stretch between, seen at 16 points.
     Only the order of the readings enters, so that all that is computed from the counts is the
     same for a*x + b, a > 0.
 
     Parameters
     ----------
-    series
-        Readings, shape (n,).
+    step
+        Readings per block: 8, 16, 32 or 64.
 
     Attributes
     ----------
-    n, thresholds
-        Number of readings; of distinct thresholds (K, 0 for a constant series).
-    step, blocks
-        Readings per block (1, 8, 16, 32 or 64) and number of blocks, the last one perhaps
-        incomplete. Stored are one bit per reading and threshold, and the counts up to each
-        block's first reading; bits inside a block are counted on demand.
+    n
+        Readings counted.
 
     Notes
     -----
-    Memory: K/8 bytes per reading for the bits and 4 K/step for the counts.
+    Stored are one bit per reading and threshold, and the counts before each block: 2 and
+    64/step bytes per reading. Bits inside a block are counted on demand.
     """
 
-    def __init__(self, series: Floats) -> None:
-        thresholds = _quantiles(series)
-        self.n = series.size
-        self.thresholds = thresholds.size
-        self.step = _step(self.n)
-        self.blocks = -(-self.n // self.step)
-        self._units: npt.NDArray[Any]
-        if self.step == 1:
-            self._units = (series >= thresholds[:, np.newaxis]).view(np.uint8)
-        else:
-            self._units = _packed(series, thresholds).view(f"<u{self.step // 8}")
-        inside = np.bitwise_count(self._units[:, : self.blocks])
-        self._before = np.zeros((self.thresholds, self.blocks + 1), dtype=np.int32)
-        np.cumsum(inside, axis=1, dtype=np.int32, out=self._before[:, 1:])
+    def __init__(self, step: int) -> None:
+        self.n = 0
+        self.step = step
+        self._bits: npt.NDArray[Any] = np.zeros((64, THRESHOLDS), dtype=f"<u{step // 8}")
+        self._before: Counts = np.zeros((65, THRESHOLDS), dtype=np.int32)
 
-    def before_blocks(self, blocks: Ints) -> Counts:
-        """Return the counts before each block's first reading, shape (K, *blocks.shape)."""
-        # All blocks exist: clipping only spares take() a buffer.
-        return self._before.take(blocks, axis=1, mode="clip")
+    def append(self, rows: Floats, thresholds: Floats) -> None:
+        """Count more readings, shape (R, W), each row by its own thresholds, shape (R, 16).
+
+        W is a multiple of ``step`` unless there is but one row, after which `truncate` comes
+        before more.
+        """
+        count, width = rows.shape
+        first = self.n // self.step
+        per_row = -(-width // self.step)
+        self._reserve(first + count * per_row)
+        at_once = max(1, _CHUNK // width)
+        for row in range(0, count, at_once):
+            some = slice(row, row + at_once)
+            for start in range(0, width, _CHUNK):
+                words = self._coded(rows[some, start : start + _CHUNK], thresholds[some])
+                begin = first + row * per_row + start // self.step
+                self._bits[begin : begin + words.shape[0]] = words
+        last = first + count * per_row
+        inside = np.bitwise_count(self._bits[first:last])
+        np.cumsum(inside, axis=0, dtype=np.int32, out=self._before[first + 1 : last + 1])
+        self._before[first + 1 : last + 1] += self._before[first]
+        self.n += count * width
+
+    def truncate(self, n: int) -> None:
+        """Forget the readings from ``n`` on, at the start of a block, to append others."""
+        self.n = n
+
+    def before_blocks(self, positions: Ints) -> Counts:
+        """Return the counts before positions at block borders, or at the end.
+
+        Shape (*positions.shape, 16).
+        """
+        return self._before.take(-(-positions // self.step), axis=0)
 
     def before(self, positions: Ints) -> Counts:
-        """Return the counts among the first ``positions`` readings, shape (K, *positions.shape)."""
-        if self.step == 1:
-            return self.before_blocks(positions)
+        """Return the counts among the first ``positions`` readings.
+
+        Shape (*positions.shape, 16).
+        """
         blocks, rest = np.divmod(positions, self.step)
-        word = self._units.dtype.type
+        word = self._bits.dtype.type
         mask = np.left_shift(word(1), rest.astype(word)) - word(1)
-        inside = np.bitwise_count(self._units.take(blocks, axis=1, mode="clip") & mask)
-        counts: Counts = self.before_blocks(blocks) + inside
+        inside = np.bitwise_count(self._bits.take(blocks, axis=0) & mask[..., np.newaxis])
+        counts: Counts = self._before.take(blocks, axis=0)
+        counts += inside
         return counts
 
-    def first_readings(self, blocks: Ints) -> Ints:
-        """Return the position of each block's first reading; n behind the last block."""
-        return np.minimum(blocks * self.step, self.n)
+    def _coded(self, rows: Floats, thresholds: Floats) -> npt.NDArray[Any]:
+        """Return one word per block and threshold, shape (blocks, 16)."""
+        bits = rows[:, np.newaxis, :] >= thresholds[:, :, np.newaxis]
+        packed = np.packbits(bits, axis=-1, bitorder="little")
+        excess = -packed.shape[-1] % (self.step // 8)
+        if excess:
+            rest = np.zeros((*packed.shape[:-1], excess), dtype=np.uint8)
+            packed = np.concatenate((packed, rest), axis=-1)
+        return packed.view(self._bits.dtype).swapaxes(1, 2).reshape(-1, THRESHOLDS)
 
-
-def _step(n: int) -> int:
-    """Return a block size that keeps short series at full resolution."""
-    if n <= _BLOCKS:
-        return 1
-    return int(min(64, max(8, 1 << ((n - 1) // _BLOCKS).bit_length())))
-
-
-def _quantiles(series: Floats) -> Floats:
-    """Return quantiles that are readings themselves and above the least one, ascending.
-
-    Interpolated quantiles would leave it to rounding on which side of them ties fall.
-    """
-    sample = np.sort(series[:: -(-series.size // _SAMPLE)])
-    above_least = sample[np.searchsorted(sample, sample[0], side="right") :]
-    if above_least.size == 0:
-        return above_least
-    ranks = np.arange(1, _THRESHOLDS + 1) * sample.size // (_THRESHOLDS + 1)
-    return np.unique(np.maximum(sample[ranks], above_least[0]))
-
-
-def _packed(series: Floats, thresholds: Floats) -> npt.NDArray[np.uint8]:
-    """Return one bit per reading, padded with zeros to whole 64-bit words and one more."""
-    packed = np.zeros((thresholds.size, (series.size // 64 + 2) * 8), dtype=np.uint8)
-    for row, threshold in zip(packed, thresholds, strict=True):
-        bits = np.packbits(series >= threshold, bitorder="little")
-        row[: bits.size] = bits
-    return packed
+    def _reserve(self, blocks: int) -> None:
+        # One block more than there are: positions at the very end look there for no bits.
+        if blocks >= self._bits.shape[0]:
+            size = max(blocks + 1, 2 * self._bits.shape[0] if self.n else 0)
+            for name, extra in (("_bits", 0), ("_before", 1)):
+                old = getattr(self, name)
+                new = np.zeros((size + extra, THRESHOLDS), dtype=old.dtype)
+                new[: old.shape[0]] = old
+                setattr(self, name, new)

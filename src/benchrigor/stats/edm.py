@@ -1,0 +1,136 @@
+"""E-Divisive with medians as published: quadratic, a reference to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Floats
+
+__all__ = ["LONGEST", "detect_by_medians"]
+
+LONGEST = 5_000
+"""Readings at most: beyond it the square of their number costs too much time and memory."""
+
+
+def detect_by_medians(
+    series: Floats, *, min_segment: int, percent: float = 0.25
+) -> tuple[int, ...]:
+    """Cut a series where the medians of neighbouring segments differ most, as published.
+
+    Parameters
+    ----------
+    series
+        Checked readings, shape (n,), n <= 5000.
+    min_segment
+        Least readings in a segment, at least 1; the published default is 30.
+    percent
+        Share by which a further change has to raise the statistic, at least 0.
+
+    Returns
+    -------
+    tuple of int
+        First index of each new segment, ascending.
+
+    Raises
+    ------
+    InvalidInput
+        When the series is longer than 5000 readings.
+
+    Notes
+    -----
+    E-Divisive with medians by James, Kejariwal & Matteson (2016), "Leveraging cloud data to
+    mitigate user experience from 'breaking bad'", arXiv:1411.7955, in its form for several
+    changes with a relative penalty: a dynamic programme over the last change point. A change at t
+    between the change before it, p, and the end s adds
+
+        (t - p) (s - t) / (s - p)^2 * (median(x[p:t]) - median(x[t:s]))^2
+
+    to the best statistic of the first t readings, and is dropped unless it adds at least
+    ``percent`` of that.
+
+    There is no significance test. The best statistic without a change is 0, so that the first
+    change is always accepted: any noise of ``2 * min_segment`` readings has change points. Nor do
+    more readings add weight, and later changes must outdo all before them; 30 low, 130 high and
+    30 low readings are cut at 30 and 131. It is a reference to compare with, not to measure with.
+
+    Time and memory grow with the square of n; measured: 0.1 s and 4 MB at n = 1000, 1 s and
+    65 MB at n = 4000.
+
+    Examples
+    --------
+    >>> series = np.repeat([10.0, 30.0, 10.0], [30, 130, 30])
+    >>> detect_by_medians(series, min_segment=30)
+    (30, 131)
+    """
+    n = series.size
+    if n > LONGEST:
+        raise InvalidInput(
+            f"values has {n} readings, expected at most {LONGEST} for the published method, whose "
+            "cost is quadratic: use the default method"
+        )
+    if n < 2 * min_segment:
+        return ()
+    # A power of two changes no comparison, and lets the squares stay in range.
+    series = np.ldexp(series, -int(np.frexp(np.abs(series).max())[1]))
+    best, left = np.zeros(n + 1), np.zeros(n + 1)
+    last = np.zeros(n + 1, dtype=np.int64)
+    for stop, medians in enumerate(_medians(series), 1):
+        if stop >= 2 * min_segment:
+            split = np.arange(min_segment, stop - min_segment + 1)
+            before = last[split]
+            weight = (split - before) * (stop - split) / (stop - before) ** 2
+            reached = best[split] + weight * (left[split] - medians[split]) ** 2
+            at = int(reached.argmax())
+            point, found = int(split[at]), float(reached[at])
+            if found - best[point] < percent * best[point]:
+                best[stop], last[stop] = best[point], last[point]
+            elif found > 0.0:
+                best[stop], last[stop] = found, point
+        left[stop] = medians[last[stop]]
+    return _traced(last)
+
+
+def _traced(last: npt.NDArray[np.int64]) -> tuple[int, ...]:
+    """Follow the last change points from the end to the beginning."""
+    points = []
+    point = int(last[-1])
+    while point > 0:
+        points.append(point)
+        point = int(last[point])
+    return tuple(reversed(points))
+
+
+def _medians(series: Floats) -> Iterator[Floats]:
+    """Yield for each stop from 1 to n the medians of ``series[start:stop]``, shape (stop,).
+
+    The readings of each such window form a list linked in order of rank. One reading joins all
+    windows at once, next to its closest neighbours, and each median moves by one place at most.
+    Rank 0 and rank n + 1 stand for the ends of a list; ties rank in order of time.
+    """
+    n = series.size
+    order = np.argsort(series, kind="stable")
+    ranks = np.empty(n, dtype=np.int16)
+    ranks[order] = np.arange(1, n + 1)
+    ranked = np.concatenate(([0.0], series[order], [0.0]))
+    # By rank first: successive windows mostly share their neighbours, which then lie together.
+    below, above = np.zeros((2, n + 2, n), dtype=np.int16)
+    middle = np.zeros(n, dtype=np.int16)
+    for stop in range(1, n + 1):
+        rank = ranks[stop - 1]
+        window = np.arange(stop)
+        recent = ranks[:stop][::-1]
+        under = np.maximum.accumulate(np.where(recent < rank, recent, 0))[::-1]
+        over = np.minimum.accumulate(np.where(recent > rank, recent, n + 1))[::-1]
+        below[rank, :stop], above[rank, :stop] = under, over
+        above[under, window], below[over, window] = rank, rank
+        old = middle[:stop]
+        odd = (stop - window) % 2 == 1
+        up, down = odd & (rank > old), ~odd & (rank < old)
+        middle[:stop] = np.where(up, above[old, window], np.where(down, below[old, window], old))
+        lower = middle[:stop]
+        upper = np.where(odd, lower, above[lower, window])
+        yield (ranked[lower] + ranked[upper]) / 2.0
