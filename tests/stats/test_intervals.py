@@ -6,8 +6,15 @@ from scipy import stats as scipy_stats
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate
-from benchrigor.stats import estimate_level, estimate_mean, fit_level, required_readings
-from benchrigor.stats.intervals import TRANSIENTS, _cube_root
+from benchrigor.stats import (
+    detect_changes,
+    estimate_level,
+    estimate_mean,
+    fit_level,
+    required_readings,
+)
+from benchrigor.stats.intervals import _cube_root
+from benchrigor.stats.steadiness import TRANSIENTS
 
 RNG = np.random.default_rng(20)
 NORMAL = RNG.normal(10.0, 1.0, 400)
@@ -117,6 +124,26 @@ def test_trimming_removes_a_warm_up() -> None:
     found = estimate_mean(values, trim=True)
     assert found.low < 1.0 < found.high
     assert found.n < 900
+
+
+@pytest.mark.parametrize("shift", [0.002, 0.006])
+def test_trimming_joins_no_shift_that_is_large_beside_the_interval(shift: float) -> None:
+    values = 1.0 + 0.01 * np.random.default_rng(1).normal(size=2_000)
+    values[:600] += shift
+    found = estimate_mean(values, trim=True)
+    # Half-width some 0.0007: both shifts are below 1 %, but beyond a quarter of that.
+    assert found.n <= 1_400
+    assert found.low < 1.0 < found.high
+
+
+def test_trimming_joins_a_shift_that_the_interval_bears() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(1.0, 0.001, 1_000) + 2.0 * (rng.random(1_000) < 0.05)
+    values[300:] += 0.003
+    found = estimate_mean(values, trim=True)
+    assert detect_changes(values).indices
+    assert found.n == 1_000
+    assert 0.25 * found.half_width > 0.003
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -0.1, float("nan"), "95%", True])

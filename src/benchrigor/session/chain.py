@@ -25,7 +25,6 @@ from benchrigor.protocols import Detector
 from benchrigor.session.rules import Floor, floor_for, wanted_half_width
 from benchrigor.stats import (
     combine_levels,
-    detect_changes,
     estimate_level,
     find_stable_phase,
     fit_level,
@@ -33,7 +32,8 @@ from benchrigor.stats import (
     rejected_notices,
     trimmed,
 )
-from benchrigor.stats.intervals import FEW, FEWEST, SHORT, TRANSIENTS
+from benchrigor.stats.intervals import FEW, FEWEST, SHORT
+from benchrigor.stats.steadiness import TRANSIENTS
 
 __all__ = [
     "CHECK",
@@ -103,7 +103,7 @@ def cut(series: Floats, options: Options, detector: Detector | None) -> StablePh
     Shifts of less than a quarter of the target do not end a phase: the bias that they leave is
     small beside the interval.
     """
-    found = detect_changes(series) if detector is None else detector(series)
+    found = None if detector is None else detector(series)
     materiality = min(0.01, (options.target or 0.04) / 4.0)
     return find_stable_phase(series, materiality=materiality, change_points=found)
 

@@ -12,14 +12,12 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, LevelFit, Notice, Severity, as_series
 from benchrigor.stats.intervals import (
-    TRANSIENTS,
     check_confidence,
     estimate_level,
     fit_level,
+    fit_stable,
     student_t,
-    trimmed,
 )
-from benchrigor.stats.phases import find_stable_phase
 
 __all__ = ["combine_levels", "estimate_invocations", "rejected_notices"]
 
@@ -80,8 +78,7 @@ def estimate_invocations(
     for index, values in enumerate(invocations):
         series = as_series(values, name=f"invocations[{index}]")
         try:
-            kept = trimmed(series, find_stable_phase(series)) if trim else series
-            fits.append(fit_level(kept, transients=TRANSIENTS if trim else ()))
+            fits.append(fit_stable(series, confidence) if trim else fit_level(series))
         except NotEstimable as error:
             refusal = error
     if not fits and refusal is not None:

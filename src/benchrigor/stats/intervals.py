@@ -21,13 +21,15 @@ from benchrigor.model import (
     as_series,
 )
 from benchrigor.stats.autoregression import LongRunVariance, batch_means, long_run_variance
-from benchrigor.stats.phases import find_stable_phase
+from benchrigor.stats.phases import find_stable_phase, without_margin
+from benchrigor.stats.steadiness import TRANSIENTS, transient_basis
 
 __all__ = [
     "check_confidence",
     "estimate_level",
     "estimate_mean",
     "fit_level",
+    "fit_stable",
     "required_readings",
     "student_t",
     "trimmed",
@@ -39,8 +41,8 @@ FEW = 30
 """Below so many readings autocorrelation cannot be seen: a plain t interval, and a Notice."""
 SHORT = 500
 """Below so many readings an unknown warm-up is not dependably removed, and a Notice says so."""
-TRANSIENTS = (1 / 30, 1 / 7)
-"""Time constants of the transients fitted beside the level, as shares of the kept readings."""
+MATERIALITY = 0.01
+"""Relative difference of medians from which on neighbouring phases are never one."""
 
 _POINTS = 4096
 _NOTHING = 1e-24
@@ -66,7 +68,8 @@ def estimate_mean(
         Nominal coverage, in (0, 1).
     trim
         Remove the non-stable phases first, and estimate the level after what they leave behind.
-        Without it the plain mean of all readings is estimated.
+        Without it the plain mean of all readings is estimated. Neighbouring phases are one only
+        where they differ by less than 1 % and a quarter of the half-width that comes of it.
     method
         "long-run-variance".
 
@@ -102,8 +105,7 @@ def estimate_mean(
         raise InvalidInput(f"method is {method!r}, expected {METHOD!r}")
     if not trim:
         return estimate_level(fit_level(series), confidence)
-    kept = trimmed(series, find_stable_phase(series))
-    return estimate_level(fit_level(kept, transients=TRANSIENTS), confidence)
+    return estimate_level(fit_stable(series, confidence), confidence)
 
 
 def check_confidence(confidence: float) -> None:
@@ -121,10 +123,7 @@ def student_t(degrees_of_freedom: float, confidence: float) -> float:
 
 
 def trimmed(series: Floats, phase: StablePhase) -> Floats:
-    """Return the readings of the stable phase without a margin next to each cut.
-
-    A change point lies where a transient sinks into the noise; its tail goes on. So half as many
-    readings again as were cut are left out at each end, up to a quarter of the phase.
+    """Return the readings of the stable phase without the margins next to the cuts.
 
     Raises
     ------
@@ -133,10 +132,33 @@ def trimmed(series: Floats, phase: StablePhase) -> Floats:
     """
     if phase.start is None or phase.stop is None:
         raise NotEstimable(phase.notices[0])
-    most = phase.n // 4
-    start = phase.start + min(phase.start // 2, most)
-    stop = phase.stop - min((series.size - phase.stop) // 2, most)
-    return series[start:stop]
+    return series[without_margin(phase.start, phase.stop, series.size)]
+
+
+def fit_stable(series: Floats, confidence: float) -> LevelFit:
+    """Fit the level of the stable phase, with no more joined into it than the level bears.
+
+    Neighbouring phases are one where they differ by less than 1 %, then, while any are, by less
+    than a quarter of the half-width that came of it: a bias of half the half-width would already
+    lower the coverage from 0.95 to 0.84.
+
+    Raises
+    ------
+    NotEstimable
+        When there is no stable phase, or it holds fewer than two readings.
+    """
+    materiality = MATERIALITY
+    phase = find_stable_phase(series, materiality=materiality)
+    while True:
+        fit = fit_level(trimmed(series, phase), transients=TRANSIENTS)
+        bearable = estimate_level(fit, confidence).relative_half_width / 4.0
+        joined = len(phase.phases) < len(phase.change_points.indices) + 1
+        if not joined or bearable >= materiality:
+            return fit
+        materiality = bearable
+        phase = find_stable_phase(
+            series, materiality=materiality, change_points=phase.change_points
+        )
 
 
 def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit:
@@ -168,8 +190,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     shares = transients if n >= FEW else ()
     points = batch_means(deviations, max(1, n // _POINTS))
     size = n // points.size
-    basis = np.exp(-np.outer(1.0 / np.array(shares), (np.arange(points.size) + 0.5) / points.size))
-    shift, factor, residuals = _regress(points, basis)
+    shift, factor, residuals = _regress(points, transient_basis(points.size, shares))
     level = mean + shift * scale
     constants = tuple(share * n for share in shares)
     explained = float(points @ points - residuals @ residuals) * size

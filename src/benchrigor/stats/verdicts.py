@@ -1,0 +1,206 @@
+"""The verdict on a phase: may it be measured, and if not, why not.
+
+Every rule is one named statistic against one number. They are tried from the most to the least
+telling: a trend is also a series without a dominant segment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchrigor.model import Code, Notice, PhaseReason, Severity
+
+__all__ = ["Findings", "concordance", "judge", "refusal"]
+
+_UNIT_ROOT = 13.7 / 2
+_CONCORDANT = 0.8
+_FEWEST_PHASES = 4
+_MOST_PHASES = 512
+_LONG_TAIL = 0.25
+_MOST_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What speaks for and against the longest phase of a series.
+
+    Parameters
+    ----------
+    borders
+        0, the first index of each later phase, and the length of the series.
+    medians
+        Of each phase.
+    longest
+        Which phase is judged.
+    inflation
+        Long-run over marginal variance, as the change points were found with.
+    independent
+        How many independent readings the slowest noise leaves of the longest stretch without
+        change inside the phase.
+    changes
+        Material change points inside the phase, found by searching it once more.
+    thirds
+        Medians of the phase's thirds, where it moves slowly and materially; empty elsewhere.
+    """
+
+    borders: tuple[int, ...]
+    medians: tuple[float, ...]
+    longest: int
+    inflation: float
+    independent: float
+    changes: tuple[int, ...] = ()
+    thirds: tuple[float, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Length of the series."""
+        return self.borders[-1]
+
+    @property
+    def held(self) -> int:
+        """How many readings the phase holds."""
+        return self.borders[self.longest + 1] - self.borders[self.longest]
+
+    @property
+    def effective(self) -> float:
+        """What they are worth in independent ones, by the inflation."""
+        return self.held / self.inflation
+
+    @property
+    def dominant(self) -> bool:
+        """Whether the phase holds more than half of the readings."""
+        return 2 * self.held > self.n
+
+    @property
+    def shortage(self) -> tuple[float, float] | None:
+        """Effective readings found and wanted, when they are too few.
+
+        Wanted are 30 by the better of both reckonings, and 5 by the inflation alone; less of a
+        short phase, in which neither is known well.
+        """
+        both = max(self.effective, self.independent), min(30.0, self.held / 40)
+        one = self.effective, min(5.0, self.held / 20)
+        return next((each for each in (one, both) if each[0] < each[1]), None)
+
+    @property
+    def moving(self) -> tuple[float, ...]:
+        """Medians from the phase on that holds the middle reading."""
+        middle = int(np.searchsorted(self.borders, self.n // 2, side="right")) - 1
+        return self.medians[middle:]
+
+
+def judge(found: Findings) -> PhaseReason:
+    """Say whether the longest phase may be measured, or why not.
+
+    Notes
+    -----
+    * Trend, still moving: the medians of at least four phases, all or those from the middle
+      reading on, rise or fall with a rank correlation with time of 0.8 or more (Mann 1945,
+      Kendall 1938). What moves behind a dominant phase counts when it holds a quarter of the
+      readings: less is a cool-down.
+    * Random walk: the noise inside the phase leaves fewer than 6.85 independent readings. For
+      AR(1) these are n (1 - phi)/2 or so, and the coefficient test of Dickey & Fuller (1979) does
+      not reject a unit root at the 5 % level unless n (1 - phi) exceeds 13.7 (n = 100).
+    * Too few effective readings: see `Findings.shortage`.
+    * Not stable inside: a second search, with the phase's own quantiles and inflation, found
+      changes that are material, or the phase drifts or bends as a whole.
+    """
+    walking = found.independent < min(_UNIT_ROOT, found.held / 10)
+    if not found.dominant:
+        rules = {
+            PhaseReason.TREND: _concordant(found.medians),
+            PhaseReason.RANDOM_WALK: walking,
+            PhaseReason.STILL_MOVING: _concordant(found.moving),
+            PhaseReason.NO_DOMINANT_SEGMENT: True,
+        }
+    else:
+        behind = found.n - found.borders[found.longest + 1]
+        rules = {
+            PhaseReason.NOT_STABLE_INSIDE: bool(found.changes or found.thirds),
+            PhaseReason.RANDOM_WALK: walking,
+            PhaseReason.FEW_EFFECTIVE: found.shortage is not None,
+            PhaseReason.STILL_MOVING: (behind > _LONG_TAIL * found.n and _concordant(found.moving)),
+            PhaseReason.STABLE: True,
+        }
+    return next(reason for reason, holds in rules.items() if holds)
+
+
+def _concordant(medians: Sequence[float]) -> bool:
+    return len(medians) >= _FEWEST_PHASES and abs(concordance(medians)) >= _CONCORDANT
+
+
+def concordance(levels: Sequence[float]) -> float:
+    """Return Kendall's rank correlation of levels with their order, from -1 to 1.
+
+    Parameters
+    ----------
+    levels
+        At least two; of more than 512 an evenly spaced part is used.
+    """
+    chosen = np.asarray(levels)[:: -(-len(levels) // _MOST_PHASES)]
+    signs = np.sign(chosen[np.newaxis, :] - chosen[:, np.newaxis])
+    return float(np.triu(signs).sum()) / (chosen.size * (chosen.size - 1) / 2)
+
+
+def refusal(reason: PhaseReason, found: Findings) -> Notice:
+    """Return the Notice that says with figures why there is no stable phase."""
+    n, held, count = found.n, found.held, len(found.medians)
+    worth, wanted = found.shortage or (found.effective, 0.0)
+    longest = f"the longest of {count} segments" if count > 1 else "the only segment"
+    first, last = found.medians[0], found.medians[-1]
+    direction = "rise" if found.moving[-1] > found.moving[0] else "fall"
+    sentences = {
+        PhaseReason.NO_DOMINANT_SEGMENT: (
+            f"There is no stable phase: {longest} holds {held / n:.0%} of the {n} readings, "
+            "more than half are needed."
+        ),
+        PhaseReason.TREND: (
+            f"Trend, no stable phase: the medians of {count} segments {direction} from "
+            f"{first:.4g} to {last:.4g}."
+        ),
+        PhaseReason.STILL_MOVING: (
+            f"There is no stable phase: the readings are still moving at the end, the medians of "
+            f"the last {len(found.moving)} of {count} segments {direction} from "
+            f"{found.moving[0]:.4g} to {last:.4g}."
+        ),
+        PhaseReason.RANDOM_WALK: (
+            f"No stable phase can be claimed: {longest} wanders like a random walk, its {held} "
+            f"readings are worth {found.independent:.2g} independent ones."
+        ),
+        PhaseReason.FEW_EFFECTIVE: (
+            f"There is no stable phase: {longest} holds {held} readings worth "
+            f"{worth:.1f} independent ones, at least {wanted:.3g} are needed."
+        ),
+        PhaseReason.NOT_STABLE_INSIDE: (
+            f"There is no stable phase: {longest} holds {held / n:.0%} of the {n} readings, but "
+            f"searched once more it {_unrest(found)}."
+        ),
+    }
+    return Notice(
+        code=Code.NO_STABLE_PHASE,
+        severity=Severity.REFUSAL,
+        sentence=sentences[reason],
+        evidence={
+            "reason": str(reason),
+            "n": n,
+            "segments": count,
+            "longest": held,
+            "share": held / n,
+            "inflation": found.inflation,
+            "independent": None if math.isinf(found.independent) else found.independent,
+            "changes_inside": len(found.changes),
+        },
+    )
+
+
+def _unrest(found: Findings) -> str:
+    if not found.changes:
+        thirds = ", ".join(f"{median:.4g}" for median in found.thirds)
+        return f"moves as a whole, the medians of its thirds are {thirds}"
+    shown = ", ".join(str(place) for place in found.changes[:_MOST_SHOWN])
+    more = len(found.changes) - _MOST_SHOWN
+    return f"changes inside, at {shown}" + (f" and {more} more" if more > 0 else "")
