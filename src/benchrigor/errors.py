@@ -8,7 +8,8 @@ The tree::
     ├── PlanMismatch     a round was told for a plan never asked for, or told already
     ├── WorkloadFailed   the workload raised, exited with an error, hung or gave no reading
     ├── ClockFailed      the clock went backwards or stood still
-    └── StoreFailed      the journal cannot be read or written
+    ├── StoreFailed      the journal cannot be read or written
+    └── MissingExtra     a package is not installed that only some need (also an ImportError)
 
 Catch `BenchrigorError` to catch them all. An error raised while a session runs carries the
 record of the rounds that were finished before it, as ``error.record``.
@@ -25,6 +26,7 @@ __all__ = [
     "BenchrigorError",
     "ClockFailed",
     "InvalidInput",
+    "MissingExtra",
     "NotEstimable",
     "PlanMismatch",
     "StoreFailed",
@@ -93,3 +95,18 @@ class ClockFailed(BenchrigorError):
 
 class StoreFailed(BenchrigorError):
     """The journal cannot be opened, read or written."""
+
+
+class MissingExtra(BenchrigorError, ImportError):
+    """A package is not installed that only some need; the message says how to get it.
+
+    Examples
+    --------
+    >>> print(MissingExtra("drawing", package="matplotlib", extra="report"))
+    drawing needs matplotlib, which is not installed: pip install 'benchrigor[report]'
+    """
+
+    def __init__(self, what: str, *, package: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs {package}, which is not installed: pip install 'benchrigor[{extra}]'"
+        )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import json_option, readings_options, share
 from benchrigor.cli.output import print_json, summary
+from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of, read_readings
 from benchrigor.model import Metric, Options, Round
 from benchrigor.report import explain as explanation
-from benchrigor.report import render
+from benchrigor.report import plot_trace, render
 from benchrigor.session import Engine
 
 __all__ = ["analyze"]
@@ -21,6 +24,7 @@ __all__ = ["analyze"]
 @click.option("--target", type=share, help="Half-width wanted; exit code 3 when it is not reached.")
 @click.option("--confidence", type=share, default="95%", show_default=True, help="Of the interval.")
 @click.option("--explain", "explained", is_flag=True, help="Tell how the number came about.")
+@plot_option
 @json_option
 def analyze(
     *,
@@ -30,6 +34,7 @@ def analyze(
     confidence: float,
     target: float | None,
     explained: bool,
+    picture: Path | None,
     as_json: bool,
 ) -> None:
     """Estimate the mean of recorded readings, with warm-up and cool-down removed.
@@ -41,6 +46,7 @@ def analyze(
     Examples:
       benchrigor analyze readings.csv --column time --unit s
       some-program | benchrigor analyze --explain
+      benchrigor analyze readings.csv --unit s --plot trace.png
       benchrigor analyze result.json --column latencies --target 2% --json
     """  # noqa: D301  # click wants the backspace itself
     readings = read_readings(source, column)
@@ -51,6 +57,8 @@ def analyze(
     assert plan is not None  # noqa: S101  # a new engine always has a plan
     engine.tell(Round(plan=plan, elapsed_ns=0, unit_readings={name: readings}))
     record = engine.result()
+    if picture:
+        write_picture(plot_trace(record), picture)
     if as_json:
         print_json(summary(record))
     else:

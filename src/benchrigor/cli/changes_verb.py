@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import json_option, readings_options, share
 from benchrigor.cli.output import print_json
+from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import read_readings
 from benchrigor.model import StablePhase, codec
-from benchrigor.model.headline import counted, percent, show_value
+from benchrigor.model.headline import counted, false_alarms, percent, show_value
+from benchrigor.report import plot_phases
 from benchrigor.stats import find_stable_phase
 
 __all__ = ["changes"]
@@ -20,8 +24,17 @@ __all__ = ["changes"]
 @click.option(
     "--level", type=share, default="1%", show_default=True, help="Chance of any false change point."
 )
+@plot_option
 @json_option
-def changes(source: str, column: str | None, unit: str, level: float, as_json: bool) -> None:
+def changes(
+    *,
+    source: str,
+    column: str | None,
+    unit: str,
+    level: float,
+    picture: Path | None,
+    as_json: bool,
+) -> None:
     """Find the change points and phases of recorded readings.
 
     SOURCE is a CSV or JSON file, or - for standard input (the default). Exit code 4 when there
@@ -30,9 +43,13 @@ def changes(source: str, column: str | None, unit: str, level: float, as_json: b
     \b
     Examples:
       benchrigor changes readings.csv --column time --unit s
+      benchrigor changes readings.csv --unit s --plot trace.png
       benchrigor changes trace.json --json
     """  # noqa: D301  # click wants the backspace itself
-    found = find_stable_phase(read_readings(source, column), level=level)
+    readings = read_readings(source, column)
+    found = find_stable_phase(readings, level=level)
+    if picture:
+        write_picture(plot_phases(readings, found, unit=unit), picture)
     if as_json:
         print_json({**codec.versions(), **codec.encode(found)})
     else:
@@ -52,7 +69,7 @@ def _text(found: StablePhase, unit: str) -> str:
     return "\n".join(
         [
             f"change points: {where} (of {counted(points.n)} readings, "
-            f"chance of a false one {percent(points.level)})",
+            f"{false_alarms(points.level)})",
             *phases,
             *(f"  {notice}" for notice in found.notices),
         ]

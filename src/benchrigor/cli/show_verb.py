@@ -8,6 +8,8 @@ import click
 
 from benchrigor.cli.options import existing_store, json_option, store_option
 from benchrigor.cli.output import print_json, print_record
+from benchrigor.cli.picture import plot_option, write_picture
+from benchrigor.report import plot_trace
 from benchrigor.session import retraced
 
 __all__ = ["show"]
@@ -16,8 +18,9 @@ __all__ = ["show"]
 @click.command(short_help="Show the report of a stored run.")
 @click.argument("run_id")
 @store_option
+@plot_option
 @json_option
-def show(run_id: str, store: Path | None, as_json: bool) -> None:
+def show(run_id: str, store: Path | None, picture: Path | None, as_json: bool) -> None:
     """Show the report of a stored run.
 
     The beginning of RUN_ID is enough. With --json the whole record is printed, raw readings
@@ -26,9 +29,12 @@ def show(run_id: str, store: Path | None, as_json: bool) -> None:
     \b
     Examples:
       benchrigor show 3f2a
+      benchrigor show 3f2a --plot trace.png
       benchrigor show 3f2a --json > record.json
     """  # noqa: D301  # click wants the backspace itself
     record = retraced(existing_store(store).load(run_id))
+    if picture:
+        write_picture(plot_trace(record), picture)
     if as_json:
         print_json(record.to_dict())
     else:

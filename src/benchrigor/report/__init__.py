@@ -1,9 +1,10 @@
-"""Reading a record: the report for a terminal, a table of runs, why a number is what it is."""
+"""Reading a record: a report for a terminal, a table of runs, why this number, its picture."""
 
 from __future__ import annotations
 
 from benchrigor.report.explain import explain
+from benchrigor.report.plots import plot_phases, plot_trace
 from benchrigor.report.table import tabulate
 from benchrigor.report.text import render
 
-__all__ = ["explain", "render", "tabulate"]
+__all__ = ["explain", "plot_phases", "plot_trace", "render", "tabulate"]

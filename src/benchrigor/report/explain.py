@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from benchrigor.model import Analysis, LevelFit, RunRecord, StablePhase
-from benchrigor.model.headline import counted, percent, show_estimate, show_value
+from benchrigor.model.headline import counted, false_alarms, percent, show_estimate, show_value
 from benchrigor.report.text import WIDTH
 
 __all__ = ["explain"]
@@ -91,7 +91,7 @@ def _change_points(stable: StablePhase) -> str:
     tail = f" and {more} more" if more > 0 else ""
     found = f"Change points at {where}{tail}" if points.indices else "No change point"
     return (
-        f"{found} (chance of a false one {percent(points.level)}; "
+        f"{found} ({false_alarms(points.level)}; "
         f"autocorrelation counted as {points.inflation:.3g}-fold)."
     )
 

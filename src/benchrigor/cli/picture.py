@@ -1,0 +1,48 @@
+"""The picture of the readings, for the verbs that have readings to show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from benchrigor.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_option", "write_picture"]
+
+_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def _checked(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and path.suffix.lower() not in _SUFFIXES:
+        raise click.BadParameter(f"'{path}' ends otherwise than in {', '.join(_SUFFIXES)}")
+    return path
+
+
+plot_option = click.option(
+    "--plot",
+    "picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=_checked,
+    metavar="FILE",
+    help="Draw the readings in time order into FILE: png, svg or pdf, by its suffix.",
+)
+
+
+def write_picture(axes: Axes, path: Path) -> None:
+    """Write the figure of these axes to a file.
+
+    Raises
+    ------
+    InvalidInput
+        When the file cannot be written.
+    """
+    try:
+        cast("Figure", axes.figure).savefig(path)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,70 @@
+"""--plot, where there are readings to draw."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from benchrigor.storage import Journal
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """A CSV file: 100 slow readings, then 900 around 10 ms."""
+    rng = np.random.default_rng(1)
+    times = np.where(np.arange(1000) < 100, 0.02, 0.01) + rng.normal(0.0, 0.0005, 1000)
+    path = tmp_path / "readings.csv"
+    path.write_text("".join(f"{time:.6f}\n" for time in times))
+    return path
+
+
+STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("suffix", STARTS)
+@pytest.mark.parametrize("verb", ["changes", "analyze"])
+def test_readings_are_drawn_into_a_file_of_the_kind_that_its_suffix_names(
+    cli, recording, tmp_path, verb, suffix
+):
+    path = tmp_path / f"trace{suffix}"
+    result = cli(verb, recording, "--unit", "s", "--plot", path)
+    assert result.exit_code == 0, result.output
+    assert path.read_bytes().startswith(STARTS[suffix])
+    assert result.stdout == cli(verb, recording, "--unit", "s").stdout
+
+
+def test_a_stored_run_is_drawn(cli, store, tmp_path):
+    cli("run", "--max-rounds", "3", "true")
+    path = tmp_path / "run.png"
+    assert cli("show", Journal(store).runs()[0]["run_id"], "--plot", path).exit_code == 0
+    assert path.read_bytes().startswith(STARTS[".png"])
+
+
+def test_readings_without_a_stable_phase_are_drawn_and_still_end_with_4(cli, tmp_path):
+    steps = np.random.default_rng(1).normal(np.repeat(np.arange(4.0) * 10, 50), 1.0)
+    path = tmp_path / "trace.PNG"
+    assert cli("changes", "--plot", path, input="\n".join(map(str, steps))).exit_code == 4
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "phrase"),
+    [
+        ("trace.gif", "ends otherwise than in .png, .svg, .pdf"),
+        ("trace", "ends otherwise than in .png, .svg, .pdf"),
+        ("no/such/folder/trace.png", "cannot be written: No such file or directory"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["changes", "analyze"])
+def test_a_file_that_cannot_be_drawn_into_is_bad_input(cli, recording, verb, name, phrase):
+    result = cli(verb, recording, "--plot", name)
+    assert result.exit_code == 2
+    assert phrase in result.stderr
+    assert result.stdout == ""
+
+
+def test_without_matplotlib_plot_says_how_to_get_it(cli, recording, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = cli("changes", recording, "--plot", "trace.png")
+    assert result.exit_code == 2
+    assert "pip install 'benchrigor[report]'" in result.stderr
