@@ -251,7 +251,8 @@ def test_a_random_walk_has_hardly_ever_a_stable_phase(n: int) -> None:
     ]
     # Measured 0 to 4 %; of 100 at 5 % more than 11 have a chance below 0.5 %.
     assert reasons.count(PhaseReason.STABLE) <= 11
-    assert reasons.count(PhaseReason.RANDOM_WALK) >= 60
+    # Measured 51 to 69 %; of 100 at 51 % fewer than 38 have a chance below 0.5 %.
+    assert reasons.count(PhaseReason.RANDOM_WALK) >= 38
 
 
 @pytest.mark.parametrize(("phi", "n"), [(0.9, 1_000), (0.95, 5_000)])

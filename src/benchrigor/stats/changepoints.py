@@ -17,6 +17,7 @@ from benchrigor.stats.selecting import leading_bits
 __all__ = ["ChangeDetector", "detect_changes"]
 
 _METHODS = ("ranks", "edm")
+_SHORT = 2_048
 
 
 def detect_changes(
@@ -105,9 +106,10 @@ class ChangeDetector:
     Notes
     -----
     Quantiles, inflation and threshold are those of the first n' of n readings, where n' is n with
-    all but its five leading bits cleared, more than 15/16 of n. So the result depends on the
-    readings alone, not on the batches in which they came, and is that of `detect_changes` where
-    n' = n. Otherwise what is new since n' is seen by the quantiles of what was there before.
+    all but its five leading bits cleared, more than 15/16 of n, and n itself below 2048. So the
+    result depends on the readings alone, not on the batches in which they came, and is that of
+    `detect_changes` where n' = n. Otherwise what is new since n' is seen by the quantiles of what
+    was there before.
 
     Intervals that are complete are looked at once; only those that touch the end, one of each of
     O(log n) lengths, are looked at anew. Starting over whenever n' moves costs O(n) in all, however
@@ -163,7 +165,7 @@ class ChangeDetector:
         n = self._n
         if n < 2 * self._min_segment or self._repeated == n:
             return _unchanged(n, self._level)
-        known = max(leading_bits(n, 5), 2 * self._min_segment)
+        known = n if n < _SHORT else leading_bits(n, 5)
         if self._repeated >= known:
             # Readings that are all the same have no quantiles to see others by.
             known = n

@@ -21,8 +21,8 @@ _ROW = 256
 _RANKS = 64
 _TRIMMED = 0.01
 _MOVING = 0.05
-_SEGMENTS = 8
-_SEGMENT = 2_048
+_STRETCHES = 5
+_STRETCH = 1_024
 _SHORTEST = 100
 _FEWEST_EFFECTIVE = 20
 _FEWEST = 10
@@ -85,21 +85,33 @@ def inflation_within(series: Floats, borders: Sequence[int]) -> float | None:
     Returns
     -------
     float or None
-        Median over at most eight segments spread over the series, at least 1; None when no
-        segment holds 100 readings. Slow noise shows in every segment, a change that was
-        overlooked only in its own.
+        At least 1; None when no segment holds 100 readings.
+
+    Notes
+    -----
+    Differences at short lags see no shifts, autoregressions see slow noise as well. The latter
+    count where they say much more, by the median over at most five stretches spread over the
+    series: slow noise shows in all of them, a change that was overlooked only in its own.
     """
     long = [(start, stop) for start, stop in pairwise(borders) if stop - start >= _SHORTEST]
     if not long:
         return None
-    chosen = long[:: -(-len(long) // _SEGMENTS)]
-    return float(np.median([_inside(series[start:stop][:_SEGMENT]) for start, stop in chosen]))
-
-
-def _inside(segment: Floats) -> float:
-    """Take the more variable figure, which sees slow noise, only where it says much more."""
-    fast, slow = _by_differences(segment[np.newaxis], segment.size), _autoregressive(segment)
-    return slow if slow > _SLOW * fast else fast
+    length = min(max(_SHORTEST, series.size // 4), _STRETCH)
+    stretches = [
+        (start, min(start + length, stop))
+        for first, stop in long
+        for start in range(first, stop - _SHORTEST + 1, length)
+    ]
+    fast = [
+        _by_differences(series[start:stop][np.newaxis, :_STRETCH], min(stop - start, _STRETCH))
+        for start, stop in long[:: -(-len(long) // _STRETCHES)]
+    ]
+    slow = [
+        _autoregressive(series[start:stop])
+        for start, stop in stretches[:: -(-len(stretches) // _STRETCHES)]
+    ]
+    quick, thorough = float(np.median(fast)), float(np.median(slow))
+    return thorough if thorough > _SLOW * quick else quick
 
 
 def _autoregressive(segment: Floats) -> float:
@@ -146,6 +158,8 @@ def _decay(one: float, two: float, four: float, most: float) -> tuple[float, flo
     phi = min((np.sqrt(1.0 + 4.0 * ratio) - 1.0) / 2.0, 0.9999)
     level = one + (two - one) / (1.0 - phi)
     if level > most:
+        # What is left of the variance at lag 2 must be more than nothing to decay further.
+        left = max(0.0, 1.0 - two / most)
+        phi = np.sqrt(max(0.0, 1.0 - four / most) / left) if left else 0.0
         level = most
-        phi = np.sqrt(max(0.0, 1.0 - four / most) / max(1.0 - two / most, 1e-9))
     return level, min(float(phi), 0.9999)

@@ -21,7 +21,7 @@ WINDOW = 128
 """Multiples of the grid in a window."""
 _SAMPLE_FAR = 16_384
 _SAMPLE_NEAR = 128
-_CHUNK = 131_072
+_CHUNK = 20_480
 
 
 class Lens:

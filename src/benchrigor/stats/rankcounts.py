@@ -136,7 +136,7 @@ class RankCounts:
     def _reserve(self, blocks: int) -> None:
         # One block more than there are: positions at the very end look there for no bits.
         if blocks >= self._bits.shape[0]:
-            size = max(blocks + 1, 2 * self._bits.shape[0] if self.n else 0)
+            size = blocks + blocks // 8 + 64
             for name, extra in (("_bits", 0), ("_before", 1)):
                 old = getattr(self, name)
                 new = np.zeros((size + extra, THRESHOLDS), dtype=old.dtype)

@@ -50,6 +50,7 @@ class Selection:
         self._places: dict[_Split, int] = {}
         self._judgements: dict[tuple[int, int, int], float] = {}
         self._whole: set[tuple[int, int]] = set()
+        self._windows = lenses.whole
 
     def among(self, found: Found) -> Ints:
         """Return the first reading of each new segment, ascending; all are significant.
@@ -61,6 +62,11 @@ class Selection:
         its neighbours. The segments that are left are intervals that no seed has hit: splits
         found in them are added, and all are moved and judged again.
         """
+        if self._lenses.whole != self._windows:
+            # What was seen near the end is now seen through other windows.
+            self._windows = self._lenses.whole
+            for memory in (self._places, self._judgements, self._whole):
+                memory.clear()
         most = min(max(64, self._lenses.far.n // 512), _MOST_POINTS)
         rough = _strongest(found, most)
         for _ in range(_LOOKS):
@@ -207,10 +213,17 @@ def _strongest(found: Found, most: int) -> list[_Rough]:
     chosen: list[_Rough] = []
     for left, middle, right in zip(start, split, stop, strict=True):
         behind = bisect_right(chosen, (left, right))
-        if behind == len(chosen) or chosen[behind][0] >= right:
-            insort(chosen, _rough(middle, right - left))
-            if len(chosen) == most:
+        if behind < len(chosen) and chosen[behind][0] < right:
+            continue
+        place, reach = _rough(middle, right - left)
+        for at in (behind - 1, behind):
+            # Within reach of a rougher split lies that same one, seen closer.
+            if 0 <= at < len(chosen) and abs(chosen[at][0] - place) <= chosen[at][1] > 16 * reach:
+                del chosen[at]
                 break
+        insort(chosen, (place, reach))
+        if len(chosen) == most:
+            break
     return chosen
 
 

@@ -119,8 +119,7 @@ def _eigenvalue(share: Strengths, variance: Strengths, active: Strengths) -> Str
     """
     shares = share * active
     total = shares @ _ONES
-    skipped = ((1 - active) * (share > np.float32(0.5))) @ _ONES
-    quotient: Strengths = 2 * (shares @ _PLACES) - (1 + 2 * skipped + total) * total
-    quotient /= np.maximum((variance * active) @ _ONES, np.float32(1e-6))
-    np.maximum(quotient, 1, out=quotient)
-    return quotient
+    skipped = np.where(share > np.float32(0.5), 1 - active, np.float32(0)) @ _ONES
+    joint = 2 * (shares @ _PLACES) - (1 + 2 * skipped + total) * total
+    least = np.maximum((variance * active) @ _ONES, np.float32(1e-6))
+    return np.maximum(joint / least, np.float32(1))

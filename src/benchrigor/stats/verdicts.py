@@ -17,6 +17,8 @@ from benchrigor.model import Code, Notice, PhaseReason, Severity
 __all__ = ["Findings", "concordance", "judge", "refusal"]
 
 _UNIT_ROOT = 13.7 / 2
+_BOTH = 0.8
+_TELLING = 40.0
 _CONCORDANT = 0.8
 _FEWEST_PHASES = 4
 _MOST_PHASES = 512
@@ -79,12 +81,30 @@ class Findings:
     def shortage(self) -> tuple[float, float] | None:
         """Effective readings found and wanted, when they are too few.
 
-        Wanted are 30 by the better of both reckonings, and 5 by the inflation alone; less of a
-        short phase, in which neither is known well.
+        Wanted are 30 by the better of both reckonings, 5 by the inflation alone, and as many
+        independent ones as exclude a unit root; less of a short phase, in which neither is known
+        well.
         """
         both = max(self.effective, self.independent), min(30.0, self.held / 40)
         one = self.effective, min(5.0, self.held / 20)
-        return next((each for each in (one, both) if each[0] < each[1]), None)
+        slow = self.independent, self.least
+        return next((each for each in (one, both, slow) if each[0] < each[1]), None)
+
+    @property
+    def least(self) -> float:
+        """Independent readings below which a unit root cannot be excluded."""
+        return min(_UNIT_ROOT, self.held / 10)
+
+    @property
+    def walking(self) -> bool:
+        """Whether so few are left also by the (geometric) mean of both reckonings."""
+        mean = math.sqrt(self.effective * min(self.independent, self.held))
+        return self.independent < self.least and mean < _BOTH * self.least
+
+    @property
+    def murky(self) -> bool:
+        """Whether all readings are worth too few to tell changes from noise."""
+        return self.n / self.inflation < min(_TELLING, self.n / 10)
 
     @property
     def moving(self) -> tuple[float, ...]:
@@ -102,26 +122,29 @@ def judge(found: Findings) -> PhaseReason:
       reading on, rise or fall with a rank correlation with time of 0.8 or more (Mann 1945,
       Kendall 1938). What moves behind a dominant phase counts when it holds a quarter of the
       readings: less is a cool-down.
-    * Random walk: the noise inside the phase leaves fewer than 6.85 independent readings. For
-      AR(1) these are n (1 - phi)/2 or so, and the coefficient test of Dickey & Fuller (1979) does
-      not reject a unit root at the 5 % level unless n (1 - phi) exceeds 13.7 (n = 100).
-    * Too few effective readings: see `Findings.shortage`.
+    * Random walk: the slowest noise inside the phase leaves fewer than 6.85 independent readings,
+      and the geometric mean of that and of `Findings.effective` lies clearly below. For AR(1)
+      these are n (1 - phi)/2 or so, and the coefficient test of Dickey & Fuller (1979) does not
+      reject a unit root at the 5 % level unless n (1 - phi) exceeds 13.7 (n = 100).
+    * Too few effective readings: see `Findings.shortage`. It is also what is said where the two
+      do not agree on a random walk, and where all readings together are worth fewer than 40:
+      those do not tell changes from noise.
     * Not stable inside: a second search, with the phase's own quantiles and inflation, found
       changes that are material, or the phase drifts or bends as a whole.
     """
-    walking = found.independent < min(_UNIT_ROOT, found.held / 10)
     if not found.dominant:
         rules = {
             PhaseReason.TREND: _concordant(found.medians),
-            PhaseReason.RANDOM_WALK: walking,
+            PhaseReason.RANDOM_WALK: found.walking,
             PhaseReason.STILL_MOVING: _concordant(found.moving),
+            PhaseReason.FEW_EFFECTIVE: found.murky,
             PhaseReason.NO_DOMINANT_SEGMENT: True,
         }
     else:
         behind = found.n - found.borders[found.longest + 1]
         rules = {
             PhaseReason.NOT_STABLE_INSIDE: bool(found.changes or found.thirds),
-            PhaseReason.RANDOM_WALK: walking,
+            PhaseReason.RANDOM_WALK: found.walking,
             PhaseReason.FEW_EFFECTIVE: found.shortage is not None,
             PhaseReason.STILL_MOVING: (behind > _LONG_TAIL * found.n and _concordant(found.moving)),
             PhaseReason.STABLE: True,
@@ -174,6 +197,9 @@ def refusal(reason: PhaseReason, found: Findings) -> Notice:
         PhaseReason.FEW_EFFECTIVE: (
             f"There is no stable phase: {longest} holds {held} readings worth "
             f"{worth:.1f} independent ones, at least {wanted:.3g} are needed."
+            if found.dominant
+            else f"No stable phase can be told from noise: all {n} readings are worth "
+            f"{n / found.inflation:.1f} independent ones, at least {_TELLING:.0f} are needed."
         ),
         PhaseReason.NOT_STABLE_INSIDE: (
             f"There is no stable phase: {longest} holds {held / n:.0%} of the {n} readings, but "
