@@ -75,7 +75,7 @@ _WHERE = {
     "benchrigor.workloads": ("CommandWorkload", "StepwiseWorkload"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
-_ROOMS = ("errors", "model", "stats", "testing", "workloads")
+_ROOMS = ("errors", "model", "report", "stats", "testing", "workloads")
 
 __all__ = [
     "Analysis",

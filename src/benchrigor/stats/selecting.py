@@ -82,7 +82,7 @@ class Selection:
         return np.array([place for place, _ in rough], dtype=np.int64)
 
     def _relocated(self, rough: list[_Rough]) -> list[_Rough]:
-        """Move each split to its strongest place, through the lens that shows it best.
+        """Move each split to its strongest place, through a window where one holds its sight.
 
         Only readings within some times its reach are looked at, so that what lies further
         behind, however much is appended, does not matter.
@@ -100,11 +100,9 @@ class Selection:
         new = [each for each in splits if each not in self._places]
         if new:
             place, reach, start, stop = np.array(new, dtype=np.int64).T
-            far, near = self._lenses.far, self._lenses.near
-            better = np.zeros(place.size, dtype=np.bool_)
-            if near.windows:
-                better = self._seen(near, start, place, stop) > self._seen(far, start, place, stop)
-            for lens, mine in ((far, ~better), (near, better)):
+            lenses = self._lenses
+            close = stop - start <= (2 * lenses.near.hop if lenses.near.windows else 0)
+            for lens, mine in ((lenses.far, ~close), (lenses.near, close)):
                 if mine.any():
                     some = np.nonzero(mine)[0]
                     moved = self._moved(lens, place[mine], reach[mine], start[mine], stop[mine])
@@ -193,11 +191,9 @@ class Selection:
         window = lens.window(split)
         start, stop = lens.within(window, start, stop)
         # Behind the last window nothing is seen: a split at the end has no strength.
-        split = np.minimum(split, stop)
-        strength: Strengths = lens.strengths(window, start, split[np.newaxis], stop, self._search)[
-            0
-        ]
-        return strength
+        split = np.minimum(split, stop)[np.newaxis]
+        found: Strengths = lens.strengths(window, start, split, stop, self._search)[0]
+        return found
 
 
 def leading_bits(number: int, kept: int) -> int:
