@@ -48,8 +48,8 @@ TURNING = [(7, 60), (9, 60), (5, 150), (6, 60), (7, 60), (8, 60)]
         (TURNING, {}, PhaseReason.STILL_MOVING),
         ([(5, 100)], {"independent": 6.8, "inflation": 30.0}, PhaseReason.RANDOM_WALK),
         ([(5, 100)], {"independent": 6.8, "inflation": 10.0}, PhaseReason.FEW_EFFECTIVE),
-        (UP_AND_DOWN, {"inflation": 11.0}, PhaseReason.FEW_EFFECTIVE),
-        (UP_AND_DOWN, {"inflation": 9.0}, PhaseReason.NO_DOMINANT_SEGMENT),
+        (UP_AND_DOWN, {"inflation": 5.1}, PhaseReason.FEW_EFFECTIVE),
+        (UP_AND_DOWN, {"inflation": 4.9}, PhaseReason.NO_DOMINANT_SEGMENT),
         ([(5, 60)], {"independent": 6.1}, PhaseReason.STABLE),
         (UP_AND_DOWN, {"independent": 2.0, "inflation": 10.0}, PhaseReason.RANDOM_WALK),
         (RISING, {"independent": 2.0}, PhaseReason.TREND),
@@ -80,7 +80,11 @@ def test_each_reason_has_one_rule(
             {"independent": 3.21, "inflation": 20.0},
             "its 100 readings are worth 3.2 independent ones.",
         ),
-        (UP_AND_DOWN, {"inflation": 20.0}, "all 400 readings are worth 20.0 independent ones"),
+        (
+            UP_AND_DOWN,
+            {"inflation": 20.0},
+            "holds 100 of the 400 readings, worth 5.0 independent ones, at least 30 are needed.",
+        ),
         (
             [(5, 2_000)],
             {"independent": 29.0, "inflation": 100.0},

@@ -18,7 +18,8 @@ __all__ = ["Findings", "concordance", "judge", "refusal"]
 
 _UNIT_ROOT = 13.7 / 2
 _BOTH = 0.8
-_TELLING = 40.0
+_SLOW = 5.0
+_TELLING = 30.0
 _CONCORDANT = 0.8
 _FEWEST_PHASES = 4
 _MOST_PHASES = 512
@@ -103,8 +104,8 @@ class Findings:
 
     @property
     def murky(self) -> bool:
-        """Whether all readings are worth too few to tell changes from noise."""
-        return self.n / self.inflation < min(_TELLING, self.n / 10)
+        """Whether noise so slow leaves too few readings to tell changes from it."""
+        return self.inflation >= _SLOW and self.effective < _TELLING
 
     @property
     def moving(self) -> tuple[float, ...]:
@@ -127,8 +128,9 @@ def judge(found: Findings) -> PhaseReason:
       these are n (1 - phi)/2 or so, and the coefficient test of Dickey & Fuller (1979) does not
       reject a unit root at the 5 % level unless n (1 - phi) exceeds 13.7 (n = 100).
     * Too few effective readings: see `Findings.shortage`. It is also what is said where the two
-      do not agree on a random walk, and where all readings together are worth fewer than 40:
-      those do not tell changes from noise.
+      do not agree on a random walk, and where nothing dominates and slow noise (inflation 5 or
+      more) leaves fewer than 30 effective readings of the longest phase: those do not tell
+      changes from noise.
     * Not stable inside: a second search, with the phase's own quantiles and inflation, found
       changes that are material, or the phase drifts or bends as a whole.
     """
@@ -198,8 +200,9 @@ def refusal(reason: PhaseReason, found: Findings) -> Notice:
             f"There is no stable phase: {longest} holds {held} readings worth "
             f"{worth:.1f} independent ones, at least {wanted:.3g} are needed."
             if found.dominant
-            else f"No stable phase can be told from noise: all {n} readings are worth "
-            f"{n / found.inflation:.1f} independent ones, at least {_TELLING:.0f} are needed."
+            else f"No stable phase can be told from noise: {longest} holds {held} of the {n} "
+            f"readings, worth {found.effective:.1f} independent ones, at least {_TELLING:.0f} are "
+            "needed."
         ),
         PhaseReason.NOT_STABLE_INSIDE: (
             f"There is no stable phase: {longest} holds {held / n:.0%} of the {n} readings, but "
