@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from benchrigor.errors import (
         BenchrigorError,
         ClockFailed,
+        DetectorFailed,
         InvalidInput,
         MissingExtra,
         NotEstimable,
@@ -46,6 +47,7 @@ _WHERE = {
     "benchrigor.errors": (
         "BenchrigorError",
         "ClockFailed",
+        "DetectorFailed",
         "InvalidInput",
         "MissingExtra",
         "NotEstimable",
@@ -84,6 +86,7 @@ __all__ = [
     "ClockFailed",
     "CommandWorkload",
     "Decision",
+    "DetectorFailed",
     "Direction",
     "Estimate",
     "InvalidInput",

@@ -7,6 +7,7 @@ The tree::
     ├── NotEstimable     the data allow no honest number; carries the Notice that says why
     ├── PlanMismatch     a round was told for a plan never asked for, or told already
     ├── WorkloadFailed   the workload raised, exited with an error, hung or gave no reading
+    ├── DetectorFailed   a detector raised, or gave no change points of the readings
     ├── ClockFailed      the clock went backwards or stood still
     ├── StoreFailed      the journal cannot be read or written
     └── MissingExtra     a package is not installed that only some need (also an ImportError)
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BenchrigorError",
     "ClockFailed",
+    "DetectorFailed",
     "InvalidInput",
     "MissingExtra",
     "NotEstimable",
@@ -87,6 +89,10 @@ class PlanMismatch(BenchrigorError):
 
 class WorkloadFailed(BenchrigorError):
     """The workload raised, exited with an error, ran into its time limit or gave no reading."""
+
+
+class DetectorFailed(BenchrigorError):
+    """A session's detector raised, or did not return the change points of the readings."""
 
 
 class ClockFailed(BenchrigorError):

@@ -9,8 +9,8 @@ import pytest
 import ruptures as rpt
 
 import benchrigor as br
-from benchrigor.errors import InvalidInput
-from benchrigor.model import ChangePoints, RunRecord
+from benchrigor.errors import DetectorFailed, InvalidInput
+from benchrigor.model import ChangePoints, RunRecord, StopReason
 from benchrigor.report import explain
 from benchrigor.session.engine import Engine
 from benchrigor.stats import RupturesDetector
@@ -111,3 +111,50 @@ def test_what_is_no_detector_is_named_before_anything_is_measured(
 ) -> None:
     with pytest.raises(InvalidInput, match=phrase):
         of(detector=detector)
+
+
+def raising(_: object) -> ChangePoints:
+    raise RuntimeError("out of ideas")
+
+
+FAILING: dict[str, tuple[Any, str]] = {
+    "raises": (raising, r"raising.* raised RuntimeError\('out of ideas'\) on [14]00 readings"),
+    "gives nothing": (lambda _: None, "returned None, expected ChangePoints"),
+    "gives a list": (lambda _: [5], r"returned \[5\], expected ChangePoints"),
+    "is of another series": (
+        lambda _: ChangePoints(indices=(), n=7, level=None, inflation=1.0),
+        "series of 7 values, expected [14]00",
+    ),
+    "is out of order": (
+        lambda values: ChangePoints(indices=(50, 20), n=len(values), level=None, inflation=1.0),
+        r"at \(50, 20\), expected ascending",
+    ),
+    "cannot cut so many": (RupturesDetector(rpt.Dynp(model="l2"), n_bkps=90), "n_bkps=90"),
+}
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("name", FAILING)
+def test_a_detector_that_fails_loses_no_round(name: str, restarted: bool) -> None:
+    detector, message = FAILING[name]
+    with pytest.raises(DetectorFailed, match=message) as caught:
+        measured(detector, restarted=restarted)
+    record = caught.value.record
+    assert isinstance(record, RunRecord)
+    # At the first look: of each restarted round, else of all that the budget allows.
+    assert record.readings().size == (100 if restarted else 400)
+    assert record.estimate() is None
+    assert record.decision is not None
+    assert record.decision.reason is StopReason.DETECTOR_FAILED
+    assert RunRecord.from_dict(record.to_dict()).same_as(record)
+
+
+def test_told_rounds_stay_when_the_detector_fails() -> None:
+    session = br.Session(br.Options(readings_per_round=100), seed=1, detector=raising)
+    plan = session.ask()
+    assert plan is not None
+    told = br.Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": np.ones(600)})
+    with pytest.raises(DetectorFailed):
+        session.tell(told)
+    assert session.result().readings().size == 600
+    assert "detector-failed" in str([notice.code.value for notice in session.result().notices])

@@ -126,7 +126,7 @@ def test_trimming_removes_a_warm_up() -> None:
     assert found.n < 900
 
 
-@pytest.mark.parametrize("shift", [0.002, 0.006])
+@pytest.mark.parametrize("shift", [0.003, 0.006])
 def test_trimming_joins_no_shift_that_is_large_beside_the_interval(shift: float) -> None:
     values = 1.0 + 0.01 * np.random.default_rng(1).normal(size=2_000)
     values[:600] += shift

@@ -40,6 +40,7 @@ class Code(enum.StrEnum):
     COARSE_CLOCK = "clock-too-coarse"
     CLOCK_COST = "clock-cost"
     HOOK_FAILED = "hook-failed"
+    DETECTOR_FAILED = "detector-failed"
     RESUMED = "resumed"
     EXHAUSTED = "workload-exhausted"
     WORKLOAD_FAILED = "workload-failed"

@@ -36,6 +36,7 @@ class StopReason(enum.StrEnum):
     STOP_REQUESTED = "stop-requested"
     EXHAUSTED = "workload-exhausted"
     HOOK_FAILED = "hook-failed"
+    DETECTOR_FAILED = "detector-failed"
     WORKLOAD_FAILED = "workload-failed"
     INTERRUPTED = "interrupted"
 

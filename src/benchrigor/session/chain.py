@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from benchrigor.errors import NotEstimable
+from benchrigor.errors import DetectorFailed, InvalidInput, NotEstimable
 from benchrigor.model import (
     Analysis,
+    ChangePoints,
     Code,
     Floats,
     Kind,
@@ -32,7 +33,7 @@ from benchrigor.stats import (
     rejected_notices,
     trimmed,
 )
-from benchrigor.stats.intervals import FEW, FEWEST, SHORT
+from benchrigor.stats.intervals import FEW, FEWEST, MATERIALITY, SHORT, bearable_phase
 from benchrigor.stats.steadiness import TRANSIENTS
 
 __all__ = [
@@ -100,12 +101,39 @@ def analyse(material: Material, steps: Iterable[Step]) -> Analysis:
 def cut(series: Floats, options: Options, detector: Detector | None) -> StablePhase:
     """Find the stable phase of one series, as a session sees it.
 
-    Shifts of less than a quarter of the target do not end a phase: the bias that they leave is
-    small beside the interval.
+    Shifts of less than a quarter of the target do not end a phase, nor those of less than a
+    quarter of the half-width where there is no target: the bias that they leave is small.
+
+    Raises
+    ------
+    DetectorFailed
+        When a detector of one's own raises, or gives no change points of the series.
     """
-    found = None if detector is None else detector(series)
-    materiality = min(0.01, (options.target or 0.04) / 4.0)
-    return find_stable_phase(series, materiality=materiality, change_points=found)
+    if detector is None:
+        return _phase(series, options, None)
+    try:
+        return _phase(series, options, _asked(detector, series))
+    except InvalidInput as error:
+        raise DetectorFailed(f"detector {detector!r}: {error}") from error
+
+
+def _phase(series: Floats, options: Options, points: ChangePoints | None) -> StablePhase:
+    if options.target is None:
+        return bearable_phase(series, options.confidence, points)
+    materiality = min(MATERIALITY, options.target / 4.0)
+    return find_stable_phase(series, materiality=materiality, change_points=points)
+
+
+def _asked(detector: Detector, series: Floats) -> ChangePoints:
+    try:
+        found = detector(series)
+    except Exception as error:
+        raise DetectorFailed(
+            f"detector {detector!r} raised {error!r} on {series.size} readings"
+        ) from error
+    if not isinstance(found, ChangePoints):
+        raise DetectorFailed(f"detector {detector!r} returned {found!r}, expected ChangePoints")
+    return found
 
 
 def cut_phases(material: Material, analysis: Analysis) -> Analysis:

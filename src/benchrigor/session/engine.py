@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import PlanMismatch
+from benchrigor.errors import DetectorFailed, PlanMismatch
 from benchrigor.model import (
     Analysis,
     Code,
@@ -27,7 +27,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.headline import percent
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.chain import CHECK, REPORT, analyse
+from benchrigor.session.chain import CHECK, REPORT, Material, analyse
 from benchrigor.session.intake import Intake
 from benchrigor.session.rules import default_rules, wanted_half_width
 from benchrigor.session.schedule import Pace, next_readings
@@ -190,9 +190,7 @@ class Engine:
     def result(self) -> RunRecord:
         """Return everything found so far, also while the session runs; changes nothing."""
         traces = self._intake.traces
-        found = {
-            name: analyse(self._intake.material(trace), REPORT) for name, trace in traces.items()
-        }
+        found = {name: _analysed(self._intake.material(trace)) for name, trace in traces.items()}
         return RunRecord(
             name=self.name,
             options=self.options,
@@ -328,6 +326,18 @@ def _no_data(sentence: str, metric: str | None = None) -> Notice:
         sentence=sentence,
         evidence={"metric": metric},
     )
+
+
+def _analysed(material: Material) -> Analysis:
+    """Analyse for the record, which a failing detector must not keep back."""
+    try:
+        return analyse(material, REPORT)
+    except DetectorFailed as error:
+        notice = Notice(
+            code=Code.DETECTOR_FAILED, severity=Severity.REFUSAL, sentence=f"No phases: {error}."
+        )
+        n = sum(series.size for series in material.series)
+        return Analysis(metric=material.metric, kind=material.kind, n=n, notices=(notice,))
 
 
 def _nothing(metric: Metric) -> Analysis:

@@ -112,13 +112,14 @@ class Intake:
         usable = False
         for name, kind, values in self._given(finished):
             trace = self.traces.get(name) or self._open(name, kind)
-            trace.chunks.append(values)
-            trace.n += values.size
             if kind == Kind.INVOCATIONS:
+                # Before the readings are added: a detector may fail.
                 trace.phases.append(cut(values, self._options, self._detector))
                 usable |= trace.phases[-1].n >= FEWEST
             else:
                 usable = True
+            trace.chunks.append(values)
+            trace.n += values.size
         self.rejected = 0 if usable else self.rejected + 1
 
     def _given(self, finished: Round) -> list[tuple[str, Kind, Floats]]:

@@ -16,6 +16,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import (
     BenchrigorError,
     ClockFailed,
+    DetectorFailed,
     InvalidInput,
     StoreFailed,
     WorkloadFailed,
@@ -181,6 +182,8 @@ class Session(Engine):
         except BenchrigorError as error:
             if isinstance(error, WorkloadFailed | ClockFailed | InvalidInput):
                 self.end(StopReason.WORKLOAD_FAILED, _failure(error))
+            elif isinstance(error, DetectorFailed):
+                self.end(StopReason.DETECTOR_FAILED)
             error.record = self._last_word()
             raise
         return self.result() if self._kept else self._finished()

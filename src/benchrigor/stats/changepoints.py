@@ -14,7 +14,7 @@ from benchrigor.stats.edm import detect_by_medians
 from benchrigor.stats.segmenting import Segmenter
 from benchrigor.stats.selecting import leading_bits
 
-__all__ = ["ChangeDetector", "detect_changes"]
+__all__ = ["ChangeDetector", "detect_changes", "wrong_level"]
 
 _METHODS = ("ranks", "edm")
 _SHORT = 2_048
@@ -197,10 +197,15 @@ class ChangeDetector:
         return self.fit(signal).predict()
 
 
-def _check(level: object, min_segment: object, method: object = "ranks") -> None:
-    problems = []
+def wrong_level(level: object) -> list[str]:
+    """Return what is wrong with a level, nothing if it lies strictly between 0 and 1."""
     if isinstance(level, bool) or not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
-        problems.append(f"level is {level!r}, expected more than 0 and less than 1")
+        return [f"level is {level!r}, expected more than 0 and less than 1"]
+    return []
+
+
+def _check(level: object, min_segment: object, method: object = "ranks") -> None:
+    problems = wrong_level(level)
     if isinstance(min_segment, bool) or not isinstance(min_segment, Integral) or min_segment < 2:
         problems.append(f"min_segment is {min_segment!r}, expected a whole number, at least 2")
     if method not in _METHODS:

@@ -21,7 +21,7 @@ _ROW = 256
 _RANKS = 64
 _TRIMMED = 0.01
 _MOVING = 0.05
-_STRETCHES = 5
+_STRETCHES = 3
 _STRETCH = 1_024
 _SHORTEST = 100
 _FEWEST_EFFECTIVE = 20
@@ -95,7 +95,7 @@ def inflation_within(series: Floats, borders: Sequence[int]) -> float | None:
     Notes
     -----
     Differences at short lags see no shifts, autoregressions see slow noise as well. The latter
-    count where they say much more, by the median over at most five stretches spread over the
+    count where they say much more, by the median over at most three stretches spread over the
     series: slow noise shows in all of them, a change that was overlooked only in its own.
     """
     long = [(start, stop) for start, stop in pairwise(borders) if stop - start >= _SHORTEST]

@@ -11,6 +11,7 @@ from scipy import special
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import (
+    ChangePoints,
     Code,
     Estimate,
     Floats,
@@ -25,6 +26,7 @@ from benchrigor.stats.phases import find_stable_phase, without_margin
 from benchrigor.stats.steadiness import TRANSIENTS, transient_basis
 
 __all__ = [
+    "bearable_phase",
     "check_confidence",
     "estimate_level",
     "estimate_mean",
@@ -135,30 +137,38 @@ def trimmed(series: Floats, phase: StablePhase) -> Floats:
     return series[without_margin(phase.start, phase.stop, series.size)]
 
 
-def fit_stable(series: Floats, confidence: float) -> LevelFit:
-    """Fit the level of the stable phase, with no more joined into it than the level bears.
+def bearable_phase(
+    series: Floats, confidence: float, change_points: ChangePoints | None = None
+) -> StablePhase:
+    """Find the stable phase, with no more joined into it than its level bears.
 
     Neighbouring phases are one where they differ by less than 1 %, then, while any are, by less
     than a quarter of the half-width that came of it: a bias of half the half-width would already
     lower the coverage from 0.95 to 0.84.
+    """
+    materiality = MATERIALITY
+    phase = find_stable_phase(series, materiality=materiality, change_points=change_points)
+    while phase.start is not None and len(phase.phases) <= len(phase.change_points.indices):
+        fit = fit_level(trimmed(series, phase), transients=TRANSIENTS)
+        bearable = estimate_level(fit, confidence).relative_half_width / 4.0
+        if bearable >= materiality:
+            break
+        materiality = bearable
+        phase = find_stable_phase(
+            series, materiality=materiality, change_points=phase.change_points
+        )
+    return phase
+
+
+def fit_stable(series: Floats, confidence: float) -> LevelFit:
+    """Fit the level of the stable phase, see `bearable_phase`.
 
     Raises
     ------
     NotEstimable
         When there is no stable phase, or it holds fewer than two readings.
     """
-    materiality = MATERIALITY
-    phase = find_stable_phase(series, materiality=materiality)
-    while True:
-        fit = fit_level(trimmed(series, phase), transients=TRANSIENTS)
-        bearable = estimate_level(fit, confidence).relative_half_width / 4.0
-        joined = len(phase.phases) < len(phase.change_points.indices) + 1
-        if not joined or bearable >= materiality:
-            return fit
-        materiality = bearable
-        phase = find_stable_phase(
-            series, materiality=materiality, change_points=phase.change_points
-        )
+    return fit_level(trimmed(series, bearable_phase(series, confidence)), transients=TRANSIENTS)
 
 
 def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit:

@@ -20,7 +20,7 @@ from benchrigor.model import (
     StablePhase,
     as_series,
 )
-from benchrigor.stats.changepoints import detect_changes
+from benchrigor.stats.changepoints import detect_changes, wrong_level
 from benchrigor.stats.steadiness import chance_of_movement, independent_readings
 from benchrigor.stats.verdicts import Findings, judge, refusal
 
@@ -81,7 +81,7 @@ def find_stable_phase(
     (20, 100, ['warm-up', 'stable'])
     """
     series = as_series(values)
-    _check(series.size, materiality, change_points)
+    _check(series.size, level, materiality, change_points)
     points = detect_changes(series, level=level) if change_points is None else change_points
     borders, medians = _joined(series, points.borders, materiality)
     longest = int(np.argmax(np.diff(borders)))
@@ -122,21 +122,25 @@ def without_margin(start: int, stop: int, n: int) -> slice:
     return slice(start + min(start // 2, most), stop - min((n - stop) // 2, most))
 
 
-def _check(n: int, materiality: float, change_points: ChangePoints | None) -> None:
-    problems = []
+def _check(n: int, level: float, materiality: float, change_points: object) -> None:
+    problems = wrong_level(level)
     number = isinstance(materiality, Real) and not isinstance(materiality, bool)
     if not number or not 0.0 <= materiality < math.inf:
         problems.append(f"materiality is {materiality!r}, expected a finite number, at least 0")
-    if change_points is not None and change_points.n != n:
-        problems.append(
-            f"change_points are of a series of {change_points.n} values, expected {n} as in values"
-        )
-    elif change_points is not None and any(a >= b for a, b in pairwise(change_points.borders)):
-        problems.append(
-            f"change_points are at {change_points.indices}, expected ascending within 1 to {n - 1}"
-        )
+    if isinstance(change_points, ChangePoints):
+        problems += _wrong_points(n, change_points)
+    elif change_points is not None:
+        problems.append(f"change_points is {change_points!r}, expected ChangePoints or None")
     if problems:
         raise InvalidInput(problems)
+
+
+def _wrong_points(n: int, found: ChangePoints) -> list[str]:
+    if found.n != n:
+        return [f"change_points are of a series of {found.n} values, expected {n} as in values"]
+    if any(a >= b for a, b in pairwise(found.borders)):
+        return [f"change_points are at {found.indices}, expected ascending within 1 to {n - 1}"]
+    return []
 
 
 def _joined(

@@ -20,6 +20,8 @@ _FEWEST_EFFECTIVE = 40
 _SAME = 0.05
 _TRUST = 0.5
 _REACH = 16
+_EQUAL = 1e-6
+_ROUNDING = 1e-14
 
 
 class Segmenter:
@@ -100,8 +102,13 @@ def _settled(series: Floats, splits: Ints, min_segment: int) -> tuple[int, ...]:
     # Beyond the two segments that are parted the nearest reading of theirs is repeated.
     around = series[np.minimum(np.maximum(places, before), behind - 1)]
     gaps = np.maximum(_gaps(around), _gaps(-around))
-    shift = gaps.argmax(axis=1) + 1 - _REACH
-    clear = (gaps.max(axis=1) > 0.0) & (abs(shift) <= _REACH // 2)
+    # Of gaps that are equal but for rounding, which depends on the unit, the nearest is taken.
+    widest = gaps.max(axis=1)
+    rounding = np.maximum(_EQUAL * widest, _ROUNDING * np.abs(around).max(axis=1))
+    shifts = np.arange(1 - _REACH, _REACH)
+    near = np.where(gaps >= (widest - rounding)[:, np.newaxis], abs(shifts), 2 * _REACH)
+    shift = shifts[near.argmin(axis=1)]
+    clear = (widest > rounding) & (abs(shift) <= _REACH // 2)
     moved = splits + np.where(clear, shift, 0)
     lengths = np.diff(moved, prepend=0, append=series.size)
     crowded = np.minimum(lengths[:-1], lengths[1:]) < min_segment

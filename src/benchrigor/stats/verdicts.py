@@ -86,7 +86,7 @@ class Findings:
         independent ones as exclude a unit root; less of a short phase, in which neither is known
         well.
         """
-        both = max(self.effective, self.independent), min(30.0, self.held / 40)
+        both = max(self.effective, self.independent), min(30.0, self.held / 4)
         one = self.effective, min(5.0, self.held / 20)
         slow = self.independent, self.least
         return next((each for each in (one, both, slow) if each[0] < each[1]), None)
