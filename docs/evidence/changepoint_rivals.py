@@ -91,9 +91,9 @@ def _installed(package: str) -> str | None:
 
 def found_by(method: str, series: Floats) -> ChangePoints:
     """Return another method's change points as ours."""
-    indices = tuple(sorted({int(each) for each in METHODS[method][1](series)}))
     if method == "benchrigor":
         return detect_changes(series)
+    indices = tuple(sorted({int(each) for each in METHODS[method][1](series)}))
     return ChangePoints(indices=indices, n=series.size, level=0.01, inflation=1.0)
 
 

@@ -88,7 +88,7 @@ def test_each_reason_has_one_rule(
         (
             [(5, 2_000)],
             {"independent": 29.0, "inflation": 100.0},
-            "the only segment holds 2000 readings worth 29.0 independent ones, at least 30 are",
+            "the only segment holds 2000 of the 2000 readings, worth 29.0 independent ones, at least 30",
         ),
         ([(5, 100)], {"inflation": 40.0}, "worth 2.5 independent ones, at least 5 are needed"),
         ([(5, 100)], {"changes": (30, 60)}, "it changes inside, at 30, 60."),

@@ -19,6 +19,7 @@ __all__ = ["Segmenter"]
 _FEWEST_EFFECTIVE = 40
 _SAME = 0.05
 _TRUST = 0.5
+_WHITE = 1.3
 _REACH = 16
 _EQUAL = 1e-6
 _ROUNDING = 1e-14
@@ -68,13 +69,15 @@ class Segmenter:
     def _look_inside(self, series: Floats) -> None:
         """Estimate the inflation again between the points; search again if it differs."""
         within = inflation_within(series, (0, *self._indices, series.size))
-        if within is None or abs(within - self._inflation) <= _SAME * self._inflation:
+        if within is None or max(within, self._inflation) < _WHITE:
+            return
+        if abs(within - self._inflation) <= _SAME * self._inflation:
             return
         # Cut into pieces that are short enough any series looks uncorrelated.
         within = max(within, _TRUST * self._inflation)
         self._aim(within)
         self._indices = self._found(series)
-        self._inflation = max(self._inflation, within)
+        self._inflation = within
 
     def _aim(self, inflation: float) -> None:
         used = min(inflation, max(1.0, self.known / _FEWEST_EFFECTIVE))

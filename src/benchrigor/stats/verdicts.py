@@ -173,57 +173,56 @@ def concordance(levels: Sequence[float]) -> float:
 
 def refusal(reason: PhaseReason, found: Findings) -> Notice:
     """Return the Notice that says with figures why there is no stable phase."""
-    n, held, count = found.n, found.held, len(found.medians)
-    worth, wanted = found.shortage or (found.effective, 0.0)
-    longest = f"the longest of {count} segments" if count > 1 else "the only segment"
-    first, last = found.medians[0], found.medians[-1]
-    direction = "rise" if found.moving[-1] > found.moving[0] else "fall"
-    sentences = {
-        PhaseReason.NO_DOMINANT_SEGMENT: (
-            f"There is no stable phase: {longest} holds {held / n:.0%} of the {n} readings, "
-            "more than half are needed."
-        ),
-        PhaseReason.TREND: (
-            f"Trend, no stable phase: the medians of {count} segments {direction} from "
-            f"{first:.4g} to {last:.4g}."
-        ),
-        PhaseReason.STILL_MOVING: (
-            f"There is no stable phase: the readings are still moving at the end, the medians of "
-            f"the last {len(found.moving)} of {count} segments {direction} from "
-            f"{found.moving[0]:.4g} to {last:.4g}."
-        ),
-        PhaseReason.RANDOM_WALK: (
-            f"No stable phase can be claimed: {longest} wanders like a random walk, its {held} "
-            f"readings are worth {found.independent:.2g} independent ones."
-        ),
-        PhaseReason.FEW_EFFECTIVE: (
-            f"There is no stable phase: {longest} holds {held} readings worth "
-            f"{worth:.1f} independent ones, at least {wanted:.3g} are needed."
-            if found.dominant
-            else f"No stable phase can be told from noise: {longest} holds {held} of the {n} "
-            f"readings, worth {found.effective:.1f} independent ones, at least {_TELLING:.0f} are "
-            "needed."
-        ),
-        PhaseReason.NOT_STABLE_INSIDE: (
-            f"There is no stable phase: {longest} holds {held / n:.0%} of the {n} readings, but "
-            f"searched once more it {_unrest(found)}."
-        ),
-    }
     return Notice(
         code=Code.NO_STABLE_PHASE,
         severity=Severity.REFUSAL,
-        sentence=sentences[reason],
+        sentence=_sentence(reason, found),
         evidence={
             "reason": str(reason),
-            "n": n,
-            "segments": count,
-            "longest": held,
-            "share": held / n,
+            "n": found.n,
+            "segments": len(found.medians),
+            "longest": found.held,
+            "share": found.held / found.n,
             "inflation": found.inflation,
             "independent": None if math.isinf(found.independent) else found.independent,
             "changes_inside": len(found.changes),
         },
     )
+
+
+def _sentence(reason: PhaseReason, found: Findings) -> str:
+    n, held, count = found.n, found.held, len(found.medians)
+    longest = f"the longest of {count} segments" if count > 1 else "the only segment"
+    holds = f"There is no stable phase: {longest} holds {held / n:.0%} of the {n} readings"
+    first, last = found.medians[0], found.medians[-1]
+    direction = "rise" if found.moving[-1] > found.moving[0] else "fall"
+    match reason:
+        case PhaseReason.TREND:
+            return (
+                f"Trend, no stable phase: the medians of {count} segments {direction} from "
+                f"{first:.4g} to {last:.4g}."
+            )
+        case PhaseReason.STILL_MOVING:
+            return (
+                "There is no stable phase: the readings are still moving at the end, the medians "
+                f"of the last {len(found.moving)} of {count} segments {direction} from "
+                f"{found.moving[0]:.4g} to {last:.4g}."
+            )
+        case PhaseReason.RANDOM_WALK:
+            return (
+                f"No stable phase can be claimed: {longest} wanders like a random walk, its {held} "
+                f"readings are worth {found.independent:.2g} independent ones."
+            )
+        case PhaseReason.FEW_EFFECTIVE:
+            worth, wanted = (found.dominant and found.shortage) or (found.effective, _TELLING)
+            return (
+                f"No stable phase can be claimed: {longest} holds {held} of the {n} readings, "
+                f"worth {worth:.1f} independent ones, at least {wanted:.3g} are needed."
+            )
+        case PhaseReason.NOT_STABLE_INSIDE:
+            return f"{holds}, but searched once more it {_unrest(found)}."
+        case _:
+            return f"{holds}, more than half are needed."
 
 
 def _unrest(found: Findings) -> str:
