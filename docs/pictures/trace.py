@@ -1,11 +1,12 @@
 """The picture of phases: ``docs/pictures/trace.png``, from ``examples/recorded_cache.csv``.
 
 The readings are real, taken on an otherwise idle virtual machine (2 cores of an Intel Xeon,
-CPython 3.11). An asyncio server renders pages and keeps the last 2000 of 3000 in a cache; two
-clients ask for pages at random and are served in turn. A reading is how long 20 requests of the
-first client took. While the cache fills, most pages are rendered: that is the warm-up. The second
-client asks for less and leaves first; from then on the first one is served twice as fast: that is
-the cool-down.
+CPython 3.11). Two tasks of one process take turns and look up numbers at random, of 3000, in a
+function that takes a while and whose last 2000 results ``lru_cache`` keeps. A reading is how long
+20 look-ups of the first task took, with the turns of the second between them. While the cache
+fills, most results are computed: that is the warm-up. The second task has less to look up and ends
+first; from then on the first one has no turn to wait for and is twice as fast: that is the
+cool-down.
 
     python docs/pictures/trace.py            # draw the recording again
     python docs/pictures/trace.py --record   # take a new one first, on this machine
@@ -30,38 +31,39 @@ from benchrigor.session import Engine
 
 HERE = Path(__file__).parent
 RECORDING = HERE.parents[1] / "examples" / "recorded_cache.csv"
-PAGES, KEPT, REQUESTS = 3000, 2000, 20
+NUMBERS, KEPT, LOOK_UPS = 3000, 2000, 20
 
 
 @lru_cache(maxsize=KEPT)
-def page(number: int) -> str:
-    """Render a page of 20 rows."""
+def rows(number: int) -> str:
+    """Write 20 rows as JSON."""
     tags = ["a", "b"] * 3
-    rows = [{"id": i, "name": f"row {i * number % 977}", "tags": tags} for i in range(20)]
-    return json.dumps(rows)
+    return json.dumps(
+        [{"id": i, "name": f"row {i * number % 977}", "tags": tags} for i in range(20)]
+    )
 
 
-def requests(readings: int, seed: int) -> list[int]:
-    """Draw the pages that a client asks for."""
+def wanted(readings: int, seed: int) -> list[int]:
+    """Draw the numbers that a task looks up."""
     rng = np.random.default_rng(seed)
-    return [int(number) for number in rng.integers(PAGES, size=readings * REQUESTS)]
+    return [int(number) for number in rng.integers(NUMBERS, size=readings * LOOK_UPS)]
 
 
-async def client(wanted: list[int]) -> list[int]:
-    """Ask for pages, and return how long every 20 requests took, in nanoseconds."""
+async def task(numbers: list[int]) -> list[int]:
+    """Look numbers up, and return how long every 20 of them took, in nanoseconds."""
     taken = []
-    for first in range(0, len(wanted), REQUESTS):
+    for first in range(0, len(numbers), LOOK_UPS):
         start = time.perf_counter_ns()
-        for number in wanted[first : first + REQUESTS]:
-            page(number)
-            await asyncio.sleep(0)  # the other client's turn
+        for number in numbers[first : first + LOOK_UPS]:
+            rows(number)
+            await asyncio.sleep(0)  # the other task's turn
         taken.append(time.perf_counter_ns() - start)
     return taken
 
 
 async def both() -> list[int]:
-    """Serve two clients in turn, and return the readings of the first."""
-    taken, _ = await asyncio.gather(client(requests(1000, seed=1)), client(requests(850, seed=2)))
+    """Let two tasks take turns, and return the readings of the first."""
+    taken, _ = await asyncio.gather(task(wanted(1000, seed=1)), task(wanted(850, seed=2)))
     return taken
 
 
@@ -76,7 +78,7 @@ def analysed() -> br.RunRecord:
     with RECORDING.open(newline="", encoding="utf-8") as lines:
         seconds = [float(row["seconds"]) for row in csv.DictReader(lines)]
     options = br.Options(readings_per_round=len(seconds))
-    engine = Engine(options, name="20 requests to a server with a cache")
+    engine = Engine(options, name="20 look-ups through a cache")
     plan = engine.ask()
     assert plan is not None  # noqa: S101  # a new engine always has a plan
     engine.tell(br.Round(plan=plan, elapsed_ns=0, unit_readings={"time": seconds}))

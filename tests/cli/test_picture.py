@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+from benchrigor.cli import changes_verb
 from benchrigor.storage import Journal
 
 
@@ -47,24 +48,46 @@ def test_readings_without_a_stable_phase_are_drawn_and_still_end_with_4(cli, tmp
     assert path.exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "phrase"),
-    [
-        ("trace.gif", "ends otherwise than in .png, .svg, .pdf"),
-        ("trace", "ends otherwise than in .png, .svg, .pdf"),
-        ("no/such/folder/trace.png", "cannot be written: No such file or directory"),
-    ],
-)
+@pytest.mark.parametrize("name", ["trace.gif", "trace"])
 @pytest.mark.parametrize("verb", ["changes", "analyze"])
-def test_a_file_that_cannot_be_drawn_into_is_bad_input(cli, recording, verb, name, phrase):
+def test_a_file_of_another_kind_is_bad_input(cli, recording, verb, name):
     result = cli(verb, recording, "--plot", name)
     assert result.exit_code == 2
-    assert phrase in result.stderr
+    assert "ends otherwise than in .png, .svg, .pdf" in result.stderr
     assert result.stdout == ""
 
 
-def test_without_matplotlib_plot_says_how_to_get_it(cli, recording, monkeypatch):
+@pytest.fixture(params=["changes", "analyze", "analyze --explain", "changes --json", "show"])
+def words(request, cli, recording, store):
+    """Words of a command line that draws."""
+    if request.param != "show":
+        verb, *options = request.param.split()
+        return [verb, recording, *options]
+    cli("run", "--max-rounds", "3", "true")
+    return ["show", Journal(store).runs()[0]["run_id"]]
+
+
+def test_what_was_computed_is_printed_also_where_the_picture_cannot_be_written(cli, words):
+    result = cli(*words, "--plot", "no/such/folder/trace.png")
+    assert result.exit_code == 2
+    assert "trace.png cannot be written: No such file or directory" in result.stderr
+    assert result.stdout == cli(*words).stdout != ""
+
+
+def test_what_was_computed_is_printed_also_without_matplotlib(cli, words, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    result = cli("changes", recording, "--plot", "trace.png")
+    result = cli(*words, "--plot", "trace.png")
     assert result.exit_code == 2
     assert "pip install 'benchrigor[report]'" in result.stderr
+    assert result.stdout == cli(*words).stdout != ""
+
+
+@pytest.mark.parametrize(("named", "title"), [(True, "readings.csv"), (False, "standard input")])
+def test_the_picture_of_changes_bears_the_name_of_the_file(
+    cli, recording, monkeypatch, named, title
+):
+    drawn = []
+    monkeypatch.setattr(changes_verb, "write_picture", lambda axes, _path: drawn.append(axes))
+    source = recording if named else "-"
+    assert cli("changes", source, "--plot", "t.png", input=recording.read_text()).exit_code == 0
+    assert title in [text.get_text() for text in drawn[0].texts]

@@ -79,6 +79,22 @@ def test_changes_shows_where_the_readings_change(cli, recording):
     assert lines[2].split()[0] == "stable"
 
 
+def test_changes_fits_a_terminal_of_80_columns_and_loses_no_word(cli, strict):
+    noise = np.random.default_rng(1).normal(size=6000)
+    many = "\n".join(map(str, 1e2 + np.repeat(np.arange(60.0), 100) * 10 + noise))
+    result = cli("changes", input=many)
+    indices = strict(cli("changes", "--json", input=many).stdout)["change_points"]["indices"]
+    assert len(indices) > 40
+    assert max(map(len, result.stdout.splitlines())) < 80
+    said = " ".join(result.stdout.split())
+    assert said.startswith(f"change points: {', '.join(f'{index:,}' for index in indices)} (of ")
+    assert said.endswith("[no-stable-phase]")
+
+
+def test_changes_counts_a_single_reading_in_the_singular(cli):
+    assert "(of 1 reading," in cli("changes", input="5\n").stdout
+
+
 def test_changes_prints_json(cli, recording, strict):
     document = strict(cli("changes", recording, "--column", "time", "--json").stdout)
     assert document["schema"] >= 1

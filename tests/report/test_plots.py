@@ -1,6 +1,7 @@
 import subprocess
 import sys
-from itertools import pairwise
+from dataclasses import replace
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -8,7 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import benchrigor as br
-from benchrigor.model import ChangePoints, Phase, PhaseLabel, PhaseReason, RunRecord, StablePhase
+from benchrigor.model import (
+    ChangePoints,
+    Notice,
+    Phase,
+    PhaseLabel,
+    PhaseReason,
+    RunRecord,
+    Severity,
+    StablePhase,
+)
 from benchrigor.model.headline import show_estimate, show_value
 from benchrigor.report import plot_phases, plot_trace
 from benchrigor.session import Engine
@@ -52,8 +62,17 @@ def uprights(axes: Axes, label: str) -> list[float]:
     return [segment[0][0] for each in named(axes, label) for segment in each.get_segments()]
 
 
+def seen(axes: Axes) -> list:
+    """Return the labels of those ticks that lie within the axes, after drawing."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    across = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+    up = zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)
+    shown = [text for place, text in across if left <= place <= right]
+    return shown + [text for place, text in up if low <= place <= high]
+
+
 def drawn(axes: Axes) -> Axes:
-    axes.figure.canvas.draw()
+    axes.figure.draw_without_rendering()
     return axes
 
 
@@ -68,11 +87,13 @@ def test_rejected_phases_are_shaded_from_their_first_reading_to_their_last() -> 
     assert spans(axes, "other") == []
 
 
-def phases_of(labels: str, borders: tuple[int, ...], raw: tuple[int, ...] = ()) -> StablePhase:
+def phases_of(
+    labels: str, borders: tuple[int, ...], raw: tuple[int, ...] = (), median: float = 1.0
+) -> StablePhase:
     """Compose phases by hand; labels are given by their first letters."""
     known = {str(label)[0]: label for label in PhaseLabel}
     phases = tuple(
-        Phase(start=start, stop=stop, label=known[letter], median=1.0)
+        Phase(start=start, stop=stop, label=known[letter], median=median)
         for (start, stop), letter in zip(pairwise(borders), labels, strict=True)
     )
     stable = next(phase for phase in phases if phase.label == "stable")
@@ -100,7 +121,83 @@ def test_change_points_are_lines_and_those_of_immaterial_steps_are_told_apart() 
     assert uprights(axes, "immaterial change point") == [119.5, 199.5]
     (solid,), (dotted,) = named(axes, "change point"), named(axes, "immaterial change point")
     assert solid.get_linestyle() != dotted.get_linestyle()
-    assert "3 change points,\n2 immaterial (dotted)" in words(axes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "borders", "raw", "said"),
+    [
+        ("ws", (0, 50, 400), (50,), "1 change point"),
+        ("ws", (0, 50, 400), (50, 120), "2 change points,\n1 immaterial (dotted)"),
+        ("ws", (0, 50, 400), (50, 120, 200), "3 change points,\n2 immaterial (dotted)"),
+        ("s", (0, 400), (120,), "1 immaterial\nchange point (dotted)"),
+        ("s", (0, 400), (120, 200), "2 immaterial\nchange points (dotted)"),
+    ],
+)
+def test_change_points_are_counted_in_words_that_read_well(
+    labels: str, borders: tuple[int, ...], raw: tuple[int, ...], said: str
+) -> None:
+    axes = plot_phases(np.ones(400), phases_of(labels, borders, raw))
+    assert [each.get_text() for each in axes.texts if "change" in each.get_text()] == [said]
+
+
+def test_readings_alone_have_the_title_that_is_given() -> None:
+    assert words(plot_phases(np.ones(20), title="a $ign.csv")).endswith(" a $ign.csv")
+    long = plot_phases(np.ones(20), title="x" * 500).texts[-1].get_text()
+    assert long.startswith("x" * 40)
+    assert long.endswith("x…")
+
+
+def refused(n: int) -> StablePhase:
+    """Compose phases without a stable one, cut at ten points, and a sentence that is long."""
+    sentence = "No stable phase can be told from noise: " + "it holds too few readings " * 6
+    notice = Notice(
+        code="no-stable-phase", severity=Severity.REFUSAL, sentence=f"{sentence.strip()}."
+    )
+    borders = tuple(range(0, n + 1, n // 5))
+    return StablePhase(
+        start=None,
+        stop=None,
+        reason=PhaseReason.TREND,
+        phases=tuple(
+            Phase(start=start, stop=stop, label=PhaseLabel.OTHER, median=1.0)
+            for start, stop in pairwise(borders)
+        ),
+        change_points=ChangePoints(
+            indices=tuple(range(n // 10, n, n // 10)), n=n, level=0.01, inflation=1.0
+        ),
+        notices=(notice,),
+    )
+
+
+FAR = steps((1e-3, 1000))
+FAR[[50, 300, 400]], FAR[[60, 700]] = 1.0, -1.0
+
+
+@pytest.mark.parametrize(
+    ("values", "phases"),
+    [
+        (steps((1e-3, 1000)) * np.linspace(1.0, 3.0, 1000), refused(1000)),
+        (FAR, phases_of("wsc", (0, 100, 800, 1000), (30, 100, 800))),
+        (1e9 + FAR, phases_of("s", (0, 1000), (500,))),
+        (-1e12 * FAR, phases_of("wosoc", (0, 40, 50, 900, 930, 1000), (40, 50, 900, 930))),
+        (1e9 + np.arange(1000.0), phases_of("osococ", (0, 5, 700, 720, 740, 750, 1000), (900,))),
+        (np.repeat(THREE, 10), phases_of("ws", (0, 10, 10_000), (10, 5000))),
+    ],
+    ids=["refused", "far", "offset", "huge", "crowded", "many"],
+)
+@pytest.mark.parametrize("unit", ["s", "B/s", ""])
+def test_no_words_overlap_or_leave_the_picture(values, phases: StablePhase, unit: str) -> None:
+    kept = phases.start is not None
+    number = estimate_mean(np.asarray(values), trim=False) if kept else None
+    axes = drawn(plot_phases(values, phases, estimate=number, unit=unit, title="W" * 500))
+    labels = (*axes.texts, axes.xaxis.label, axes.yaxis.label, *seen(axes))
+    boxes = [(each.get_text(), each.get_window_extent()) for each in labels if each.get_text()]
+    for (one, first), (other, second) in combinations(boxes, 2):
+        assert not first.overlaps(second), (one, other)
+    width, height = axes.figure.bbox.size
+    for one, box in boxes:
+        assert -1.0 <= box.x0 < box.x1 <= width + 1.0, one
+        assert -1.0 <= box.y0 < box.y1 <= height + 1.0, one
 
 
 def test_the_interval_is_drawn_over_the_readings_that_it_stands_on() -> None:
@@ -165,6 +262,40 @@ def test_outliers_do_not_squash_the_picture_and_are_counted_at_its_edge(
     assert f"3 beyond,\n{words_said}" in words(axes)
 
 
+@pytest.mark.parametrize("n", [100, 800, 20_000])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_fortieth_of_far_readings_does_not_flatten_the_others(n: int, sign: float) -> None:
+    values = steps((1e-3, n))
+    far = np.random.default_rng(2).choice(n, n // 40, replace=False)
+    values[far] *= 30.0
+    axes = drawn(plot_phases(sign * values, unit="s"))
+    low, high = axes.get_ylim()
+    others = np.delete(sign * values, far)
+    assert low < others.min() < others.max() < high
+    assert high - low < 2.0 * np.ptp(others)
+    assert f"{n // 40} beyond" in words(axes)
+
+
+def test_a_number_that_far_readings_pull_away_is_in_the_picture_or_shown_where_it_is() -> None:
+    values = steps((1e-3, 800))
+    values[np.random.default_rng(2).choice(800, 9, replace=False)] *= 30.0
+    record = told(values)
+    found = record.estimate()
+    assert found is not None
+    low, high = plot_trace(record).get_ylim()
+    assert low < found.value < high
+    away = replace(found, value=1.0, low=0.9, high=1.1)
+    phases = phases_of("s", (0, 800))
+    up = plot_phases(values, phases, estimate=away, unit="s")
+    assert up.get_ylim()[1] < 2e-3
+    assert "↑ mean 1.00 s" in words(up)
+    assert "↓ mean -1.00 s" in words(
+        plot_phases(
+            -values, phases, estimate=replace(away, value=-1.0, low=-1.1, high=-0.9), unit="s"
+        )
+    )
+
+
 def test_a_reading_just_outside_the_bulk_is_no_outlier() -> None:
     axes = plot_trace(told(THREE))
     low, high = axes.get_ylim()
@@ -175,10 +306,10 @@ def test_a_reading_just_outside_the_bulk_is_no_outlier() -> None:
 @pytest.mark.parametrize("n", [4001, 10_007, 100_000])
 def test_very_many_readings_become_columns_that_keep_their_extremes(n: int) -> None:
     values = np.random.default_rng(1).lognormal(0.0, 0.3, n)
-    axes = drawn(plot_phases(values))
-    assert named(axes, "kept") == []
+    axes = drawn(plot_phases(values, phases_of("s", (0, n))))
+    assert named(axes, "kept") == named(axes, "range, left out") == []
     (whole,), (half,), (middle,) = (
-        named(axes, label) for label in ("range", "middle half", "median")
+        named(axes, f"{label}, kept") for label in ("range", "middle half", "median")
     )
     most, edges, least = whole.get_data()
     high, _, low = half.get_data()
@@ -247,6 +378,83 @@ def test_axes_ticks_are_in_the_unit_of_the_label() -> None:
     ticks = zip(axes.get_yticklabels(), axes.get_yticks(), strict=True)
     assert all(float(text.get_text()) == pytest.approx(1e3 * place) for text, place in ticks)
     assert axes.get_ylabel() == "time (ms)"
+
+
+def ticks(axes: Axes) -> list[float]:
+    texts = [text.get_text() for text in seen(drawn(axes)) if text in axes.get_yticklabels()]
+    assert len(set(texts)) == len(texts) > 2
+    return [float(text.replace(",", "")) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("middle", "spread", "unit", "label", "reach"),
+    [
+        (1e9, 0.1, "s", "time minus 1,000,000,000 s (ms)", 310.0),
+        (1e9, 0.1, "B/s", "time minus 1,000 MB/s (B/s)", 0.31),
+        (-1e9, 0.1, "", "time minus -1,000,000,000", 0.31),
+        (1.0, 1e-7, "s", "time minus 1,000 ms (ns)", 310.0),
+        (123_456_789_012.0, 0.1, "", "time minus 123,456,789,012", 0.31),
+    ],
+)
+def test_readings_that_are_nearly_alike_are_told_apart_by_their_difference_from_a_base(
+    middle: float, spread: float, unit: str, label: str, reach: float
+) -> None:
+    values = middle + spread * np.random.default_rng(1).standard_normal(500)
+    axes = plot_trace(told(values, unit=unit))
+    assert axes.get_ylabel() == label
+    assert max(map(abs, ticks(axes))) <= reach
+
+
+@pytest.mark.parametrize(
+    ("values", "places"),
+    [
+        (np.linspace(0.06, 1.94, 50), [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0]),
+        (np.linspace(1.2e-12, 2.8e-12, 50), [1.2e-12, 1.4e-12, 2.8e-12]),
+        (np.linspace(1.00001e-12, 1.00003e-12, 50), [1.00001e-12, 1.00002e-12, 1.00003e-12]),
+    ],
+)
+def test_ticks_have_all_the_digits_that_their_places_need(values, places: list[float]) -> None:
+    axes = plot_trace(told(values, unit=""))
+    read = ticks(axes)
+    for place in places:
+        assert min(abs(each - place) for each in read) < 1e-9 * place or place == 0.0
+    low, high = axes.get_ylim()
+    assert read == pytest.approx([each for each in axes.get_yticks() if low <= each <= high])
+
+
+@pytest.mark.parametrize("places", [[2e-3], [2e-3, 2e-3], [2e-3, 5e-3]])
+def test_ticks_that_were_set_by_hand_are_labelled(places: list[float]) -> None:
+    axes = plot_trace(told(THREE))
+    axes.set_yticks(places)
+    drawn(axes)
+    assert [float(text.get_text()) for text in axes.get_yticklabels()] == [1e3 * p for p in places]
+
+
+@pytest.mark.parametrize(("unit", "label"), [("s", "time (ns)"), ("B", "time (B)"), ("", "time")])
+def test_readings_of_zero_have_an_axis_of_one_of_the_least_unit(unit: str, label: str) -> None:
+    axes = plot_trace(told(np.zeros(50), unit=unit))
+    assert axes.get_ylabel() == label
+    assert (ticks(axes)[0], ticks(axes)[-1]) == (-1.0, 1.0)
+
+
+def test_a_number_of_zero_does_not_set_the_scale() -> None:
+    values = np.where(np.arange(400) % 4 < 3, 0.0, 2e-3)
+    axes = plot_phases(values, phases_of("s", (0, 400), median=0.0), unit="s")
+    assert axes.get_ylabel() == "reading (µs)"
+    assert max(ticks(axes)) == 2000.0
+
+
+def test_columns_that_do_not_count_are_paler_than_those_that_do() -> None:
+    axes = drawn(plot_trace(told(steps((2e-3, 3000), (1e-3, 17_000)))))
+    for label in ("range", "middle half", "median"):
+        (pale,), (dark,) = named(axes, f"{label}, left out"), named(axes, f"{label}, kept")
+        colors = [(each.get_facecolor(), each.get_edgecolor()) for each in (pale, dark)]
+        assert colors[0] != colors[1]
+        shown = [np.isfinite(each.get_data().values) for each in (pale, dark)]
+        assert (shown[0] ^ shown[1]).all()
+        edges = dark.get_data().edges
+        left = named(axes, "number")[0].get_segments()[0][0][0]
+        assert edges[shown[1].argmax()] == pytest.approx(left, abs=25)
 
 
 def test_given_axes_are_drawn_into() -> None:

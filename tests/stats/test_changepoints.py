@@ -56,8 +56,8 @@ def test_slow_noise_hidden_under_white_noise_raises_few_alarms() -> None:
         )
         for s in range(25)
     )
-    # Without the second estimate of the inflation nearly all of them have change points.
-    assert alarms <= 12
+    # Measured 0.02 to 0.1; of 25 at 0.1 more than 7 have a chance of 0.2 %.
+    assert alarms <= 7
 
 
 @pytest.mark.parametrize("kind", ["normal", "lognormal", "bimodal", "t2"])
@@ -143,6 +143,14 @@ def test_a_stricter_level_never_finds_more() -> None:
 def test_scaling_and_shifting_change_nothing(factor: float, offset: int, seed: int) -> None:
     series = np.round(64.0 * (noise("normal", 600, seed) + STEPS)) / 64.0
     assert detect_changes(factor * (series + offset)).indices == detect_changes(series).indices
+
+
+@pytest.mark.parametrize("factor", [0.1, 1e-9, 1 / 3])
+def test_the_unit_does_not_matter_where_many_gaps_are_equal(factor: float) -> None:
+    for seed in range(20):
+        fading = 20.0 * np.exp(-np.arange(600) / 30.0) + 0.3 * noise("normal", 600, seed)
+        for ticks in (np.round(fading) + 100.0, np.sort(np.round(10.0 * noise("t2", 600, seed)))):
+            assert detect_changes(factor * ticks).indices == detect_changes(ticks).indices
 
 
 @settings(derandomize=True, max_examples=10, deadline=None)

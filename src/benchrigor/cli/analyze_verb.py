@@ -57,12 +57,12 @@ def analyze(
     assert plan is not None  # noqa: S101  # a new engine always has a plan
     engine.tell(Round(plan=plan, elapsed_ns=0, unit_readings={name: readings}))
     record = engine.result()
-    if picture:
-        write_picture(plot_trace(record), picture)
     if as_json:
         print_json(summary(record))
     else:
         click.echo(explanation(record) if explained else render(record))
+    if picture:
+        write_picture(plot_trace(record), picture)
     found = record.estimate()
     if found is None:
         click.get_current_context().exit(ExitCode.NOTHING_MEASURED)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import click
 
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import json_option, readings_options, share
-from benchrigor.cli.output import print_json
+from benchrigor.cli.output import many, print_json
 from benchrigor.cli.picture import plot_option, write_picture
-from benchrigor.cli.sources import read_readings
+from benchrigor.cli.sources import name_of, read_readings
 from benchrigor.model import StablePhase, codec
 from benchrigor.model.headline import counted, false_alarms, percent, show_value
 from benchrigor.report import plot_phases
+from benchrigor.report.text import WIDTH
 from benchrigor.stats import find_stable_phase
 
 __all__ = ["changes"]
@@ -48,12 +50,13 @@ def changes(
     """  # noqa: D301  # click wants the backspace itself
     readings = read_readings(source, column)
     found = find_stable_phase(readings, level=level)
-    if picture:
-        write_picture(plot_phases(readings, found, unit=unit), picture)
     if as_json:
         print_json({**codec.versions(), **codec.encode(found)})
     else:
         click.echo(_text(found, unit))
+    if picture:
+        title = click.format_filename(name_of(source), shorten=True)
+        write_picture(plot_phases(readings, found, unit=unit, title=title), picture)
     if found.start is None:
         click.get_current_context().exit(ExitCode.NOTHING_MEASURED)
 
@@ -68,9 +71,16 @@ def _text(found: StablePhase, unit: str) -> str:
     )
     return "\n".join(
         [
-            f"change points: {where} (of {counted(points.n)} readings, "
-            f"{false_alarms(points.level)})",
+            _wrapped(
+                f"change points: {where} (of {many(points.n, 'reading')}, "
+                f"{false_alarms(points.level)})",
+                hanging=15,
+            ),
             *phases,
-            *(f"  {notice}" for notice in found.notices),
+            *(_wrapped(f"  {notice}", hanging=2) for notice in found.notices),
         ]
     )
+
+
+def _wrapped(text: str, *, hanging: int) -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent=" " * hanging, break_on_hyphens=False)

@@ -16,7 +16,7 @@ from benchrigor.model import Progress, RunRecord, codec
 from benchrigor.model.headline import counted, percent, show_value
 from benchrigor.report import render
 
-__all__ = ["LiveLine", "live_line", "print_json", "print_record", "summary"]
+__all__ = ["LiveLine", "live_line", "many", "print_json", "print_record", "summary"]
 
 _REDRAWN_EVERY_S = 0.1
 
@@ -102,7 +102,7 @@ def live_line() -> Iterator[LiveLine]:
 
 
 def _line(progress: Progress) -> str:
-    parts = [_many(progress.rounds, "round"), _many(progress.readings, "reading")]
+    parts = [many(progress.rounds, "round"), many(progress.readings, "reading")]
     if progress.half_width is not None:
         parts.append(f"half-width {percent(progress.half_width)}")
     if progress.readings_needed:
@@ -112,5 +112,6 @@ def _line(progress: Progress) -> str:
     return " · ".join(parts)
 
 
-def _many(number: int, noun: str) -> str:
+def many(number: int, noun: str) -> str:
+    """Say how many there are of a thing, in the singular where it is one."""
     return f"{counted(number)} {noun}{'' if number == 1 else 's'}"

@@ -35,7 +35,7 @@ plot_option = click.option(
 
 
 def write_picture(axes: Axes, path: Path) -> None:
-    """Write the figure of these axes to a file.
+    """Write the figure of these axes to a file; comes last, so that its failure loses nothing.
 
     Raises
     ------
@@ -45,4 +45,4 @@ def write_picture(axes: Axes, path: Path) -> None:
     try:
         cast("Figure", axes.figure).savefig(path)
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be written: {error.strerror}") from error
+        raise InvalidInput(f"{path} cannot be written: {error.strerror or error}") from error

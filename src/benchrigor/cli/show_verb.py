@@ -33,9 +33,9 @@ def show(run_id: str, store: Path | None, picture: Path | None, as_json: bool) -
       benchrigor show 3f2a --json > record.json
     """  # noqa: D301  # click wants the backspace itself
     record = retraced(existing_store(store).load(run_id))
-    if picture:
-        write_picture(plot_trace(record), picture)
     if as_json:
         print_json(record.to_dict())
     else:
         print_record(record, as_json=False)
+    if picture:
+        write_picture(plot_trace(record), picture)

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.errors import MissingExtra
-from benchrigor.model import Floats, PhaseLabel
+from benchrigor.model import PhaseLabel
 from benchrigor.model.headline import counted, show_value
 from benchrigor.report.trace import Trace
-from benchrigor.units import digits_for, scale_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
 
 __all__ = ["draw"]
 
@@ -41,8 +42,10 @@ _MOST_POINTS = 4000
 _MOST_COLUMNS = 1000
 _MARKS = 150
 """So many marks side by side fill the edge."""
-_LINE = 96
-"""Characters of text that fit above the axes."""
+_CHARACTER = 0.55
+"""Width of a character, of its size."""
+_NARROWED = 0.85
+"""Share of the axes' width that the words beside them leave."""
 
 
 def draw(trace: Trace, axes: Axes | None) -> Axes:
@@ -55,7 +58,7 @@ def draw(trace: Trace, axes: Axes | None) -> Axes:
     _shade(axes, trace)
     _mark_changes(axes, trace)
     if trace.series.size > _MOST_POINTS:
-        _draw_columns(axes, trace.series)
+        _draw_columns(axes, trace)
     else:
         _draw_points(axes, trace)
     _draw_level(axes, trace)
@@ -118,9 +121,7 @@ def _uprights(axes: Axes, indices: Sequence[int], **style: Any) -> None:
 def _draw_points(axes: Axes, trace: Trace) -> None:
     """Draw every reading, those that count darker than the others."""
     n = trace.series.size
-    counting = np.zeros(n, dtype=np.bool_)
-    for start, stop in trace.kept:
-        counting[start:stop] = True
+    counting = _counting(trace)
     size = min(5.0, max(2.0, 70.0 / math.sqrt(n)))
     for chosen, color, label in ((~counting, _PALE, "left out"), (counting, _INK, "kept")):
         at = np.flatnonzero(chosen)
@@ -138,26 +139,32 @@ def _draw_points(axes: Axes, trace: Trace) -> None:
         )
 
 
-def _draw_columns(axes: Axes, series: Floats) -> None:
-    """Draw range, middle half and median of the readings that fall into each column."""
-    borders = np.linspace(0, series.size, _columns(series.size) + 1).astype(np.int64)
-    columns = np.split(series, borders[1:-1])
+def _draw_columns(axes: Axes, trace: Trace) -> None:
+    """Draw range, middle half and median of the readings in each column, darker if they count."""
+    n = trace.series.size
+    borders = np.linspace(0, n, _columns(n) + 1).astype(np.int64)
     shares = (0.0, 0.25, 0.5, 0.75, 1.0)
-    least, low, middle, high, most = np.array([np.quantile(each, shares) for each in columns]).T
+    columns = np.split(trace.series, borders[1:-1])
+    quantiles = np.array([np.quantile(each, shares) for each in columns]).T
+    counting = _counting(trace)[(borders[:-1] + borders[1:]) // 2]
     edges = borders - 0.5
-    for bottom, top, alpha, label in ((least, most, 0.2, "range"), (low, high, 0.4, "middle half")):
-        axes.stairs(
-            top,
-            edges,
-            baseline=bottom,
-            fill=True,
-            color=_INK,
-            alpha=alpha,
-            linewidth=0.0,
-            zorder=2.0,
-            label=label,
-        )
-    axes.stairs(middle, edges, baseline=None, color=_INK, linewidth=0.8, zorder=2.0, label="median")
+    for chosen, color, which in ((~counting, _PALE, "left out"), (counting, _INK, "kept")):
+        if not chosen.any():
+            continue
+        least, low, middle, high, most = np.where(chosen, quantiles, np.nan)
+        style: dict[str, Any] = {"color": color, "zorder": 2.0}
+        filled = {**style, "fill": True, "linewidth": 0.0}
+        axes.stairs(most, edges, baseline=least, alpha=0.2, label=f"range, {which}", **filled)
+        axes.stairs(high, edges, baseline=low, alpha=0.4, label=f"middle half, {which}", **filled)
+        axes.stairs(middle, edges, baseline=None, linewidth=0.8, label=f"median, {which}", **style)
+
+
+def _counting(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Tell which readings the number stands on."""
+    counting = np.zeros(trace.series.size, dtype=np.bool_)
+    for start, stop in trace.kept:
+        counting[start:stop] = True
+    return counting
 
 
 def _columns(n: int) -> int:
@@ -239,9 +246,9 @@ def _beside(axes: Axes, words: str, height: float, **style: Any) -> None:
 
 def _above(
     axes: Axes, words: str, points: float, *, at: float = 0.0, right: float = 0.0, **style: Any
-) -> None:
+) -> Annotation:
     """Write above the axes, at a share of their width and so many points to the right of it."""
-    axes.annotate(
+    return axes.annotate(
         words,
         (at, 1.0),
         xycoords="axes fraction",
@@ -256,11 +263,11 @@ def _above(
 def _label_phases(axes: Axes, trace: Trace) -> None:
     """Name the shaded stretches above them: all if few, else wide ones and one of each kind."""
     n = trace.series.size
-    points = axes.get_window_extent().width * 72.0 / axes.figure.dpi
+    points = _NARROWED * _extent(axes)[0]
     taken: list[tuple[float, float]] = []
     written = set()
     for (start, stop), label in sorted(trace.rejected, key=lambda each: each[0][0] - each[0][1]):
-        width = (0.55 * len(label) + 1.0) * _SMALL / points
+        width = (_CHARACTER * len(label) + 1.0) * _SMALL / points
         if label in written and len(trace.rejected) > _FEW and (stop - start) / n < width:
             continue
         centre = _free((start + stop) / 2.0 / n, width, taken)
@@ -283,57 +290,55 @@ def _free(wanted: float, width: float, taken: list[tuple[float, float]]) -> floa
     return None
 
 
+def _extent(axes: Axes) -> tuple[float, float]:
+    """Return width and height of the axes as they stand now, in points."""
+    box = axes.get_window_extent()
+    return box.width * 72.0 / axes.figure.dpi, box.height * 72.0 / axes.figure.dpi
+
+
 def _write_words(axes: Axes, trace: Trace) -> None:
+    """Write the number beside the axes and, above them, row upon row: tally, evidence, title."""
+    if trace.level is not None:
+        _write_number(axes, trace.level[0], trace.words)
+    row = 1.25 * _SMALL
+    tally = trace.tally
+    _above(axes, tally, 3.0, at=1.0, right=_GAP, fontsize=_SMALL, color=_CHANGE)
+    bottom = 6.0 + row * (tally.count("\n") + 1 if tally else 1 if trace.rejected else 0)
+    color = _CHANGE if trace.level is None else _TINTS[PhaseLabel.OTHER][1]
+    evidence = _above(axes, trace.evidence, bottom, fontsize=_SMALL, color=color)
+    lines = textwrap.wrap(trace.evidence, _fitting(axes, evidence), max_lines=3, placeholder=" …")
+    evidence.set_text("\n".join(lines))
+    bottom += 4.0 + row * len(lines)
+    title = _above(axes, trace.title, bottom, fontsize=11.0, color=_INK, fontweight="bold")
+    most = _fitting(axes, title)
+    if len(trace.title) > most:
+        title.set_text(f"{trace.title[: most - 1]}…")
+
+
+def _write_number(axes: Axes, value: float, words: str) -> None:
+    """Write the number at its height, clear of what is said of readings beyond the axes."""
     low, high = axes.get_ylim()
-    if trace.level is None:
-        evidence, color = f"No number. {trace.words or 'Nothing was analysed yet.'}", _CHANGE
-    else:
-        height = min(max((trace.level[0] - low) / (high - low), 0.15), 0.8)
-        _beside(axes, trace.words, height, va="center", color=_NUMBER)
-        evidence, color = _evidence(trace), _TINTS[PhaseLabel.OTHER][1]
-    bottom = 18.0 if trace.rejected else 6.0
-    lines = textwrap.wrap(evidence, _LINE, max_lines=3, placeholder=" …")
-    _above(axes, "\n".join(lines), bottom, fontsize=_SMALL, color=color)
-    changes = _changes(trace)
-    _above(axes, changes, 3.0, at=1.0, right=_GAP, fontsize=_SMALL, color=_CHANGE)
-    title = textwrap.shorten(trace.title, _LINE * 3 // 4, placeholder=" …")
-    points = bottom + 4.0 + 1.25 * _SMALL * len(lines)
-    _above(axes, title, points, fontsize=11.0, color=_INK, fontweight="bold")
+    arrow = "↑ " if value > high else "↓ " if value < low else ""
+    lines = 2.5 + (words.count("\n") + 1) / 2.0
+    room = min(0.5, 1.25 * _SMALL * lines / _extent(axes)[1])
+    place = min(max((value - low) / (high - low), room), 1.0 - room)
+    _beside(axes, arrow + words, place, va="center", color=_NUMBER)
 
 
-def _evidence(trace: Trace) -> str:
-    kept = sum(stop - start for start, stop in trace.kept)
-    margin = trace.series.size - kept - sum(stop - start for (start, stop), _ in trace.rejected)
-    parts = [f"{counted(kept)} of {_many(trace.series.size, 'reading')} kept"]
-    if margin:
-        parts.append(f"{counted(margin)} left out as a margin")
-    if len(trace.parts) > 1:
-        parts.append(f"{counted(len(trace.kept))} of {_many(len(trace.parts), 'round')} count")
-    return " · ".join(parts)
-
-
-def _changes(trace: Trace) -> str:
-    """Count the vertical lines, in their own colour: that names them."""
-    small = len(trace.changes(material=False))
-    if not small and not trace.changes(material=True):
-        return ""
-    words = _many(len(trace.changes(material=True)) + small, "change point")
-    return f"{words},\n{counted(small)} immaterial (dotted)" if small else words
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{counted(number)} {noun}{'' if number == 1 else 's'}"
+def _fitting(axes: Axes, text: Annotation) -> int:
+    """Return how many characters of a text on one line the axes are wide enough for."""
+    width = text.get_window_extent().width
+    share = axes.get_window_extent().width / width if width else 1.0
+    return max(20, int(share * len(text.get_text())))
 
 
 def _dress(axes: Axes, trace: Trace) -> None:
     """Name and scale the axes, and take away what says nothing."""
-    typical = trace.level[0] if trace.level else float(np.median(trace.series))
-    scale = scale_for(typical, trace.unit)
+    ruler = trace.ruler
 
     def tick(value: float, _position: object = None) -> str:
-        low, high = axes.get_ylim()
-        exact = 0.0 if abs(value) < 1e-9 * (high - low) else value
-        return scale.show(exact, digits_for((high - low) / 2.0 * scale.factor, exact))
+        steps = np.diff(np.unique(axes.get_yticks()))
+        return ruler.show(value, float(steps.min(initial=np.ptp(axes.get_ylim()))))
 
     order = "reading, in time order"
     if len(trace.parts) > 1:
@@ -342,9 +347,8 @@ def _dress(axes: Axes, trace: Trace) -> None:
         order += (
             f" (range, middle half and median of {counted(_columns(trace.series.size))} columns)"
         )
-    name = f"{trace.quantity} ({scale.name})" if scale.name else trace.quantity
     axes.set_xlabel(order, color=_INK, fontsize=10.0)
-    axes.set_ylabel(name, color=_INK, fontsize=10.0, parse_math=False)
+    axes.set_ylabel(ruler.name, color=_INK, fontsize=10.0, parse_math=False)
     axes.locator_params(axis="x", integer=True)
     if trace.series.size == 1:
         axes.set_xticks([0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -20,14 +21,18 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_phases", "plot_trace"]
 
+_BESIDE = 26
+"""Characters that fit beside the axes."""
+
 
 def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | None = None) -> Axes:
     """Draw the readings of a run in time order, with all that was concluded from them.
 
     Rejected phases are shaded, change points are vertical lines (dotted where the step is
     immaterial), the number is a line with its interval over the readings that it stands on.
-    Readings far outside are marks at the edge, with their count. More than 4000 readings are
-    drawn as range, middle half and median of a thousand columns. Restarted rounds stand in a row.
+    Readings that do not count are paler, those far outside are marks at the edge, with their
+    count. More than 4000 readings are drawn as range, middle half and median of a thousand
+    columns. Restarted rounds stand in a row.
 
     Parameters
     ----------
@@ -90,6 +95,7 @@ def plot_phases(
     *,
     estimate: Estimate | None = None,
     unit: str = "",
+    title: str = "",
     axes: Axes | None = None,
 ) -> Axes:
     """Draw readings in time order with their phases, as `plot_trace` does for a run.
@@ -105,6 +111,8 @@ def plot_phases(
         phase's median instead.
     unit
         Of the readings ("s", "B/s", ...); empty for bare numbers.
+    title
+        What the readings are of; empty for no title.
     axes
         To draw into; None for a new figure.
 
@@ -142,7 +150,13 @@ def plot_phases(
         words = f"median {show_value(stable.median, unit)}"
     part = Part(series=series, offset=0, phases=found, margin=estimate is not None)
     trace = Trace(
-        series=series, parts=(part,), quantity="reading", unit=unit, level=level, words=words
+        series=series,
+        parts=(part,),
+        quantity="reading",
+        unit=unit,
+        title=title,
+        level=level,
+        words=words,
     )
     return draw(trace, axes)
 
@@ -169,7 +183,8 @@ def _level(found: Estimate | None) -> tuple[float, float, float] | None:
 
 
 def _named(statistic: str, found: Estimate | None, unit: str) -> str:
-    """Say the number on two lines: itself, and its interval."""
+    """Say the number on two lines: itself, and its interval; on more where they are long."""
     if found is None:
         return ""
-    return f"{statistic} {show_estimate(found, unit)}".replace(" [", "\n[", 1)
+    lines = f"{statistic} {show_estimate(found, unit)}".replace(" [", "\n[", 1).split("\n")
+    return "\n".join(textwrap.fill(each, _BESIDE) for each in lines)

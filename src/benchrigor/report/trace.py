@@ -9,9 +9,16 @@ from itertools import groupby
 import numpy as np
 
 from benchrigor.model import Floats, Phase, PhaseLabel, StablePhase
+from benchrigor.model.headline import counted
 from benchrigor.stats import trimmed
+from benchrigor.units import Scale, scale_for
 
-__all__ = ["Part", "Span", "Trace"]
+__all__ = ["Part", "Ruler", "Span", "Trace"]
+
+_FAR = 0.03
+"""Share of a phase's readings on either side that may lie far off without setting the range."""
+_ALIKE = 1e5
+"""Readings that differ by less than this part of themselves are shown as differences."""
 
 Span = tuple[int, int]
 """First reading, and the first one behind."""
@@ -44,6 +51,24 @@ class Part:
             inner = trimmed(np.arange(self.series.size, dtype=np.float64), self.phases)
             start, stop = int(inner[0]), int(inner[-1]) + 1
         return self.offset + start, self.offset + stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruler:
+    """How heights are written beside the vertical axis: in a scale, as differences from a base."""
+
+    name: str
+    scale: Scale
+    base: float = 0.0
+
+    def show(self, height: float, step: float) -> str:
+        """Write a height with the digits that tell it from those a step away."""
+        number, apart = (height - self.base) * self.scale.factor, step * self.scale.factor
+        digits = max(0, -math.floor(math.log10(apart) + 1e-6))
+        if not math.isclose(round(apart, digits), apart, rel_tol=1e-4):
+            digits += 1  # a step of 2.5, not of 2
+        exact = 0.0 if abs(number) < 1e-6 * apart else round(number, digits)
+        return f"{exact:,.{digits}f}" if digits < 10 else f"{exact:.15g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,8 +115,8 @@ class Trace:
     def window(self) -> tuple[float, float]:
         """The range of the vertical axis: the bulk of every phase, and the number.
 
-        A phase's few farthest readings do not widen it, unless they lie close by anyway; an
-        interval widens it by no more than its size.
+        The farthest 3 % of a phase's readings on either side do not widen it, unless they lie
+        close by anyway; an interval widens it by no more than its size, the number by twice that.
         """
         bulks = [
             _bulk(part.series[phase.start : phase.stop])
@@ -99,22 +124,76 @@ class Trace:
             for phase in part.labelled
         ] or [_bulk(self.series)]
         low, high = min(bulk[0] for bulk in bulks), max(bulk[1] for bulk in bulks)
-        reach = high - low
-        least, most = float(self.series.min()), float(self.series.max())
-        low = least if least >= low - reach / 2.0 else low
-        high = most if most <= high + reach / 2.0 else high
+        # Readings that are all the same lose nothing by it when all the others are shown.
+        reach = (high - low) / 2.0 or math.inf
+        near = self.series[(self.series >= low - reach) & (self.series <= high + reach)]
+        low, high = float(near.min()), float(near.max())
         if self.level is not None:
-            low = min(low, max(self.level[1], low - reach))
-            high = max(high, min(self.level[2], high + reach))
-        pad = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
+            reach, value = high - low, self.level[0]
+            shown = value if low - 2.0 * reach <= value <= high + 2.0 * reach else low
+            low, high = (
+                min(low, shown, max(self.level[1], low - reach)),
+                max(high, shown, min(self.level[2], high + reach)),
+            )
+        least = 1.0 / scale_for(0.0, self.unit).factor
+        pad = 0.06 * (high - low) or 0.05 * abs(high) or least
         return low - pad, high + pad
+
+    @property
+    def ruler(self) -> Ruler:
+        """In the scale of the number, as differences from a base where all readings are alike."""
+        low, high = self.window
+        farthest, apart = max(abs(low), abs(high)), high - low
+        typical = self.level[0] if self.level else float(np.median(self.series))
+        scale = scale_for(max(abs(typical), farthest / 1000.0), self.unit)
+        if farthest < _ALIKE * apart:
+            return Ruler(name=_in_unit(self.quantity, scale), scale=scale)
+        step = 10.0 ** math.floor(math.log10(apart))
+        base = round((low + high) / 2.0 / step) * step
+        digits = max(15, 1 + math.ceil(math.log10(farthest / step)))
+        shown = f"{base * scale.factor:,.{digits}g} {scale.name}".rstrip()
+        fine = scale_for(apart / 2.0, self.unit)
+        return Ruler(name=_in_unit(f"{self.quantity} minus {shown}", fine), scale=fine, base=base)
+
+    @property
+    def evidence(self) -> str:
+        """What the number stands on, or why there is none."""
+        if self.level is None:
+            return f"No number. {self.words or 'Nothing was analysed yet.'}"
+        kept = sum(stop - start for start, stop in self.kept)
+        margin = self.series.size - kept - sum(stop - start for (start, stop), _ in self.rejected)
+        parts = [f"{counted(kept)} of {_many(self.series.size, 'reading')} kept"]
+        if margin:
+            parts.append(f"{counted(margin)} left out as a margin")
+        if len(self.parts) > 1:
+            parts.append(f"{counted(len(self.kept))} of {_many(len(self.parts), 'round')} count")
+        return " · ".join(parts)
+
+    @property
+    def tally(self) -> str:
+        """How many change points there are, on two lines where some are dotted; else empty."""
+        solid, dotted = len(self.changes(material=True)), len(self.changes(material=False))
+        if not dotted:
+            return _many(solid, "change point") if solid else ""
+        if not solid:
+            noun = "immaterial\nchange point"
+            return f"{_many(dotted, noun)} (dotted)"
+        return f"{_many(solid + dotted, 'change point')},\n{counted(dotted)} immaterial (dotted)"
 
 
 def _bulk(series: Floats) -> tuple[float, float]:
-    """Return the range of a phase without its farthest readings: 0.5 %, or up to three."""
+    """Return the range of a phase without its farthest readings: 3 %, or up to three."""
     if series.size < 10:
         return float(series.min()), float(series.max())
-    left_out = math.ceil(max(0.005 * series.size, min(3.0, math.sqrt(series.size) / 3.0)))
+    left_out = math.ceil(max(_FAR * series.size, min(3.0, math.sqrt(series.size) / 3.0)))
     last = series.size - 1 - left_out
     parted = np.partition(series, (left_out, last))
     return float(parted[left_out]), float(parted[last])
+
+
+def _in_unit(quantity: str, scale: Scale) -> str:
+    return f"{quantity} ({scale.name})" if scale.name else quantity
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{counted(number)} {noun}{'' if number == 1 else 's'}"
