@@ -17,7 +17,7 @@ from benchrigor.stats.selecting import leading_bits
 __all__ = ["ChangeDetector", "detect_changes", "wrong_level"]
 
 _METHODS = ("ranks", "edm")
-_SHORT = 2_048
+_SHORT = 4_096
 
 
 def detect_changes(
@@ -111,7 +111,7 @@ class ChangeDetector:
     Notes
     -----
     Quantiles, inflation and threshold are those of the first n' of n readings, where n' is n with
-    all but its five leading bits cleared, more than 15/16 of n, and n itself below 2048. So the
+    all but its five leading bits cleared, more than 15/16 of n, and n itself below 4096. So the
     result depends on the readings alone, not on the batches in which they came, and is that of
     `detect_changes` where n' = n. Otherwise what is new since n' is seen by the quantiles of what
     was there before.

@@ -21,7 +21,7 @@ WINDOW = 128
 """Multiples of the grid in a window."""
 _SAMPLE_FAR = 16_384
 _SAMPLE_NEAR = 128
-_CHUNK = 20_480
+_CHUNK = 30_720
 
 
 class Lens:
@@ -87,8 +87,8 @@ class Lens:
             begin, middle, end = start[some], split[:, some], stop[some]
             places = np.concatenate((begin[np.newaxis], middle, end[np.newaxis]))
             found = counts(places + window[some] * self.hop)
-            left, whole = found[1:-1] - found[0], found[-1] - found[0]
-            chunks.append(strength(left, whole, middle - begin, end - begin, search))
+            found[1:] -= found[0]
+            chunks.append(strength(found[1:-1], found[-1], middle - begin, end - begin, search))
         return chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
 
 

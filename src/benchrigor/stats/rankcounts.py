@@ -118,9 +118,10 @@ class RankCounts:
         blocks, rest = np.divmod(positions, self.step)
         word = self._bits.dtype.type
         mask = np.left_shift(word(1), rest.astype(word)) - word(1)
-        inside = np.bitwise_count(self._bits.take(blocks, axis=0) & mask[..., np.newaxis])
+        bits = self._bits.take(blocks, axis=0)
+        bits &= mask[..., np.newaxis]
         counts: Counts = self._before.take(blocks, axis=0)
-        counts += inside
+        counts += np.bitwise_count(bits)
         return counts
 
     def _coded(self, rows: Floats, thresholds: Floats) -> npt.NDArray[Any]:

@@ -77,15 +77,16 @@ class Selection:
                 break
             rough = sorted([*rough, *more])
         if len(rough) < len(placed):
-            # Those that were dropped leave more readings to place the others by.
-            rough = self._relocated(rough)
+            # Those that were dropped leave more readings to place their neighbours by.
+            rough = self._relocated(rough, _beside(placed, rough))
         return np.array([place for place, _ in rough], dtype=np.int64)
 
-    def _relocated(self, rough: list[_Rough]) -> list[_Rough]:
+    def _relocated(self, rough: list[_Rough], only: set[_Rough] | None = None) -> list[_Rough]:
         """Move each split to its strongest place, through a window where one holds its sight.
 
         Only readings within some times its reach are looked at, so that what lies further
-        behind, however much is appended, does not matter.
+        behind, however much is appended, does not matter. Those that are not among ``only``, if
+        given, stay where they are.
         """
         borders = [0, *(place for place, _ in rough), self._lenses.far.n]
         splits = [
@@ -97,6 +98,10 @@ class Selection:
             )
             for (place, reach), before, behind in zip(rough, borders, borders[2:], strict=False)
         ]
+        stay: list[_Rough] = []
+        if only is not None:
+            stay = [each for each in rough if each not in only]
+            splits = [each for each in splits if each[:2] in only]
         new = [each for each in splits if each not in self._places]
         if new:
             place, reach, start, stop = np.array(new, dtype=np.int64).T
@@ -108,7 +113,8 @@ class Selection:
                     moved = self._moved(lens, place[mine], reach[mine], start[mine], stop[mine])
                     for index, exact in zip(some.tolist(), moved.tolist(), strict=True):
                         self._places[new[index]] = exact
-        return sorted({self._places[each]: each.reach for each in splits}.items())
+        placed = {self._places[each]: each.reach for each in splits}
+        return sorted({**dict(stay), **placed}.items())
 
     def _moved(self, lens: Lens, splits: Ints, reach: Ints, start: Ints, stop: Ints) -> Ints:
         """Move each split to its strongest place within reach, in steps that shrink to one."""
@@ -194,6 +200,14 @@ class Selection:
         split = np.minimum(split, stop)[np.newaxis]
         found: Strengths = lens.strengths(window, start, split, stop, self._search)[0]
         return found
+
+
+def _beside(before: list[_Rough], after: list[_Rough]) -> set[_Rough]:
+    """Return those left that had a neighbour before which is there no more."""
+    left = set(after)
+    pairs = [*pairwise(before), *pairwise(before[::-1])]
+    gone = [(one, other) for one, other in pairs if other not in left]
+    return {one for one, _ in gone if one in left}
 
 
 def leading_bits(number: int, kept: int) -> int:
