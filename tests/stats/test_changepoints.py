@@ -76,6 +76,18 @@ def test_thirty_low_130_high_30_low_is_cut_exactly(sd: float) -> None:
     assert detect_changes(levels + sd * noise("normal", 190, 3)).indices == (30, 160)
 
 
+def test_no_segment_is_shorter_than_asked_for() -> None:
+    for seed in range(60):
+        borders = (0, *detect_changes(np.sort(noise("normal", 100, seed))).indices, 100)
+        assert np.diff(borders).min() >= 10
+
+
+@pytest.mark.parametrize("length", [10, 50])
+def test_two_segments_of_the_least_length_are_parted(length: int) -> None:
+    levels = np.repeat([1.0, 2.0], length)
+    assert detect_changes(levels, min_segment=length).indices == (length,)
+
+
 def test_a_change_inside_a_warm_up_above_all_quantiles_is_seen() -> None:
     levels = np.repeat([30.0, 20.0, 0.0], [60, 60, 3_000])
     found = detect_changes(levels + noise("normal", 3_120, 1)).indices

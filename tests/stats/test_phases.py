@@ -237,6 +237,27 @@ def test_options_out_of_range_are_named(options: dict[str, object], phrase: str)
         find_stable_phase([1.0] * 50, **options)  # type: ignore[arg-type] # wrong on purpose
 
 
+@pytest.mark.parametrize("n", [500, 2_000, 20_000])
+def test_a_slow_ramp_of_steps_too_small_to_part_is_no_phase(n: int) -> None:
+    rng = np.random.default_rng(n)
+    ramp = 100.0 * (1.0 + 0.03 * np.arange(n) / n) + 0.1 * rng.normal(size=n)
+    assert find_stable_phase(ramp).start is None
+    assert find_stable_phase(np.sort(100.0 + rng.normal(size=n))).reason is PhaseReason.TREND
+
+
+def test_change_points_that_no_detector_gives_are_named() -> None:
+    for wrong, phrase in (
+        ({"inflation": 0.0}, "inflation 0.0, expected 1 or more"),
+        ({"indices": (10.5,)}, "expected whole numbers"),
+        ({"indices": (20, 10)}, "expected ascending"),
+    ):
+        given_points = ChangePoints(
+            **({"indices": (10,), "n": 50, "level": None, "inflation": 1.0} | wrong)  # type: ignore[arg-type]
+        )
+        with pytest.raises(InvalidInput, match=phrase):
+            find_stable_phase([1.0] * 50, change_points=given_points)
+
+
 def test_giving_the_change_points_gives_the_same_phase() -> None:
     series = np.random.default_rng(2).normal(size=300) + np.repeat([9.0, 5.0], [50, 250])
     assert find_stable_phase(series, change_points=detect_changes(series)) == find_stable_phase(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Real
@@ -83,7 +84,7 @@ def find_stable_phase(
     series = as_series(values)
     _check(series.size, level, materiality, change_points)
     points = detect_changes(series, level=level) if change_points is None else change_points
-    borders, medians = _joined(series, points.borders, materiality)
+    borders, medians, raw = _joined(series, points.borders, materiality)
     longest = int(np.argmax(np.diff(borders)))
     start, stop = borders[longest], borders[longest + 1]
     inner = without_margin(start, stop, series.size)
@@ -93,6 +94,9 @@ def find_stable_phase(
         longest=longest,
         inflation=points.inflation,
         independent=independent_readings(_unbroken(series, inner, points.indices)),
+        raw=raw,
+        joined=raw[slice(*(points.borders.index(each) for each in (start, stop)))],
+        materiality=materiality,
     )
     if found.dominant and points.indices:
         found = _searched_again(series, found, level, materiality)
@@ -138,21 +142,31 @@ def _check(n: int, level: float, materiality: float, change_points: object) -> N
 def _wrong_points(n: int, found: ChangePoints) -> list[str]:
     if found.n != n:
         return [f"change_points are of a series of {found.n} values, expected {n} as in values"]
-    if any(a >= b for a, b in pairwise(found.borders)):
-        return [f"change_points are at {found.indices}, expected ascending within 1 to {n - 1}"]
-    return []
+    problems = []
+    number = isinstance(found.inflation, Real) and not isinstance(found.inflation, bool)
+    if not number or not 1.0 <= found.inflation < math.inf:
+        problems.append(f"change_points have inflation {found.inflation!r}, expected 1 or more")
+    if not all(isinstance(each, int) for each in found.indices):
+        problems.append(f"change_points are at {found.indices!r}, expected whole numbers (int)")
+    elif any(a >= b for a, b in pairwise(found.borders)):
+        problems.append(
+            f"change_points are at {found.indices}, expected ascending within 1 to {n - 1}"
+        )
+    return problems
 
 
 def _joined(
     series: Floats, borders: tuple[int, ...], materiality: float
-) -> tuple[list[int], list[float]]:
-    """Join the most similar neighbours first, until all differ materially; return their medians.
+) -> tuple[list[int], list[float], tuple[float, ...]]:
+    """Join the most similar neighbours first, until all differ materially.
+
+    Returns the borders left, the medians between them, and the medians there were before.
 
     The median of a union lies between the medians of its parts, so their weighted mean is off by
     less than the materiality; it spares a new median of all readings after each join.
     """
-    kept = list(borders)
-    medians = [_median(part) for part in np.split(series, kept[1:-1])]
+    raw = _medians(series, borders)
+    kept, medians = list(borders), list(raw)
     gaps = [_gap(a, b) for a, b in pairwise(medians)]
     while gaps and min(gaps) < materiality:
         at = gaps.index(min(gaps))
@@ -163,8 +177,12 @@ def _joined(
             if 0 <= each < len(gaps):
                 gaps[each] = _gap(medians[each], medians[each + 1])
     if len(kept) < len(borders):
-        medians = [_median(part) for part in np.split(series, kept[1:-1])]
-    return kept, medians
+        medians = list(_medians(series, kept))
+    return kept, medians, raw
+
+
+def _medians(series: Floats, borders: Sequence[int]) -> tuple[float, ...]:
+    return tuple(_median(series[start:stop]) for start, stop in pairwise(borders))
 
 
 def _median(series: Floats) -> float:
@@ -205,11 +223,11 @@ def _searched_again(series: Floats, found: Findings, level: float, materiality: 
     step = -(-(inner.stop - inner.start) // _MOST_SEARCHED)
     measured = series[inner][::step]
     changes = detect_changes(measured, level=_SHARE * level)
-    material, _ = _joined(measured, changes.borders, materiality)
+    material, _, _ = _joined(measured, changes.borders, materiality)
     thirds: list[float] = []
     if chance_of_movement(series[start:stop]) < _SHARE * level:
         third = found.held // 3
-        _, thirds = _joined(series[start:stop], (0, third, 2 * third, found.held), materiality)
+        _, thirds, _ = _joined(series[start:stop], (0, third, 2 * third, found.held), materiality)
     return replace(
         found,
         changes=tuple(inner.start + step * each for each in material[1:-1]),

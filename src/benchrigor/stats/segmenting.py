@@ -113,9 +113,13 @@ def _settled(series: Floats, splits: Ints, min_segment: int) -> tuple[int, ...]:
     shift = shifts[near.argmin(axis=1)]
     clear = (widest > rounding) & (abs(shift) <= _REACH // 2)
     moved = splits + np.where(clear, shift, 0)
-    lengths = np.diff(moved, prepend=0, append=series.size)
-    crowded = np.minimum(lengths[:-1], lengths[1:]) < min_segment
-    return tuple(np.where(crowded, splits, moved).tolist())
+    kept = [0]
+    for split, place, behind_it in zip(
+        splits.tolist(), moved.tolist(), borders[2:].tolist(), strict=True
+    ):
+        fits = min(place - kept[-1], behind_it - place) >= min_segment
+        kept.append(place if fits else split)
+    return tuple(kept[1:])
 
 
 def _gaps(readings: Floats) -> Floats:

@@ -78,7 +78,7 @@ class Selection:
             rough = sorted([*rough, *more])
         if len(rough) < len(placed):
             # Those that were dropped leave more readings to place their neighbours by.
-            rough = self._relocated(rough, _beside(placed, rough))
+            rough = self._confirmed(self._relocated(rough, _beside(placed, rough)))
         return np.array([place for place, _ in rough], dtype=np.int64)
 
     def _relocated(self, rough: list[_Rough], only: set[_Rough] | None = None) -> list[_Rough]:
@@ -128,7 +128,8 @@ class Selection:
             most = min(_ZOOM, int(width.max()) + 1)
             trial = low + width * np.arange(most)[:, np.newaxis] // max(1, most - 1)
             strength = lens.strengths(window, start, trial, stop, search)
-            splits = trial[strength.argmax(axis=0), columns]
+            best = trial[strength.argmax(axis=0), columns]
+            splits = np.where(strength.max(axis=0) > 0, best, splits)
             spacing = -(-width // max(1, most - 1))
             if spacing.max() <= 1:
                 return splits

@@ -84,7 +84,7 @@ def strength(left: Counts, whole: Counts, n_left: Ints, n: Ints, search: Search)
     share = whole.astype(np.float32)
     share /= size[:, np.newaxis]
     variance = share * (1 - share)
-    usable = variance > search.shortest / 2 / size[:, np.newaxis]
+    usable = variance >= search.shortest / 2 / size[:, np.newaxis]
     active = usable.astype(np.float32)
     gap = left.astype(np.float32)
     gap -= share * before[:, :, np.newaxis]

@@ -48,6 +48,11 @@ class Findings:
         Material change points inside the phase, found by searching it once more.
     thirds
         Medians of the phase's thirds, where it moves slowly and materially; empty elsewhere.
+    raw, joined
+        Medians of all segments before any were joined, and of those that were joined into the
+        phase.
+    materiality
+        Relative difference of medians from which on neighbours were not joined.
     """
 
     borders: tuple[int, ...]
@@ -57,6 +62,9 @@ class Findings:
     independent: float
     changes: tuple[int, ...] = ()
     thirds: tuple[float, ...] = ()
+    raw: tuple[float, ...] = ()
+    joined: tuple[float, ...] = ()
+    materiality: float = 0.0
 
     @property
     def n(self) -> int:
@@ -103,6 +111,12 @@ class Findings:
         return self.independent < self.least and mean < _BOTH * self.least
 
     @property
+    def climbing(self) -> bool:
+        """Whether segments too alike to part climb or fall materially when taken together."""
+        low, high = sorted((abs(self.joined[0]), abs(self.joined[-1]))) if self.joined else (0, 0)
+        return _concordant(self.joined) and high - low >= self.materiality * low
+
+    @property
     def murky(self) -> bool:
         """Whether noise so slow leaves too few readings to tell changes from it."""
         return self.inflation >= _SLOW and self.effective < _TELLING
@@ -121,8 +135,9 @@ def judge(found: Findings) -> PhaseReason:
     -----
     * Trend, still moving: the medians of at least four phases, all or those from the middle
       reading on, rise or fall with a rank correlation with time of 0.8 or more (Mann 1945,
-      Kendall 1938). What moves behind a dominant phase counts when it holds a quarter of the
-      readings: less is a cool-down.
+      Kendall 1938); a trend also the segments that were joined, one by one, into a phase that so
+      became dominant, or all of them where the phase looks like a random walk. What moves behind a
+      dominant phase counts when it holds a quarter of the readings: less is a cool-down.
     * Random walk: the slowest noise inside the phase leaves fewer than 6.85 independent readings,
       and the geometric mean of that and of `Findings.effective` lies clearly below. For AR(1)
       these are n (1 - phi)/2 or so, and the coefficient test of Dickey & Fuller (1979) does not
@@ -136,7 +151,7 @@ def judge(found: Findings) -> PhaseReason:
     """
     if not found.dominant:
         rules = {
-            PhaseReason.TREND: _concordant(found.medians),
+            PhaseReason.TREND: _concordant(found.medians) or _concordant(found.raw),
             PhaseReason.RANDOM_WALK: found.walking,
             PhaseReason.STILL_MOVING: _concordant(found.moving),
             PhaseReason.FEW_EFFECTIVE: found.murky,
@@ -145,6 +160,7 @@ def judge(found: Findings) -> PhaseReason:
     else:
         behind = found.n - found.borders[found.longest + 1]
         rules = {
+            PhaseReason.TREND: found.climbing or (found.walking and _concordant(found.raw)),
             PhaseReason.NOT_STABLE_INSIDE: bool(found.changes or found.thirds),
             PhaseReason.RANDOM_WALK: found.walking,
             PhaseReason.FEW_EFFECTIVE: found.shortage is not None,
@@ -194,19 +210,20 @@ def _sentence(reason: PhaseReason, found: Findings) -> str:
     n, held, count = found.n, found.held, len(found.medians)
     longest = f"the longest of {count} segments" if count > 1 else "the only segment"
     holds = f"There is no stable phase: {longest} holds {held / n:.0%} of the {n} readings"
-    first, last = found.medians[0], found.medians[-1]
-    direction = "rise" if found.moving[-1] > found.moving[0] else "fall"
+    levels = found.raw or found.medians
+    direction = "rise" if levels[-1] > levels[0] else "fall"
     match reason:
         case PhaseReason.TREND:
             return (
-                f"Trend, no stable phase: the medians of {count} segments {direction} from "
-                f"{first:.4g} to {last:.4g}."
+                f"Trend, no stable phase: the medians of {len(levels)} segments {direction} from "
+                f"{levels[0]:.4g} to {levels[-1]:.4g}."
             )
         case PhaseReason.STILL_MOVING:
+            moves = "rise" if found.moving[-1] > found.moving[0] else "fall"
             return (
                 "There is no stable phase: the readings are still moving at the end, the medians "
-                f"of the last {len(found.moving)} of {count} segments {direction} from "
-                f"{found.moving[0]:.4g} to {last:.4g}."
+                f"of the last {len(found.moving)} of {count} segments {moves} from "
+                f"{found.moving[0]:.4g} to {found.moving[-1]:.4g}."
             )
         case PhaseReason.RANDOM_WALK:
             return (
