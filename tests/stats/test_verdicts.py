@@ -77,6 +77,11 @@ def test_each_reason_has_one_rule(
         (UP_AND_DOWN, {}, "the longest of 4 segments holds 25% of the 400 readings"),
         (RISING, {}, "Trend, no stable phase: the medians of 4 segments rise from 5 to 8."),
         (RISING[::-1], {}, "segments fall from 8 to 5."),
+        (
+            [(9, 30), (5, 100)],
+            {"raw": (9, 5, 5.1, 5.2, 5.3), "joined": (5, 5.1, 5.2, 5.3), "materiality": 0.05},
+            "the medians of 4 segments rise from 5 to 5.3.",
+        ),
         (LEAVING, {}, "moving at the end, the medians of the last 4 of 4 segments rise from 5"),
         (TURNING, {}, "the last 4 of 6 segments rise from 5 to 8."),
         (

@@ -41,7 +41,7 @@ def detect_changes(
     Returns
     -------
     ChangePoints
-        The same for a*x + b, a > 0: only the order of the readings counts.
+        The same for a*x + b, a > 0.
 
     Raises
     ------

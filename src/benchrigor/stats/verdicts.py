@@ -210,7 +210,7 @@ def _sentence(reason: PhaseReason, found: Findings) -> str:
     n, held, count = found.n, found.held, len(found.medians)
     longest = f"the longest of {count} segments" if count > 1 else "the only segment"
     holds = f"There is no stable phase: {longest} holds {held / n:.0%} of the {n} readings"
-    levels = found.raw or found.medians
+    levels = found.joined if found.climbing else found.raw or found.medians
     direction = "rise" if levels[-1] > levels[0] else "fall"
     match reason:
         case PhaseReason.TREND:
