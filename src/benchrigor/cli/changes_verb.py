@@ -9,11 +9,11 @@ import click
 
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import json_option, readings_options, share
-from benchrigor.cli.output import many, print_json
+from benchrigor.cli.output import print_json
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of, read_readings
 from benchrigor.model import StablePhase, codec
-from benchrigor.model.headline import counted, false_alarms, percent, show_value
+from benchrigor.model.headline import counted, false_alarms, many, percent, show_value
 from benchrigor.report import plot_phases
 from benchrigor.report.text import WIDTH
 from benchrigor.stats import find_stable_phase

@@ -13,10 +13,10 @@ import click
 
 from benchrigor.cli.options import hint
 from benchrigor.model import Progress, RunRecord, codec
-from benchrigor.model.headline import counted, percent, show_value
+from benchrigor.model.headline import counted, many, percent, show_value
 from benchrigor.report import render
 
-__all__ = ["LiveLine", "live_line", "many", "print_json", "print_record", "summary"]
+__all__ = ["LiveLine", "live_line", "print_json", "print_record", "summary"]
 
 _REDRAWN_EVERY_S = 0.1
 
@@ -110,8 +110,3 @@ def _line(progress: Progress) -> str:
     if progress.seconds_left is not None:
         parts.append(f"at most {show_value(progress.seconds_left, 's')}")
     return " · ".join(parts)
-
-
-def many(number: int, noun: str) -> str:
-    """Say how many there are of a thing, in the singular where it is one."""
-    return f"{counted(number)} {noun}{'' if number == 1 else 's'}"

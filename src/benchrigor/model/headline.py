@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from benchrigor.model.analysis import Analysis, Estimate
     from benchrigor.model.run import Decision
 
-__all__ = ["counted", "false_alarms", "line", "percent", "show_estimate", "show_value"]
+__all__ = ["counted", "false_alarms", "line", "many", "percent", "show_estimate", "show_value"]
 
 
 def show_estimate(estimate: Estimate, unit: str) -> str:
@@ -57,6 +57,17 @@ def counted(number: float) -> str:
     ('12', '1,234,567')
     """
     return f"{number:,.0f}"
+
+
+def many(number: int, noun: str) -> str:
+    """Say how many there are of a thing, in the singular where it is one.
+
+    Examples
+    --------
+    >>> many(1, "round"), many(1200, "reading")
+    ('1 round', '1,200 readings')
+    """
+    return f"{counted(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def percent(share: float, *, digits: int = 3) -> str:

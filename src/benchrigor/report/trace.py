@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 
 from benchrigor.model import Floats, Phase, PhaseLabel, StablePhase
-from benchrigor.model.headline import counted
+from benchrigor.model.headline import counted, many
 from benchrigor.stats import trimmed
 from benchrigor.units import Scale, scale_for
 
@@ -162,11 +162,11 @@ class Trace:
             return f"No number. {self.words or 'Nothing was analysed yet.'}"
         kept = sum(stop - start for start, stop in self.kept)
         margin = self.series.size - kept - sum(stop - start for (start, stop), _ in self.rejected)
-        parts = [f"{counted(kept)} of {_many(self.series.size, 'reading')} kept"]
+        parts = [f"{counted(kept)} of {many(self.series.size, 'reading')} kept"]
         if margin:
             parts.append(f"{counted(margin)} left out as a margin")
         if len(self.parts) > 1:
-            parts.append(f"{counted(len(self.kept))} of {_many(len(self.parts), 'round')} count")
+            parts.append(f"{counted(len(self.kept))} of {many(len(self.parts), 'round')} count")
         return " · ".join(parts)
 
     @property
@@ -174,11 +174,11 @@ class Trace:
         """How many change points there are, on two lines where some are dotted; else empty."""
         solid, dotted = len(self.changes(material=True)), len(self.changes(material=False))
         if not dotted:
-            return _many(solid, "change point") if solid else ""
+            return many(solid, "change point") if solid else ""
         if not solid:
             noun = "immaterial\nchange point"
-            return f"{_many(dotted, noun)} (dotted)"
-        return f"{_many(solid + dotted, 'change point')},\n{counted(dotted)} immaterial (dotted)"
+            return f"{many(dotted, noun)} (dotted)"
+        return f"{many(solid + dotted, 'change point')},\n{counted(dotted)} immaterial (dotted)"
 
 
 def _bulk(series: Floats) -> tuple[float, float]:
@@ -193,7 +193,3 @@ def _bulk(series: Floats) -> tuple[float, float]:
 
 def _in_unit(quantity: str, scale: Scale) -> str:
     return f"{quantity} ({scale.name})" if scale.name else quantity
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{counted(number)} {noun}{'' if number == 1 else 's'}"
