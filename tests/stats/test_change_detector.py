@@ -132,6 +132,16 @@ def test_fit_and_predict_are_those_of_ruptures() -> None:
     assert hausdorff(true, found) <= 5
 
 
+def test_the_display_of_ruptures_draws_what_it_predicts() -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    signal, true = rpt.pw_constant(300, 1, 2, noise_std=0.5, delta=(5, 9), seed=2)
+    figure, axes = rpt.display(signal, true, ChangeDetector().fit(signal).predict())
+    # Two changes make three shaded segments, and a vertical line each.
+    assert len(axes[0].patches) == 3
+    matplotlib.pyplot.close(figure)
+
+
 def test_fit_forgets_what_was_there() -> None:
     detector = ChangeDetector()
     detector.append(steps(700, 1))
