@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from benchrigor.model import Analysis, Phase, RunRecord, Severity, StablePhase
 from benchrigor.model.headline import counted, percent, show_estimate, show_value
-from benchrigor.stats.intervals import FEW
+from benchrigor.stats.levels import FEW
 
 __all__ = ["render"]
 

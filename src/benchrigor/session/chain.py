@@ -33,8 +33,9 @@ from benchrigor.stats import (
     rejected_notices,
     trimmed,
 )
-from benchrigor.stats.intervals import FEW, FEWEST, MATERIALITY, SHORT, bearable_phase
+from benchrigor.stats.levels import FEW, FEWEST
 from benchrigor.stats.steadiness import TRANSIENTS
+from benchrigor.stats.trimming import MATERIALITY, SHORT, bearable_phase
 
 __all__ = [
     "CHECK",

@@ -20,7 +20,7 @@ from benchrigor.session.chain import (
 from benchrigor.session.rules import GROWTH, floor_for
 from benchrigor.stats import RupturesDetector
 from benchrigor.stats.adapters import Estimator
-from benchrigor.stats.intervals import FEWEST
+from benchrigor.stats.levels import FEWEST
 
 __all__ = ["Intake", "Trace", "as_detector"]
 

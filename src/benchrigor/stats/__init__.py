@@ -9,15 +9,12 @@ from benchrigor.stats.hierarchy import (
     estimate_invocations,
     rejected_notices,
 )
-from benchrigor.stats.intervals import (
-    estimate_level,
-    estimate_mean,
-    fit_level,
-    required_readings,
-    trimmed,
-)
+from benchrigor.stats.intervals import estimate_level, required_readings
+from benchrigor.stats.levels import fit_level
+from benchrigor.stats.means import estimate_mean
 from benchrigor.stats.merging import autocorrelation, merge_subsessions
 from benchrigor.stats.phases import find_stable_phase
+from benchrigor.stats.trimming import trimmed
 
 __all__ = [
     "ChangeDetector",

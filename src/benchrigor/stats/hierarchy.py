@@ -11,13 +11,9 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, LevelFit, Notice, Severity, as_series
-from benchrigor.stats.intervals import (
-    check_confidence,
-    estimate_level,
-    fit_level,
-    fit_stable,
-    student_t,
-)
+from benchrigor.stats.intervals import check_confidence, estimate_level, student_t
+from benchrigor.stats.levels import fit_level
+from benchrigor.stats.trimming import fit_stable
 
 __all__ = ["combine_levels", "estimate_invocations", "rejected_notices"]
 

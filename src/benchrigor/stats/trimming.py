@@ -1,0 +1,64 @@
+"""What of a series may be measured: the stable phase, with no more joined than the level bears."""
+
+from __future__ import annotations
+
+from benchrigor.errors import NotEstimable
+from benchrigor.model import ChangePoints, Floats, LevelFit, StablePhase
+from benchrigor.stats.intervals import estimate_level
+from benchrigor.stats.levels import fit_level
+from benchrigor.stats.phases import find_stable_phase, without_margin
+from benchrigor.stats.steadiness import TRANSIENTS
+
+__all__ = ["MATERIALITY", "SHORT", "bearable_phase", "fit_stable", "trimmed"]
+
+SHORT = 500
+"""Below so many readings an unknown warm-up is not dependably removed, and a Notice says so."""
+MATERIALITY = 0.01
+"""Relative difference of medians from which on neighbouring phases are never one."""
+
+
+def trimmed(series: Floats, phase: StablePhase) -> Floats:
+    """Return the readings of the stable phase without the margins next to the cuts.
+
+    Raises
+    ------
+    NotEstimable
+        When there is no stable phase; carries the phase's own Notice.
+    """
+    if phase.start is None or phase.stop is None:
+        raise NotEstimable(phase.notices[0])
+    return series[without_margin(phase.start, phase.stop, series.size)]
+
+
+def bearable_phase(
+    series: Floats, confidence: float, change_points: ChangePoints | None = None
+) -> StablePhase:
+    """Find the stable phase, with no more joined into it than its level bears.
+
+    Neighbouring phases are one where they differ by less than 1 %, then, while any are, by less
+    than a quarter of the half-width that came of it: a bias of half the half-width would already
+    lower the coverage from 0.95 to 0.84.
+    """
+    materiality = MATERIALITY
+    phase = find_stable_phase(series, materiality=materiality, change_points=change_points)
+    while phase.start is not None and len(phase.phases) <= len(phase.change_points.indices):
+        fit = fit_level(trimmed(series, phase), transients=TRANSIENTS)
+        bearable = estimate_level(fit, confidence).relative_half_width / 4.0
+        if bearable >= materiality:
+            break
+        materiality = bearable
+        phase = find_stable_phase(
+            series, materiality=materiality, change_points=phase.change_points
+        )
+    return phase
+
+
+def fit_stable(series: Floats, confidence: float) -> LevelFit:
+    """Fit the level of the stable phase, see `bearable_phase`.
+
+    Raises
+    ------
+    NotEstimable
+        When there is no stable phase, or it holds fewer than two readings.
+    """
+    return fit_level(trimmed(series, bearable_phase(series, confidence)), transients=TRANSIENTS)
