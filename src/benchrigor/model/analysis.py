@@ -16,6 +16,7 @@ __all__ = [
     "Estimate",
     "Kind",
     "LevelFit",
+    "Mode",
     "Phase",
     "PhaseLabel",
     "PhaseReason",
@@ -214,6 +215,22 @@ class Estimate:
         if self.half_width == 0.0:
             return 0.0
         return self.half_width / abs(self.value) if self.value != 0.0 else math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """One of the values around which readings gather.
+
+    Parameters
+    ----------
+    value
+        Median of the readings of this mode.
+    share
+        Of all readings, in (0, 1].
+    """
+
+    value: float
+    share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
