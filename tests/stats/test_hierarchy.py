@@ -1,10 +1,14 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code
+from benchrigor.model import Code, Floats, Notice, VarianceSplit
 from benchrigor.stats import estimate_invocations, estimate_mean
+
+SPLIT = VarianceSplit(level=2.0, between=4e-4, within=0.01, invocations=10, readings=100.0)
 
 
 def test_the_interval_is_students_t_of_the_invocation_means() -> None:
@@ -31,7 +35,7 @@ def test_one_invocation_speaks_of_its_process_only() -> None:
     assert (found.low, found.high) == (estimate_mean(values).low, estimate_mean(values).high)
 
 
-def test_each_invocation_is_trimmed_for_itself() -> None:
+def test_a_warm_up_that_all_share_is_cut() -> None:
     rng = np.random.default_rng(3)
     warm_up = np.repeat([2.0, 0.0], [60, 340])
     invocations = [rng.normal(1.0, 0.05, 400) + warm_up for _ in range(10)]
@@ -41,7 +45,7 @@ def test_each_invocation_is_trimmed_for_itself() -> None:
     assert trimmed.low < 1.0 < trimmed.high
 
 
-def test_trimming_each_invocation_joins_no_shift_that_its_interval_does_not_bear() -> None:
+def test_no_shift_stays_that_the_interval_does_not_bear() -> None:
     rng = np.random.default_rng(5)
     shift = np.repeat([0.006, 0.0], [600, 1_400])
     invocations = [1.0 + shift + 0.01 * rng.normal(size=2_000) for _ in range(10)]
@@ -50,13 +54,60 @@ def test_trimming_each_invocation_joins_no_shift_that_its_interval_does_not_bear
     assert abs(found.value - 1.0) < 0.0007
 
 
-def test_invocations_without_a_stable_phase_do_not_count() -> None:
+def test_invocations_without_a_steady_state_in_common_are_refused() -> None:
     rng = np.random.default_rng(4)
-    steady = [rng.normal(1.0, 0.05, 300) for _ in range(3)]
+    restless = [np.repeat([1.0, 2.0, 3.0], 100) + rng.normal(0.0, 0.01, 300) for _ in range(6)]
+    for count in (1, 3, 6):
+        with pytest.raises(NotEstimable) as error:
+            estimate_invocations(restless[:count], trim=True)
+        assert isinstance(error.value.notice, Notice)
+        assert error.value.notice.code is Code.NO_STABLE_PHASE
+
+
+def test_one_restless_invocation_of_many_counts_as_it_is() -> None:
+    rng = np.random.default_rng(6)
+    steady = [rng.normal(1.0, 0.05, 300) for _ in range(9)]
     restless = np.repeat([1.0, 2.0, 3.0], 100) + rng.normal(0.0, 0.01, 300)
-    assert estimate_invocations([*steady, restless], trim=True).n == 3
-    with pytest.raises(NotEstimable):
-        estimate_invocations([restless], trim=True)
+    assert estimate_invocations([*steady, restless], trim=True).n == 10
+
+
+def test_an_invocation_that_the_cut_swallows_does_not_count() -> None:
+    rng = np.random.default_rng(7)
+    whole = [rng.normal(1.0, 0.05, 200) + 0.5 * (np.arange(200) < 30) for _ in range(10)]
+    found = estimate_invocations([*whole, rng.normal(1.5, 0.05, 20)], trim=True)
+    assert found.n == 10
+    assert found.notices[0].code is Code.ROUNDS_REJECTED
+    assert found.value == estimate_invocations(whole, trim=True).value
+
+
+def lottery(rng: np.random.Generator, *, warm: bool) -> list[Floats]:
+    levels = np.where(rng.random(10) < 0.25, 1.3, 1.0)
+    fading = np.exp(-np.arange(200) / 15.0) if warm else 0.0
+    return [level * (rng.normal(1.0, 0.05, 200) + fading) for level in levels]
+
+
+def normal(rng: np.random.Generator, *, warm: bool) -> list[Floats]:
+    step = 0.5 * (np.arange(200) < 30) if warm else 0.0
+    return [rng.normal(level, 0.05, 200) + step for level in rng.normal(1.0, 0.02, 10)]
+
+
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize(("draw", "truth"), [(lottery, 1.075), (normal, 1.0)])
+def test_intervals_cover_the_program(
+    draw: Callable[..., list[Floats]], truth: float, warm: bool
+) -> None:
+    rng = np.random.default_rng(8)
+    held = refused = 0
+    for _ in range(150):
+        try:
+            found = estimate_invocations(draw(rng, warm=warm), trim=True)
+        except NotEstimable:
+            refused += 1
+            continue
+        held += found.low <= truth <= found.high
+    # The exact chance of the lottery is 0.94: less than 132 of 150 has probability 0.002.
+    assert refused <= 7
+    assert held >= 132 - refused
 
 
 @pytest.mark.parametrize("invocations", [[], "abc", 3.0])
