@@ -1,0 +1,96 @@
+"""``benchrigor plan``: what it takes to see a change, worked out from a stored run."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import click
+
+from benchrigor.cli.options import existing_store, json_option, share, store_option
+from benchrigor.cli.output import print_json
+from benchrigor.model import Severity, codec
+from benchrigor.session import retraced
+from benchrigor.session.planning import plan as planned
+
+__all__ = ["plan"]
+
+
+@click.command(short_help="Tell how much to measure to see a change, from a stored run.")
+@click.argument("run_id")
+@click.option("--change", type=share, default="3%", show_default=True, help="Change to be seen.")
+@click.option(
+    "--power",
+    type=share,
+    default="80%",
+    show_default=True,
+    help="Chance of seeing it, if it is so.",
+)
+@click.option(
+    "--margin",
+    type=share,
+    default="0%",
+    show_default=True,
+    help="Changes below this are of no interest: the whole interval must lie beyond.",
+)
+@click.option(
+    "--confidence",
+    type=share,
+    help="Confidence of the comparison.  [default: that of the run]",
+)
+@click.option(
+    "--half-width",
+    "half_widths",
+    type=share,
+    multiple=True,
+    default=("5%", "2%", "1%", "0.5%"),
+    show_default=True,
+    help="Price an interval of this half-width; may be given several times.",
+)
+@click.option("--metric", help="Which metric.  [default: the first that must be satisfied]")
+@store_option
+@json_option
+def plan(
+    *,
+    run_id: str,
+    change: float,
+    power: float,
+    margin: float,
+    confidence: float | None,
+    half_widths: tuple[float, ...],
+    metric: str | None,
+    store: Path | None,
+    as_json: bool,
+) -> None:
+    """Tell how much to measure to see a change, from a stored run.
+
+    A short run is enough: it need not have reached its target. The beginning of RUN_ID is
+    enough, too.
+
+    Sizes are readings, or invocations where the run's rounds were restarted. Those of the
+    comparison are per side: the baseline takes as many as the candidate. The range in brackets
+    is there because a run knows its own noise only so well. Each price is of one interval.
+
+    \b
+    Examples:
+      benchrigor plan 3f2a
+      benchrigor plan 3f2a --change 2% --margin 1% --power 90%
+      benchrigor plan 3f2a --half-width 1% --half-width 0.1% --json
+    """  # noqa: D301  # click wants the backspace itself
+    record = retraced(existing_store(store).load(run_id))
+    found = planned(
+        record,
+        change=change,
+        power=power,
+        margin=margin,
+        confidence=confidence,
+        half_widths=half_widths,
+        metric=metric,
+    )
+    if as_json:
+        print_json({**codec.versions(), "run_id": record.run_id, "plan": found})
+        return
+    click.echo(found)
+    for notice in found.notices:
+        mark = "·" if notice.severity is Severity.NOTE else "!"
+        click.echo(textwrap.fill(f"  {mark} {notice}", 79, subsequent_indent="    "))

@@ -1,0 +1,89 @@
+"""``benchrigor track-record``: how often the intervals of stored runs held."""
+
+from __future__ import annotations
+
+import platform
+import textwrap
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from benchrigor.cli.exits import ExitCode
+from benchrigor.cli.options import existing_store, json_option, store_option
+from benchrigor.cli.output import print_json
+from benchrigor.model import RunRecord, StopReason, TrackRecord, codec
+from benchrigor.model.headline import counted
+from benchrigor.stats.trackrecord import pair_runs, track_records
+from benchrigor.storage import Journal
+
+__all__ = ["track_record"]
+
+_WIDTH = 79
+_NOTHING = (
+    "no two stored runs{of} can be held against each other: it takes two that measured the same "
+    "thing on one machine, from the same commit, each to its target"
+)
+
+
+@click.command(name="track-record", short_help="Tell how often the intervals of stored runs held.")
+@click.option("--name", default="", help="Only runs whose name holds this.")
+@store_option
+@json_option
+def track_record(name: str, store: Path | None, as_json: bool) -> None:
+    """Tell how often the intervals of stored runs held.
+
+    Runs of the same thing on one machine are taken in pairs, the first with the second, the
+    third with the fourth. An interval held if the later run found what the earlier one had
+    claimed, give or take the error of both. Honest 95% intervals hold 95 times in 100; if yours
+    hold less often, runs differ by more than one run can see.
+
+    Runs are the same when name, command or function, interpreter, commit, metric, statistic and
+    confidence are; only runs that reached their target count. What changed in between without a
+    commit counts against the intervals.
+
+    \b
+    Examples:
+      benchrigor track-record
+      benchrigor track-record --name gzip
+      benchrigor track-record --store ci.sqlite --json
+    """  # noqa: D301  # click wants the backspace itself
+    opened = existing_store(store)
+    found = track_records(pair_runs(_satisfied(opened, name)))
+    if as_json:
+        print_json({**codec.versions(), "track_records": [_document(each) for each in found]})
+    elif found:
+        click.echo("\n\n".join(_section(each) for each in found))
+    else:
+        sentence = _NOTHING.format(of=f" of {name!r}" if name else "")
+        click.echo(f"benchrigor: {sentence}", err=True)
+    if not found:
+        click.get_current_context().exit(ExitCode.NOTHING_MEASURED)
+
+
+def _satisfied(opened: Journal, name: str) -> Iterator[RunRecord]:
+    """Load the runs that reached their target, one at a time: they may hold many readings."""
+    for run in opened.runs(name):
+        if name in run["name"] and run["reason"] == StopReason.SATISFIED:
+            yield opened.load(run["run_id"])
+
+
+def _document(record: TrackRecord) -> dict[str, object]:
+    document: dict[str, object] = codec.encode(record)
+    return {**document, "share": record.share}
+
+
+def _section(record: TrackRecord) -> str:
+    """Return the sentence, and below it how each name did."""
+    here = record.host == platform.node()
+    lines = [str(replace(record, host=None) if here else record)]
+    if len(record.by_name) > 1:
+        lines.append("")
+        for each in record.by_name:
+            counts = f"  {counted(each.held)} of {counted(each.pairs)}"
+            lines.append(
+                f"{counts:<14}"
+                + textwrap.shorten(each.name, _WIDTH - 14, placeholder=" …", break_on_hyphens=False)
+            )
+    return "\n".join(lines)

@@ -1,0 +1,300 @@
+"""What a measurement will cost, and how well earlier ones kept their word: Plan, TrackRecord."""
+
+from __future__ import annotations
+
+import enum
+import textwrap
+from dataclasses import dataclass
+
+from benchrigor.model.analysis import Estimate
+from benchrigor.model.headline import counted, many, percent, show_estimate, show_value
+from benchrigor.model.notice import Notice
+
+__all__ = ["Plan", "Price", "RunPair", "Standing", "Tally", "TrackRecord"]
+
+_WIDTH = 79
+_LABEL = 10
+_NEARLY = 0.999
+_TELLING = 0.999
+"""Misses to be expected of honest intervals, below which counts cannot speak against them: 1."""
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What it costs to know a mean within a relative half-width.
+
+    Parameters
+    ----------
+    half_width
+        Relative half-width of the interval.
+    n
+        Readings (or invocations) that it takes in all.
+    n_low, n_high
+        Between which that number lies, the variance being known from a pilot only.
+    seconds
+        Wall time; None where the pilot's is not known.
+    """
+
+    half_width: float
+    n: int
+    n_low: int
+    n_high: int
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How much to measure, worked out from what is known already.
+
+    ``print(plan)`` shows it in a few lines.
+
+    Parameters
+    ----------
+    pilot
+        The estimate that the plan starts from; its confidence is that of the comparison.
+    counted_in
+        "reading" or "invocation": what sizes count.
+    change, margin, power
+        The relative change to be seen, the margin that it must be shown to exceed, and the
+        chance of showing it.
+    n
+        Readings (or invocations) that each side of the comparison takes.
+    n_low, n_high
+        Between which that number lies, the variance being known from a pilot only.
+    power_now
+        Chance of showing the change with as many on each side as the pilot has.
+    change_now
+        Smallest relative change that those show with the power wanted.
+    prices
+        What narrower and narrower intervals of one mean cost.
+    name, unit
+        What was measured, and the unit of the pilot's value; empty where they are not known.
+    seconds
+        Wall time of each side; None where the pilot's is not known.
+    pilot_seconds
+        Wall time that the pilot took; None where it is not known.
+    notices
+        What the reader must know, of the pilot and of the plan.
+    """
+
+    pilot: Estimate
+    counted_in: str
+    change: float
+    margin: float
+    power: float
+    n: int
+    n_low: int
+    n_high: int
+    power_now: float
+    change_now: float
+    prices: tuple[Price, ...]
+    name: str = ""
+    unit: str = ""
+    seconds: float | None = None
+    pilot_seconds: float | None = None
+    notices: tuple[Notice, ...] = ()
+
+    def __str__(self) -> str:
+        size = many(self.pilot.n, self.counted_in)
+        head = f"{show_estimate(self.pilot, self.unit)} from {size}"
+        if self.pilot_seconds is not None:
+            head += f" in {_duration(self.pilot_seconds)}"
+        beyond = f" beyond a margin of {percent(self.margin)}" if self.margin else ""
+        needed = f"{many(self.n, self.counted_in)} a side{_range(self.n_low, self.n_high)}"
+        if self.seconds is not None:
+            needed += f", {_duration(self.seconds)} each"
+        lines = textwrap.wrap(f"{self.name}: {head}" if self.name else head, _WIDTH)
+        wish = f"a change of {percent(self.change)}{beyond} with power {percent(self.power)}"
+        lines += _row("to see", wish)
+        lines += _row("takes", needed)
+        now = f"{size} a side: power {_chance(self.power_now)}"
+        lines += _row("so far", f"{now}, smallest change seen {percent(self.change_now)}")
+        return "\n".join([*lines, *self._price_list()])
+
+    def _price_list(self) -> list[str]:
+        """Show one price a line, numbers below numbers; without ranges where they do not fit."""
+        rows = [
+            (
+                f"half-width {percent(each.half_width)}:",
+                many(each.n, self.counted_in),
+                _range(each.n_low, each.n_high),
+                "" if each.seconds is None else _duration(each.seconds),
+            )
+            for each in self.prices
+        ]
+        lines = _aligned(rows)
+        if max(map(len, lines), default=0) > _WIDTH:
+            lines = _aligned([(width, size, "", time) for width, size, _, time in rows])
+        return lines
+
+
+class Standing(enum.StrEnum):
+    """How often intervals held, against how often they claim to."""
+
+    AS_CLAIMED = "as claimed"
+    """The counts do not speak against the claim."""
+    LESS = "less than claimed"
+    MORE = "more than claimed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPair:
+    """Two runs of the same thing, one after the other, on one machine.
+
+    Parameters
+    ----------
+    name
+        What was measured.
+    host
+        Name of the machine.
+    earlier, later
+        Their estimates.
+    earlier_id, later_id
+        Of the runs; None for runs that were not stored.
+    """
+
+    name: str
+    host: str
+    earlier: Estimate
+    later: Estimate
+    earlier_id: str | None = None
+    later_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How often the intervals of one thing held.
+
+    Parameters
+    ----------
+    name
+        What was measured.
+    held, pairs
+        How many intervals held, of how many.
+    """
+
+    name: str
+    held: int
+    pairs: int
+
+    @property
+    def share(self) -> float:
+        """Of the intervals, how many held."""
+        return self.held / self.pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackRecord:
+    """How often earlier intervals contained what a later, independent run found.
+
+    ``print(record)`` says it in a sentence or two.
+
+    Parameters
+    ----------
+    held, pairs
+        How many intervals held, of how many pairs of runs.
+    low, high
+        Where the true share lies (Wilson interval, 95%).
+    confidence
+        Share that the intervals claim to hold.
+    standing
+        Whether they do, as far as the counts can tell.
+    widening
+        How many times as wide the intervals would have had to be to hold as often as they claim;
+        None with too few pairs to tell.
+    host
+        Name of the machine; None for the one at hand, or where it is not known.
+    by_name
+        The same for each thing that was measured, the worst first; empty where no names are known.
+    """
+
+    held: int
+    pairs: int
+    low: float
+    high: float
+    confidence: float
+    standing: Standing
+    widening: float | None = None
+    host: str | None = None
+    by_name: tuple[Tally, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Of the intervals, how many held."""
+        return self.held / self.pairs
+
+    def __str__(self) -> str:
+        where = "this machine" if self.host is None else self.host
+        claimed = percent(self.confidence, digits=10)
+        share = f"{self.share:.0%}"
+        if share == "100%" and self.held < self.pairs:
+            share = percent(self.share)
+        sentence = (
+            f"on {where} your {claimed} intervals held {share} of "
+            f"{many(self.pairs, 'time')} [{self.low:.0%}, {self.high:.0%}]"
+        )
+        return "\n".join(
+            [*textwrap.wrap(sentence, _WIDTH), *textwrap.wrap(self._meaning(), _WIDTH)]
+        )
+
+    def _meaning(self) -> str:
+        match self.standing:
+            case Standing.LESS:
+                wider = (
+                    f"; intervals {self.widening:.2g} times as wide would have held as often"
+                    if self.widening is not None
+                    else ""
+                )
+                return (
+                    f"That is less than they claim{wider}. Runs differ by more than one run can "
+                    "see (memory layout, other load, a change in what was measured): believe no "
+                    "difference of that size before several invocations of each side show it."
+                )
+            case Standing.MORE:
+                return "That is more than they claim: the intervals are wider than they need be."
+            case _ if self.pairs * (1.0 - self.confidence) < _TELLING:
+                return "So few pairs of runs cannot speak against the claim: keep more of them."
+            case _:
+                return "That agrees with what they claim, as far as so many pairs can tell."
+
+
+def _row(label: str, text: str) -> list[str]:
+    first = f"  {label:<{_LABEL}}"
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_on_hyphens=False,
+    )
+
+
+def _aligned(rows: list[tuple[str, str, str, str]]) -> list[str]:
+    """Set rows of half-width, size, range and time below each other, under one label."""
+    width, size, span, time = (
+        max((len(row[column]) for row in rows), default=0) for column in range(4)
+    )
+    return [
+        f"  {'' if index else 'costs':<{_LABEL}}"
+        f"{row[0]:<{width}} {row[1]:>{size}}{row[2]:<{span}}  {row[3]:>{time}}".rstrip()
+        for index, row in enumerate(rows)
+    ]
+
+
+def _chance(power: float) -> str:
+    """Show a chance that is close to 1 as what it is: not certain."""
+    return percent(power) if power < _NEARLY else f"above {percent(_NEARLY)}"
+
+
+def _range(low: int, high: int) -> str:
+    return f" ({counted(low)} to {counted(high)})" if low < high else ""
+
+
+def _duration(seconds: float) -> str:
+    """Show a wall time, from two minutes on in the units that people plan by."""
+    if seconds < 2.0 * _MINUTE:
+        return show_value(seconds, "s")
+    steps = ((2.0 * _DAY, _DAY, "days"), (2.0 * _HOUR, _HOUR, "h"), (0.0, _MINUTE, "min"))
+    size, name = next((unit, name) for least, unit, name in steps if seconds >= least)
+    return f"{show_value(seconds / size, '')} {name}"

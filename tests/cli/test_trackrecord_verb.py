@@ -1,0 +1,147 @@
+import math
+import platform
+
+import numpy as np
+import pytest
+
+from benchrigor.model import (
+    Analysis,
+    Decision,
+    Estimate,
+    Kind,
+    Metric,
+    Options,
+    Provenance,
+    RunRecord,
+    StopReason,
+)
+from benchrigor.storage import Journal
+
+TIME = Metric(name="time", unit="s")
+
+
+@pytest.fixture
+def keep(store):
+    """Keep a run of a name that found this value, with a standard error of 1."""
+    journal = Journal(store)
+
+    def kept(name, value, *, host=None, reason=StopReason.SATISFIED):
+        minute = len(journal.runs())
+        estimate = Estimate(
+            value=value,
+            low=value - 1.96,
+            high=value + 1.96,
+            confidence=0.95,
+            n=1000,
+            n_effective=1000.0,
+            method="long-run-variance",
+            standard_error=1.0,
+            degrees_of_freedom=999.0,
+        )
+        record = RunRecord(
+            name=name,
+            options=Options(),
+            metrics=(TIME,),
+            seed=1,
+            rounds=(),
+            analyses=(Analysis(metric=TIME, kind=Kind.UNIT_READINGS, n=1000, estimate=estimate),),
+            decision=Decision(stop=True, reason=reason),
+            provenance=Provenance(
+                host=host or platform.node(),
+                system="",
+                cpu="",
+                cores=1,
+                python="CPython 3.12",
+                packages={},
+                commit=None,
+                capabilities=(),
+                started_at=f"2026-01-01T{minute // 60:02}:{minute % 60:02}:00+00:00",
+            ),
+            subject={"kind": "command", "name": name},
+        )
+        run_id = journal.begin(record)
+        journal.finish(run_id, record)
+        return run_id
+
+    return kept
+
+
+def test_honest_runs_agree_with_what_they_claim(cli, keep):
+    for value in np.random.default_rng(1).normal(20.0, 1.0, 80):
+        keep("sort", float(value))
+    result = cli("track-record")
+    assert result.exit_code == 0, result.stderr
+    first, second = result.stdout.splitlines()
+    assert first.startswith("on this machine your 95% intervals held ")
+    assert " of 40 times [" in first
+    assert second.startswith("That agrees with what they claim")
+
+
+def test_runs_that_differ_by_more_than_they_claim_are_named_the_worst_first(cli, keep):
+    far, near = 30.0 * math.sqrt(2.0), 0.5
+    for _ in range(6):
+        for name, gap in (("a long name " * 20, far), ("sort", near)):
+            keep(name, 20.0)
+            keep(name, 20.0 + gap)
+    result = cli("track-record")
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0] == "on this machine your 95% intervals held 50% of 12 times [25%, 75%]"
+    assert lines[1].startswith("That is less than they claim")
+    assert lines[-2].split()[:5] == ["0", "of", "6", "a", "long"]
+    assert lines[-1].split() == ["6", "of", "6", "sort"]
+    assert max(map(len, lines)) <= 79
+
+
+def test_only_runs_of_a_name_count_when_one_is_given(cli, keep):
+    for name in ("sort", "parse", "parse-all"):
+        keep(name, 20.0)
+        keep(name, 20.1)
+    assert " of 3 times " in cli("track-record").stdout
+    assert " of 2 times " in cli("track-record", "--name", "parse").stdout
+    # An id may hold the same characters; only names are meant.
+    assert cli("track-record", "--name", "nothing of the kind").exit_code == 4
+
+
+def test_another_machine_is_called_by_its_name(cli, keep):
+    for host in (None, None, None, None, "elsewhere", "elsewhere"):
+        keep("sort", 20.0, host=host)
+    here, elsewhere = cli("track-record").stdout.split("\n\n")
+    assert here.startswith("on this machine your 95% intervals held 100% of 2 times")
+    assert elsewhere.startswith("on elsewhere your 95% intervals held 100% of 1 time ")
+
+
+def test_it_speaks_json(cli, keep, strict):
+    for value in (20.0, 20.1, 20.0, 30.0):
+        keep("sort", value)
+    document = strict(cli("track-record", "--json").stdout)
+    assert document["schema"] >= 1
+    (found,) = document["track_records"]
+    assert (found["held"], found["pairs"], found["share"]) == (1, 2, 0.5)
+    assert found["host"] == platform.node()
+    assert found["standing"] == "as claimed"
+    assert found["by_name"] == [{"name": "sort", "held": 1, "pairs": 2}]
+
+
+def test_without_pairs_it_says_what_it_takes(cli, keep, strict):
+    keep("sort", 20.0)
+    keep("sort", 20.0, reason=StopReason.TIME_BUDGET)
+    result = cli("track-record")
+    assert result.exit_code == 4
+    assert result.stdout == ""
+    assert "no two stored runs can be held against each other" in result.stderr
+    assert strict(cli("track-record", "--json").stdout)["track_records"] == []
+    assert "runs of 'sort' can" in cli("track-record", "--name", "sort").stderr
+
+
+def test_without_a_store_it_says_so_and_makes_none(cli, store):
+    assert cli("track-record").exit_code == 6
+    assert not store.exists()
+
+
+def test_runs_of_the_command_line_itself_can_be_paired(cli, store):
+    for _ in range(2):
+        assert cli("run", "--target", "1000%", "true").exit_code == 0
+    result = cli("track-record")
+    assert result.exit_code == 0, result.stderr
+    assert " of 1 time " in result.stdout
