@@ -142,7 +142,7 @@ def test_trimming_joins_a_shift_that_the_interval_bears() -> None:
     values[300:] += 0.003
     found = estimate_mean(values, trim=True)
     assert detect_changes(values).indices
-    assert found.n == 1_000
+    assert found.n == 990  # the first ten may be cold
     assert 0.25 * found.half_width > 0.003
 
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from benchrigor.stats.adapters import RupturesDetector
+from benchrigor.stats.allocation import (
+    readings_per_invocation,
+    required_invocations,
+    split_variance,
+)
 from benchrigor.stats.changepoints import ChangeDetector, detect_changes
+from benchrigor.stats.comparison import compare
+from benchrigor.stats.families import compare_family, rank
 from benchrigor.stats.hierarchy import (
     combine_levels,
     estimate_invocations,
@@ -13,7 +20,12 @@ from benchrigor.stats.intervals import estimate_level, required_readings
 from benchrigor.stats.levels import fit_level
 from benchrigor.stats.means import estimate_mean
 from benchrigor.stats.merging import autocorrelation, merge_subsessions
+from benchrigor.stats.modes import find_modes
 from benchrigor.stats.phases import find_stable_phase
+from benchrigor.stats.proportions import estimate_proportion
+from benchrigor.stats.quantiles import estimate_quantile
+from benchrigor.stats.rates import estimate_rate
+from benchrigor.stats.trackrecord import pair_runs, track_record, track_records
 from benchrigor.stats.trimming import trimmed
 
 __all__ = [
@@ -21,14 +33,27 @@ __all__ = [
     "RupturesDetector",
     "autocorrelation",
     "combine_levels",
+    "compare",
+    "compare_family",
     "detect_changes",
     "estimate_invocations",
     "estimate_level",
     "estimate_mean",
+    "estimate_proportion",
+    "estimate_quantile",
+    "estimate_rate",
+    "find_modes",
     "find_stable_phase",
     "fit_level",
     "merge_subsessions",
+    "pair_runs",
+    "rank",
+    "readings_per_invocation",
     "rejected_notices",
+    "required_invocations",
     "required_readings",
+    "split_variance",
+    "track_record",
+    "track_records",
     "trimmed",
 ]

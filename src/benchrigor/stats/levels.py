@@ -11,7 +11,7 @@ from benchrigor.model import Code, Floats, LevelFit, Notice, Severity
 from benchrigor.stats.autoregression import LongRunVariance, batch_means, long_run_variance
 from benchrigor.stats.steadiness import transient_basis
 
-__all__ = ["FEW", "FEWEST", "fit_level"]
+__all__ = ["FEW", "FEWEST", "fit_level", "too_few"]
 
 FEWEST = 2
 FEW = 30
@@ -42,7 +42,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     """
     n = series.size
     if n < FEWEST:
-        raise NotEstimable(_too_few(n))
+        raise NotEstimable(too_few(n, FEWEST))
     mean = float(series.mean())
     # Scaled by the largest deviation, powers of tiny and of huge readings stay in range.
     scale = float(np.abs(series - mean).max())
@@ -124,10 +124,11 @@ def _exact(level: float, n: int, transients: tuple[float, ...]) -> LevelFit:
     )
 
 
-def _too_few(n: int) -> Notice:
+def too_few(n: int, wanted: int) -> Notice:
+    """Refuse so few readings."""
     return Notice(
         code=Code.TOO_FEW_READINGS,
         severity=Severity.REFUSAL,
-        sentence=f"{n} reading{'' if n == 1 else 's'}, expected at least 2.",
+        sentence=f"{n} reading{'' if n == 1 else 's'}, expected at least {wanted}.",
         evidence={"n": n},
     )

@@ -8,7 +8,8 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, as_series
 from benchrigor.stats.intervals import METHOD, check_confidence, estimate_level
 from benchrigor.stats.levels import fit_level
-from benchrigor.stats.trimming import fit_stable
+from benchrigor.stats.merging import MERGING, fit_merged
+from benchrigor.stats.trimming import bearable_phase, fit_stable, trimmed
 
 __all__ = ["estimate_mean"]
 
@@ -33,7 +34,9 @@ def estimate_mean(
         Without it the plain mean of all readings is estimated. Neighbouring phases are one only
         where they differ by less than 1 % and a quarter of the half-width that comes of it.
     method
-        "long-run-variance".
+        "long-run-variance", the one that covers; or "subsessions": adjacent readings are merged
+        until neighbours correlate by 0.1 at most, and Student t is applied to the merged ones.
+        Its measured coverage is lower (``docs/interval.md``).
 
     Returns
     -------
@@ -45,7 +48,8 @@ def estimate_mean(
     InvalidInput
         When the values are no readings or an argument is out of range.
     NotEstimable
-        With fewer than two readings, or without a stable phase when ``trim`` is set.
+        With fewer than two readings, without a stable phase when ``trim`` is set, or where no
+        merging decorrelates the readings.
 
     Notes
     -----
@@ -63,8 +67,10 @@ def estimate_mean(
     """
     series = as_series(values)
     check_confidence(confidence)
-    if method != METHOD:
-        raise InvalidInput(f"method is {method!r}, expected {METHOD!r}")
-    if not trim:
-        return estimate_level(fit_level(series), confidence)
-    return estimate_level(fit_stable(series, confidence), confidence)
+    if method not in (METHOD, MERGING):
+        raise InvalidInput(f"method is {method!r}, expected {METHOD!r} or {MERGING!r}")
+    if method == MERGING:
+        kept = trimmed(series, bearable_phase(series, confidence)) if trim else series
+        return estimate_level(fit_merged(kept), confidence)
+    fit = fit_stable(series, confidence) if trim else fit_level(series)
+    return estimate_level(fit, confidence)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral, Real
 
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats, Subsessions, as_series
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Floats, LevelFit, Notice, Severity, Subsessions, as_series
 from benchrigor.stats.autoregression import batch_means
+from benchrigor.stats.levels import too_few
 
-__all__ = ["autocorrelation", "merge_subsessions"]
+__all__ = ["MERGING", "autocorrelation", "fit_merged", "merge_subsessions"]
+
+MERGING = "subsessions"
 
 _FEWEST = 3
 _EXHAUSTIVE = 16
@@ -93,7 +97,7 @@ def merge_subsessions(
     Notes
     -----
     Source: subsession analysis of Pilot (Li et al. 2016). Every q up to 16 is tried; beyond, q
-    grows by 5 % a step, so that the search costs O(n).
+    grows by 5 % a step, so that the search costs O(n log n).
 
     Examples
     --------
@@ -129,6 +133,63 @@ def merge_subsessions(
         autocorrelation=found,
         dropped=series.size % size if size else 0,
         limit=float(limit),
+    )
+
+
+def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
+    """Fit the mean of a series, its standard error from readings merged until they decorrelate.
+
+    Parameters
+    ----------
+    series
+        Readings, shape (n,), n >= 3.
+    limit
+        Largest absolute lag-1 autocorrelation of the merged readings.
+
+    Raises
+    ------
+    NotEstimable
+        With fewer than three readings, or when no size up to n/3 is within the limit.
+
+    Notes
+    -----
+    The interval of Pilot (Li et al. 2016): Student t on the h merged readings, standard error
+    sqrt(sum (s_i - m)^2 / (h - 1) / h) with m the mean of all readings. It takes what little
+    autocorrelation is left for none, and so covers less than it claims.
+    """
+    if series.size < _FEWEST:
+        raise NotEstimable(too_few(series.size, _FEWEST))
+    merged = merge_subsessions(series, limit=limit)
+    if merged.size is None:
+        raise NotEstimable(_still_correlated(merged, series.size))
+    level = float(series.mean())
+    count = merged.means.size
+    constant = float(np.ptp(series)) == 0.0
+    between = 0.0 if constant else float(np.sum((merged.means - level) ** 2)) / (count - 1)
+    return LevelFit(
+        level=float(series[0]) if constant else level,
+        n=series.size,
+        transients=(),
+        variance=0.0 if constant else float(series.var(ddof=1)),
+        long_run_variance=between * merged.size,
+        order=0,
+        batch=merged.size,
+        degrees_of_freedom=count - 1.0,
+        skewness=0.0,
+        standard_error=math.sqrt(between / count),
+        method=MERGING,
+    )
+
+
+def _still_correlated(merged: Subsessions, n: int) -> Notice:
+    return Notice(
+        code=Code.STILL_CORRELATED,
+        severity=Severity.REFUSAL,
+        sentence=(
+            f"No subsession size up to {n // _FEWEST} brings the autocorrelation of {n} readings "
+            f"({merged.autocorrelation:.2f}) within {merged.limit:g}."
+        ),
+        evidence={"n": n, "autocorrelation": merged.autocorrelation, "limit": merged.limit},
     )
 
 

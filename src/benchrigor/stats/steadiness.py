@@ -7,16 +7,28 @@ does not grow with the number of readings.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
+from scipy import special
 
 from benchrigor.model import Floats
 from benchrigor.stats.autoregression import batch_means, long_run_variance
+from benchrigor.stats.rankcounts import Ints
 
-__all__ = ["TRANSIENTS", "chance_of_movement", "independent_readings", "transient_basis"]
+__all__ = [
+    "COMPLETE",
+    "TRANSIENTS",
+    "chance_of_movement",
+    "independent_readings",
+    "steps_beyond_noise",
+    "transient_basis",
+]
 
 TRANSIENTS = (1 / 30, 1 / 7)
 """Time constants of the transients fitted beside the level, as shares of the kept readings."""
+COMPLETE = (*TRANSIENTS, -1 / 24)
+"""The same for a series that has come to its end, where a cool-down may be under way."""
 
 _POINTS = 1_024
 _FEWEST = 30
@@ -31,9 +43,11 @@ def transient_basis(size: int, shares: tuple[float, ...]) -> Floats:
     size
         Number of points.
     shares
-        Time constants, as shares of ``size``.
+        Time constants, as shares of ``size``; those below 0 are of growth towards the end.
     """
-    basis: Floats = np.exp(-np.outer(1.0 / np.array(shares), (np.arange(size) + 0.5) / size))
+    rates = 1.0 / np.array(shares)[:, np.newaxis]
+    centres = (np.arange(size) + 0.5) / size
+    basis: Floats = np.exp(-rates * (centres - (rates < 0.0)))
     return basis
 
 
@@ -98,6 +112,68 @@ def chance_of_movement(series: Floats) -> float:
     moved = float(weights[-_WAVES:] @ weights[-_WAVES:]) / max(noise.value, least)
     freedom = noise.degrees_of_freedom
     return float((1.0 + moved / freedom) ** (-freedom / 2.0))
+
+
+def steps_beyond_noise(
+    series: Floats, places: Sequence[int], level: float
+) -> tuple[tuple[int, ...], float]:
+    """Return which of these steps slow noise does not explain, and how slow the noise is.
+
+    Parameters
+    ----------
+    series
+        Shape (n,).
+    places
+        First index of each level but the first, ascending; found by looking at the series.
+    level
+        Chance of keeping a step in a series without any.
+
+    Returns
+    -------
+    places : tuple of int
+        The steps that are left. All of them for fewer than 30 readings and where steps lie closer
+        together than the batches that are looked at, of which nothing can be said.
+    inflation : float
+        Long-run over marginal variance of the ranks around the levels that are left, at least 1.
+
+    Notes
+    -----
+    The search for change points allows for the autocorrelation at short lags; what is slower looks
+    like steps to it. Here each step is held against the long-run variance around all levels:
+    Student t of the difference of two neighbouring levels of ranks, times how often the shorter of
+    them fits into the series (Bonferroni). The weakest is dropped, and what is left is judged
+    anew, for noise that was cut into levels is noise no longer.
+    """
+    ranks = _ranks(series)
+    m, left, inflation = ranks.size, tuple(places), 1.0
+    while left:
+        borders = np.array([0, *(place * m // series.size for place in left), m])
+        counts = np.diff(borders)
+        if m < _FEWEST or counts.min() == 0 or counts.size >= m:
+            break
+        chances, inflation = _chances(ranks, borders[:-1], counts)
+        weakest = int(np.argmax(chances))
+        if chances[weakest] < level:
+            break
+        left = left[:weakest] + left[weakest + 1 :]
+    return left, inflation
+
+
+def _chances(ranks: Floats, starts: Ints, counts: Ints) -> tuple[Floats, float]:
+    """Return how probable each step between these levels is by noise alone; also the inflation."""
+    levels = np.add.reduceat(ranks, starts) / counts
+    residuals = ranks - np.repeat(levels, counts)
+    square = float(residuals @ residuals)
+    if square <= 1e-12 * float(ranks @ ranks):
+        return np.zeros(counts.size - 1), 1.0
+    noise = long_run_variance(residuals, fitted=counts.size)
+    white = square / (ranks.size - counts.size)
+    inflation = max(1.0, noise.value / white)
+    errors = np.sqrt(white * inflation * (1.0 / counts[1:] + 1.0 / counts[:-1]))
+    tails = special.stdtr(noise.degrees_of_freedom, -np.abs(np.diff(levels)) / errors)
+    shorter = np.minimum(counts[1:], counts[:-1])
+    chances: Floats = 2.0 * tails * ranks.size / shorter
+    return chances, inflation
 
 
 def _ranks(series: Floats) -> Floats:

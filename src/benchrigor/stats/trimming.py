@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchrigor.errors import NotEstimable
 from benchrigor.model import ChangePoints, Floats, LevelFit, StablePhase
+from benchrigor.stats.changepoints import detect_changes
 from benchrigor.stats.intervals import estimate_level
 from benchrigor.stats.levels import fit_level
-from benchrigor.stats.phases import find_stable_phase, without_margin
-from benchrigor.stats.steadiness import TRANSIENTS
+from benchrigor.stats.phases import despite_few, find_stable_phase, judged_phase, without_margin
+from benchrigor.stats.steadiness import COMPLETE, steps_beyond_noise
 
-__all__ = ["MATERIALITY", "SHORT", "bearable_phase", "fit_stable", "trimmed"]
+__all__ = ["MATERIALITY", "SHORT", "bearable_phase", "fit_stable", "measured_phase", "trimmed"]
 
 SHORT = 500
 """Below so many readings an unknown warm-up is not dependably removed, and a Notice says so."""
 MATERIALITY = 0.01
 """Relative difference of medians from which on neighbouring phases are never one."""
+CUT_LEVEL = 0.01
+"""Chance of a change point in steady readings."""
+STEP_LEVEL = 0.0005
+"""Chance beyond which slow noise is taken to explain a change point: with it, as much is lost by
+false cuts as by steps that stay, over queues, ringing and switching noise and AR(1) of two
+speeds."""
+
+_LEAST_EFFECTIVE = 20
 
 
 def trimmed(series: Floats, phase: StablePhase) -> Floats:
@@ -30,26 +41,50 @@ def trimmed(series: Floats, phase: StablePhase) -> Floats:
     return series[without_margin(phase.start, phase.stop, series.size)]
 
 
+def measured_phase(
+    series: Floats, materiality: float, change_points: ChangePoints | None = None
+) -> StablePhase:
+    """Find the phase that an estimate is made of.
+
+    Other than `find_stable_phase`, which says what can be claimed, it finds no change point that
+    slow noise explains, for to cut where there is no step takes readings that the interval needs;
+    and a phase with too few effective readings is admitted, see `despite_few`.
+    """
+    if change_points is None:
+        points = _beyond_noise(series)
+        found = judged_phase(series, points, level=CUT_LEVEL, materiality=materiality, again=True)
+    else:
+        found = find_stable_phase(series, materiality=materiality, change_points=change_points)
+    return despite_few(found)
+
+
+def _beyond_noise(series: Floats) -> ChangePoints:
+    points = detect_changes(series, level=CUT_LEVEL)
+    left, inflation = steps_beyond_noise(series, points.indices, STEP_LEVEL)
+    if len(left) == len(points.indices):
+        return points
+    slow = min(inflation, max(1.0, series.size / _LEAST_EFFECTIVE))
+    return replace(points, indices=left, inflation=max(points.inflation, slow))
+
+
 def bearable_phase(
     series: Floats, confidence: float, change_points: ChangePoints | None = None
 ) -> StablePhase:
-    """Find the stable phase, with no more joined into it than its level bears.
+    """Find the phase to measure, with no more joined into it than its level bears.
 
     Neighbouring phases are one where they differ by less than 1 %, then, while any are, by less
     than a quarter of the half-width that came of it: a bias of half the half-width would already
     lower the coverage from 0.95 to 0.84.
     """
     materiality = MATERIALITY
-    phase = find_stable_phase(series, materiality=materiality, change_points=change_points)
+    phase = measured_phase(series, materiality, change_points)
     while phase.start is not None and len(phase.phases) <= len(phase.change_points.indices):
-        fit = fit_level(trimmed(series, phase), transients=TRANSIENTS)
+        fit = fit_level(trimmed(series, phase), transients=COMPLETE)
         bearable = estimate_level(fit, confidence).relative_half_width / 4.0
         if bearable >= materiality:
             break
         materiality = bearable
-        phase = find_stable_phase(
-            series, materiality=materiality, change_points=phase.change_points
-        )
+        phase = measured_phase(series, materiality, phase.change_points)
     return phase
 
 
@@ -61,4 +96,4 @@ def fit_stable(series: Floats, confidence: float) -> LevelFit:
     NotEstimable
         When there is no stable phase, or it holds fewer than two readings.
     """
-    return fit_level(trimmed(series, bearable_phase(series, confidence)), transients=TRANSIENTS)
+    return fit_level(trimmed(series, bearable_phase(series, confidence)), transients=COMPLETE)
