@@ -39,7 +39,7 @@ def test_the_headline_is_one_line_with_name_unit_and_interval() -> None:
     line = str(record)
     assert "\n" not in line
     shape = (
-        r"nap: [45]\.\d{3} ms \[4\.9\d\d, 5\.0\d\d\] 95% · n=500 \(\d+ effective\) · satisfied, "
+        r"nap: [45]\.\d{3} ms \[4\.9\d\d, 5\.0\d\d\] 95% · n=490 \(\d+ effective\) · satisfied, "
     )
     assert re.match(shape, line)
 
@@ -61,7 +61,8 @@ def test_what_cannot_be_called_is_named() -> None:
         ({"target": 0.0}, r"target is 0\.0"),
         ({"confidence": 1.0}, r"confidence is 1\.0"),
         ({"budget_s": -1.0}, r"budget_s is -1\.0"),
-        ({"statistic": "median"}, "statistic is 'median'"),
+        ({"statistic": "mode"}, "statistic is 'mode'"),
+        ({"batch": 0}, "inner is 0"),
         ({"gc": "sometimes"}, "gc is 'sometimes'"),
     ],
 )

@@ -6,6 +6,7 @@ import enum
 import math
 from dataclasses import dataclass
 
+from benchrigor.model.hierarchy import VarianceSplit
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
 from benchrigor.model.series import Floats, same
@@ -251,15 +252,19 @@ class LevelFit:
     long_run_variance
         n times the variance of the mean of n readings, for large n.
     order
-        Order of the autoregressive model.
+        Order of the autoregressive model; 0 where the readings (or merged ones) count as
+        uncorrelated.
     batch
-        Readings averaged into one before the model was fitted; 1 for none.
+        Readings averaged into one before the model was fitted, or merged; 1 for none.
     degrees_of_freedom
         Of the long-run variance, by the delta method.
     skewness
         Skewness of the batches that the interval was corrected for.
     standard_error
         Standard error of the level.
+    method
+        How the long-run variance was found: "long-run-variance" by an autoregressive model,
+        "subsessions" by merging adjacent readings.
     """
 
     level: float
@@ -272,6 +277,7 @@ class LevelFit:
     degrees_of_freedom: float
     skewness: float
     standard_error: float
+    method: str = "long-run-variance"
 
     @property
     def inflation(self) -> float:
@@ -311,6 +317,13 @@ class Analysis:
         Readings needed in all for the target, as far as can be told.
     notices
         What the reader must know; those of the estimate included.
+    typical, floor
+        Median and tenth percentile of the kept readings; None where there are too few.
+    modes
+        The values around which the kept readings gather; empty where nobody looked.
+    split
+        How the variance splits between invocations and readings; None where rounds are no
+        invocations, or fewer than two count.
     """
 
     metric: Metric
@@ -323,6 +336,10 @@ class Analysis:
     estimate: Estimate | None = None
     required: int | None = None
     notices: tuple[Notice, ...] = ()
+    typical: Estimate | None = None
+    floor: Estimate | None = None
+    modes: tuple[Mode, ...] = ()
+    split: VarianceSplit | None = None
 
     def same_as(self, other: Analysis) -> bool:
         """Whether both hold the same values."""

@@ -100,8 +100,16 @@ def false_alarms(level: float | None) -> str:
     )
 
 
-def line(name: str, analysis: Analysis | None, decision: Decision | None, elapsed_s: float) -> str:
+def line(
+    name: str,
+    analysis: Analysis | None,
+    decision: Decision | None,
+    elapsed_s: float,
+    statistic: str = "mean",
+) -> str:
     """Compose the headline of a run: name, number, evidence, and how it ended.
+
+    A number that is not a mean says what it is.
 
     A number that was not brought to its target says so; where there is no number, the line says
     why instead.
@@ -115,6 +123,8 @@ def line(name: str, analysis: Analysis | None, decision: Decision | None, elapse
         return f"{name}: no number: {why} · {tail}"
     estimate = analysis.estimate
     shown = show_estimate(estimate, analysis.metric.unit)
+    if statistic != "mean":
+        shown = f"{statistic} {shown}"
     if analysis.kind == "invocations":
         evidence = f"n={counted(estimate.n)} invocations"
     else:

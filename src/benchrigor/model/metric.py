@@ -26,6 +26,9 @@ class Metric:
         Which way is better.
     must_satisfy
         Whether the session goes on until this metric is known well enough.
+    averaging
+        "arithmetic"; or "harmonic" for rates over equal amounts of work, whose mean is the whole
+        work over the whole time (readings must be above 0).
     absolute_half_width
         Half-width wanted, in ``unit``; beside or instead of the relative target of the session
         (when both are given, the narrower one counts).
@@ -41,6 +44,7 @@ class Metric:
     direction: Direction = Direction.LOWER
     must_satisfy: bool = True
     absolute_half_width: float | None = None
+    averaging: str = "arithmetic"
 
     def __post_init__(self) -> None:
         width = self.absolute_half_width
@@ -55,6 +59,11 @@ class Metric:
         if self.direction not in list(Direction):
             raise InvalidInput(
                 f"direction of {self.name!r} is {self.direction!r}, expected 'lower' or 'higher'"
+            )
+        if self.averaging not in ("arithmetic", "harmonic"):
+            raise InvalidInput(
+                f"averaging of {self.name!r} is {self.averaging!r}, "
+                "expected 'arithmetic' or 'harmonic'"
             )
         object.__setattr__(self, "direction", Direction(self.direction))
 

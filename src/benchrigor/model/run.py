@@ -21,6 +21,7 @@ from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
 from benchrigor.model.readings import Facts, Round
 from benchrigor.model.series import Floats, same
+from benchrigor.model.statistic import quantile_named
 
 __all__ = ["Decision", "Options", "Provenance", "RunRecord", "StopReason"]
 
@@ -52,11 +53,10 @@ class Decision:
 _CHOICES = {
     "rounds": ("continuous", "restarted"),
     "analysis": ("auto", "readings"),
-    "statistic": ("mean",),
-    "method": ("long-run-variance",),
+    "method": ("long-run-variance", "subsessions"),
     "preset": (None, "quick", "normal", "strict"),
 }
-_LATER = {"analysis": ("wps",), "statistic": ("median", "p10"), "method": ("subsessions",)}
+_LATER = {"analysis": ("wps",)}
 _POSITIVE = ("target", "work", "budget_s")
 _COUNTS = ("budget_readings", "readings_per_round", "min_rounds", "max_rounds", "max_rejected")
 _OPTIONAL = {"target", "work", "budget_readings", "readings_per_round", "max_rounds"}
@@ -74,7 +74,7 @@ class Options:
     confidence
         Nominal coverage of the intervals, in (0, 1).
     statistic
-        "mean".
+        "mean", "median", or a percentile such as "p10" or "p99".
     budget_readings, budget_s
         What may be spent at most: readings, and seconds of the rounds' wall time
         (``math.inf`` for no limit).
@@ -85,7 +85,9 @@ class Options:
     analysis
         "auto" or "readings".
     method
-        "long-run-variance".
+        "long-run-variance", the one that covers; or "subsessions" (means only): adjacent
+        readings are merged until neighbours correlate by 0.1 at most, and Student t is applied
+        to the merged ones.
     preset
         How much evidence is asked for before the session may be satisfied: "quick" (first look
         at 200 readings, 50 effective ones), "normal" (500, 100; the default), "strict"
@@ -130,7 +132,7 @@ class Options:
     max_rejected: int = 100
 
     def __post_init__(self) -> None:
-        problems = [*self._bad_numbers(), *self._bad_choices()]
+        problems = [*self._bad_numbers(), *self._bad_choices(), *self._bad_statistic()]
         if problems:
             raise InvalidInput(problems)
         for name in (*_POSITIVE, *_COUNTS, "confidence"):
@@ -162,6 +164,15 @@ class Options:
             hint = " (in a later version: this one cannot do it yet)" if later else ""
             problems.append(f"{name} is {value!r}{hint}, expected one of {expected}")
         return problems
+
+    def _bad_statistic(self) -> list[str]:
+        try:
+            share = quantile_named(self.statistic)
+        except InvalidInput as error:
+            return list(error.problems)
+        if share is not None and self.method == "subsessions":
+            return [f"statistic is {self.statistic!r}, expected 'mean': subsessions merge means"]
+        return []
 
 
 def _misfit(name: str, number: float) -> str:
@@ -337,7 +348,8 @@ class RunRecord:
 
     def __str__(self) -> str:
         analysis = self.analysis()
-        return headline.line(self.name, analysis, self.decision, self.elapsed_s)
+        statistic = self.options.statistic
+        return headline.line(self.name, analysis, self.decision, self.elapsed_s, statistic)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain dicts, lists, strings and numbers, with schema versions."""

@@ -11,8 +11,6 @@ from benchrigor.report.text import WIDTH
 
 __all__ = ["tabulate"]
 
-_HEADER = ("name", "mean [interval]", "readings", "ended")
-
 
 def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     """Return a table of runs: name, estimate with its interval, readings, how each ended.
@@ -37,9 +35,11 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     >>> print(tabulate([record]).splitlines()[0].split())
     ['name', 'mean', '[interval]', 'readings', 'ended']
     """
-    rows = [_HEADER, *map(_row, records)]
+    statistics = {record.options.statistic for record in records}
+    header = ("name", f"{_only(statistics)} [interval]", "readings", "ended")
+    rows = [header, *map(_row, records)]
     shown, readings, ended = (max(len(row[column]) for row in rows) for column in (1, 2, 3))
-    room = max(width - shown - readings - ended - 6, len(_HEADER[0]))
+    room = max(width - shown - readings - ended - 6, len("name"))
     names = min(max(len(row[0]) for row in rows), room)
     lines = []
     for name, *cells in rows:
@@ -49,6 +49,11 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
         line = f"{first:<{names}}  {cells[0]:<{shown}}  {cells[1]:>{readings}}  {cells[2]}"
         lines.append(line.rstrip())
     return "\n".join([*lines, *_warnings(records, width)])
+
+
+def _only(words: set[str]) -> str:
+    """Return the word that all rows share."""
+    return next(iter(words)) if len(words) == 1 else "estimate"
 
 
 def _row(record: RunRecord) -> tuple[str, str, str, str]:

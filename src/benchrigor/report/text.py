@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from benchrigor.model import Analysis, Phase, RunRecord, Severity, StablePhase
+from benchrigor.model import Analysis, Code, Estimate, Phase, RunRecord, Severity, StablePhase
 from benchrigor.model.headline import counted, percent, show_estimate, show_value
 from benchrigor.stats.levels import FEW
 
@@ -64,13 +64,37 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     width = f"half-width {percent(found.relative_half_width)} of the value"
     if analysis.metric.must_satisfy and record.options.target is not None:
         width += f", wanted {percent(record.options.target)}"
+    statistic = record.options.statistic
+    shown = show_estimate(found, analysis.metric.unit)
     return [
-        *_row(name, [show_estimate(found, analysis.metric.unit)]),
+        *_row(name, [shown if statistic == "mean" else f"{statistic} {shown}"]),
         *_row("", [width]),
         *_row("", [_evidence(analysis)]),
         *_row("", [_correlation(analysis)]),
+        *_row("typical", _quantile(analysis.typical, "median", analysis.metric.unit)),
+        *_row("floor", _quantile(analysis.floor, "p10", analysis.metric.unit)),
+        *_row("", _modes(analysis)),
         *_row("cut", _cuts(analysis)),
     ]
+
+
+def _quantile(found: Estimate | None, name: str, unit: str) -> list[str]:
+    """Show a quantile, and of what it is one."""
+    if found is None:
+        return []
+    calls = (n.evidence["calls"] for n in found.notices if n.code is Code.BATCHED)
+    of = "".join(f" of averages of {each} calls" for each in calls)
+    return [f"{show_estimate(found, unit)} ({name}{of})"]
+
+
+def _modes(analysis: Analysis) -> list[str]:
+    if len(analysis.modes) < 2:
+        return []
+    shown = (
+        f"{show_value(mode.value, analysis.metric.unit)} {percent(mode.share, digits=2)}"
+        for mode in analysis.modes
+    )
+    return [f"{len(analysis.modes)} modes: {', '.join(shown)}"]
 
 
 def _evidence(analysis: Analysis) -> str:

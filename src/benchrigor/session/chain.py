@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from benchrigor.errors import DetectorFailed, InvalidInput, NotEstimable
+from benchrigor.errors import DetectorFailed, InvalidInput
 from benchrigor.model import (
     Analysis,
     ChangePoints,
@@ -23,19 +23,14 @@ from benchrigor.model import (
     StablePhase,
 )
 from benchrigor.protocols import Detector
-from benchrigor.session.rules import Floor, floor_for, wanted_half_width
-from benchrigor.stats import (
-    combine_levels,
-    estimate_level,
-    find_stable_phase,
-    fit_level,
-    merge_subsessions,
-    rejected_notices,
-    trimmed,
-)
+from benchrigor.session.estimating import How, estimate_quantile_of, estimated
+from benchrigor.session.rules import Floor, floor_for, needed_for_share, wanted_half_width
+from benchrigor.stats import merge_subsessions, rejected_notices, trimmed
+from benchrigor.stats.allocation import split_of
+from benchrigor.stats.commoncut import common_phases
 from benchrigor.stats.levels import FEW, FEWEST
-from benchrigor.stats.steadiness import TRANSIENTS
-from benchrigor.stats.trimming import MATERIALITY, SHORT, bearable_phase
+from benchrigor.stats.modes import modes_of
+from benchrigor.stats.trimming import MATERIALITY, SHORT, bearable_phase, measured_phase
 
 __all__ = [
     "CHECK",
@@ -50,6 +45,8 @@ _HOPELESS = 1e6
 """Beyond a million times the width wanted, a prediction has no meaning but "very many"."""
 _FEWEST_UNITS = 20
 """No change point can be found in fewer readings, two segments of ten."""
+_MODES = 0.01
+"""Chance of taking one mode for several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,10 +62,12 @@ class Material:
     series
         One series for continuous rounds, one per round for restarted ones.
     phases
-        The stable phases of ``series`` where they are known already (restarted rounds, which
-        never change once they are told); empty where they are to be found.
+        The stable phases of ``series`` where they are known already (restarted rounds with a
+        detector of one's own, each cut for itself); empty where they are to be found.
     detector
         None for the built-in one.
+    batch
+        Calls of which each reading is the average.
     """
 
     metric: Metric
@@ -77,6 +76,12 @@ class Material:
     series: tuple[Floats, ...]
     phases: tuple[StablePhase, ...] = ()
     detector: Detector | None = None
+    batch: int = 1
+
+    @property
+    def how(self) -> How:
+        """How its readings are to be estimated."""
+        return How(metric=self.metric, options=self.options, kind=self.kind, batch=self.batch)
 
     @property
     def floor(self) -> Floor:
@@ -122,7 +127,7 @@ def _phase(series: Floats, options: Options, points: ChangePoints | None) -> Sta
     if options.target is None:
         return bearable_phase(series, options.confidence, points)
     materiality = min(MATERIALITY, options.target / 4.0)
-    return find_stable_phase(series, materiality=materiality, change_points=points)
+    return measured_phase(series, materiality, points)
 
 
 def _asked(detector: Detector, series: Floats) -> ChangePoints:
@@ -142,52 +147,43 @@ def cut_phases(material: Material, analysis: Analysis) -> Analysis:
     fewest = FEW if material.kind == Kind.READINGS else _FEWEST_UNITS
     if material.kind != Kind.INVOCATIONS and analysis.n < fewest:
         return replace(analysis, n_kept=analysis.n)
-    phases = material.phases or tuple(
-        cut(series, material.options, material.detector) for series in material.series
-    )
+    phases = material.phases or _found_phases(material)
     kept = sum(phase.n for phase in phases)
     return replace(analysis, phases=phases, n_kept=kept, notices=_refusals(material, phases))
 
 
-def _refusals(material: Material, phases: tuple[StablePhase, ...]) -> tuple[Notice, ...]:
+def _found_phases(material: Material) -> tuple[StablePhase, ...]:
+    if not material.series:
+        return ()
     if material.kind is Kind.INVOCATIONS:
-        return rejected_notices(sum(phase.n < FEWEST for phase in phases), len(phases))
+        return common_phases(material.series, confidence=material.options.confidence)
+    return tuple(cut(series, material.options, material.detector) for series in material.series)
+
+
+def _refusals(material: Material, phases: tuple[StablePhase, ...]) -> tuple[Notice, ...]:
+    if material.kind is Kind.INVOCATIONS and len(phases) > 1:
+        rejected = [phase for phase in phases if phase.n < FEWEST]
+        unsteady = rejected[0].notices if len(rejected) == len(phases) else ()
+        return (*rejected_notices(len(rejected), len(phases)), *unsteady)
     return tuple(notice for phase in phases for notice in phase.notices)
 
 
 def estimate(material: Material, analysis: Analysis) -> Analysis:
-    """Estimate the level of what was kept."""
-    fits = []
-    refusals: list[Notice] = []
-    for kept in _kept(material, analysis):
-        try:
-            fits.append(fit_level(kept, transients=_transients(material)))
-        except NotEstimable as error:
-            refusals.append(_notice_of(error))
-    if not fits:
-        return replace(analysis, notices=(*analysis.notices, *refusals[:1]))
-    confidence = material.options.confidence
-    if material.kind == Kind.INVOCATIONS:
-        found = combine_levels(tuple(fits), confidence)
-    else:
-        found = estimate_level(fits[0], confidence)
-    notices = (*analysis.notices, *found.notices, *_short_run(material, analysis))
+    """Estimate what was asked for of what was kept."""
+    found = estimated(material.how, _kept(material, analysis))
+    if found.estimate is None:
+        notices = (*analysis.notices, *found.refusals[:1])
+        return replace(analysis, fits=found.fits, notices=notices)
+    said = {notice.code for notice in analysis.notices}
+    further = (*found.estimate.notices, *_short_run(material, analysis))
+    notices = (*analysis.notices, *(each for each in further if each.code not in said))
     return replace(
         analysis,
-        fits=tuple(fits),
-        n_kept=sum(fit.n for fit in fits),
-        estimate=replace(found, notices=notices),
+        fits=found.fits,
+        n_kept=sum(series.size for series in _kept(material, analysis)),
+        estimate=replace(found.estimate, notices=notices),
         notices=notices,
     )
-
-
-def _notice_of(error: NotEstimable) -> Notice:
-    assert isinstance(error.notice, Notice)  # noqa: S101  # for the type checker: errors lie below
-    return error.notice
-
-
-def _transients(material: Material) -> tuple[float, ...]:
-    return () if material.kind == Kind.READINGS else TRANSIENTS
 
 
 def _kept(material: Material, analysis: Analysis) -> tuple[Floats, ...]:
@@ -217,10 +213,12 @@ def foresee(material: Material, analysis: Analysis) -> Analysis:
     wanted = wanted_half_width(found, analysis.metric, material.options)
     if not wanted > 0.0:
         return analysis
-    units = len(analysis.fits) if material.kind == Kind.INVOCATIONS else analysis.n
+    units = found.n if material.kind == Kind.INVOCATIONS else analysis.n
     ratio = min(found.half_width / wanted, _HOPELESS)
     factor = max(ratio**2, material.floor.effective / found.n_effective)
     needed = max(units * factor, material.floor.first_check)
+    if material.kind == Kind.UNIT_READINGS:
+        needed = max(needed, needed_for_share(analysis))
     per_unit = analysis.n / units
     return replace(analysis, required=int(needed * per_unit + 1.0 - 1e-9))
 
@@ -233,5 +231,18 @@ def picture(material: Material, analysis: Analysis) -> Analysis:
     return replace(analysis, subsessions=merge_subsessions(kept[0]))
 
 
+def describe(material: Material, analysis: Analysis) -> Analysis:
+    """Say what is typical, what is the floor, and around which values the readings gather."""
+    kept = _kept(material, analysis)
+    if analysis.estimate is None or not kept:
+        return analysis
+    typical, floor = (estimate_quantile_of(material.how, kept, share) for share in (0.5, 0.1))
+    if material.kind == Kind.INVOCATIONS:
+        split = split_of(analysis.fits) if len(analysis.fits) > 1 else None
+        return replace(analysis, typical=typical.estimate, floor=floor.estimate, split=split)
+    modes = modes_of(kept[0], _MODES)
+    return replace(analysis, typical=typical.estimate, floor=floor.estimate, modes=modes)
+
+
 CHECK: tuple[Step, ...] = (cut_phases, estimate, foresee)
-REPORT: tuple[Step, ...] = (*CHECK, picture)
+REPORT: tuple[Step, ...] = (*CHECK, describe, picture)

@@ -36,15 +36,18 @@ class Trace:
     chunks: list[Floats] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)
     n: int = 0
+    batch: int = 1
     analysis: Analysis | None = None
     analysed_at: int = 0
 
     @property
     def units(self) -> int:
         """Units of inference so far: readings, or usable rounds where each is an invocation."""
-        if self.kind == Kind.INVOCATIONS:
+        if self.kind != Kind.INVOCATIONS:
+            return self.n
+        if self.phases:
             return sum(phase.n >= FEWEST for phase in self.phases)
-        return self.n
+        return sum(chunk.size >= FEWEST for chunk in self.chunks)
 
 
 class Intake:
@@ -97,6 +100,12 @@ class Intake:
                 problems.append(f"{where}: metric {name!r} is unknown, expected one of {known}")
             elif trace is not None and trace.kind != kind:
                 problems.append(f"{where}: {name!r} came as {kind}, before as {trace.kind}")
+            elif metrics[name].averaging == "harmonic" and float(values.min()) <= 0.0:
+                worst = int(values.argmin())
+                problems.append(
+                    f"{where}: {name}[{worst}] is {float(values[worst])!r}, "
+                    "expected more than 0 for a harmonic mean"
+                )
             elif metrics[name].is_duration and float(values.min()) < 0.0:
                 worst = int(values.argmin())
                 problems.append(
@@ -110,16 +119,19 @@ class Intake:
         """Add a checked round's readings."""
         self.metrics = self._metrics_for(finished)
         usable = False
+        calls = finished.facts.get("inner_loop", 1)
+        calls = calls if isinstance(calls, int) else 1
         for name, kind, values in self._given(finished):
             trace = self.traces.get(name) or self._open(name, kind)
-            if kind == Kind.INVOCATIONS:
+            if kind == Kind.INVOCATIONS and self._detector is not None:
                 # Before the readings are added: a detector may fail.
                 trace.phases.append(cut(values, self._options, self._detector))
                 usable |= trace.phases[-1].n >= FEWEST
             else:
-                usable = True
+                usable |= kind != Kind.INVOCATIONS or values.size >= FEWEST
             trace.chunks.append(values)
             trace.n += values.size
+            trace.batch = max(trace.batch, calls)
         self.rejected = 0 if usable else self.rejected + 1
 
     def _given(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
@@ -150,6 +162,8 @@ class Intake:
             if trace.analysed_at != trace.n:
                 trace.analysis = analyse(self.material(trace), steps)
                 trace.analysed_at = trace.n
+                if not _usable(trace.analysis):
+                    self.rejected = max(self.rejected, len(trace.chunks))
             if trace.units >= trace.next_check:
                 trace.next_check = math.ceil(trace.units * GROWTH)
 
@@ -183,7 +197,14 @@ class Intake:
             series=series,
             phases=tuple(trace.phases),
             detector=self._detector,
+            batch=trace.batch,
         )
+
+
+def _usable(analysis: Analysis) -> bool:
+    """Whether rounds that are invocations have a steady state in common."""
+    by_round = analysis.kind is Kind.INVOCATIONS
+    return not by_round or any(phase.n >= FEWEST for phase in analysis.phases)
 
 
 def as_detector(detector: object) -> Detector | None:

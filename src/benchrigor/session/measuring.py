@@ -32,6 +32,7 @@ def measure(
     store: str | Path | Store | None = None,
     progress: Callable[[Progress], object] | None = None,
     seed: int | None = None,
+    batch: int | None = None,
     gc: str = "on",
     clock: Clock | None = None,
 ) -> RunRecord:
@@ -48,7 +49,8 @@ def measure(
     confidence
         Nominal coverage of the interval, in (0, 1).
     statistic
-        "mean".
+        "mean", "median", or a percentile such as "p10" or "p99". Quantiles are those of single
+        readings: see ``batch``.
     budget_s
         Seconds of measuring at most.
     setup, teardown
@@ -59,6 +61,9 @@ def measure(
         Called with the session's standing after each round.
     seed
         Kept in the record; None draws one.
+    batch
+        Calls of which each reading is the average; None for as many as the clock needs, which a
+        Notice tells where a quantile is wanted. 1 times single calls.
     gc
         "on" leaves the garbage collector as it is, "off" holds it back while the clock runs.
     clock
@@ -93,7 +98,9 @@ def measure(
         )
     clock = clock or WallClock()
     options = Options(target=target, confidence=confidence, statistic=statistic, budget_s=budget_s)
-    workload = CallableWorkload(func, clock=clock, setup=setup, teardown=teardown, gc=gc)
+    workload = CallableWorkload(
+        func, clock=clock, setup=setup, teardown=teardown, inner=batch, gc=gc
+    )
     session = Session(
         options,
         (TIME,),
