@@ -318,7 +318,8 @@ class Analysis:
     notices
         What the reader must know; those of the estimate included.
     typical, floor
-        Median and tenth percentile of the kept readings; None where there are too few.
+        Median and tenth percentile of the kept readings (of rates, of which more is better, the
+        ninetieth); None where there are too few.
     modes
         The values around which the kept readings gather; empty where nobody looked.
     split

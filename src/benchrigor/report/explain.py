@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import textwrap
 
-from benchrigor.model import Analysis, LevelFit, RunRecord, StablePhase
-from benchrigor.model.headline import counted, false_alarms, percent, show_estimate, show_value
-from benchrigor.report.text import WIDTH
+from benchrigor.model import Analysis, Estimate, Kind, LevelFit, RunRecord, StablePhase
+from benchrigor.model.headline import (
+    counted,
+    false_alarms,
+    many,
+    percent,
+    show_estimate,
+    show_value,
+)
+from benchrigor.report.text import WIDTH, cold
 
 __all__ = ["explain"]
 
@@ -44,7 +51,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
     steps = [
         _readings(analysis, record),
         *_phases(analysis),
-        *_level(analysis),
+        *_level(analysis, record),
         *_subsessions(analysis),
         *_interval(analysis),
         *_stop(analysis, record),
@@ -79,7 +86,8 @@ def _phases(analysis: Analysis) -> list[str]:
     if len(analysis.phases) > 1:
         found = sum(phase.start is not None for phase in analysis.phases)
         return [
-            f"Each round was cut for itself: {found} of {len(analysis.phases)} have a stable phase."
+            f"A cut was sought that suits all rounds alike: it leaves a stable phase in {found} of "
+            f"{len(analysis.phases)}."
         ]
     return [_change_points(analysis.phases[0]), _segments(analysis)]
 
@@ -107,16 +115,26 @@ def _segments(analysis: Analysis) -> str:
         return f"Phases; none of them may be measured ({stable.reason}):{''.join(rows)}"
     margin = stable.n - analysis.n_kept
     kept = f"{counted(analysis.n_kept)} of {counted(analysis.n)} readings are kept"
-    if margin:
+    if margin and len(stable.phases) == 1:
+        kept += f" ({cold(margin)}, are left out)"
+    elif margin:
         kept += f" ({counted(margin)} beside the cuts left out as a margin)"
     return f"Phases; {kept}:{''.join(rows)}"
 
 
-def _level(analysis: Analysis) -> list[str]:
+def _level(analysis: Analysis, record: RunRecord) -> list[str]:
+    found, statistic = analysis.estimate, record.options.statistic
+    if found is not None and analysis.kind is Kind.INVOCATIONS and found.n > 1:
+        return [_invocations(analysis, found, statistic)]
+    if found is not None and statistic != "mean":
+        return [_order(found, statistic, analysis)]
     if len(analysis.fits) != 1:
         return []
-    fit, unit = analysis.fits[0], analysis.metric.unit
-    level = show_value(fit.level, unit)
+    fit = analysis.fits[0]
+    if analysis.metric.averaging == "harmonic":
+        level = f"{fit.level:.4g}, the mean of the reciprocals, turned over in the end"
+    else:
+        level = show_value(fit.level, analysis.metric.unit)
     if fit.transients:
         spans = " and ".join(f"{each:.3g}" for each in fit.transients)
         first = (
@@ -128,7 +146,36 @@ def _level(analysis: Analysis) -> list[str]:
     return [first, _correlation(fit)]
 
 
+def _invocations(analysis: Analysis, found: Estimate, statistic: str) -> str:
+    split = analysis.split
+    parts = (
+        ""
+        if split is None or split.level == 0.0
+        else f" They differ by {percent(split.between**0.5 / abs(split.level))} of the value, "
+        f"single readings inside them by {percent(split.within**0.5 / abs(split.level))}."
+    )
+    what = "level" if statistic == "mean" else statistic
+    return (
+        f"Each of {counted(found.n)} invocations gives its {what}; the interval comes from the "
+        f"spread of these.{parts}"
+    )
+
+
+def _order(found: Estimate, statistic: str, analysis: Analysis) -> str:
+    beside = "; the weights of a fit beside decaying transients count" if analysis.phases else ""
+    return (
+        f"The {statistic} is where so many readings lie below{beside}. Its rank is uncertain by "
+        f"the long-run variance of lying below: {counted(found.n)} readings are worth "
+        f"{counted(found.n_effective)} independent ones. The ends are readings, too."
+    )
+
+
 def _correlation(fit: LevelFit) -> str:
+    if fit.method == "subsessions":
+        return (
+            f"Neighbours in subsessions of {many(fit.batch, 'reading')} count as uncorrelated: "
+            f"the long-run variance is {fit.inflation:.3g} times that of single readings."
+        )
     if fit.order == 0:
         return "The readings are not autocorrelated: each counts in full."
     batched = f", fitted to batches of {counted(fit.batch)}," if fit.batch > 1 else ""

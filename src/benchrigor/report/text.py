@@ -6,8 +6,10 @@ import textwrap
 from collections.abc import Iterable
 
 from benchrigor.model import Analysis, Code, Estimate, Phase, RunRecord, Severity, StablePhase
-from benchrigor.model.headline import counted, percent, show_estimate, show_value
+from benchrigor.model.headline import counted, many, percent, show_estimate, show_value
+from benchrigor.stats import readings_per_invocation
 from benchrigor.stats.levels import FEW
+from benchrigor.units import Direction
 
 __all__ = ["render"]
 
@@ -64,6 +66,8 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     width = f"half-width {percent(found.relative_half_width)} of the value"
     if analysis.metric.must_satisfy and record.options.target is not None:
         width += f", wanted {percent(record.options.target)}"
+        if (analysis.required or 0) > analysis.n:
+            width += f": about {many(analysis.required or 0, 'reading')} in all would do"
     statistic = record.options.statistic
     shown = show_estimate(found, analysis.metric.unit)
     return [
@@ -72,8 +76,9 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
         *_row("", [_evidence(analysis)]),
         *_row("", [_correlation(analysis)]),
         *_row("typical", _quantile(analysis.typical, "median", analysis.metric.unit)),
-        *_row("floor", _quantile(analysis.floor, "p10", analysis.metric.unit)),
+        *_floor(analysis),
         *_row("", _modes(analysis)),
+        *_row("spread", _split(analysis, record)),
         *_row("cut", _cuts(analysis)),
     ]
 
@@ -87,6 +92,13 @@ def _quantile(found: Estimate | None, name: str, unit: str) -> list[str]:
     return [f"{show_estimate(found, unit)} ({name}{of})"]
 
 
+def _floor(analysis: Analysis) -> list[str]:
+    """Show what survives on a contended machine: the fastest tenth."""
+    higher = analysis.metric.direction is Direction.HIGHER
+    label, name = ("ceiling", "p90") if higher else ("floor", "p10")
+    return _row(label, _quantile(analysis.floor, name, analysis.metric.unit))
+
+
 def _modes(analysis: Analysis) -> list[str]:
     if len(analysis.modes) < 2:
         return []
@@ -95,6 +107,28 @@ def _modes(analysis: Analysis) -> list[str]:
         for mode in analysis.modes
     )
     return [f"{len(analysis.modes)} modes: {', '.join(shown)}"]
+
+
+def _split(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Tell how the variance splits, and how many readings of an invocation are best."""
+    split = analysis.split
+    if split is None or split.level == 0.0:
+        return []
+    between, within = (
+        percent(variance**0.5 / abs(split.level), digits=2)
+        for variance in (split.between, split.within)
+    )
+    parts = [f"{between} of the value between invocations, {within} between readings"]
+    if analysis.metric.is_duration and split.level > 0.0 and record.elapsed_s > 0.0:
+        whole = record.elapsed_s / len(record.rounds)
+        best = readings_per_invocation(
+            split,
+            start_cost=max(whole - split.readings * split.level, 0.0),
+            reading_cost=split.level,
+            longest=10 * max(2, int(split.readings)),
+        )
+        parts.append(f"best with about {many(best, 'reading')} of each behind the cut")
+    return parts
 
 
 def _evidence(analysis: Analysis) -> str:
@@ -124,13 +158,32 @@ def _cuts(analysis: Analysis) -> list[str]:
     if len(analysis.phases) > 1:
         whole = sum(phase.phases[-1].stop for phase in analysis.phases)
         share = 1.0 - analysis.n_kept / whole
-        return [f"{percent(share)} of the readings, round by round"] if share else ["nothing"]
+        return [f"{percent(share)} of the readings, {_by_rounds(analysis)}"] if share else []
     stable = analysis.phases[0]
     parts = [_phase(each, analysis.metric.unit) for each in stable.phases if _is_cut(each, stable)]
     margin = stable.n - analysis.n_kept
+    if not parts:
+        return [f"no warm-up or cool-down found; {cold(margin)}"]
     if margin:
         parts.append(f"{counted(margin)} next to {'it' if len(parts) == 1 else 'them'} as a margin")
-    return parts or ["nothing: no warm-up or cool-down found"]
+    return parts
+
+
+def cold(margin: int) -> str:
+    """Say why readings at the very start are left out although nothing was cut."""
+    return f"the first {counted(margin)}, which may be cold" if margin else "nothing"
+
+
+def _by_rounds(analysis: Analysis) -> str:
+    """Say how rounds were cut: alike, or each for itself."""
+    found = [phase for phase in analysis.phases if phase.start is not None]
+    starts = {phase.start for phase in found}
+    ends = {phase.phases[-1].stop - (phase.stop or 0) for phase in found}
+    if len(starts) > 1 or len(ends) > 1:
+        return "each round for itself"
+    parts = [f"the first {counted(start)}" for start in starts if start]
+    parts += [f"the last {counted(end)}" for end in ends if end]
+    return f"{' and '.join(parts)} of each round and a margin" if parts else "a margin of each"
 
 
 def _is_cut(phase: Phase, stable: StablePhase) -> bool:

@@ -31,6 +31,7 @@ from benchrigor.stats.commoncut import common_phases
 from benchrigor.stats.levels import FEW, FEWEST
 from benchrigor.stats.modes import modes_of
 from benchrigor.stats.trimming import MATERIALITY, SHORT, bearable_phase, measured_phase
+from benchrigor.units import Direction
 
 __all__ = [
     "CHECK",
@@ -236,7 +237,8 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
     kept = _kept(material, analysis)
     if analysis.estimate is None or not kept:
         return analysis
-    typical, floor = (estimate_quantile_of(material.how, kept, share) for share in (0.5, 0.1))
+    best = 0.9 if material.metric.direction is Direction.HIGHER else 0.1
+    typical, floor = (estimate_quantile_of(material.how, kept, share) for share in (0.5, best))
     if material.kind == Kind.INVOCATIONS:
         split = split_of(analysis.fits) if len(analysis.fits) > 1 else None
         return replace(analysis, typical=typical.estimate, floor=floor.estimate, split=split)

@@ -28,6 +28,8 @@ class LongRunVariance:
     ----------
     value
         In squared units of the readings.
+    most
+        The largest that any fit gave: what to hold apparent movement against.
     degrees_of_freedom
         By the delta method; n - 1 for an uncorrelated series, about half of the effective
         readings for a persistent one.
@@ -38,6 +40,7 @@ class LongRunVariance:
     """
 
     value: float
+    most: float
     degrees_of_freedom: float
     order: int
     batch: int
@@ -76,7 +79,7 @@ def long_run_variance(residuals: Floats, *, fitted: int = 1) -> LongRunVariance:
     found: list[LongRunVariance] = []
     while True:
         fit, tau = _fit(batch_means(residuals, batch), fitted)
-        found.append(replace(fit, value=fit.value * batch, batch=batch))
+        found.append(replace(fit, value=fit.value * batch, most=fit.most * batch, batch=batch))
         batch *= max(2, math.ceil(tau / 4.0))
         if tau <= 2.0 or residuals.size // batch < _FEWEST_BATCHES:
             break
@@ -108,14 +111,22 @@ def _fit(points: Floats, fitted: int) -> tuple[LongRunVariance, float]:
     variance = innovation / gain**2
     freedom = 2.0 / (2.0 / max(n - fitted, 1) + 4.0 * spread / gain**2)
     found = LongRunVariance(
-        value=variance, degrees_of_freedom=max(freedom, 1.0), order=order, batch=1
+        value=variance,
+        most=variance,
+        degrees_of_freedom=max(freedom, 1.0),
+        order=order,
+        batch=1,
     )
     return found, variance / float(covariances[0])
 
 
 def _white(variance: float, n: int, fitted: int) -> LongRunVariance:
     return LongRunVariance(
-        value=variance, degrees_of_freedom=float(max(n - fitted, 1)), order=0, batch=1
+        value=variance,
+        most=variance,
+        degrees_of_freedom=float(max(n - fitted, 1)),
+        order=0,
+        batch=1,
     )
 
 

@@ -127,7 +127,7 @@ def _autoregressive(segment: Floats) -> float:
         return 1.0
     # A series that has hardly forgotten its first reading by its end tells no more than this.
     most = segment.size / _FEWEST_EFFECTIVE
-    return min(max(1.0, long_run_variance(ranks).value / variance), most)
+    return min(max(1.0, long_run_variance(ranks).most / variance), most)
 
 
 def _sampled(series: Floats) -> Floats:

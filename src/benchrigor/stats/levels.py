@@ -21,6 +21,9 @@ _POINTS = 4096
 _NOTHING = 1e-24
 """Variance, relative to the squared largest deviation, that is nothing but rounding."""
 _FEWEST_BATCHES = 15
+_ABSORBED = 3.0
+"""Long-run variance that each transient takes up, over its share of the effective readings; by
+simulation 2.5 to 5 for AR(1) 0.5 and 0.9, n = 500 to 4000."""
 
 
 def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit:
@@ -59,10 +62,14 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     marginal = (float(deviations @ deviations) - explained) / max(n - 1 - len(shares), 1)
     if marginal <= _NOTHING:
         return _exact(level, n, constants)
-    found = LongRunVariance(value=marginal, degrees_of_freedom=n - 1.0, order=0, batch=1)
+    found = LongRunVariance(
+        value=marginal, most=marginal, degrees_of_freedom=n - 1.0, order=0, batch=1
+    )
     if n >= FEW:
         found = long_run_variance(residuals, fitted=1 + len(shares))
     total = found.value * size
+    # The slowest noise is what transients take up, and what the long-run variance is about.
+    total *= 1.0 + _ABSORBED * len(shares) * total / marginal / n
     return LevelFit(
         level=level,
         n=n,

@@ -37,6 +37,10 @@ _MOST_SEARCHED = 16_384
 _FEWEST_SEARCHED = 40
 """Effective readings below which false change points are more frequent than stated."""
 _COLD = 10
+_SHORTEST = 10
+_LASTING = 10
+"""Part of the phase that a level inside it must last: what comes and goes faster is noise, which
+the long-run variance knows."""
 _STEP = 0.0002
 """Chance beyond which slow noise is taken to explain a change inside the phase."""
 _SHARE = 0.3
@@ -270,7 +274,8 @@ def _searched_again(series: Floats, found: Findings, level: float, materiality: 
     inner = without_margin(start, stop, series.size)
     step = -(-(inner.stop - inner.start) // _MOST_SEARCHED)
     measured = series[inner][::step]
-    changes = detect_changes(measured, level=_SHARE * level)
+    shortest = max(_SHORTEST, measured.size // _LASTING)
+    changes = detect_changes(measured, level=_SHARE * level, min_segment=shortest)
     left, _ = steps_beyond_noise(measured, changes.indices, _STEP)
     material, _, _ = _joined(measured, (0, *left, measured.size), materiality)
     thirds: list[float] = []
