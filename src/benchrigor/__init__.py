@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from benchrigor.model import (
         Analysis,
         ChangePoints,
+        Comparison,
         Decision,
         Estimate,
         Metric,
@@ -32,14 +33,17 @@ if TYPE_CHECKING:
         Options,
         Progress,
         Provenance,
+        Replay,
         Round,
         RoundPlan,
+        Ruling,
         RunRecord,
         StablePhase,
         StopReason,
         Subsessions,
+        Verdict,
     )
-    from benchrigor.session import Session, default_rules, measure
+    from benchrigor.session import Session, default_rules, measure, measure_pair, replay
     from benchrigor.units import Direction
     from benchrigor.workloads import CommandWorkload, StepwiseWorkload
 
@@ -58,6 +62,7 @@ _WHERE = {
     "benchrigor.model": (
         "Analysis",
         "ChangePoints",
+        "Comparison",
         "Decision",
         "Estimate",
         "Metric",
@@ -65,14 +70,17 @@ _WHERE = {
         "Options",
         "Progress",
         "Provenance",
+        "Replay",
         "Round",
         "RoundPlan",
+        "Ruling",
         "RunRecord",
         "StablePhase",
         "StopReason",
         "Subsessions",
+        "Verdict",
     ),
-    "benchrigor.session": ("Session", "default_rules", "measure"),
+    "benchrigor.session": ("Session", "default_rules", "measure", "measure_pair", "replay"),
     "benchrigor.units": ("Direction",),
     "benchrigor.workloads": ("CommandWorkload", "StepwiseWorkload"),
 }
@@ -85,6 +93,7 @@ __all__ = [
     "ChangePoints",
     "ClockFailed",
     "CommandWorkload",
+    "Comparison",
     "Decision",
     "DetectorFailed",
     "Direction",
@@ -98,8 +107,10 @@ __all__ = [
     "PlanMismatch",
     "Progress",
     "Provenance",
+    "Replay",
     "Round",
     "RoundPlan",
+    "Ruling",
     "RunRecord",
     "Session",
     "StablePhase",
@@ -107,10 +118,13 @@ __all__ = [
     "StopReason",
     "StoreFailed",
     "Subsessions",
+    "Verdict",
     "WorkloadFailed",
     "__version__",
     "default_rules",
     "measure",
+    "measure_pair",
+    "replay",
 ]
 
 

@@ -36,6 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="half-width wanted, relative to the value, such as 0.05 or 5%% (default: 2%%)",
     )
     group.addoption(
+        "--bench-statistic",
+        default="mean",
+        metavar="NAME",
+        help="mean, median, or a percentile such as p10 (default: mean)",
+    )
+    group.addoption(
         "--bench-budget",
         type=_positive,
         default=10.0,
@@ -106,6 +112,7 @@ def _measured(func: Callable[[], object], name: str, config: pytest.Config) -> R
             func,
             name=name,
             target=config.getoption("bench_target"),
+            statistic=config.getoption("bench_statistic"),
             budget_s=config.getoption("bench_budget"),
             store=config.getoption("bench_store"),
         )

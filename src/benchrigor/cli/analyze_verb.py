@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.options import json_option, readings_options, share
+from benchrigor.cli.options import json_option, readings_options, share, statistic_options
 from benchrigor.cli.output import print_json, summary
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of, read_readings
@@ -19,10 +19,11 @@ from benchrigor.session import Engine
 __all__ = ["analyze"]
 
 
-@click.command(short_help="Estimate the mean of recorded readings.")
+@click.command(short_help="Estimate the mean or a quantile of recorded readings.")
 @readings_options
 @click.option("--target", type=share, help="Half-width wanted; exit code 3 when it is not reached.")
 @click.option("--confidence", type=share, default="95%", show_default=True, help="Of the interval.")
+@statistic_options
 @click.option("--explain", "explained", is_flag=True, help="Tell how the number came about.")
 @plot_option
 @json_option
@@ -33,11 +34,13 @@ def analyze(
     unit: str,
     confidence: float,
     target: float | None,
+    statistic: str,
+    method: str,
     explained: bool,
     picture: Path | None,
     as_json: bool,
 ) -> None:
-    """Estimate the mean of recorded readings, with warm-up and cool-down removed.
+    """Estimate the mean or a quantile of recorded readings, warm-up and cool-down removed.
 
     SOURCE is a CSV or JSON file, or - for standard input (the default). The readings count as
     one continuous series, in the order in which they stand.
@@ -46,12 +49,18 @@ def analyze(
     Examples:
       benchrigor analyze readings.csv --column time --unit s
       some-program | benchrigor analyze --explain
-      benchrigor analyze readings.csv --unit s --plot trace.png
+      benchrigor analyze readings.csv --unit s --statistic median --plot trace.png
       benchrigor analyze result.json --column latencies --target 2% --json
     """  # noqa: D301  # click wants the backspace itself
     readings = read_readings(source, column)
     name = "readings" if column is None or column.isdigit() else column
-    options = Options(target=target, confidence=confidence, readings_per_round=readings.size)
+    options = Options(
+        target=target,
+        confidence=confidence,
+        statistic=statistic,
+        method=method,
+        readings_per_round=readings.size,
+    )
     engine = Engine(options, (Metric(name=name, unit=unit),), name=name_of(source))
     plan = engine.ask()
     assert plan is not None  # noqa: S101  # a new engine always has a plan

@@ -29,6 +29,7 @@ class ExitCode(enum.IntEnum):
     NOTHING_MEASURED = 4
     WORKLOAD_FAILED = 5
     STORE_FAILED = 6
+    WORSE = 7
     INTERRUPTED = 130
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "readings_options",
     "seconds",
     "share",
+    "statistic_options",
     "store_option",
 ]
 
@@ -83,6 +84,23 @@ def budget_options(budget: str | None) -> Decorator:
         ),
     )
 
+
+statistic_options = _together(
+    click.option(
+        "--statistic",
+        default="mean",
+        show_default=True,
+        metavar="NAME",
+        help="mean, median, or a percentile such as p10 (the floor) or p99.",
+    ),
+    click.option(
+        "--method",
+        type=click.Choice(["long-run-variance", "subsessions"]),
+        default="long-run-variance",
+        show_default=True,
+        help="How the interval of a mean is made; subsessions covers less than it claims.",
+    ),
+)
 
 readings_options = _together(
     click.argument("source", default="-"),

@@ -16,6 +16,7 @@ from benchrigor.cli.options import (
     open_store,
     seconds,
     share,
+    statistic_options,
     store_option,
 )
 from benchrigor.cli.targets import function_target, metrics_for, names_function
@@ -46,6 +47,7 @@ _FOR_COMMANDS = {
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION")
 @click.option("--target", type=share, default="2%", show_default=True, help="Half-width wanted.")
 @click.option("--confidence", type=share, default="95%", show_default=True, help="Of the interval.")
+@statistic_options
 @budget_options("60")
 @click.option(
     "--preset",
@@ -91,6 +93,13 @@ _FOR_COMMANDS = {
     type=click.Choice(["on", "off"]),
     help="Garbage collection while a function is timed.  [default: on]",
 )
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Calls of a function that a reading averages; 1 for single calls.  "
+    "[default: as many as the clock needs]",
+)
 @click.option("--name", help="How the run is called.")
 @click.option(
     "--seed",
@@ -112,6 +121,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     Examples:
       benchrigor run gzip -k -f big.log
       benchrigor run --target 1% --budget 300 mypackage.bench:parse
+      benchrigor run --statistic p99 --batch 1 mypackage.bench:parse
       benchrigor run --timeout 30 --accept-exit 0 --accept-exit 1 ./bench.sh
       benchrigor run --read 'rate:req/s=regex:rps: ([0-9.]+)' ./load.sh
       benchrigor run --work 1000 ./sort --lines '{work}'
@@ -145,14 +155,23 @@ def _function(words: tuple[str, ...], given: dict[str, Any]) -> _Chosen:
     if problems:
         raise InvalidInput(problems)
     gc, here = given["gc"] or "on", str(Path.cwd())
-    subject = {"kind": "target", "name": target, "target": target, "gc": gc, "cwd": here}
-    fresh = given["rounds"] == "restarted"
-    return function_target(target, gc=gc, folder=here, fresh=fresh), metrics_for(()), subject
+    batch, fresh = given["batch"], given["rounds"] == "restarted"
+    subject = {
+        "kind": "target",
+        "name": target,
+        "target": target,
+        "gc": gc,
+        "batch": batch,
+        "cwd": here,
+    }
+    workload = function_target(target, gc=gc, batch=batch, folder=here, fresh=fresh)
+    return workload, metrics_for(()), subject
 
 
 def _command(words: tuple[str, ...], given: dict[str, Any]) -> _Chosen:
-    if given["gc"]:
-        raise InvalidInput(f"--gc is for functions, and {words[0]} is a command")
+    for name in ("gc", "batch"):
+        if given[name]:
+            raise InvalidInput(f"--{name} is for functions, and {words[0]} is a command")
     if given["work"] and not any("{work}" in word for word in words):
         raise InvalidInput("--work is given, but no argument of the command holds {work}")
     picks = [
@@ -173,6 +192,8 @@ def _options(given: dict[str, Any]) -> Options:
     return Options(
         target=given["target"],
         confidence=given["confidence"],
+        statistic=given["statistic"],
+        method=given["method"],
         budget_s=given["budget"],
         budget_readings=given["max_readings"],
         max_rounds=given["max_rounds"],

@@ -27,10 +27,13 @@ def names_function(word: str) -> bool:
     return _FUNCTION.fullmatch(word) is not None
 
 
-def function_target(target: str, *, gc: str, folder: str, fresh: bool) -> Workload:
+def function_target(
+    target: str, *, gc: str, batch: int | None, folder: str, fresh: bool
+) -> Workload:
     """Import ``module:function``, as ``python -m`` would in ``folder``, and make it a workload.
 
-    With ``fresh``, a generator function starts anew in each round.
+    With ``fresh``, a generator function starts anew in each round. ``batch`` calls of a function
+    make a reading; None chooses how many.
 
     Raises
     ------
@@ -58,7 +61,7 @@ def function_target(target: str, *, gc: str, folder: str, fresh: bool) -> Worklo
     clock = WallClock()
     workload = as_workload(found, clock, fresh=fresh)
     if isinstance(workload, CallableWorkload):
-        return CallableWorkload(found, clock=clock, gc=gc)
+        return CallableWorkload(found, clock=clock, inner=batch, gc=gc)
     return workload
 
 
@@ -77,6 +80,7 @@ def workload_of(record: RunRecord) -> Workload:
         return function_target(
             subject["target"],
             gc=subject["gc"],
+            batch=subject.get("batch"),
             folder=subject["cwd"],
             fresh=record.options.rounds == "restarted",
         )

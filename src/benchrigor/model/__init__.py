@@ -15,21 +15,29 @@ from benchrigor.model.analysis import (
     StablePhase,
     Subsessions,
 )
+from benchrigor.model.hierarchy import VarianceSplit, as_invocations
 from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
-from benchrigor.model.notice import Code, Notice, Severity
+from benchrigor.model.notice import Code, Evidence, Notice, Severity
+from benchrigor.model.planning import Plan, Price, RunPair, Standing, Tally, TrackRecord
 from benchrigor.model.progress import Progress
 from benchrigor.model.readings import Round, RoundPlan
+from benchrigor.model.replay import Replay, Ruling
 from benchrigor.model.run import Decision, Options, Provenance, RunRecord, StopReason
 from benchrigor.model.series import Floats, as_series
+from benchrigor.model.statistic import quantile_named
+from benchrigor.model.verdict import Comparison, Family, Ranked, Verdict
 
 __all__ = [
     "Analysis",
     "Capability",
     "ChangePoints",
     "Code",
+    "Comparison",
     "Decision",
     "Estimate",
+    "Evidence",
+    "Family",
     "Floats",
     "Kind",
     "LevelFit",
@@ -40,14 +48,27 @@ __all__ = [
     "Phase",
     "PhaseLabel",
     "PhaseReason",
+    "Plan",
+    "Price",
     "Progress",
     "Provenance",
+    "Ranked",
+    "Replay",
     "Round",
     "RoundPlan",
+    "Ruling",
+    "RunPair",
     "RunRecord",
     "Severity",
     "StablePhase",
+    "Standing",
     "StopReason",
     "Subsessions",
+    "Tally",
+    "TrackRecord",
+    "VarianceSplit",
+    "Verdict",
+    "as_invocations",
     "as_series",
+    "quantile_named",
 ]

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from benchrigor.session.engine import Engine, retraced
 from benchrigor.session.measuring import measure
+from benchrigor.session.paired import measure_pair
+from benchrigor.session.replaying import replay
 from benchrigor.session.rules import default_rules
 from benchrigor.session.session import Session, as_workload
 
-__all__ = ["Engine", "Session", "as_workload", "default_rules", "measure", "retraced"]
+__all__ = [
+    "Engine",
+    "Session",
+    "as_workload",
+    "default_rules",
+    "measure",
+    "measure_pair",
+    "replay",
+    "retraced",
+]

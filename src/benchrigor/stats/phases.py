@@ -41,8 +41,6 @@ _SHORTEST = 10
 _LASTING = 10
 """Part of the phase that a level inside it must last: what comes and goes faster is noise, which
 the long-run variance knows."""
-_STEP = 0.0002
-"""Chance beyond which slow noise is taken to explain a change inside the phase."""
 _SHARE = 0.3
 """Of the level, spent on further changes and again on slow movement: a phase was found by then."""
 
@@ -276,7 +274,7 @@ def _searched_again(series: Floats, found: Findings, level: float, materiality: 
     measured = series[inner][::step]
     shortest = max(_SHORTEST, measured.size // _LASTING)
     changes = detect_changes(measured, level=_SHARE * level, min_segment=shortest)
-    left, _ = steps_beyond_noise(measured, changes.indices, _STEP)
+    left, _ = steps_beyond_noise(measured, changes.indices)
     material, _, _ = _joined(measured, (0, *left, measured.size), materiality)
     thirds: list[float] = []
     if chance_of_movement(series[start:stop]) < _SHARE * level:

@@ -33,6 +33,7 @@ COMPLETE = (*TRANSIENTS, -1 / 24)
 _POINTS = 1_024
 _FEWEST = 30
 _WAVES = 2
+_BY_NOISE = 0.0002
 
 
 def transient_basis(size: int, shares: tuple[float, ...]) -> Floats:
@@ -114,9 +115,7 @@ def chance_of_movement(series: Floats) -> float:
     return float((1.0 + moved / freedom) ** (-freedom / 2.0))
 
 
-def steps_beyond_noise(
-    series: Floats, places: Sequence[int], level: float
-) -> tuple[tuple[int, ...], float]:
+def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int, ...], float]:
     """Return which of these steps slow noise does not explain, and how slow the noise is.
 
     Parameters
@@ -125,8 +124,6 @@ def steps_beyond_noise(
         Shape (n,).
     places
         First index of each level but the first, ascending; found by looking at the series.
-    level
-        Chance of keeping a step in a series without any.
 
     Returns
     -------
@@ -140,9 +137,9 @@ def steps_beyond_noise(
     -----
     The search for change points allows for the autocorrelation at short lags; what is slower looks
     like steps to it. Here each step is held against the long-run variance around all levels:
-    Student t of the difference of two neighbouring levels of ranks, times how often the shorter of
-    them fits into the series (Bonferroni). The weakest is dropped, and what is left is judged
-    anew, for noise that was cut into levels is noise no longer.
+    Student t of the difference of two neighbouring levels of ranks. The weakest is dropped unless
+    its chance is below 0.0002 (the places were chosen for looking like steps), and what is left is
+    judged anew, for noise that was cut into levels is noise no longer.
     """
     ranks = _ranks(series)
     m, left, inflation = ranks.size, tuple(places), 1.0
@@ -153,7 +150,7 @@ def steps_beyond_noise(
             break
         chances, inflation = _chances(ranks, borders[:-1], counts)
         weakest = int(np.argmax(chances))
-        if chances[weakest] < level:
+        if chances[weakest] < _BY_NOISE:
             break
         left = left[:weakest] + left[weakest + 1 :]
     return left, inflation
@@ -171,9 +168,7 @@ def _chances(ranks: Floats, starts: Ints, counts: Ints) -> tuple[Floats, float]:
     inflation = max(1.0, noise.most / white)
     errors = np.sqrt(white * inflation * (1.0 / counts[1:] + 1.0 / counts[:-1]))
     tails = special.stdtr(noise.degrees_of_freedom, -np.abs(np.diff(levels)) / errors)
-    shorter = np.minimum(counts[1:], counts[:-1])
-    chances: Floats = 2.0 * tails * ranks.size / shorter
-    return chances, inflation
+    return np.asarray(2.0 * tails), inflation
 
 
 def _ranks(series: Floats) -> Floats:

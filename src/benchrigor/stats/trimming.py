@@ -20,10 +20,6 @@ MATERIALITY = 0.01
 """Relative difference of medians from which on neighbouring phases are never one."""
 CUT_LEVEL = 0.01
 """Chance of a change point in steady readings."""
-STEP_LEVEL = 0.0005
-"""Chance beyond which slow noise is taken to explain a change point: with it, as much is lost by
-false cuts as by steps that stay, over queues, ringing and switching noise and AR(1) of two
-speeds."""
 
 _LEAST_EFFECTIVE = 20
 
@@ -60,7 +56,7 @@ def measured_phase(
 
 def _beyond_noise(series: Floats) -> ChangePoints:
     points = detect_changes(series, level=CUT_LEVEL)
-    left, inflation = steps_beyond_noise(series, points.indices, STEP_LEVEL)
+    left, inflation = steps_beyond_noise(series, points.indices)
     if len(left) == len(points.indices):
         return points
     slow = min(inflation, max(1.0, series.size / _LEAST_EFFECTIVE))

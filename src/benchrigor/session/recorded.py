@@ -1,0 +1,174 @@
+"""Readings that were recorded before, laid out so that they can be judged once more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import (
+    Analysis,
+    Floats,
+    Kind,
+    Metric,
+    Options,
+    Round,
+    RoundPlan,
+    RunRecord,
+    as_series,
+)
+from benchrigor.protocols import Detector
+from benchrigor.session.chain import CHECK, Material, analyse, cut
+from benchrigor.session.engine import retraced
+
+__all__ = ["Recorded", "recorded"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Recorded:
+    """The readings of one metric of one recording.
+
+    Parameters
+    ----------
+    name
+        What was measured.
+    metric, options
+        As they were when it was measured.
+    kind
+        How the readings came.
+    series
+        One series for continuous rounds, one per round for restarted ones.
+    batch
+        Calls of which each reading is the average.
+    """
+
+    name: str
+    metric: Metric
+    options: Options
+    kind: Kind
+    series: tuple[Floats, ...]
+    batch: int = 1
+
+    @property
+    def n(self) -> int:
+        """How much was recorded: readings, or rounds where each is an invocation."""
+        return len(self.series) if self.kind is Kind.INVOCATIONS else self.series[0].size
+
+    def material(self, options: Options, detector: Detector | None = None) -> Material:
+        """Return it as the chain of analysis wants it, judged by these options.
+
+        Raises
+        ------
+        DetectorFailed
+            When a detector of one's own fails on a restarted round.
+        """
+        own = detector is not None and self.kind is Kind.INVOCATIONS
+        return Material(
+            metric=self.metric,
+            options=options,
+            kind=self.kind,
+            series=self.series,
+            # Rounds are cut together, but by a detector of one's own each for itself.
+            phases=tuple(cut(each, options, detector) for each in self.series) if own else (),
+            detector=detector,
+            batch=self.batch,
+        )
+
+    def judged(self, options: Options, detector: Detector | None = None) -> Analysis:
+        """Analyse all of it by these options, whatever was found when it was measured."""
+        return analyse(self.material(options, detector), CHECK)
+
+    def piece(self, plan: RoundPlan, start: int) -> tuple[Round, int]:
+        """Return the next round that a session would have been told, and how far it goes.
+
+        Parameters
+        ----------
+        plan
+            What the session asks for; a recorded round stays as it was.
+        start
+            How much it was told before, counted as `n` is.
+        """
+        given: dict[str, Any] = {}
+        stop = start + 1
+        if self.kind is Kind.INVOCATIONS:
+            given["unit_readings"] = {self.metric.name: self.series[start]}
+        elif self.kind is Kind.READINGS:
+            given["readings"] = {self.metric.name: float(self.series[0][start])}
+        else:
+            stop = min(start + plan.readings, self.n)
+            given["unit_readings"] = {self.metric.name: self.series[0][start:stop]}
+        facts = {"inner_loop": self.batch}
+        return Round(plan=plan, elapsed_ns=0, facts=facts, **given), stop
+
+    def after(self, start: int) -> Recorded | None:
+        """Return what was recorded from ``start`` on, counted as `n` is; None if nothing was."""
+        if start >= self.n:
+            return None
+        if self.kind is Kind.INVOCATIONS:
+            return replace(self, series=self.series[start:])
+        return replace(self, series=(self.series[0][start:],))
+
+
+def recorded(readings: object, *, metric: str | None = None, unit: str = "") -> Recorded:
+    """Lay out readings, or one metric of a run.
+
+    Parameters
+    ----------
+    readings
+        Values of one continuous series, shape (n,); or a `RunRecord`.
+    metric
+        Of a run: which metric; None for the first that must be satisfied. Of values: their name.
+    unit
+        Of values.
+
+    Raises
+    ------
+    InvalidInput
+        When the values are no readings, the metric is unknown, or the run holds none of it.
+    """
+    if isinstance(readings, RunRecord):
+        return _of_run(readings, metric)
+    name = metric or "readings"
+    return Recorded(
+        name=name,
+        metric=Metric(name=name, unit=unit),
+        options=Options(),
+        kind=Kind.UNIT_READINGS,
+        series=(as_series(readings, name="readings"),),
+    )
+
+
+def _of_run(run: RunRecord, metric: str | None) -> Recorded:
+    record = retraced(run)
+    analysis = record.analysis(metric)
+    name = "" if analysis is None else analysis.metric.name
+    units = tuple(each.unit_readings[name] for each in record.rounds if name in each.unit_readings)
+    single = [each.readings[name] for each in record.rounds if name in each.readings]
+    if analysis is None or not (units or single):
+        raise InvalidInput(
+            f"the run of {record.name} holds no readings{f' of {name!r}' if name else ''}"
+        )
+    kind, series = Kind.READINGS, (np.asarray(single, dtype=np.float64),)
+    if units:
+        restarted = record.options.rounds == "restarted"
+        kind = Kind.INVOCATIONS if restarted else Kind.UNIT_READINGS
+        series = units if restarted else (np.concatenate(units),)
+    for each in series:
+        each.flags.writeable = False
+    return Recorded(
+        name=record.name,
+        # Judged by itself, a metric is the one that counts.
+        metric=replace(analysis.metric, must_satisfy=True),
+        options=record.options,
+        kind=kind,
+        series=series,
+        batch=max((_calls(each.facts) for each in record.rounds), default=1),
+    )
+
+
+def _calls(facts: Mapping[str, object]) -> int:
+    calls = facts.get("inner_loop", 1)
+    return calls if isinstance(calls, int) else 1

@@ -1,0 +1,336 @@
+"""compare: better, worse, equivalent, or undecided; and places for more than two."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import benchrigor as br
+from benchrigor.model import Metric
+from benchrigor.session import Session
+from benchrigor.stats.comparison import compare
+from benchrigor.storage import Journal
+from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
+
+
+def readings(mean, *, seed, n=1000):
+    return np.random.default_rng(seed).normal(mean, 0.0005, n)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """CSV files of single series, in seconds."""
+    means = {"old": 0.01, "same": 0.01, "slow": 0.0105, "fast": 0.0095, "short": 0.01}
+    sizes = {"short": 40}
+    for seed, (name, mean) in enumerate(means.items()):
+        some = readings(mean, seed=seed, n=sizes.get(name, 1000))
+        lines = "".join(f"{each:.8f}\n" for each in some)
+        (tmp_path / f"{name}.csv").write_text(f"time\n{lines}")
+
+
+@pytest.fixture
+def keep(store):
+    """Keep a run of restarted rounds; return its id."""
+    journal = Journal(store)
+
+    def kept(mean, seed, *, host=None, **given):
+        clock = FakeClock()
+        options = br.Options(**{"target": 1e-9, "max_rounds": 20, "rounds": "restarted", **given})
+        workload = SyntheticWorkload(
+            mean=mean,
+            cv=0.1,
+            warm_up=StepWarmUp(amplitude=2.0, length=80),
+            restarted=True,
+            between_cv=0.005,
+            seed=seed,
+            clock=clock,
+        )
+        record = Session(options, name=f"run {seed}", seed=seed, clock=clock).run(workload)
+        if host is not None:
+            record = replace(record, provenance=replace(record.provenance, host=host))
+        return keep_record(journal, record)
+
+    return kept
+
+
+def keep_record(journal, record):
+    run_id = journal.begin(record)
+    for each in record.rounds:
+        journal.append(run_id, each)
+    journal.finish(run_id, record)
+    return run_id
+
+
+def by_round(values, metric, *, kind="command", name="by round"):
+    """A run that gave one reading a round."""
+    options = br.Options(target=1e-9, max_rounds=len(values))
+    session = Session(options, (metric,), name=name, seed=1, subject={"kind": kind})
+    for value in values:
+        session.tell(
+            br.Round(plan=session.ask(), elapsed_ns=1, readings={metric.name: float(value)})
+        )
+    return session.result()
+
+
+# The verdict, and the exit code that tells it
+
+
+@pytest.mark.parametrize(
+    ("candidate", "words", "verdict", "code"),
+    [
+        ("slow", (), "worse", 7),
+        ("fast", (), "better", 0),
+        ("same", (), "equivalent", 0),
+        ("same", ("--margin", "0.1%"), "undecided", 3),
+        ("slow", ("--margin", "10%"), "equivalent", 0),
+        ("slow", ("--direction", "higher"), "better", 0),
+        ("fast", ("--direction", "higher"), "worse", 7),
+        ("slow", ("--statistic", "p10"), "worse", 7),
+        ("slow", ("--paired",), "worse", 7),
+        ("same", ("--paired", "--margin", "0"), "undecided", 3),
+    ],
+)
+def test_the_exit_code_tells_the_verdict(  # noqa: PLR0917  # fixtures beside four values
+    cli, files, strict, candidate, words, verdict, code
+):
+    result = cli("compare", "old.csv", f"{candidate}.csv", "--unit", "s", *words)
+    assert result.exit_code == code, result.stderr
+    assert f": {verdict} (margin" in result.stdout
+    document = strict(cli("compare", "old.csv", f"{candidate}.csv", *words, "--json").stdout)
+    assert document["comparison"]["verdict"] == verdict
+
+
+def test_the_report_shows_both_sides_and_fits(cli, files):
+    result = cli("compare", "old.csv", "slow.csv", "--unit", "s")
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 79
+    (baseline,) = [each for each in lines if each.startswith("  baseline")]
+    (candidate,) = [each for each in lines if each.startswith("  candidate")]
+    assert "old.csv: 9.9" in baseline
+    assert "slow.csv: 10." in candidate
+    assert any(each.startswith("  difference ") and " µs [" in each for each in lines)
+    assert any(each.startswith("  p-value    below 0.0001") for each in lines)
+    assert "one process each" in " ".join(result.stdout.split())
+
+
+def test_files_are_estimated_as_analyze_does(cli, files, strict):
+    words = ("--confidence", "90%", "--json")
+    document = strict(cli("compare", "old.csv", "slow.csv", *words).stdout)
+    for side, name in (("baseline", "old.csv"), ("candidate", "slow.csv")):
+        analysis = strict(cli("analyze", name, *words).stdout)["analyses"][0]
+        found = document["comparison"][side]
+        for key in ("value", "low", "high", "n"):
+            assert found[key] == analysis["estimate"][key]
+        assert document[side]["source"] == name
+    assert document["comparison"]["confidence"] == 0.9
+
+
+def test_paired_files_cancel_what_they_share(cli, tmp_path, strict):
+    drift = 0.01 * (1.0 + 0.3 * np.sin(np.arange(1000) / 50.0))
+    for name, factor, seed in (("old", 1.0, 1), ("new", 1.03, 2)):
+        values = factor * drift + np.random.default_rng(seed).normal(0.0, 0.0002, 1000)
+        np.savetxt(tmp_path / f"{name}.csv", values)
+    result = cli("compare", "old.csv", "new.csv", "--paired", "--json")
+    paired = strict(result.stdout)["comparison"]
+    assert result.exit_code == 7, result.stderr
+    assert paired["paired"] is True
+    assert paired["ratio"]["value"] == pytest.approx(1.03, abs=0.01)
+
+
+def test_a_warm_up_is_left_out(cli, files, tmp_path, strict):
+    values = readings(0.01, seed=9)
+    values[:100] += 0.02
+    np.savetxt(tmp_path / "cold.csv", values)
+    document = strict(cli("compare", "old.csv", "cold.csv", "--json").stdout)
+    assert document["comparison"]["ratio"]["value"] == pytest.approx(1.0, abs=0.015)
+
+
+# Stored runs
+
+
+def test_rounds_of_restarted_runs_count_one_by_one(cli, store, keep, strict):
+    old, new = keep(0.001, 1), keep(0.00104, 2)
+    result = cli("compare", old[:6], new[:6])
+    assert result.exit_code == 7, result.stdout + result.stderr
+    said = " ".join(result.stdout.split())
+    assert "20 vs 20 invocations" in said
+    assert f"run 1 ({old}): " in said
+    assert "this-process-only" not in said
+    found = strict(cli("compare", old, new, "--json").stdout)["comparison"]
+    sides = [[each.unit_readings["time"] for each in Journal(store).rounds(x)] for x in (old, new)]
+    expected = compare(*sides, trim=True).ratio
+    width = expected.half_width
+    assert found["ratio"]["value"] == pytest.approx(expected.value, abs=0.3 * width)
+    assert found["ratio"]["high"] - found["ratio"]["low"] == pytest.approx(2.0 * width, rel=0.3)
+
+
+def test_commands_that_run_once_a_round_are_compared_as_welch_does(cli, store, strict):
+    rng = np.random.default_rng(3)
+    sides = rng.normal(0.1, 0.01, 12), rng.normal(0.11, 0.02, 15)
+    journal, time = Journal(store), Metric(name="time", unit="s")
+    ids = [keep_record(journal, by_round(each, time, name=f"{each.size}")) for each in sides]
+    result = cli("compare", *ids, "--json")
+    document = strict(result.stdout)
+    found = document["comparison"]
+    assert found["p_value"] == pytest.approx(stats.ttest_ind(*sides, equal_var=False).pvalue)
+    assert found["unit"] == "invocation"
+    assert found["baseline"]["method"] == "long-run-variance"
+    assert "this-process-only" not in [each["code"] for each in found["notices"]]
+    assert document["baseline"]["run_id"] == ids[0]
+
+
+def test_readings_of_other_rounds_speak_for_their_process(cli, store):
+    journal, time = Journal(store), Metric(name="time", unit="s")
+    ids = [
+        keep_record(journal, by_round(readings(0.01, seed=seed, n=40), time, kind="mine"))
+        for seed in (1, 2)
+    ]
+    assert "[this-process-only]" in cli("compare", *ids).stdout
+
+
+def test_the_metric_of_the_runs_says_which_way_is_better(cli, store):
+    journal, rate = Journal(store), Metric(name="rate", unit="B/s", direction="higher")
+    ids = [
+        keep_record(journal, by_round(readings(mean, seed=1, n=40), rate)) for mean in (0.01, 0.02)
+    ]
+    assert cli("compare", *ids).exit_code == 0
+    assert ": better" in cli("compare", *ids).stdout
+    assert cli("compare", *ids, "--direction", "lower").exit_code == 7
+
+
+def test_rates_over_equal_work_are_compared_by_their_harmonic_means(cli, store, strict):
+    rate = Metric(name="rate", unit="B/s", direction="higher", averaging="harmonic")
+    rng, journal = np.random.default_rng(1), Journal(store)
+    sides = [rng.uniform(*ends, 200) for ends in ((5.0, 15.0), (2.0, 18.0))]
+    ids = [keep_record(journal, by_round(each, rate)) for each in sides]
+    found = strict(cli("compare", *ids, "--json").stdout)["comparison"]
+    expected = stats.hmean(sides[1]) / stats.hmean(sides[0])
+    assert found["ratio"]["value"] == pytest.approx(expected, rel=0.02)
+    assert expected < 0.9
+
+
+def test_runs_are_compared_by_what_they_were_measured_for(cli, keep, strict):
+    old, new = (keep(0.001, seed, statistic="median") for seed in (1, 2))
+    assert strict(cli("compare", old, new, "--json").stdout)["comparison"]["statistic"] == "median"
+    chosen = strict(cli("compare", old, new, "--statistic", "p10", "--json").stdout)
+    assert chosen["comparison"]["statistic"] == "p10"
+
+
+def test_a_run_is_compared_with_a_file_in_the_unit_of_the_run(cli, keep, files):
+    result = cli("compare", keep(0.001, 1), "old.csv")
+    assert result.exit_code == 7
+    assert " ms [" in next(x for x in result.stdout.splitlines() if "old.csv: " in x)
+
+
+def test_a_saved_record_is_a_run(cli, keep, tmp_path):
+    old, new = keep(0.001, 1), keep(0.00104, 2)
+    (tmp_path / "old.json").write_text(cli("show", old, "--json").stdout)
+    assert cli("compare", "old.json", new).stdout == cli("compare", old, new).stdout
+
+
+def test_other_machines_are_named(cli, keep, strict):
+    here, there = keep(0.001, 1, host="alpha"), keep(0.001, 2, host="beta")
+    assert "different machines (alpha, beta)" in cli("compare", here, there).stdout
+    document = strict(cli("compare", here, there, "--json").stdout)
+    assert len(document["warnings"]) == 1
+    assert (document["baseline"]["host"], document["candidate"]["host"]) == ("alpha", "beta")
+    again = keep(0.001, 3, host="alpha")
+    assert strict(cli("compare", here, again, "--json").stdout)["warnings"] == []
+
+
+def test_metrics_of_other_names_are_named(cli, store):
+    journal = Journal(store)
+    ids = [
+        keep_record(journal, by_round(readings(0.01, seed=1, n=40), Metric(name=name, unit="s")))
+        for name in ("time", "latency")
+    ]
+    assert "different names: latency, time" in cli("compare", *ids).stdout
+
+
+# What cannot be compared
+
+
+def test_units_that_differ_are_refused(cli, store, files):
+    journal = Journal(store)
+    ids = [
+        keep_record(
+            journal, by_round(readings(0.01, seed=1, n=40), Metric(name="x", unit=unit), name=unit)
+        )
+        for unit in ("s", "B")
+    ]
+    result = cli("compare", *ids)
+    assert result.exit_code == 2
+    assert f"units differ: s ({ids[0]}) in s, B ({ids[1]}) in B" in result.stderr
+    assert "units differ" in cli("compare", ids[0], "old.csv", "--unit", "ms").stderr
+
+
+def test_runs_measured_for_different_things_ask_which_is_meant(cli, keep):
+    mean, median = keep(0.001, 1), keep(0.001, 2, statistic="median")
+    result = cli("compare", mean, median)
+    assert result.exit_code == 2
+    assert "mean and median: choose with --statistic" in result.stderr
+    assert cli("compare", mean, median, "--statistic", "mean").exit_code in {0, 3, 7}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("old.csv",), "stands alone"),
+        (("old.csv", "old.csv"), "is given twice"),
+        (("old.csv", "nonsense"), "nonsense is neither a file nor the id of a stored run"),
+        (("old.csv", "same.csv", "slow.csv", "--paired"), "--paired is for two files"),
+        (("old.csv", "short.csv", "--paired"), "1,000 lines and 40 lines"),
+        (("old.csv", "same.csv", "--metric", "time"), "--metric is for runs"),
+        (("old.csv", "same.csv", "--margin", "-1"), "margin is -1.0"),
+        (("old.csv", "same.csv", "--confidence", "2"), "confidence is 2.0"),
+        (("old.csv", "same.csv", "--statistic", "mode"), "statistic is 'mode'"),
+    ],
+)
+def test_what_cannot_be_worked_with_is_named(cli, files, words, message):
+    result = cli("compare", *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_side_without_a_number_is_named_and_ends_with_4(cli, files, tmp_path):
+    (tmp_path / "one.csv").write_text("5\n")
+    (tmp_path / "two.csv").write_text("6\n")
+    result = cli("compare", "old.csv", "one.csv")
+    assert result.exit_code == 4
+    assert "one.csv: 1 reading" in result.stderr
+    assert cli("compare", "one.csv", "two.csv", "--paired").exit_code == 4
+
+
+def test_an_id_without_a_run_ends_with_6(cli, keep):
+    assert cli("compare", keep(0.001, 1), "g" * 3).exit_code == 2
+    assert cli("compare", "abcdefabcdef", "abcdef").exit_code == 6
+
+
+# More than two
+
+
+def test_more_than_two_are_ranked(cli, files, strict):
+    words = ("compare", "slow.csv", "same.csv", "old.csv", "fast.csv", "--unit", "s")
+    result = cli(*words)
+    assert result.exit_code == 0, result.stderr
+    rows = [line.split()[:2] for line in result.stdout.splitlines()[:4]]
+    assert rows[0] == ["1.", "fast.csv:"]
+    assert {tuple(row) for row in rows[1:3]} == {("2.", "old.csv:"), ("2.", "same.csv:")}
+    assert rows[3] == ["4.", "slow.csv:"]
+    assert "its own process only" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 79
+    document = strict(cli(*words, "--direction", "higher", "--json").stdout)
+    assert [each["place"] for each in document["places"]] == [1, 2, 2, 4]
+    assert document["places"][0]["name"] == "slow.csv"
+    assert len(document["sides"]) == 4
+
+
+def test_runs_are_ranked_with_what_weakens_each(cli, keep):
+    ids = [keep(mean, seed, max_rounds=5) for seed, mean in enumerate((0.001, 0.0011, 0.0012))]
+    result = cli("compare", *ids)
+    assert result.exit_code == 0, result.stderr
+    assert f"1.         run 0 ({ids[0]})" in result.stdout
+    assert result.stdout.count("[few-invocations]") == 3
+    assert "its own process only" not in result.stdout
