@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Metric,
         Notice,
         Options,
+        Plan,
         Progress,
         Provenance,
         Replay,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
         Subsessions,
         Verdict,
     )
-    from benchrigor.session import Session, default_rules, measure, measure_pair, replay
+    from benchrigor.session import Session, default_rules, measure, measure_pair, plan, replay
     from benchrigor.units import Direction
     from benchrigor.workloads import CommandWorkload, StepwiseWorkload
 
@@ -68,6 +69,7 @@ _WHERE = {
         "Metric",
         "Notice",
         "Options",
+        "Plan",
         "Progress",
         "Provenance",
         "Replay",
@@ -80,7 +82,14 @@ _WHERE = {
         "Subsessions",
         "Verdict",
     ),
-    "benchrigor.session": ("Session", "default_rules", "measure", "measure_pair", "replay"),
+    "benchrigor.session": (
+        "Session",
+        "default_rules",
+        "measure",
+        "measure_pair",
+        "plan",
+        "replay",
+    ),
     "benchrigor.units": ("Direction",),
     "benchrigor.workloads": ("CommandWorkload", "StepwiseWorkload"),
 }
@@ -104,6 +113,7 @@ __all__ = [
     "NotEstimable",
     "Notice",
     "Options",
+    "Plan",
     "PlanMismatch",
     "Progress",
     "Provenance",
@@ -124,6 +134,7 @@ __all__ = [
     "default_rules",
     "measure",
     "measure_pair",
+    "plan",
     "replay",
 ]
 

@@ -79,10 +79,12 @@ def percent(share: float, *, digits: int = 3) -> str:
     --------
     >>> percent(0.95), percent(0.999), percent(0.0123)
     ('95%', '99.9%', '1.23%')
-    >>> percent(0.9999, digits=10)
-    '99.99%'
+    >>> percent(0.9999, digits=10), percent(12.4)
+    ('99.99%', '1,240%')
     """
-    return f"{share * 100:.{digits}g}%"
+    number = share * 100
+    # From there on so few digits would end in e+02.
+    return f"{counted(number)}%" if abs(number) >= 10**digits - 0.5 else f"{number:.{digits}g}%"
 
 
 def false_alarms(level: float | None) -> str:

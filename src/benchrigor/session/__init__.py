@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchrigor.session.engine import Engine, retraced
 from benchrigor.session.measuring import measure
 from benchrigor.session.paired import measure_pair
+from benchrigor.session.planning import plan
 from benchrigor.session.replaying import replay
 from benchrigor.session.rules import default_rules
 from benchrigor.session.session import Session, as_workload
@@ -16,6 +17,7 @@ __all__ = [
     "default_rules",
     "measure",
     "measure_pair",
+    "plan",
     "replay",
     "retraced",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -138,28 +139,16 @@ class PairEngine:
         preset: str | None = None,
         seed: int = 0,
     ) -> None:
-        problems: list[str] = []
-        number = isinstance(margin, Real) and not isinstance(margin, bool)
-        if not number or not 0.0 <= margin < math.inf:
-            problems.append(f"margin is {margin!r}, expected a finite number of at least 0")
-            margin = 0.0
-        wanted = (margin / 2.0 or _CLASSICAL) if target is None else target
-        try:
-            self.options = Options(
-                target=wanted,
-                confidence=confidence,
-                statistic=statistic,
-                budget_s=budget_s,
-                preset=preset,
-            )
-        except InvalidInput as error:
-            problems += error.problems
-        way = attempt(problems, direction_named, direction)
-        if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-            problems.append(f"seed is {seed!r}, expected a whole number of 0 or more")
-        if problems or way is None:
-            raise InvalidInput(problems)
-        self.seed = int(seed)
+        self.options, self._how, self.seed = _checked(
+            target=target,
+            confidence=confidence,
+            statistic=statistic,
+            budget_s=budget_s,
+            preset=preset,
+            margin=margin,
+            direction=direction,
+            seed=seed,
+        )
         self._floor = floor_for(self.options, by_round=False)
         self._rules: tuple[StopRule, ...] = (
             Satisfied(
@@ -171,13 +160,6 @@ class PairEngine:
             ),
             StopRequested(),
             TimeBudget(seconds=self.options.budget_s),
-        )
-        self._how = How(
-            statistic=statistic,
-            confidence=self.options.confidence,
-            margin=float(margin),
-            direction=way,
-            target=float(wanted),
         )
         self._chunks: tuple[list[Floats], list[Floats]] = ([], [])
         self._pairs = self._plans = self._elapsed_ns = 0
@@ -277,7 +259,7 @@ class PairEngine:
                 f"plan {plan.index} is not the one that ask() returned last, or was told already; "
                 "tell each plan once"
             )
-        told = _checked(plan, (baseline_values, candidate_values), elapsed_ns)
+        told = _checked_values(plan, (baseline_values, candidate_values), elapsed_ns)
         for chunks, values in zip(self._chunks, told, strict=True):
             chunks.append(values)
         self._pending = None
@@ -361,6 +343,32 @@ def _mostly_kept(progress: Progress) -> bool:
 
 
 def _checked(
+    *, target: float | None, margin: float, direction: str, seed: int, **options: Any
+) -> tuple[Options, How, int]:
+    """Check all arguments of `PairEngine`, and raise once for all problems."""
+    problems: list[str] = []
+    number = isinstance(margin, Real) and not isinstance(margin, bool)
+    if not number or not 0.0 <= margin < math.inf:
+        problems.append(f"margin is {margin!r}, expected a finite number of at least 0")
+        margin = 0.0
+    wanted = (margin / 2.0 or _CLASSICAL) if target is None else target
+    checked = attempt(problems, lambda: Options(target=wanted, **options))
+    way = attempt(problems, direction_named, direction)
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        problems.append(f"seed is {seed!r}, expected a whole number of 0 or more")
+    if problems or checked is None or way is None:
+        raise InvalidInput(problems)
+    how = How(
+        statistic=checked.statistic,
+        confidence=checked.confidence,
+        margin=float(margin),
+        direction=way,
+        target=float(wanted),
+    )
+    return checked, how, int(seed)
+
+
+def _checked_values(
     plan: PairPlan, values: tuple[npt.ArrayLike, npt.ArrayLike], elapsed_ns: object
 ) -> list[Floats]:
     """Check what was told, and raise once for all problems."""

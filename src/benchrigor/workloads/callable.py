@@ -13,7 +13,7 @@ from benchrigor.model import RoundPlan
 from benchrigor.protocols import Clock, Recorder
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
-__all__ = ["CallableWorkload"]
+__all__ = ["CallableWorkload", "collector_kept"]
 
 Call = Callable[[], object]
 
@@ -128,7 +128,7 @@ class CallableWorkload:
         ClockFailed
             When the clock goes backwards or stands still.
         """
-        with _collector_kept(self._gc):
+        with collector_kept(self._gc):
             stopwatch = self._stopwatch or self._begun(recorder)
             inner = self._inner or self._calibrated(stopwatch)
             elapsed_ns: list[int] = []
@@ -139,6 +139,42 @@ class CallableWorkload:
         recorder.fact("inner_loop", inner)
         stopwatch.report(recorder, elapsed_ns)
         self._stopwatch, self._inner = stopwatch, inner
+
+    def settle(self) -> int:
+        """Time the first call and choose the calls per reading, as `run` does; return them.
+
+        Raises
+        ------
+        WorkloadFailed, ClockFailed
+            As from `run`.
+        """
+        with collector_kept(self._gc):
+            stopwatch = Stopwatch(self._clock)
+            self._timed(1, inner=1, done=None)
+            self._inner = self._inner or self._calibrated(stopwatch)
+        return self._inner
+
+    def time_once(self, done: int) -> int:
+        """Take one reading, for those who take them in turn with those of another function.
+
+        Parameters
+        ----------
+        done
+            Readings before it, for messages.
+
+        Returns
+        -------
+        int
+            Nanoseconds of all its calls: one, until `settle` has chosen how many. The garbage
+            collector is left as it is.
+
+        Raises
+        ------
+        WorkloadFailed
+            As from `run`.
+        """
+        (elapsed_ns,) = self._timed(1, inner=self._inner or 1, done=done)
+        return elapsed_ns
 
     def _begun(self, recorder: Recorder) -> Stopwatch:
         """Judge the clock, and time the first call, which pays for all that is done once."""
@@ -223,7 +259,7 @@ def _time_loops(
 
 
 @contextmanager
-def _collector_kept(policy: str) -> Iterator[None]:
+def collector_kept(policy: str) -> Iterator[None]:
     """Keep the garbage collector off inside where the policy says so, and restore it."""
     was_on = collector.isenabled()
     if policy == "off":
