@@ -26,6 +26,7 @@ SECTIONS = {
     "sessions": ("Sessions with warm-ups of several lengths", "coverage_sessions"),
     "quantiles": ("Quantiles at fixed size", "coverage_quantiles"),
     "invocations": ("Invocations", "coverage_invocations"),
+    "rounds": ("Sessions of several rounds", "coverage_rounds"),
     "comparisons": ("Comparisons", "coverage_comparisons"),
     "speed": ("Speed", "coverage_speed"),
 }

@@ -24,7 +24,7 @@ from benchrigor.model import (
 )
 from benchrigor.protocols import Detector
 from benchrigor.session.estimating import How, estimate_quantile_of, estimated
-from benchrigor.session.rules import Floor, floor_for, needed_for_share, wanted_half_width
+from benchrigor.session.rules import Floor, caution, floor_for, needed_for_share, wanted_half_width
 from benchrigor.stats import merge_subsessions, rejected_notices, trimmed
 from benchrigor.stats.allocation import split_of
 from benchrigor.stats.commoncut import common_phases
@@ -215,7 +215,7 @@ def foresee(material: Material, analysis: Analysis) -> Analysis:
     if not wanted > 0.0:
         return analysis
     units = found.n if material.kind == Kind.INVOCATIONS else analysis.n
-    ratio = min(found.half_width / wanted, _HOPELESS)
+    ratio = min(found.half_width * caution(analysis) / wanted, _HOPELESS)
     factor = max(ratio**2, material.floor.effective / found.n_effective)
     needed = max(units * factor, material.floor.first_check)
     if material.kind == Kind.UNIT_READINGS:
