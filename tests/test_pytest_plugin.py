@@ -156,6 +156,27 @@ def test_target_and_budget_are_those_of_the_options(pytester):
     pytester.runpytest(*QUICK).assert_outcomes(passed=1)
 
 
+def test_the_table_shows_the_statistic_of_the_options(pytester):
+    pytester.makepyfile("""
+        def test_summing(bench):
+            bench(sum, range(10))
+            assert bench.record.options.statistic == "median"
+    """)
+    result = pytester.runpytest(*QUICK, "--bench-statistic", "median")
+    result.assert_outcomes(passed=1)
+    header = table_in(result)[0]
+    assert header.split() == ["name", "median", "[interval]", "readings", "ended"]
+
+
+def test_readings_are_averages_of_as_many_calls_as_asked_for(pytester):
+    pytester.makepyfile("""
+        def test_batch(bench):
+            bench(sum, range(10))
+            assert bench.record.facts["inner_loop"] == 7
+    """)
+    pytester.runpytest(*QUICK, "--bench-batch", "7").assert_outcomes(passed=1)
+
+
 @pytest.mark.parametrize(
     ("option", "phrase"),
     [
@@ -163,6 +184,10 @@ def test_target_and_budget_are_those_of_the_options(pytester):
         ("--bench-target=0", "'0' is no number above 0"),
         ("--bench-budget=-1", "'-1' is no number above 0"),
         ("--bench-budget=nan", "'nan' is no number above 0"),
+        ("--bench-batch=0", "'0' is no whole number from 1 on"),
+        ("--bench-batch=1.5", "'1.5' is no whole number from 1 on"),
+        ("--bench-statistic=foo", "statistic is 'foo', expected 'mean', 'median' or a percentile"),
+        ("--bench-statistic=p100", "statistic is 'p100', expected"),
     ],
 )
 def test_an_option_that_cannot_be_worked_with_is_refused_before_any_test(pytester, option, phrase):

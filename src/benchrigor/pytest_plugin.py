@@ -37,9 +37,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--bench-statistic",
+        type=_statistic,
         default="mean",
         metavar="NAME",
         help="mean, median, or a percentile such as p10 (default: mean)",
+    )
+    group.addoption(
+        "--bench-batch",
+        type=_count,
+        metavar="N",
+        help="calls per reading (default: as many as the clock needs)",
     )
     group.addoption(
         "--bench-budget",
@@ -69,6 +76,29 @@ def _positive(text: str) -> float:
     if not number > 0.0:
         raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
     return number
+
+
+def _count(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return number
+
+
+def _statistic(text: str) -> str:
+    if text == "mean":  # the default passes here in every run: nothing is loaded for it
+        return text
+    from benchrigor.errors import InvalidInput  # noqa: PLC0415  # only when the option is given
+    from benchrigor.model.statistic import quantile_named  # noqa: PLC0415  # likewise
+
+    try:
+        quantile_named(text)
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 class Bench:
@@ -114,6 +144,7 @@ def _measured(func: Callable[[], object], name: str, config: pytest.Config) -> R
             target=config.getoption("bench_target"),
             statistic=config.getoption("bench_statistic"),
             budget_s=config.getoption("bench_budget"),
+            batch=config.getoption("bench_batch"),
             store=config.getoption("bench_store"),
         )
     except WorkloadFailed as error:

@@ -74,7 +74,7 @@ def test_the_first_interrupt_finishes_the_round_and_reports_and_no_line_lives_in
     interrupt(run)
     stdout, stderr = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 3
-    assert "stopped: stop requested" in stdout
+    assert "not converged: stop requested" in stdout
     assert "[not-converged]" in stdout
     assert "\x1b" not in stdout
     assert stderr == ("benchrigor: stopping after this round; press Ctrl-C again to end at once\n")

@@ -37,6 +37,39 @@ def test_analyze_explains(cli, recording):
     assert "Change points at 100" in result.stdout
 
 
+def test_analyze_estimates_a_quantile(cli, recording, strict):
+    words = ("analyze", recording, "--column", "time", "--unit", "s", "--statistic", "median")
+    result = cli(*words)
+    assert result.exit_code == 0
+    assert "median 10.0" in result.stdout.splitlines()[2]
+    estimate = strict(cli(*words, "--json").stdout)["analyses"][0]["estimate"]
+    assert estimate["method"] == "order statistics"
+    assert estimate["value"] == pytest.approx(0.01, rel=0.01)
+
+
+def test_analyze_merges_readings_on_demand(cli, recording, strict):
+    words = ("analyze", recording, "--column", "time", "--method", "subsessions")
+    estimate = strict(cli(*words, "--json").stdout)["analyses"][0]["estimate"]
+    assert estimate["method"] == "subsessions"
+    assert "Neighbours in subsessions of" in cli(*words, "--explain").stdout
+
+
+def test_analyze_has_no_number_for_a_tail_of_few_readings(cli, recording, strict):
+    result = cli("analyze", recording, "--column", "time", "--statistic", "p99.9", "--json")
+    assert result.exit_code == 4
+    codes = [each["code"] for each in strict(result.stdout)["analyses"][0]["notices"]]
+    assert codes == ["few-readings-in-tail"]
+
+
+@pytest.mark.parametrize("statistic", ["p100", "p0", "P10", "mode"])
+def test_analyze_refuses_an_unknown_statistic_in_one_line(cli, recording, statistic):
+    result = cli("analyze", recording, "--column", "time", "--statistic", statistic)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert f"statistic is {statistic!r}, expected" in line
+
+
 @pytest.mark.parametrize(("target", "code"), [("1%", 0), ("0.5", 0), ("0.001%", 3)])
 def test_analyze_tells_by_its_exit_code_whether_the_target_was_reached(
     cli, recording, target, code

@@ -113,6 +113,11 @@ def test_an_exit_code_may_be_accepted(cli):
         (("os:getcwd", "--target", "1%"), "'--target' follows the function os:getcwd"),
         (("--timeout", "1", "os:getcwd"), "--timeout is for commands"),
         (("--gc", "off", "true"), "--gc is for functions"),
+        (("--batch", "1", "true"), "--batch is for functions, and true is a command"),
+        (("--batch", "0", "os:getcwd"), "'--batch'"),
+        (("--statistic", "mode", "true"), "statistic is 'mode'"),
+        (("--method", "pilot", "true"), "'--method'"),
+        (("--method", "subsessions", "--statistic", "p10", "true"), "subsessions merge means"),
         (("--work", "3", "true"), "no argument of the command holds {work}"),
         (("echo", "{work}"), "give a work amount"),
         (("--work", "0", "echo", "{work}"), "'--work'"),
@@ -143,6 +148,39 @@ def test_a_function_is_measured(cli, module, strict):
     assert document["name"] == "fast:f"
     assert document["subject"]["gc"] == "off"
     assert document["analyses"][0]["n"] > 0
+
+
+def test_statistic_and_batch_reach_the_options_and_the_stored_subject(cli, module, store, strict):
+    module("batched", "def f(): sum(range(50))")
+    words = ("--statistic", "median", "--batch", "3", "--max-readings", "50", "--json")
+    document = strict(cli("run", *words, "batched:f").stdout)
+    assert document["options"]["statistic"] == "median"
+    assert document["options"]["method"] == "long-run-variance"
+    assert document["subject"]["batch"] == 3
+    journal = Journal(store)
+    record = journal.load(journal.runs()[0]["run_id"])
+    assert record.options.statistic == "median"
+    assert record.subject["batch"] == 3
+    assert {each.facts["inner_loop"] for each in record.rounds} == {3}
+
+
+def test_the_method_reaches_the_options_and_the_interval(cli, strict):
+    words = (*TEN_ROUNDS, "--method", "subsessions", "--read", "n=column:0", "--json", "echo", "5")
+    document = strict(cli("run", *words).stdout)
+    assert document["options"]["method"] == "subsessions"
+    assert document["analyses"][0]["estimate"]["method"] == "subsessions"
+
+
+def test_a_run_taken_up_goes_on_with_the_same_batch(cli, module, store):
+    module("resumed", "def f(): sum(range(50))")
+    words = ("--batch", "3", "--target", "0.0001%", "--statistic", "p10")
+    assert cli("run", *words, "--max-rounds", "2", "resumed:f").exit_code in {3, 4}
+    (run,) = Journal(store).runs()
+    assert cli("resume", run["run_id"], "--max-rounds", "4").exit_code in {3, 4}
+    record = Journal(store).load(run["run_id"])
+    assert [each.facts["inner_loop"] for each in record.rounds] == [3] * 4
+    assert record.subject["batch"] == 3
+    assert record.options.statistic == "p10"
 
 
 def test_a_generator_function_is_measured_step_by_step(cli, module, strict):

@@ -35,10 +35,10 @@ def test_list_shows_runs_newest_first(cli, run_id, store):
     lines = cli("list").stdout.splitlines()
     assert lines[0].startswith(Journal(store).runs()[0]["run_id"])
     assert lines[0].rstrip().endswith("a name")
-    assert lines[1].strip() == "no number · round limit reached · 1 round"
+    assert lines[1].strip() == "no number · not converged: round limit reached · 1 round"
     assert lines[2].split()[0] == run_id
     assert lines[2].endswith("  true")
-    assert lines[3].endswith("95% · round limit reached · 10 rounds")
+    assert lines[3].endswith("95% · not converged: round limit reached · 10 rounds")
 
 
 def test_list_finds_by_name(cli, run_id, strict):
@@ -51,7 +51,7 @@ def test_show_prints_the_report_again(cli, run_id):
     result = cli("show", run_id[:5])
     assert result.exit_code == 0
     assert result.stdout.startswith("true\n────\n")
-    assert "stopped: round limit reached" in result.stdout
+    assert "not converged: round limit reached" in result.stdout
 
 
 def test_show_prints_the_whole_record_as_json(cli, run_id, strict):

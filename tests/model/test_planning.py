@@ -2,7 +2,18 @@ from dataclasses import replace
 
 import pytest
 
-from benchrigor.model import Estimate, Plan, Price, Standing, Tally, TrackRecord, codec
+from benchrigor.model import (
+    Code,
+    Estimate,
+    Notice,
+    Plan,
+    Price,
+    Severity,
+    Standing,
+    Tally,
+    TrackRecord,
+    codec,
+)
 
 PILOT = Estimate(
     value=0.01234,
@@ -71,6 +82,25 @@ def test_a_plan_fits_a_terminal_of_80_columns(name: str) -> None:
     text = str(a_plan(name=name, n=10**9, n_high=10**11, seconds=1e9, prices=prices))
     assert max(map(len, text.splitlines())) <= 79
     assert not any(line != line.rstrip() for line in text.splitlines())
+
+
+def test_a_plan_shows_its_notices_with_their_codes_whole() -> None:
+    notices = tuple(
+        Notice(code=code, severity=severity, sentence=f"{'x' * length} is what must be known.")
+        for length in range(20, 60)
+        for code, severity in (
+            (Code.FEW_INVOCATIONS, Severity.NOTE),
+            (Code.THIS_PROCESS_ONLY, Severity.WARNING),
+        )
+    )
+    plain, text = str(a_plan()), str(a_plan(notices=notices))
+    assert text.startswith(plain + "\n")
+    lines = text.removeprefix(plain + "\n").splitlines()
+    assert max(map(len, lines)) <= 79
+    assert sum(line.startswith("  · x") for line in lines) == 40
+    assert sum(line.startswith("  ! x") for line in lines) == 40
+    assert sum("[few-invocations]" in line for line in lines) == 40
+    assert sum("[this-process-only]" in line for line in lines) == 40
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.model import RunRecord
+from benchrigor.model import Metric, RunRecord
+from benchrigor.model.headline import percent
 from benchrigor.report import explain, render, tabulate
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
 
@@ -20,19 +24,67 @@ def run(**given: object) -> RunRecord:
     return br.Session(options, seed=1, clock=clock, name="synthetic").run(workload)
 
 
+def told(
+    draw: Callable[[int], np.ndarray],
+    metric: Metric | None = None,
+    inner_loop: int = 1,
+    **given: object,
+) -> RunRecord:
+    session = br.Session(
+        br.Options(**given),  # type: ignore[arg-type]
+        (metric or Metric(name="time", unit="s"),),
+        name="told",
+        seed=1,
+    )
+    while (plan := session.ask()) is not None:
+        values = {session.result().metrics[0].name: draw(plan.readings)}
+        elapsed_ns = plan.readings * 1_000_000
+        facts = {"inner_loop": inner_loop}
+        session.tell(br.Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings=values, facts=facts))
+    return session.result()
+
+
+def bimodal(scale: float = 1e-3) -> Callable[[int], np.ndarray]:
+    rng = np.random.default_rng(1)
+    return lambda n: scale * (np.where(rng.random(n) < 0.7, 1.07, 1.9) + rng.normal(0.0, 0.02, n))
+
+
+RATE = Metric(
+    name="rate",
+    unit="B/s",
+    direction="higher",  # type: ignore[arg-type]
+    averaging="harmonic",
+)
+
+
 RECORDS = {
     "satisfied": run(),
     "out of budget": run(target=1e-5, budget_readings=2000),
     "restarted": run(rounds="restarted"),
     "nothing measured": br.Session(name="empty", seed=1).result(),
     "single reading": run(max_rounds=1, readings_per_round=1),
+    "modes": told(bimodal(), inner_loop=8),
+    "median": told(bimodal(), statistic="median", inner_loop=8),
+    "rate": told(bimodal(1e3), RATE),
+    "many wanted": told(bimodal(), target=1e-5, budget_readings=2000),
+    "restarted median": run(rounds="restarted", statistic="median"),
 }
+
+
+def rows(name: str) -> dict[str, str]:
+    """Return the rows of a report by their labels, those without one by the label before."""
+    found: dict[str, str] = {}
+    label = ""
+    for line in render(RECORDS[name]).splitlines()[2:]:
+        label = line[2:12].strip() or label
+        found[label] = f"{found.get(label, '')} {line[12:]}".strip()
+    return found
 
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_reports_fit_a_terminal_of_80_columns(name: str) -> None:
     for text in (render(RECORDS[name]), explain(RECORDS[name])):
-        assert max(map(len, text.splitlines())) <= 80
+        assert max(map(len, text.splitlines())) <= 79
         assert not any(line != line.rstrip() for line in text.splitlines())
 
 
@@ -42,7 +94,7 @@ def test_the_report_shows_number_interval_cut_worth_and_ending() -> None:
     assert "ms [" in text or "µs [" in text
     assert "warm-up 0–79 (median 2.9" in text
     assert "independent ones" in text
-    assert "stopped: satisfied" in text
+    assert ", satisfied" in text
 
 
 @pytest.mark.parametrize("name", ["out of budget", "single reading", "restarted"])
@@ -83,3 +135,85 @@ def test_the_explanation_retraces_the_number() -> None:
 def test_the_table_has_a_line_per_run() -> None:
     lines = tabulate([RECORDS["satisfied"], RECORDS["restarted"]]).splitlines()
     assert sum(line.startswith("synthetic") for line in lines) == 2
+
+
+def test_the_report_shows_what_is_typical_and_the_floor_of_averages() -> None:
+    found = rows("modes")
+    assert found["typical"].endswith("] 95% (median of averages of 8 calls)")
+    assert found["typical"].startswith("1.0")
+    assert found["floor"].partition(" 2 modes: ")[0].endswith("(p10 of averages of 8 calls)")
+    assert "ceiling" not in found
+
+
+def test_the_report_names_the_modes_with_their_shares() -> None:
+    modes = rows("modes")["floor"].partition(" 2 modes: ")[2].split(", ")
+    values, shares = zip(*(mode.rsplit(" ", 1) for mode in modes), strict=True)
+    assert values == ("1.07 ms", "1.9 ms")
+    assert [float(share.rstrip("%")) for share in shares] == pytest.approx([70, 30], abs=5)
+    assert " modes" not in render(RECORDS["satisfied"])
+
+
+def test_where_more_is_better_the_report_shows_a_ceiling() -> None:
+    found = rows("rate")
+    assert "(p90)" in found["ceiling"]
+    assert "kB/s [" in found["ceiling"]
+    assert found["typical"].endswith("(median)")
+    assert "floor" not in found
+
+
+def test_the_report_tells_how_invocations_spread() -> None:
+    spread = rows("restarted")["spread"]
+    assert "% of the value between invocations, " in spread
+    assert "% between readings; best with about " in spread
+    assert spread.endswith(" of each behind the cut")
+    assert not {"spread"} & rows("satisfied").keys()
+
+
+def test_the_report_says_of_what_the_number_is() -> None:
+    assert rows("median")["time"].startswith("median 1.0")
+    assert rows("modes")["time"].startswith("1.")
+    assert str(RECORDS["median"]).startswith("told: median 1.0")
+    assert " ms [" in str(RECORDS["median"])
+    assert "median" not in str(RECORDS["modes"])
+
+
+def test_a_session_out_of_budget_says_how_many_readings_would_do() -> None:
+    analysis = RECORDS["many wanted"].analysis()
+    assert analysis is not None
+    assert analysis.required is not None
+    assert (
+        f"wanted 0.001%: about {analysis.required:,} readings in all would do"
+        in (rows("many wanted")["time"])
+    )
+    assert "would do" not in render(RECORDS["modes"])
+
+
+def test_readings_left_out_without_a_cut_are_accounted_for() -> None:
+    expected = "no warm-up or cool-down found; the first 10, which may be cold"
+    assert rows("modes")["cut"] == expected
+
+
+@pytest.mark.parametrize("name", ["restarted", "restarted median"])
+def test_the_cut_of_restarted_rounds_is_told_once_for_all(name: str) -> None:
+    record = RECORDS[name]
+    analysis = record.analysis()
+    assert analysis is not None
+    share = 1.0 - analysis.n_kept / analysis.n
+    assert rows(name)["cut"] == (
+        f"{percent(share)} of the readings, the first 80 of each round and a margin"
+    )
+
+
+def test_the_table_says_which_statistic_it_shows() -> None:
+    headers = [
+        tabulate([RECORDS[name] for name in names]).split()[1]
+        for names in (("median", "restarted median"), ("modes", "rate"), ("modes", "median"))
+    ]
+    assert headers == ["median", "mean", "estimate"]
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"), [(12.4, "1,240%"), (9.99, "999%"), (9.996, "1,000%"), (0.0124, "1.24%")]
+)
+def test_shares_are_never_shown_with_an_exponent(share: float, shown: str) -> None:
+    assert percent(share) == shown

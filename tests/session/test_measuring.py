@@ -62,7 +62,9 @@ def test_what_cannot_be_called_is_named() -> None:
         ({"confidence": 1.0}, r"confidence is 1\.0"),
         ({"budget_s": -1.0}, r"budget_s is -1\.0"),
         ({"statistic": "mode"}, "statistic is 'mode'"),
-        ({"batch": 0}, "inner is 0"),
+        ({"batch": 0}, r"batch is 0, expected a whole number from 1 on, or None"),
+        ({"batch": 5, "setup": list}, "batch is 5, expected 1 since setup"),
+        ({"setup": "x", "gc": []}, r"2 problems:(.|\n)*setup is 'x'(.|\n)*gc is \[\]"),
         ({"gc": "sometimes"}, "gc is 'sometimes'"),
     ],
 )

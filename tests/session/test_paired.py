@@ -317,7 +317,7 @@ def test_all_that_is_wrong_is_named_at_once() -> None:
         )
     named = {each.split(" ")[0] for each in caught.value.problems}
     assert named == {
-        *("baseline", "candidate", "margin", "target", "statistic", "seed", "inner", "gc")
+        *("baseline", "candidate", "margin", "target", "statistic", "seed", "batch", "gc")
     }
 
 

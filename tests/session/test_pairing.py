@@ -274,7 +274,7 @@ def test_without_a_steady_ratio_there_is_no_number() -> None:
     assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, Severity.REFUSAL)
     line = str(found)
     assert line.startswith("undecided, no number: ")
-    assert line.endswith(" · time budget spent, 1 s")
+    assert line.endswith(" · not converged: time budget spent, 1 s")
     assert len(line) <= 100
 
 

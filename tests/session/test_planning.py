@@ -105,3 +105,9 @@ def test_a_run_without_a_number_says_why() -> None:
 def test_what_is_neither_run_nor_estimate_is_named(known: object) -> None:
     with pytest.raises(InvalidInput, match=r"known is .*, expected a RunRecord or an Estimate"):
         plan(known)  # type: ignore[arg-type]
+
+
+def test_what_is_no_run_is_named_in_few_words() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        plan([1.0] * 10_000)  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 120

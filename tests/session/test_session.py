@@ -238,6 +238,16 @@ def test_a_seed_that_is_no_whole_number_is_named(seed: object) -> None:
         Session(seed=seed)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("store", [3, object(), Journal, [1.0]])
+def test_a_store_that_is_none_is_named_before_anything_is_measured(store: object) -> None:
+    calls: list[int] = []
+    with pytest.raises(InvalidInput, match=r"store is .*, expected a path or an object with the"):
+        br.measure(lambda: calls.append(1), store=store)  # type: ignore[arg-type]
+    assert not calls
+    with pytest.raises(InvalidInput, match="store is"):
+        Session.resume(store, "3f2a")  # type: ignore[arg-type]
+
+
 def test_a_seed_is_drawn_and_kept_when_none_is_given() -> None:
     seeds = {Session().result().seed for _ in range(5)}
     assert len(seeds) == 5

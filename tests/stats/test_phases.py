@@ -8,6 +8,7 @@ import pytest
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ChangePoints, Code, PhaseLabel, PhaseReason, Severity
 from benchrigor.stats import detect_changes, find_stable_phase
+from benchrigor.stats.phases import despite_few, without_margin
 
 WARM_UP, STABLE, COOL_DOWN, OTHER = PhaseLabel
 
@@ -309,3 +310,81 @@ def test_scaling_the_readings_scales_the_phases() -> None:
     ]
     assert (scaled.start, scaled.stop, scaled.reason) == (found.start, found.stop, found.reason)
     assert [each.median for each in scaled.phases] == [8.0 * each.median for each in found.phases]
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "n", "kept"),
+    [
+        # Nothing was cut: what may be cold.
+        (0, 5_000, 5_000, (10, 5_000)),
+        (0, 500, 500, (10, 500)),
+        (0, 499, 499, (9, 499)),
+        (0, 50, 50, (1, 50)),
+        (0, 49, 49, (0, 49)),
+        # Half as many as were cut, at either end.
+        (40, 200, 200, (60, 200)),
+        (40, 170, 200, (60, 155)),
+        (0, 400, 500, (10, 350)),
+        # A quarter of the phase at most.
+        (100, 140, 200, (110, 130)),
+    ],
+)
+def test_margins_are_left_out_of_the_phase(
+    start: int, stop: int, n: int, kept: tuple[int, int]
+) -> None:
+    found = without_margin(start, stop, n)
+    assert (found.start, found.stop) == kept
+
+
+def test_a_phase_of_too_few_effective_readings_is_admitted_with_a_warning() -> None:
+    admitted = walking = 0
+    for n, seed in ((n, seed) for n in (200, 300, 400) for seed in range(12)):
+        noise = np.random.default_rng([n, seed]).normal(size=n)
+        for i in range(1, n):
+            noise[i] = 0.9 * noise[i - 1] + np.sqrt(0.19) * noise[i]
+        refused = find_stable_phase(100.0 + noise)
+        longest = max(range(len(refused.phases)), key=lambda each: refused.phases[each].n)
+        held = refused.phases[longest]
+        if refused.reason is not PhaseReason.FEW_EFFECTIVE or 2 * held.n <= n:
+            continue
+        assert refused.start is None
+        found = despite_few(refused)
+        independent = refused.notices[0].evidence["independent"]
+        if independent is not None and float(independent) < min(13.7 / 2, held.n / 10):
+            assert found is refused  # it may be a random walk
+            walking += 1
+            continue
+        assert (found.start, found.stop) == (held.start, held.stop)
+        assert found.phases[longest].label is STABLE
+        (notice,) = found.notices
+        assert (notice.code, notice.severity) == (Code.FEW_EFFECTIVE, Severity.WARNING)
+        assert notice.sentence == refused.notices[0].sentence
+        admitted += 1
+    assert admitted >= 13
+    assert walking >= 1
+
+
+def test_what_lies_before_an_admitted_phase_is_its_warm_up() -> None:
+    series = np.random.default_rng(1).lognormal(size=100) + levels((20, 30), (0, 70))
+    found = despite_few(find_stable_phase(series, change_points=points(30, n=100, inflation=40.0)))
+    assert (found.start, found.stop, found.reason) == (30, 100, PhaseReason.FEW_EFFECTIVE)
+    assert [phase.label for phase in found.phases] == [WARM_UP, STABLE]
+
+
+def test_nothing_but_too_few_effective_readings_is_forgiven() -> None:
+    walk = np.random.default_rng([1_000, 2]).normal(size=1_000).cumsum()
+    half = np.random.default_rng(1).lognormal(size=100)
+    for refused, reason in (
+        (find_stable_phase(100.0 + walk), PhaseReason.RANDOM_WALK),
+        (find_stable_phase(levels((9, 30), (5, 40), (7, 30))), PhaseReason.NO_DOMINANT_SEGMENT),
+        (find_stable_phase([3.0] * 50), PhaseReason.STABLE),
+        # Exactly half of the readings is no phase to measure.
+        (
+            find_stable_phase(
+                half, materiality=0.0, change_points=points(50, n=100, inflation=40.0)
+            ),
+            PhaseReason.FEW_EFFECTIVE,
+        ),
+    ):
+        assert refused.reason is reason
+        assert despite_few(refused) is refused

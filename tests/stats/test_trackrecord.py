@@ -134,6 +134,33 @@ def test_an_estimate_without_a_standard_error_is_judged_by_its_interval() -> Non
     assert track_record([(bare[0], bare[1]), (bare[0], bare[2])]).held == 1
 
 
+def test_of_an_asymmetric_interval_the_end_towards_the_other_run_counts() -> None:
+    earlier = replace(make(11.0, error=0.2), low=10.88, high=11.69)
+
+    def held(later: float, *, swapped: bool = False) -> bool:
+        pair = earlier, make(later, error=1e-9)
+        return track_record([pair[::-1] if swapped else pair]).held == 1
+
+    for later in (11.68, 11.38, 10.89):  # printed as within
+        assert held(later)
+        assert held(later, swapped=True)
+    for later in (11.70, 10.87):
+        assert not held(later)
+        assert not held(later, swapped=True)
+
+
+def test_intervals_of_skewed_readings_hold_as_often_as_they_claim() -> None:
+    rng = np.random.default_rng(26)
+    pairs = [
+        (estimate_mean(rng.lognormal(size=500)), estimate_mean(rng.lognormal(size=500)))
+        for _ in range(500)
+    ]
+    lower, upper = np.array([(one.value - one.low, one.high - one.value) for one, _ in pairs]).T
+    assert np.mean(upper / lower) > 1.1
+    low, high = scipy_stats.binom.interval(0.999, 500, 0.95)
+    assert low <= track_record(pairs).held <= high
+
+
 def test_intervals_without_width_hold_only_what_is_the_same() -> None:
     exact = [make(value, error=0.0) for value in (1.0, 2.0)]
     found = track_record([(exact[0], exact[0]), (exact[0], exact[1])] * 20)
@@ -244,6 +271,8 @@ def test_runs_are_paired_in_order_of_time_each_once() -> None:
         {"metric": Metric(name="rate", unit="1/s")},
         {"metric": Metric(name="time", unit="s", averaging="harmonic")},
         {"options": Options(rounds="restarted")},
+        {"options": Options(statistic="median")},
+        {"options": Options(method="subsessions")},
         {"options": Options(work=3.0)},
         {"estimate": replace(make(1.0), confidence=0.9)},
         {"estimate": None},

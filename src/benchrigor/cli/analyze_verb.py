@@ -61,7 +61,8 @@ def analyze(
         method=method,
         readings_per_round=readings.size,
     )
-    engine = Engine(options, (Metric(name=name, unit=unit),), name=name_of(source))
+    metric = Metric(name=name, unit=unit)
+    engine = Engine(options, (metric,), name=name_of(source), complete=True)
     plan = engine.ask()
     assert plan is not None  # noqa: S101  # a new engine always has a plan
     engine.tell(Round(plan=plan, elapsed_ns=0, unit_readings={name: readings}))

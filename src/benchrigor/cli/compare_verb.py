@@ -26,7 +26,7 @@ from benchrigor.model import (
     Verdict,
     codec,
 )
-from benchrigor.model.headline import many, show_estimate
+from benchrigor.model.headline import ended, many, show_estimate
 from benchrigor.session.pairwise import How, judge_pairs
 from benchrigor.session.recorded import Recorded, recorded
 from benchrigor.stats.comparison import compare as compared
@@ -222,7 +222,11 @@ def _warnings(sides: Sequence[_Side]) -> list[str]:
     runs = [each.run for each in sides if each.run is not None]
     hosts = {each.provenance.host for each in runs if each.provenance is not None}
     names = {each.given.metric.name for each in sides if each.run is not None}
-    warnings = []
+    warnings = [
+        f"{each.label} was {ended(each.run.decision)}."
+        for each in sides
+        if each.run is not None and ended(each.run.decision) != "satisfied"
+    ]
     if len(hosts) > 1:
         warnings.append(
             f"Made on different machines ({', '.join(sorted(hosts))}): what differs may be "

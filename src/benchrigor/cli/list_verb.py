@@ -11,7 +11,8 @@ import click
 
 from benchrigor.cli.options import existing_store, json_option, store_option
 from benchrigor.cli.output import print_json
-from benchrigor.model.headline import counted
+from benchrigor.model import Decision
+from benchrigor.model.headline import ended, many
 
 __all__ = ["list_runs"]
 
@@ -45,7 +46,7 @@ def _entry(run: Mapping[str, Any]) -> str:
     number = run["headline"].removeprefix(f"{run['name']}: ").partition(" · ")[0]
     if number.startswith("no number"):
         number = "no number"  # why, the report says
-    ended = (run["reason"] or "unfinished").replace("-", " ")
-    rounds = f"{counted(run['rounds'])} round{'' if run['rounds'] == 1 else 's'}"
-    found = " · ".join(part for part in (number, ended, rounds) if part)
+    reason = run["reason"]
+    ending = ended(Decision(stop=True, reason=reason)) if reason else "unfinished"
+    found = " · ".join(part for part in (number, ending, many(run["rounds"], "round")) if part)
     return f"{run['run_id']}  {started:%Y-%m-%d %H:%M}  {run['name']}\n          {found}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 
 import click
 
 from benchrigor.cli.options import existing_store, json_option, share, store_option
 from benchrigor.cli.output import print_json
-from benchrigor.model import Severity, codec
+from benchrigor.model import codec
 from benchrigor.session import retraced
 from benchrigor.session.planning import plan as planned
 
@@ -91,6 +90,3 @@ def plan(
         print_json({**codec.versions(), "run_id": record.run_id, "plan": found})
         return
     click.echo(found)
-    for notice in found.notices:
-        mark = "·" if notice.severity is Severity.NOTE else "!"
-        click.echo(textwrap.fill(f"  {mark} {notice}", 79, subsequent_indent="    "))

@@ -39,8 +39,8 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
     claimed, give or take the error of both. Honest 95% intervals hold 95 times in 100; if yours
     hold less often, runs differ by more than one run can see.
 
-    Runs are the same when name, command or function, interpreter, commit, metric, statistic and
-    confidence are; only runs that reached their target count. What changed in between without a
+    Runs are the same when name, command or function, interpreter, commit, metric, statistic, method
+    and confidence are; only runs that reached their target count. What changed in between without a
     commit counts against the intervals.
 
     \b

@@ -24,7 +24,7 @@ __all__ = ["METHOD", "SCHEMA", "decode", "encode", "migrated", "versions"]
 
 SCHEMA = 1
 """Version of the layout of a stored record."""
-METHOD = "2"
+METHOD = "3"
 """Version of the arithmetic behind its numbers."""
 
 T = TypeVar("T")

@@ -10,7 +10,16 @@ if TYPE_CHECKING:
     from benchrigor.model.analysis import Analysis, Estimate
     from benchrigor.model.run import Decision
 
-__all__ = ["counted", "false_alarms", "line", "many", "percent", "show_estimate", "show_value"]
+__all__ = [
+    "counted",
+    "ended",
+    "false_alarms",
+    "line",
+    "many",
+    "percent",
+    "show_estimate",
+    "show_value",
+]
 
 
 def show_estimate(estimate: Estimate, unit: str) -> str:
@@ -102,6 +111,21 @@ def false_alarms(level: float | None) -> str:
     )
 
 
+def ended(decision: Decision | None) -> str:
+    """Say how a run ended; what is no result never looks like one.
+
+    Examples
+    --------
+    >>> from benchrigor.model import Decision, StopReason
+    >>> ended(Decision(stop=True, reason=StopReason.TIME_BUDGET))
+    'not converged: time budget spent'
+    """
+    if decision is None:
+        return "still running"
+    reason = str(decision.reason).replace("-", " ")
+    return reason if reason == "satisfied" else f"not converged: {reason}"
+
+
 def line(
     name: str,
     analysis: Analysis | None,
@@ -116,8 +140,7 @@ def line(
     A number that was not brought to its target says so; where there is no number, the line says
     why instead.
     """
-    ending = "still running" if decision is None else str(decision.reason).replace("-", " ")
-    tail = f"{ending}, {elapsed_s:.3g} s"
+    tail = f"{ended(decision)}, {elapsed_s:.3g} s"
     if analysis is None:
         return f"{name}: no number · {tail}"
     if analysis.estimate is None:

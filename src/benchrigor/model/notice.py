@@ -34,6 +34,7 @@ class Code(enum.StrEnum):
     PERSISTENT_AND_SKEWED = "persistent-and-skewed"
     STILL_CORRELATED = "still-correlated"
     SHORT_RUN = "short-run"
+    MOVED_ON = "moved-on"
     CONSTANT = "constant-readings"
     NOT_CONVERGED = "not-converged"
     NO_DATA = "no-data"

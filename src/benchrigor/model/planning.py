@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from benchrigor.model.analysis import Estimate
 from benchrigor.model.headline import counted, many, percent, show_estimate, show_value
-from benchrigor.model.notice import Notice
+from benchrigor.model.notice import Notice, Severity
 
 __all__ = ["Plan", "Price", "RunPair", "Standing", "Tally", "TrackRecord"]
 
 _WIDTH = 79
 _LABEL = 10
+_MARKS = {Severity.NOTE: "·", Severity.WARNING: "!", Severity.REFUSAL: "!"}
 _NEARLY = 0.999
 _TELLING = 0.999
 """Misses to be expected of honest intervals, below which counts cannot speak against them: 1."""
@@ -47,7 +48,7 @@ class Price:
 class Plan:
     """How much to measure, worked out from what is known already.
 
-    ``print(plan)`` shows it in a few lines.
+    ``print(plan)`` shows it in a few lines, its Notices below.
 
     Parameters
     ----------
@@ -104,13 +105,16 @@ class Plan:
         needed = f"{many(self.n, self.counted_in)} a side{_range(self.n_low, self.n_high)}"
         if self.seconds is not None:
             needed += f", {_duration(self.seconds)} each"
-        lines = textwrap.wrap(f"{self.name}: {head}" if self.name else head, _WIDTH)
+        lines = _wrapped(f"{self.name}: {head}" if self.name else head)
         wish = f"a change of {percent(self.change)}{beyond} with power {percent(self.power)}"
         lines += _row("to see", wish)
         lines += _row("takes", needed)
         now = f"{size} a side: power {_chance(self.power_now)}"
         lines += _row("so far", f"{now}, smallest change seen {percent(self.change_now)}")
-        return "\n".join([*lines, *self._price_list()])
+        lines += self._price_list()
+        for notice in self.notices:
+            lines += _wrapped(str(notice), f"  {_MARKS[notice.severity]} ")
+        return "\n".join(lines)
 
     def _price_list(self) -> list[str]:
         """Show one price a line, numbers below numbers; without ranges where they do not fit."""
@@ -234,9 +238,7 @@ class TrackRecord:
             f"on {where} your {claimed} intervals held {share} of "
             f"{many(self.pairs, 'time')} [{self.low:.0%}, {self.high:.0%}]"
         )
-        return "\n".join(
-            [*textwrap.wrap(sentence, _WIDTH), *textwrap.wrap(self._meaning(), _WIDTH)]
-        )
+        return "\n".join([*_wrapped(sentence), *_wrapped(self._meaning())])
 
     def _meaning(self) -> str:
         match self.standing:
@@ -260,7 +262,11 @@ class TrackRecord:
 
 
 def _row(label: str, text: str) -> list[str]:
-    first = f"  {label:<{_LABEL}}"
+    return _wrapped(text, f"  {label:<{_LABEL}}")
+
+
+def _wrapped(text: str, first: str = "") -> list[str]:
+    """Break into lines below each other; names and codes stay whole at their hyphens."""
     return textwrap.wrap(
         text,
         _WIDTH,

@@ -81,7 +81,7 @@ class Options:
     rounds
         "continuous": readings of successive rounds continue one series and the phases are found
         on the whole series so far. "restarted": each round has its own warm-up and is an
-        invocation; phases are found per round, and the variance between rounds enters the interval.
+        invocation; all are cut alike, and the variance between rounds enters the interval.
     analysis
         "auto" or "readings".
     method

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 
-__all__ = ["Floats", "as_series", "same"]
+__all__ = ["Floats", "as_series", "same", "short"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,7 +70,7 @@ def _array_of_numbers(values: object, name: str) -> npt.NDArray[Any]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(
         values, Iterable | np.ndarray | Sequence
     ):
-        raise InvalidInput(f"{name} is {_short(values)}, expected a 1-D sequence of numbers")
+        raise InvalidInput(f"{name} is {short(values)}, expected a 1-D sequence of numbers")
     if isinstance(values, np.ma.MaskedArray) and bool(np.ma.getmaskarray(values).any()):
         raise InvalidInput(f"{name} has masked entries, expected a number at every index")
     if not hasattr(values, "__array__"):
@@ -92,12 +92,12 @@ def _check_items(items: Iterable[object], name: str) -> None:
             continue
         if isinstance(item, Sequence | np.ndarray) and not isinstance(item, str | bytes):
             raise InvalidInput(
-                f"{name}[{index}] is {_short(item)}: {name} has two dimensions, expected one: (n,)"
+                f"{name}[{index}] is {short(item)}: {name} has two dimensions, expected one: (n,)"
             )
         if not isinstance(item, numbers.Real | np.number | np.bool_) or isinstance(
             item, np.complexfloating
         ):
-            raise InvalidInput(f"{name}[{index}] is {_short(item)}, expected a number")
+            raise InvalidInput(f"{name}[{index}] is {short(item)}, expected a number")
 
 
 def _first_bad(series: npt.NDArray[Any], name: str) -> str:
@@ -109,7 +109,14 @@ def _first_bad(series: npt.NDArray[Any], name: str) -> str:
     return f"{name}[{index}] is {item!r}, expected a finite number"
 
 
-def _short(item: object) -> str:
+def short(item: object) -> str:
+    """Return the beginning of what something looks like, for a sentence that names it.
+
+    Examples
+    --------
+    >>> short([1.0, 2.0]), short("a" * 100)
+    ('[1.0, 2.0]', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...")
+    """
     text = repr(item)
     return text if len(text) <= 40 else f"{text[:37]}..."
 

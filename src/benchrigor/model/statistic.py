@@ -8,7 +8,7 @@ from benchrigor.errors import InvalidInput
 
 __all__ = ["quantile_named"]
 
-_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
+_PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,9})?)")
 
 
 def quantile_named(statistic: object) -> float | None:
@@ -29,11 +29,12 @@ def quantile_named(statistic: object) -> float | None:
     >>> quantile_named("mean"), quantile_named("median"), quantile_named("p99")
     (None, 0.5, 0.99)
     """
-    if statistic == "mean":
+    word = statistic if isinstance(statistic, str) else ""
+    if word == "mean":
         return None
-    if statistic == "median":
+    if word == "median":
         return 0.5
-    found = _PERCENTILE.fullmatch(statistic) if isinstance(statistic, str) else None
+    found = _PERCENTILE.fullmatch(word)
     if found is None or float(found[1]) == 0.0:
         raise InvalidInput(
             f"statistic is {statistic!r}, expected 'mean', 'median' or a percentile such as 'p10'"

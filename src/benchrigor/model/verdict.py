@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchrigor.model.analysis import Estimate
-from benchrigor.model.headline import counted, many, percent, show_estimate
+from benchrigor.model.headline import counted, ended, many, percent, show_estimate
 from benchrigor.model.notice import Notice, Severity
-from benchrigor.model.run import StopReason
+from benchrigor.model.run import Decision, StopReason
 from benchrigor.units import Direction, digits_for
 
 __all__ = ["Comparison", "Family", "Ranked", "Verdict", "show_change"]
@@ -115,9 +115,14 @@ class Comparison:
         # What matters less is left out first where a line would grow too long.
         lines = (
             " · ".join(parts) + ending
-            for parts in ((found, chance, basis + more), (found, basis + more), (found, basis))
+            for parts in (
+                (found, chance, basis + more),
+                (found, basis + more),
+                (found, *([more.removeprefix(", ")] if more else [basis])),
+            )
         )
-        return next((line for line in (*lines, found + ending) if len(line) <= _WIDTH), found)
+        short = found + ending.rpartition(",")[0]
+        return next((line for line in (*lines, found + ending) if len(line) <= _WIDTH), short)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +229,7 @@ def _ending(comparison: Comparison) -> str:
     if comparison.reason is None:
         return ""
     spent = "" if comparison.elapsed_s is None else f", {comparison.elapsed_s:.3g} s"
-    return f" · {str(comparison.reason).replace('-', ' ')}{spent}"
+    return f" · {ended(Decision(stop=True, reason=comparison.reason))}{spent}"
 
 
 def _chance(chance: float) -> str:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from benchrigor.model import RunRecord, Severity
-from benchrigor.model.headline import counted, show_estimate
+from benchrigor.model.headline import counted, ended, show_estimate
 from benchrigor.report.text import WIDTH
 
 __all__ = ["tabulate"]
@@ -15,8 +15,9 @@ __all__ = ["tabulate"]
 def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     """Return a table of runs: name, estimate with its interval, readings, how each ended.
 
-    A name that is too long for the table stands on a line of its own. What weakens the numbers
-    follows below the table, said once for all runs that it concerns.
+    A name that is too long for the table stands on a line of its own; where that is not enough,
+    the ending goes on below. What weakens the numbers follows below the table, said once for all
+    runs that it concerns.
 
     Parameters
     ----------
@@ -38,17 +39,26 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     statistics = {record.options.statistic for record in records}
     header = ("name", f"{_only(statistics)} [interval]", "readings", "ended")
     rows = [header, *map(_row, records)]
-    shown, readings, ended = (max(len(row[column]) for row in rows) for column in (1, 2, 3))
-    room = max(width - shown - readings - ended - 6, len("name"))
+    shown, readings = (max(len(row[column]) for row in rows) for column in (1, 2))
+    space = width - shown - readings - 6
+    endings = [_broken(row[3], space - len("name")) for row in rows]
+    room = max(space - max(len(line) for ending in endings for line in ending), len("name"))
     names = min(max(len(row[0]) for row in rows), room)
     lines = []
-    for name, *cells in rows:
+    for (name, estimate, n, _), (ending, *rest) in zip(rows, endings, strict=True):
         if len(name) > names:
             lines += textwrap.wrap(name, width, break_on_hyphens=False)
         first = name if len(name) <= names else ""
-        line = f"{first:<{names}}  {cells[0]:<{shown}}  {cells[1]:>{readings}}  {cells[2]}"
-        lines.append(line.rstrip())
+        line = f"{first:<{names}}  {estimate:<{shown}}  {n:>{readings}}  "
+        lines.append((line + ending).rstrip())
+        lines += [" " * len(line) + more for more in rest]
     return "\n".join([*lines, *_warnings(records, width)])
+
+
+def _broken(ending: str, room: int) -> list[str]:
+    """Break an ending that is too long after its colon."""
+    head, colon, why = ending.partition(": ")
+    return [head + colon.rstrip(), why] if colon and len(ending) > room else [ending]
 
 
 def _only(words: set[str]) -> str:
@@ -58,12 +68,11 @@ def _only(words: set[str]) -> str:
 
 def _row(record: RunRecord) -> tuple[str, str, str, str]:
     analysis = record.analysis()
-    reason = record.decision.reason if record.decision else None
-    ended = str(reason or "still running").replace("-", " ")
+    ending = ended(record.decision)
     if analysis is None or analysis.estimate is None:
-        return record.name, "no number", "", ended
+        return record.name, "no number", "", ending
     shown = show_estimate(analysis.estimate, analysis.metric.unit)
-    return record.name, shown, counted(analysis.n), ended
+    return record.name, shown, counted(analysis.n), ending
 
 
 def _warnings(records: Sequence[RunRecord], width: int) -> list[str]:

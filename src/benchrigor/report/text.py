@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 
 from benchrigor.model import Analysis, Code, Estimate, Phase, RunRecord, Severity, StablePhase
-from benchrigor.model.headline import counted, many, percent, show_estimate, show_value
+from benchrigor.model.headline import counted, ended, many, percent, show_estimate, show_value
 from benchrigor.stats import readings_per_invocation
 from benchrigor.stats.levels import FEW
 from benchrigor.units import Direction
@@ -85,7 +85,8 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
 
 def _quantile(found: Estimate | None, name: str, unit: str) -> list[str]:
     """Show a quantile, and of what it is one."""
-    if found is None:
+    said = {notice.code for notice in found.notices} if found is not None else set()
+    if found is None or said & {Code.FEW_EFFECTIVE, Code.FEW_READINGS}:
         return []
     calls = (n.evidence["calls"] for n in found.notices if n.code is Code.BATCHED)
     of = "".join(f" of averages of {each} calls" for each in calls)
@@ -196,9 +197,7 @@ def _phase(phase: Phase, unit: str) -> str:
 
 
 def _ending(record: RunRecord) -> str:
-    reason = record.decision.reason if record.decision else None
-    ending = "still running" if reason is None else f"stopped: {reason.replace('-', ' ')}"
-    return f"{len(record.rounds)} in {show_value(record.elapsed_s, 's')}, {ending}"
+    return f"{len(record.rounds)} in {show_value(record.elapsed_s, 's')}, {ended(record.decision)}"
 
 
 def _facts(record: RunRecord) -> str:

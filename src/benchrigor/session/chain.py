@@ -17,10 +17,12 @@ from benchrigor.model import (
     Floats,
     Kind,
     Metric,
+    Mode,
     Notice,
     Options,
     Severity,
     StablePhase,
+    quantile_named,
 )
 from benchrigor.protocols import Detector
 from benchrigor.session.estimating import How, estimate_quantile_of, estimated
@@ -29,8 +31,14 @@ from benchrigor.stats import merge_subsessions, rejected_notices, trimmed
 from benchrigor.stats.allocation import split_of
 from benchrigor.stats.commoncut import common_phases
 from benchrigor.stats.levels import FEW, FEWEST
-from benchrigor.stats.modes import modes_of
-from benchrigor.stats.trimming import MATERIALITY, SHORT, bearable_phase, measured_phase
+from benchrigor.stats.modes import apart, modes_of
+from benchrigor.stats.trimming import (
+    MATERIALITY,
+    bearable_phase,
+    measured_phase,
+    moved_on,
+    short_run,
+)
 from benchrigor.units import Direction
 
 __all__ = [
@@ -69,6 +77,8 @@ class Material:
         None for the built-in one.
     batch
         Calls of which each reading is the average.
+    complete
+        Whether the series has come to its end, where a cool-down may be under way.
     """
 
     metric: Metric
@@ -78,11 +88,18 @@ class Material:
     phases: tuple[StablePhase, ...] = ()
     detector: Detector | None = None
     batch: int = 1
+    complete: bool = False
 
     @property
     def how(self) -> How:
         """How its readings are to be estimated."""
-        return How(metric=self.metric, options=self.options, kind=self.kind, batch=self.batch)
+        return How(
+            metric=self.metric,
+            options=self.options,
+            kind=self.kind,
+            batch=self.batch,
+            complete=self.complete,
+        )
 
     @property
     def floor(self) -> Floor:
@@ -176,7 +193,7 @@ def estimate(material: Material, analysis: Analysis) -> Analysis:
         notices = (*analysis.notices, *found.refusals[:1])
         return replace(analysis, fits=found.fits, notices=notices)
     said = {notice.code for notice in analysis.notices}
-    further = (*found.estimate.notices, *_short_run(material, analysis))
+    further = (*found.estimate.notices, *_cautions(material, analysis))
     notices = (*analysis.notices, *(each for each in further if each.code not in said))
     return replace(
         analysis,
@@ -194,16 +211,13 @@ def _kept(material: Material, analysis: Analysis) -> tuple[Floats, ...]:
     return tuple(trimmed(series, phase) for series, phase in pairs if phase.start is not None)
 
 
-def _short_run(material: Material, analysis: Analysis) -> tuple[Notice, ...]:
-    if material.kind != Kind.UNIT_READINGS or analysis.n >= SHORT:
+def _cautions(material: Material, analysis: Analysis) -> tuple[Notice, ...]:
+    """Say what makes a running series of readings weaker than it looks."""
+    if material.kind != Kind.UNIT_READINGS:
         return ()
-    notice = Notice(
-        code=Code.SHORT_RUN,
-        severity=Severity.WARNING,
-        sentence=f"{analysis.n} readings: below {SHORT}, a warm-up may stay unseen and bias them.",
-        evidence={"n": analysis.n, "wanted": SHORT},
-    )
-    return (notice,)
+    ends = [phase.stop for phase in analysis.phases if phase.stop is not None]
+    over = ends and ends[-1] < analysis.n and not material.complete
+    return (*short_run(analysis.n), *(moved_on(analysis.n - ends[-1]) if over else ()))
 
 
 def foresee(material: Material, analysis: Analysis) -> Analysis:
@@ -242,8 +256,27 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
     if material.kind == Kind.INVOCATIONS:
         split = split_of(analysis.fits) if len(analysis.fits) > 1 else None
         return replace(analysis, typical=typical.estimate, floor=floor.estimate, split=split)
-    modes = modes_of(kept[0], _MODES)
-    return replace(analysis, typical=typical.estimate, floor=floor.estimate, modes=modes)
+    modes = apart(modes_of(kept[0], _MODES))
+    several = _several_modes(modes) if quantile_named(material.options.statistic) is None else ()
+    return replace(
+        analysis,
+        typical=typical.estimate,
+        floor=floor.estimate,
+        modes=modes,
+        notices=(*analysis.notices, *several),
+    )
+
+
+def _several_modes(modes: tuple[Mode, ...]) -> tuple[Notice, ...]:
+    if len(modes) < 2:
+        return ()
+    notice = Notice(
+        code=Code.SEVERAL_MODES,
+        severity=Severity.NOTE,
+        sentence=f"The readings gather around {len(modes)} values, and the mean lies between them.",
+        evidence={"modes": len(modes)},
+    )
+    return (notice,)
 
 
 CHECK: tuple[Step, ...] = (cut_phases, estimate, foresee)

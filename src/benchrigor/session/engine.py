@@ -55,6 +55,9 @@ class Engine:
         default penalty of `stats.RupturesDetector`; None for the built-in one.
     rules
         Stop rules, the first answer wins; None for `default_rules`.
+    complete
+        Whether the readings were recorded before and have come to their end: a cool-down may be
+        under way there, and is fitted as well.
 
     Examples
     --------
@@ -80,13 +83,14 @@ class Engine:
         subject: Mapping[str, Any] | None = None,
         detector: Detector | Estimator | None = None,
         rules: Sequence[StopRule] | None = None,
+        complete: bool = False,
     ) -> None:
         self.options = Options() if options is None else options
         self.seed = seed
         self.name = name
         self.subject = dict(subject or {})
         self._rules = rules
-        self._intake = Intake(self.options, metrics, detector)
+        self._intake = Intake(self.options, metrics, detector, complete=complete)
         self._rounds: list[Round] = []
         self._notices: list[Notice] = []
         self._pending: RoundPlan | None = None
@@ -252,7 +256,8 @@ class Engine:
         )
 
     def _flagged(self, analysis: Analysis) -> Analysis:
-        """Mark an estimate that was not brought to its target, so that it never looks like one."""
+        """Mark what must never look like a result: one process only, or short of the target."""
+        analysis = self._of_one_process(analysis)
         ended = self._decision is not None and self._decision.reason is not StopReason.SATISFIED
         found = analysis.estimate
         if not ended or found is None or not analysis.metric.must_satisfy:
@@ -269,6 +274,14 @@ class Engine:
         )
         flagged = replace(found, notices=(notice, *found.notices))
         return replace(analysis, estimate=flagged, notices=(notice, *analysis.notices))
+
+    def _of_one_process(self, analysis: Analysis) -> Analysis:
+        """Let an estimate over rounds that nothing restarted say so wherever it goes."""
+        said = tuple(each for each in self._notices if each.code is Code.THIS_PROCESS_ONLY)
+        found = analysis.estimate
+        if not said or found is None or analysis.kind is not Kind.INVOCATIONS:
+            return analysis
+        return replace(analysis, estimate=replace(found, notices=(*said, *found.notices)))
 
     def _all_notices(self) -> tuple[Notice, ...]:
         """Notices of the session and of its workload; of the workload's, the last of each code."""

@@ -24,7 +24,7 @@ from benchrigor.stats.hierarchy import combine_values
 from benchrigor.stats.merging import MERGING, fit_merged
 from benchrigor.stats.quantiles import quantile_of, quantile_value
 from benchrigor.stats.rates import reciprocal
-from benchrigor.stats.steadiness import TRANSIENTS
+from benchrigor.stats.steadiness import COMPLETE, TRANSIENTS
 
 __all__ = ["Found", "How", "batched", "estimate_mean_of", "estimate_quantile_of", "estimated"]
 
@@ -41,17 +41,23 @@ class How:
         As in `chain.Material`.
     batch
         Calls of which each reading is the average.
+    complete
+        Whether the series has come to its end, where a cool-down may be under way.
     """
 
     metric: Metric
     options: Options
     kind: Kind
     batch: int = 1
+    complete: bool = False
 
     @property
     def transients(self) -> tuple[float, ...]:
         """Time constants of what is fitted beside the level: nothing where no run warms up."""
-        return () if self.kind is Kind.READINGS else TRANSIENTS
+        if self.kind is Kind.READINGS:
+            return ()
+        # Rounds are cut at both ends by what they share, which sees more than one series does.
+        return COMPLETE if self.complete and self.kind is Kind.UNIT_READINGS else TRANSIENTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,8 @@ class Intake:
         None: the first round that gives any defines them.
     detector
         Finds change points; see `as_detector`.
+    complete
+        Whether readings were recorded before, and have come to their end.
     """
 
     def __init__(
@@ -68,6 +70,8 @@ class Intake:
         options: Options,
         metrics: Sequence[Metric] | None,
         detector: Detector | Estimator | None,
+        *,
+        complete: bool = False,
     ) -> None:
         self.metrics = tuple(metrics or ())
         self.traces: dict[str, Trace] = {}
@@ -75,6 +79,7 @@ class Intake:
         """Rounds in a row, up to the last one, that gave nothing to work with."""
         self._options = options
         self._detector = as_detector(detector)
+        self._complete = complete
         self._named = metrics is not None
         if self._named:
             self._check_metrics()
@@ -198,6 +203,7 @@ class Intake:
             phases=tuple(trace.phases),
             detector=self._detector,
             batch=trace.batch,
+            complete=self._complete,
         )
 
 

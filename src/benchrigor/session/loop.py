@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchrigor.errors import BenchrigorError, ClockFailed, WorkloadFailed
-from benchrigor.model import Code, Notice, Progress, Round, RoundPlan, Severity, StopReason
+from benchrigor.model import Progress, Round, RoundPlan, StopReason
 from benchrigor.protocols import Clock, Recorder, Workload
 from benchrigor.session.engine import Engine
+from benchrigor.session.failures import failed_hook
 from benchrigor.workloads import RoundRecorder
 
 __all__ = ["Hooks", "drive"]
@@ -87,13 +88,6 @@ def _called(
     try:
         hook(argument)
     except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported, not lost
-        sentence = f"The hook {name} raised {type(error).__name__}: {error}"
-        notice = Notice(
-            code=Code.HOOK_FAILED,
-            severity=Severity.WARNING,
-            sentence=sentence,
-            evidence={"hook": name, "error": type(error).__name__},
-        )
-        engine.end(StopReason.HOOK_FAILED, notice)
+        engine.end(StopReason.HOOK_FAILED, failed_hook(name, error))
         return False
     return True

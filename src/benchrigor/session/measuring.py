@@ -12,6 +12,7 @@ from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.protocols import Clock, Store
 from benchrigor.session.session import Session
 from benchrigor.workloads import CallableWorkload
+from benchrigor.workloads.callable import misfits
 
 __all__ = ["TIME", "measure"]
 
@@ -98,6 +99,8 @@ def measure(
         )
     clock = clock or WallClock()
     options = Options(target=target, confidence=confidence, statistic=statistic, budget_s=budget_s)
+    if problems := misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch"):
+        raise InvalidInput(problems)
     workload = CallableWorkload(
         func, clock=clock, setup=setup, teardown=teardown, inner=batch, gc=gc
     )

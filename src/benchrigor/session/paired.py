@@ -8,26 +8,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, ClockFailed, InvalidInput, WorkloadFailed
 from benchrigor.model import (
-    Code,
     Comparison,
     Floats,
     Notice,
     Progress,
     RoundPlan,
-    Severity,
     StopReason,
 )
 from benchrigor.protocols import Clock
 from benchrigor.session.estimating import batched
+from benchrigor.session.failures import failed_hook, failed_workload
 from benchrigor.session.pairing import BASELINE, CANDIDATE, PairEngine, PairPlan
+from benchrigor.session.seeds import draw_seed
 from benchrigor.stats.sides import attempt
 from benchrigor.workloads import CallableWorkload, RoundRecorder
-from benchrigor.workloads.callable import collector_kept
+from benchrigor.workloads.callable import collector_kept, misfits
 from benchrigor.workloads.timing import Stopwatch, in_seconds
 
 __all__ = ["measure_pair"]
@@ -133,14 +131,9 @@ def measure_pair(
         "budget_s": budget_s,
         "preset": preset,
     }
-    timing = {
-        "clock": clock or WallClock(),
-        "setup": setup,
-        "teardown": teardown,
-        "inner": batch,
-        "gc": gc,
-    }
-    engine, pair = _checked({BASELINE: baseline, CANDIDATE: candidate}, how, seed, timing)
+    timing = {"setup": setup, "teardown": teardown, "inner": batch, "gc": gc}
+    sides = {BASELINE: baseline, CANDIDATE: candidate}
+    engine, pair = _checked(sides, how, seed, timing, clock or WallClock())
     try:
         _drive(engine, pair, progress)
     except KeyboardInterrupt as stop:
@@ -148,7 +141,7 @@ def measure_pair(
         stop.record = engine.result()  # type: ignore[attr-defined]  # what was finished is kept
         raise
     except BenchrigorError as error:
-        engine.end(StopReason.WORKLOAD_FAILED, _failure(error))
+        engine.end(StopReason.WORKLOAD_FAILED, failed_workload(error))
         error.record = engine.result()
         raise
     return engine.result()
@@ -256,7 +249,7 @@ def _drive(engine: PairEngine, pair: _Pair, progress: Callable[[Progress], objec
         try:
             progress(engine.progress)
         except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported
-            engine.end(StopReason.HOOK_FAILED, _failed_hook(error))
+            engine.end(StopReason.HOOK_FAILED, failed_hook("progress", error))
 
 
 @contextmanager
@@ -272,40 +265,23 @@ def _of_side(side: str, notice: Notice) -> Notice:
     return replace(notice, sentence=f"{side.capitalize()}: {notice.sentence}")
 
 
-def _failed_hook(error: Exception) -> Notice:
-    return Notice(
-        code=Code.HOOK_FAILED,
-        severity=Severity.WARNING,
-        sentence=f"The hook progress raised {type(error).__name__}: {error}",
-        evidence={"hook": "progress", "error": type(error).__name__},
-    )
-
-
-def _failure(error: BenchrigorError) -> Notice:
-    return Notice(
-        code=Code.WORKLOAD_FAILED,
-        severity=Severity.WARNING,
-        sentence=str(error).splitlines()[0],
-        evidence={"error": type(error).__name__},
-    )
-
-
 def _checked(
     functions: Mapping[str, Call],
     how: Mapping[str, Any],
     seed: int | None,
     timing: Mapping[str, Any],
+    clock: Clock,
 ) -> tuple[PairEngine, _Pair]:
     """Check all arguments of `measure_pair`, and raise once for all problems."""
     problems = [each for side, func in functions.items() for each in _unfit(side, func)]
-    drawn = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+    drawn = draw_seed() if seed is None else seed
     engine = attempt(problems, lambda: PairEngine(seed=drawn, **how))
-    attempt(problems, lambda: CallableWorkload(_nothing, **timing))
+    problems += misfits(**timing, inner_name="batch")
     if problems or engine is None:
         raise InvalidInput(problems)
     given = (timing["inner"], timing["setup"], timing["teardown"])
     alike = how["statistic"] == "mean" and given == (None, None, None)
-    return engine, _Pair(functions, timing, alike=alike)
+    return engine, _Pair(functions, {**timing, "clock": clock}, alike=alike)
 
 
 def _unfit(side: str, func: object) -> list[str]:
@@ -317,7 +293,3 @@ def _unfit(side: str, func: object) -> list[str]:
             "wrap it in a function that runs it to its end"
         ]
     return []
-
-
-def _nothing() -> None:
-    """Stand for a function while the other arguments are checked."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from benchrigor.protocols import StopRule
 from benchrigor.session.pairwise import (
     RATIO,
     How,
-    Standing,
+    PairLook,
     as_analysis,
     judge_pairs,
     not_converged,
@@ -42,7 +42,8 @@ from benchrigor.session.rules import (
     floor_for,
 )
 from benchrigor.session.schedule import Pace, next_readings
-from benchrigor.stats.sides import attempt, direction_named
+from benchrigor.session.seeds import check_seed
+from benchrigor.stats.sides import attempt, check_margin, direction_named
 
 __all__ = ["BASELINE", "CANDIDATE", "PairEngine", "PairPlan"]
 
@@ -165,7 +166,7 @@ class PairEngine:
         self._pairs = self._plans = self._elapsed_ns = 0
         self._last = (0, 0)
         self._next_check = self._floor.first_check
-        self._standing: Standing | None = None
+        self._standing: PairLook | None = None
         self._judged_at = -1
         self._pending: PairPlan | None = None
         self._stop_requested = False
@@ -289,7 +290,7 @@ class PairEngine:
             elapsed_s=self._elapsed_ns / 1e9,
         )
 
-    def _look(self) -> Standing:
+    def _look(self) -> PairLook:
         if self._standing is None or self._judged_at != self._pairs:
             first, second = (np.concatenate([np.empty(0), *each]) for each in self._chunks)
             self._standing, self._judged_at = judge_pairs(first, second, self._how), self._pairs
@@ -347,21 +348,17 @@ def _checked(
 ) -> tuple[Options, How, int]:
     """Check all arguments of `PairEngine`, and raise once for all problems."""
     problems: list[str] = []
-    number = isinstance(margin, Real) and not isinstance(margin, bool)
-    if not number or not 0.0 <= margin < math.inf:
-        problems.append(f"margin is {margin!r}, expected a finite number of at least 0")
-        margin = 0.0
+    margin = attempt(problems, check_margin, margin) or 0.0
     wanted = (margin / 2.0 or _CLASSICAL) if target is None else target
     checked = attempt(problems, lambda: Options(target=wanted, **options))
     way = attempt(problems, direction_named, direction)
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        problems.append(f"seed is {seed!r}, expected a whole number of 0 or more")
+    attempt(problems, check_seed, seed)
     if problems or checked is None or way is None:
         raise InvalidInput(problems)
     how = How(
         statistic=checked.statistic,
         confidence=checked.confidence,
-        margin=float(margin),
+        margin=margin,
         direction=way,
         target=float(wanted),
     )

@@ -28,7 +28,7 @@ from benchrigor.units import Direction
 __all__ = [
     "RATIO",
     "How",
-    "Standing",
+    "PairLook",
     "as_analysis",
     "judge_pairs",
     "not_converged",
@@ -75,7 +75,7 @@ class How:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class PairLook:
     """What ``n`` pairs came to.
 
     Parameters
@@ -93,7 +93,7 @@ class Standing:
     kept: int
 
 
-def judge_pairs(first: Floats, second: Floats, how: How) -> Standing:
+def judge_pairs(first: Floats, second: Floats, how: How) -> PairLook:
     """Compare what is steady of the pairs.
 
     Parameters
@@ -105,7 +105,7 @@ def judge_pairs(first: Floats, second: Floats, how: How) -> Standing:
 
     Returns
     -------
-    Standing
+    PairLook
         Of the pairs that are stable in both series. Where those are less than 0.8 of all, as
         when the machine gets faster or slower under both, and more pairs are steady in their
         ratio: of those, and a Notice says so.
@@ -120,7 +120,7 @@ def judge_pairs(first: Floats, second: Floats, how: How) -> Standing:
     return replace(standing, comparison=noted(standing.comparison, after=short))
 
 
-def required_pairs(standing: Standing, how: How, floor: Floor) -> int | None:
+def required_pairs(standing: PairLook, how: How, floor: Floor) -> int | None:
     """Predict how many pairs in all the width wanted takes; None where there is no ratio."""
     ratio = standing.comparison.ratio
     if ratio is None:
@@ -131,7 +131,7 @@ def required_pairs(standing: Standing, how: How, floor: Floor) -> int | None:
     return math.ceil(max(standing.n * factor, needed_to_keep, floor.first_check))
 
 
-def as_analysis(standing: Standing, required: int | None) -> Analysis:
+def as_analysis(standing: PairLook, required: int | None) -> Analysis:
     """Say the same in the words of a session, for stop rules and displays of progress."""
     return Analysis(
         metric=RATIO,
@@ -182,7 +182,7 @@ def noted(
     )
 
 
-def _tried(first: Floats, second: Floats, how: How, n: int, *, trim: bool) -> Standing:
+def _tried(first: Floats, second: Floats, how: How, n: int, *, trim: bool) -> PairLook:
     """Compare the pairs; with ``trim`` those that are stable in both series."""
     try:
         if n < FEWEST:
@@ -198,26 +198,26 @@ def _tried(first: Floats, second: Floats, how: How, n: int, *, trim: bool) -> St
             trim=trim,
         )
     except NotEstimable as error:
-        return Standing(comparison=_nothing(how, error.notice), n=n, kept=0)
+        return PairLook(comparison=_nothing(how, error.notice), n=n, kept=0)
     kept = n if found.difference is None else found.difference.n
-    return Standing(comparison=found, n=n, kept=kept)
+    return PairLook(comparison=found, n=n, kept=kept)
 
 
-def _by_ratio(first: Floats, second: Floats, how: How) -> Standing:
+def _by_ratio(first: Floats, second: Floats, how: How) -> PairLook:
     """Compare the pairs whose ratio is steady, whatever moves both sides alike."""
     n = first.size
     lowest = min(float(first.min()), float(second.min()))
     if lowest <= 0.0:
-        return Standing(comparison=_nothing(how, None), n=n, kept=0)
+        return PairLook(comparison=_nothing(how, None), n=n, kept=0)
     phase = measured_phase(second / first, min(MATERIALITY, how.target / 4.0))
     if phase.start is None:
-        return Standing(comparison=_nothing(how, phase.notices[0]), n=n, kept=0)
+        return PairLook(comparison=_nothing(how, phase.notices[0]), n=n, kept=0)
     one, two = (trimmed(each, phase) for each in (first, second))
     settled = one.size // _SETTLING
     standing = _tried(one[settled:], two[settled:], how, n, trim=False)
     if standing.kept == 0:
         return standing
-    return Standing(comparison=noted(standing.comparison, after=(_MOVING,)), n=n, kept=phase.n)
+    return PairLook(comparison=noted(standing.comparison, after=(_MOVING,)), n=n, kept=phase.n)
 
 
 _MOVING = Notice(

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Kind, Notice, Plan, RunRecord, Severity
+from benchrigor.model.series import short
 from benchrigor.session.rules import floor_for
 from benchrigor.stats.power import plan_sizes
 
@@ -85,7 +86,7 @@ def plan(
         pilot = _estimate_of(known, metric)
         least = _least(known, metric, pilot)
     else:
-        raise InvalidInput(f"known is {known!r}, expected a RunRecord or an Estimate")
+        raise InvalidInput(f"known is {short(known)}, expected a RunRecord or an Estimate")
     sizes = plan_sizes(
         pilot,
         change=change,

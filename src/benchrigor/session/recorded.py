@@ -11,6 +11,7 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model import (
     Analysis,
+    Code,
     Floats,
     Kind,
     Metric,
@@ -75,6 +76,7 @@ class Recorded:
             phases=tuple(cut(each, options, detector) for each in self.series) if own else (),
             detector=detector,
             batch=self.batch,
+            complete=True,
         )
 
     def judged(self, options: Options, detector: Detector | None = None) -> Analysis:
@@ -153,7 +155,9 @@ def _of_run(run: RunRecord, metric: str | None) -> Recorded:
         )
     kind, series = Kind.READINGS, (np.asarray(single, dtype=np.float64),)
     if units:
-        restarted = record.options.rounds == "restarted"
+        # Rounds of a plain function, which nothing restarts, continue one series.
+        one = any(each.code is Code.THIS_PROCESS_ONLY for each in record.session_notices)
+        restarted = record.options.rounds == "restarted" and not one
         kind = Kind.INVOCATIONS if restarted else Kind.UNIT_READINGS
         series = units if restarted else (np.concatenate(units),)
     for each in series:

@@ -17,6 +17,7 @@ from benchrigor.model import (
 )
 from benchrigor.protocols import StopRule
 from benchrigor.stats.intervals import student_t
+from benchrigor.stats.levels import FEW
 
 __all__ = [
     "AbsoluteWidth",
@@ -44,6 +45,8 @@ GROWTH = 1.5
 variance, and intervals no longer cover."""
 STABLE_SHARE = 0.8
 """Of a series, at least so much must be its stable phase before a session may be satisfied."""
+BY_ROUND = 20.0
+"""Effective rounds, at least, where autocorrelation can be seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +92,15 @@ def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> f
 
 
 def needed_for_share(analysis: Analysis) -> float:
-    """Return the readings in all by which the stable phase will hold enough, if it goes on."""
-    held = sum(phase.n for phase in analysis.phases)
-    return (analysis.n - held) / (1.0 - STABLE_SHARE) if analysis.phases else 0.0
+    """Return the readings in all by which the stable phase will hold enough, if it goes on.
+
+    A phase that is over does not: then it is what has followed that must come to hold enough.
+    """
+    lost = sum(
+        phase.stop if phase.stop is not None and phase.stop < analysis.n else phase.start or 0
+        for phase in analysis.phases
+    )
+    return lost / (1.0 - STABLE_SHARE)
 
 
 Criterion = Callable[[Progress], bool]
@@ -149,25 +158,36 @@ class AbsoluteWidth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinimumEffective:
-    """Each required metric with one series of unit readings holds so many effective ones."""
+    """Each required metric with one series of unit readings holds so many effective ones.
+
+    Of rounds that give one reading or are invocations: from 30 on, 20 effective ones; before, they
+    may not be all the same.
+    """
 
     effective: float
 
     def __call__(self, progress: Progress) -> bool:
         """Judge the standing."""
-        return all(
-            each.estimate is not None and each.estimate.n_effective >= self.effective
-            for each in _required(progress)
-            if each.kind is Kind.UNIT_READINGS
-        )
+        return all(each.estimate is not None and self._enough(each) for each in _required(progress))
+
+    def _enough(self, analysis: Analysis) -> bool:
+        found = analysis.estimate
+        if found is None or analysis.kind is Kind.UNIT_READINGS:
+            return found is not None and found.n_effective >= self.effective
+        # A few rounds may be all alike, of which more would differ; later they may resemble
+        # each other so much that few count.
+        if found.n < FEW:
+            return found.half_width > 0.0
+        return found.n_effective >= BY_ROUND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MostlyStable:
-    """The stable phase of each required metric with one series holds ``share`` of its readings.
+    """The stable phase of each required metric with one series goes on, and holds ``share`` of it.
 
     What has just changed may change again: sessions that stopped inside a slow cycle, of which a
-    half looked like a level, covered in 0.3 of cases without it.
+    half looked like a level, covered in 0.3 of cases without it. And what is over before the last
+    reading was no steady state, however long it was.
     """
 
     share: float
@@ -175,7 +195,7 @@ class MostlyStable:
     def __call__(self, progress: Progress) -> bool:
         """Judge the standing."""
         return all(
-            phase.n >= self.share * each.n
+            phase.stop == each.n and phase.n >= self.share * each.n
             for each in _required(progress)
             if each.kind is Kind.UNIT_READINGS
             for phase in each.phases

@@ -5,11 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from benchrigor import instrument
 from benchrigor.clocks import WallClock
@@ -35,9 +32,12 @@ from benchrigor.model import (
     Severity,
     StopReason,
 )
+from benchrigor.model.series import short
 from benchrigor.protocols import Clock, Detector, StopRule, Store, Workload
 from benchrigor.session.engine import Engine
+from benchrigor.session.failures import failed_workload
 from benchrigor.session.loop import Hooks, drive
+from benchrigor.session.seeds import check_seed, draw_seed
 from benchrigor.stats.adapters import Estimator
 from benchrigor.storage import Journal
 from benchrigor.workloads import CallableWorkload, StepwiseWorkload
@@ -102,7 +102,7 @@ class Session(Engine):
         super().__init__(
             options,
             metrics,
-            seed=_checked_seed(seed),
+            seed=draw_seed() if seed is None else check_seed(seed),
             name=name,
             subject=subject,
             detector=detector,
@@ -110,7 +110,7 @@ class Session(Engine):
         )
         self._clock = clock or WallClock()
         self._hooks = Hooks(before_round=before_round, after_round=after_round, progress=progress)
-        self._store: Store | None = Journal(store) if isinstance(store, str | Path) else store
+        self._store = None if store is None else _as_store(store)
         self._run_id: str | None = None
         self._kept = False
         self._provenance: Provenance | None = None
@@ -181,7 +181,7 @@ class Session(Engine):
             raise
         except BenchrigorError as error:
             if isinstance(error, WorkloadFailed | ClockFailed | InvalidInput):
-                self.end(StopReason.WORKLOAD_FAILED, _failure(error))
+                self.end(StopReason.WORKLOAD_FAILED, failed_workload(error))
             elif isinstance(error, DetectorFailed):
                 self.end(StopReason.DETECTOR_FAILED)
             error.record = self._last_word()
@@ -208,7 +208,7 @@ class Session(Engine):
         InvalidInput
             When the run came to its own end already.
         """
-        opened: Store = Journal(store) if isinstance(store, str | Path) else store
+        opened = _as_store(store)
         before = opened.load(run_id)
         if before.decision is not None and before.decision.reason is StopReason.SATISFIED:
             raise InvalidInput(f"run {before.run_id} is finished: {before.decision.reason}")
@@ -296,12 +296,16 @@ def as_workload(
     raise InvalidInput(f"workload is {workload!r}, expected a function or an object with run()")
 
 
-def _checked_seed(seed: int | None) -> int:
-    if seed is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise InvalidInput(f"seed is {seed!r}, expected a whole number of 0 or more")
-    return int(seed)
+def _as_store(store: str | Path | Store) -> Store:
+    """Open a path; a Store stays what it is."""
+    if isinstance(store, str | Path):
+        return Journal(store)
+    if not isinstance(store, Store) or isinstance(store, type):
+        raise InvalidInput(
+            f"store is {short(store)}, expected a path or an object with the methods of "
+            "protocols.Store"
+        )
+    return store
 
 
 def _never_restarted(name: str) -> Notice:
@@ -310,13 +314,4 @@ def _never_restarted(name: str) -> Notice:
         severity=Severity.WARNING,
         sentence=f"{name} is a plain function: nothing restarts it between rounds.",
         evidence={"name": name},
-    )
-
-
-def _failure(error: BenchrigorError) -> Notice:
-    return Notice(
-        code=Code.WORKLOAD_FAILED,
-        severity=Severity.WARNING,
-        sentence=str(error).splitlines()[0],
-        evidence={"error": type(error).__name__},
     )

@@ -6,10 +6,8 @@ on until it finds a difference will find one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,14 @@ from benchrigor.stats.contrasts import (
 )
 from benchrigor.stats.holding import Held, hold_apart, hold_invocations, hold_readings
 from benchrigor.stats.intervals import check_confidence
-from benchrigor.stats.sides import Given, Values, attempt, direction_named, read_given
+from benchrigor.stats.sides import (
+    Given,
+    Values,
+    attempt,
+    check_margin,
+    direction_named,
+    read_given,
+)
 from benchrigor.units import Direction
 
 __all__ = ["compare"]
@@ -214,22 +219,16 @@ def _checked(
     q = attempt(problems, quantile_named, options["statistic"])
     attempt(problems, check_confidence, options["confidence"])
     direction = attempt(problems, direction_named, options["direction"])
-    margin = options["margin"]
-    if (
-        isinstance(margin, bool)
-        or not isinstance(margin, Real)
-        or not 0.0 <= float(margin) < math.inf
-    ):
-        problems.append(f"margin is {margin!r}, expected a finite number of at least 0")
+    margin = attempt(problems, check_margin, options["margin"])
     if options["paired"] and first is not None and second is not None:
         problems += _unpairable(first, second)
-    if problems or first is None or second is None or direction is None:
+    if problems or first is None or second is None or direction is None or margin is None:
         raise InvalidInput(problems)
     asked = _Asked(
         statistic=options["statistic"],
         q=q,
         confidence=float(options["confidence"]),
-        margin=float(margin),
+        margin=margin,
         direction=direction,
         paired=bool(options["paired"]),
         trim=bool(options["trim"]),

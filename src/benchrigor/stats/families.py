@@ -12,6 +12,7 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Ranked, Severity, Verdict
+from benchrigor.model.series import short
 from benchrigor.model.statistic import quantile_named
 from benchrigor.stats.comparison import compare
 from benchrigor.stats.contrasts import Contrast, Side, chance_at, side_of
@@ -86,7 +87,9 @@ def compare_family(
     """
     problems: list[str] = []
     if not isinstance(pairs, Mapping) or not pairs:
-        problems.append(f"pairs is {pairs!r}, expected a mapping of names to at least one pair")
+        problems.append(
+            f"pairs is {short(pairs)}, expected a mapping of names to at least one pair"
+        )
     if isinstance(rate, bool) or not isinstance(rate, Real) or not 0.0 < float(rate) < 1.0:
         problems.append(f"rate is {rate!r}, expected between 0 and 1, both excluded")
     if problems:
@@ -162,7 +165,7 @@ def rank(
     """
     problems: list[str] = []
     if not isinstance(results, Mapping) or not results:
-        problems.append(f"results is {results!r}, expected a mapping of names to at least one")
+        problems.append(f"results is {short(results)}, expected a mapping of names to at least one")
     q = attempt(problems, quantile_named, statistic)
     attempt(problems, check_confidence, confidence)
     way = attempt(problems, direction_named, direction)
@@ -189,9 +192,8 @@ def _compared(
     refused: list[Notice] = []
     for name, pair in pairs.items():
         if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
-            problems[f"pairs[{name!r}] is {pair!r}, expected a pair of baseline and candidate"] = (
-                None
-            )
+            found = f"pairs[{name!r}] is {short(pair)}"
+            problems[f"{found}, expected a pair of baseline and candidate"] = None
             continue
         try:
             comparisons[name] = compare(*pair, **options)

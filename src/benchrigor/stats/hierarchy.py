@@ -153,8 +153,9 @@ def combine_values(values: Sequence[float], confidence: float) -> Estimate:
     """Estimate the mean over invocations from one number of each, two at least."""
     levels = np.array(values)
     count = levels.size
-    value = float(levels.mean())
-    error = float(levels.std(ddof=1)) / math.sqrt(count)
+    alike = float(levels.min()) == float(levels.max())  # exactly, whatever rounding makes of it
+    value = float(levels[0]) if alike else float(levels.mean())
+    error = 0.0 if alike else float(levels.std(ddof=1)) / math.sqrt(count)
     reach = student_t(count - 1.0, confidence) * error
     return Estimate(
         value=value,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -232,13 +233,21 @@ def _correlation(
 
 
 def _stable_in_both(first: Floats, second: Floats, confidence: float) -> npt.NDArray[np.intp]:
-    """Return the indices of the readings that lie in the stable phases of both series."""
+    """Return the indices of the pairs of which both series, and what they differ by, are stable.
+
+    Noise that both share hides in either a warm-up that their difference shows.
+    """
+    middle = float(np.median(first))
+    ratio = float(np.median(second)) / middle if middle else 1.0
+    apart = second - ratio * (first - middle)
     indices = np.arange(first.size, dtype=np.float64)
-    one, two = (trimmed(indices, bearable_phase(each, confidence)) for each in (first, second))
-    inside = np.intersect1d(one, two).astype(np.intp)
+    inside = reduce(
+        np.intersect1d,
+        [trimmed(indices, bearable_phase(each, confidence)) for each in (first, second, apart)],
+    )
     if inside.size < FEWEST:
         raise NotEstimable(too_few(inside.size, FEWEST))
-    return inside
+    return np.asarray(inside, dtype=np.intp)
 
 
 def _processes(first: str, second: str) -> tuple[Notice, ...]:

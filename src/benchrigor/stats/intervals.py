@@ -10,6 +10,7 @@ from scipy import special
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, Evidence, LevelFit, Notice, Severity
+from benchrigor.model.series import short
 from benchrigor.stats.levels import FEW
 
 __all__ = ["METHOD", "check_confidence", "estimate_level", "required_readings", "student_t"]
@@ -19,6 +20,7 @@ METHOD = "long-run-variance"
 _LARGEST_RATIO = 1e9
 _PERSISTENT = 10.0
 _SKEWED = 0.1
+_BY_CHANCE = 10.0
 """Inflation, and skewness of the mean, from which on mean and spread are learned from the same few
 stretches: both are common, together they are what queues do."""
 
@@ -48,10 +50,13 @@ def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
         Nominal coverage, in (0, 1).
     """
     upper = student_t(fit.degrees_of_freedom, confidence)
+    below = fit.level - _cube_root(upper, fit.skewness) * fit.standard_error
+    above = fit.level - _cube_root(-upper, fit.skewness) * fit.standard_error
     return Estimate(
         value=fit.level,
-        low=fit.level - _cube_root(upper, fit.skewness) * fit.standard_error,
-        high=fit.level - _cube_root(-upper, fit.skewness) * fit.standard_error,
+        # At confidences of a few per cent the correction exceeds the interval.
+        low=min(below, fit.level),
+        high=max(above, fit.level),
         confidence=confidence,
         n=fit.n,
         n_effective=fit.n_effective,
@@ -75,8 +80,8 @@ def required_readings(estimate: Estimate, target: float) -> int:
     Raises
     ------
     InvalidInput
-        When the target is not a finite number above 0, or the value is 0 (nothing is narrow
-        relative to 0).
+        When the estimate is none, the target is not a finite number above 0 or out of reach, or
+        the value is (nearly) 0 (nothing is narrow relative to 0).
 
     Notes
     -----
@@ -90,16 +95,21 @@ def required_readings(estimate: Estimate, target: float) -> int:
     >>> required_readings(estimate, 0.05)
     400
     """
+    if not isinstance(estimate, Estimate):
+        raise InvalidInput(f"estimate is {short(estimate)}, expected an Estimate")
     if (
         isinstance(target, bool)
         or not isinstance(target, Real)
         or not 0.0 < float(target) < math.inf
     ):
         raise InvalidInput(f"target is {target!r}, expected a finite number above 0")
-    ratio = estimate.relative_half_width / target
+    width = estimate.relative_half_width
+    ratio = width / target
     if ratio > _LARGEST_RATIO:
         raise InvalidInput(
             f"the estimate is {estimate.value!r}, no interval is narrow relative to (nearly) 0"
+            if width > _LARGEST_RATIO
+            else f"target is {target!r}, out of reach: the half-width is {width:.3g} of the value"
         )
     return max(2, math.ceil(estimate.n * ratio**2 * (1.0 - 1e-12)))
 
@@ -120,7 +130,7 @@ def _notices(fit: LevelFit) -> tuple[Notice, ...]:
     sentences: list[tuple[Code, bool, str, Evidence]] = [
         (
             Code.CONSTANT,
-            fit.variance == 0.0,
+            fit.standard_error == 0.0,
             f"The {fit.n} readings hold no noise: the interval has no width."
             if fit.transients
             else f"All {fit.n} readings are {fit.level!r}: the interval has no width.",
@@ -141,9 +151,10 @@ def _notices(fit: LevelFit) -> tuple[Notice, ...]:
         ),
         (
             Code.PERSISTENT_AND_SKEWED,
-            fit.inflation >= _PERSISTENT and abs(fit.skewness) >= _SKEWED,
+            fit.inflation >= _PERSISTENT
+            and abs(fit.skewness) >= max(_SKEWED, _BY_CHANCE / fit.n_effective),
             f"Strongly autocorrelated ({fit.inflation:.0f}-fold) and skewed, as in a busy queue: "
-            "of such intervals 85 to 90% were measured to hold the truth, not 95%.",
+            "of such intervals at 95%, 85 to 90% were measured to hold the truth.",
             {"inflation": fit.inflation, "skewness": fit.skewness},
         ),
     ]

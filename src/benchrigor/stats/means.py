@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
@@ -9,7 +11,7 @@ from benchrigor.model import Estimate, as_series
 from benchrigor.stats.intervals import METHOD, check_confidence, estimate_level
 from benchrigor.stats.levels import fit_level
 from benchrigor.stats.merging import MERGING, fit_merged
-from benchrigor.stats.trimming import bearable_phase, fit_stable, trimmed
+from benchrigor.stats.trimming import bearable_phase, fit_stable, short_run, trimmed
 
 __all__ = ["estimate_mean"]
 
@@ -72,5 +74,7 @@ def estimate_mean(
     if method == MERGING:
         kept = trimmed(series, bearable_phase(series, confidence)) if trim else series
         return estimate_level(fit_merged(kept), confidence)
-    fit = fit_stable(series, confidence) if trim else fit_level(series)
-    return estimate_level(fit, confidence)
+    if not trim:
+        return estimate_level(fit_level(series), confidence)
+    found = estimate_level(fit_stable(series, confidence), confidence)
+    return replace(found, notices=(*found.notices, *short_run(series.size)))

@@ -18,6 +18,8 @@ __all__ = ["MERGING", "autocorrelation", "fit_merged", "merge_subsessions"]
 MERGING = "subsessions"
 
 _FEWEST = 3
+_FEWEST_MERGED = 5
+"""Of fewer merged readings the autocorrelation is near 0 whatever they are."""
 _EXHAUSTIVE = 16
 _GROWTH = 1.05
 
@@ -149,7 +151,8 @@ def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
     Raises
     ------
     NotEstimable
-        With fewer than three readings, or when no size up to n/3 is within the limit.
+        With fewer than three readings, or when no size that leaves five merged readings is within
+        the limit.
 
     Notes
     -----
@@ -160,11 +163,14 @@ def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
     if series.size < _FEWEST:
         raise NotEstimable(too_few(series.size, _FEWEST))
     merged = merge_subsessions(series, limit=limit)
-    if merged.size is None:
+    constant = float(series.min()) == float(series.max())
+    # Few means, or such as happen to be alike, seem uncorrelated whatever they are.
+    if merged.size is None or (merged.size > 1 and merged.means.size < _FEWEST_MERGED):
+        raise NotEstimable(_still_correlated(merged, series.size))
+    if merged.means.min() == merged.means.max() and not constant:
         raise NotEstimable(_still_correlated(merged, series.size))
     level = float(series.mean())
     count = merged.means.size
-    constant = float(np.ptp(series)) == 0.0
     between = 0.0 if constant else float(np.sum((merged.means - level) ** 2)) / (count - 1)
     return LevelFit(
         level=float(series[0]) if constant else level,
@@ -186,8 +192,8 @@ def _still_correlated(merged: Subsessions, n: int) -> Notice:
         code=Code.STILL_CORRELATED,
         severity=Severity.REFUSAL,
         sentence=(
-            f"No subsession size up to {n // _FEWEST} brings the autocorrelation of {n} readings "
-            f"({merged.autocorrelation:.2f}) within {merged.limit:g}."
+            f"No subsession size that leaves {_FEWEST_MERGED} means to tell apart brings the "
+            f"autocorrelation of {n} readings within {merged.limit:g}."
         ),
         evidence={"n": n, "autocorrelation": merged.autocorrelation, "limit": merged.limit},
     )

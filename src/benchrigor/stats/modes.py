@@ -17,7 +17,7 @@ from benchrigor.model import Floats, Mode, as_series
 from benchrigor.stats.autoregression import batch_means, long_run_variance
 from benchrigor.stats.changepoints import wrong_level
 
-__all__ = ["FEWEST", "LEAST_SHARE", "find_modes", "modes_of"]
+__all__ = ["FEWEST", "LEAST_SHARE", "apart", "find_modes", "modes_of"]
 
 FEWEST = 60
 """Fewer readings are called one mode: they seldom show a second."""
@@ -27,6 +27,7 @@ LEAST_SHARE = 0.05
 _CUTS = (4, 8, 16, 32, 64)
 """A stretch of sorted readings is cut into so many blocks, and as many half a block aside."""
 _SMALLEST_BLOCK = 5
+_APART = 0.05
 _ROUNDING = 1e-12
 """Relative difference of readings that is nothing but rounding."""
 _NOTHING = 1e-16
@@ -37,6 +38,20 @@ _POINTS = 16_384
 _MOMENTS = 4_096
 
 Indices = npt.NDArray[np.int64]
+
+
+def apart(modes: tuple[Mode, ...]) -> tuple[Mode, ...]:
+    """Join neighbouring modes less than a twentieth apart: true as they are, nobody minds them."""
+    joined = list(modes[:1])
+    for mode in modes[1:]:
+        last = joined[-1]
+        if mode.value - last.value >= _APART * abs(last.value):
+            joined.append(mode)
+            continue
+        share = last.share + mode.share
+        middle = (last.value * last.share + mode.value * mode.share) / share
+        joined[-1] = Mode(value=middle, share=share)
+    return tuple(joined)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,12 +24,12 @@ from benchrigor.model import (
     as_series,
 )
 from benchrigor.stats.changepoints import detect_changes, wrong_level
+from benchrigor.stats.phase_verdicts import Findings, judge, least_independent, refusal
 from benchrigor.stats.steadiness import (
     chance_of_movement,
     independent_readings,
     steps_beyond_noise,
 )
-from benchrigor.stats.verdicts import Findings, judge, refusal
 
 __all__ = ["despite_few", "find_stable_phase", "judged_phase", "without_margin"]
 
@@ -80,9 +80,9 @@ def find_stable_phase(
 
     Notes
     -----
-    The rules are those of `benchrigor.stats.verdicts`. The phase is searched once more by itself,
-    whoever found it, but where another detector has found no change at all. Measured shares of
-    series called stable: random walks of 500 to 5000 readings 0 to 5 % (more where they stay
+    The rules are those of `benchrigor.stats.phase_verdicts`. The phase is searched once more by
+    itself, whoever found it, but where another detector has found no change at all. Measured shares
+    of series called stable: random walks of 500 to 5000 readings 0 to 5 % (more where they stay
     within the materiality), AR(1) 0.9 series of 1000 readings 100 %, independent readings (n = 20
     to 10000) 99 % or more. A slow cycle of which the run holds half a period or less is hardly
     told from a level.
@@ -150,6 +150,9 @@ def despite_few(phase: StablePhase) -> StablePhase:
     held = phase.phases[longest]
     if phase.reason is not PhaseReason.FEW_EFFECTIVE or 2 * held.n <= phase.change_points.n:
         return phase
+    independent = phase.notices[0].evidence["independent"]
+    if independent is not None and float(independent) < least_independent(held.n):
+        return phase  # it may be a random walk, which has no level
     labels = _labels([each.median for each in phase.phases], longest)
     (notice,) = phase.notices
     return replace(

@@ -103,7 +103,7 @@ def plan_sizes(
     """
     level = pilot.confidence if confidence is None else confidence
     wish = {"change": change, "power": power, "confidence": level, "margin": margin}
-    _check({**wish, "least": least}, half_widths, pilot)
+    widths = _check({**wish, "least": least}, half_widths, pilot)
     noise = _noise_of(pilot)
     _refuse_what_tells_nothing(noise, pilot.value)
     test = _Test(power=power, confidence=level, margin=margin)
@@ -125,7 +125,7 @@ def plan_sizes(
         n_high=n_high,
         power_now=test.chance(noise, change),
         change_now=test.smallest(noise),
-        prices=tuple(_price(estimate, width, factors, least) for width in half_widths),
+        prices=tuple(_price(estimate, width, factors, least) for width in widths),
         # A pilot is short of its target by nature.
         notices=(
             *(each for each in pilot.notices if each.code is not Code.NOT_CONVERGED),
@@ -271,16 +271,21 @@ def _at_confidence(estimate: Estimate, noise: _Noise, confidence: float) -> Esti
     )
 
 
-def _check(wish: Mapping[str, object], half_widths: Sequence[float], pilot: Estimate) -> None:
-    """Raise InvalidInput naming everything that is out of range, in one go."""
+def _check(wish: Mapping[str, object], half_widths: object, pilot: Estimate) -> tuple[float, ...]:
+    """Return the half-widths; raise InvalidInput naming everything out of range, in one go."""
     problems = [
         f"{name} is {wish[name]!r}, expected {expected}"
         for name, (low, high, expected) in _RANGES.items()
         if not _between(wish[name], low, high)
     ]
+    widths: tuple[float, ...] = ()
+    try:
+        widths = tuple(half_widths)  # type: ignore[arg-type]  # what is no sequence is told
+    except TypeError:
+        problems.append(f"half_widths is {half_widths!r}, expected a sequence such as (0.05, 0.01)")
     problems += [
         f"half_widths holds {width!r}, expected finite numbers above 0"
-        for width in half_widths
+        for width in widths
         if not _between(width, 0.0, math.inf)
     ]
     change, margin = wish["change"], wish["margin"]
@@ -290,6 +295,7 @@ def _check(wish: Mapping[str, object], half_widths: Sequence[float], pilot: Esti
         problems.append(f"the value is {pilot.value!r}: no change is relative to (nearly) 0")
     if problems:
         raise InvalidInput(problems)
+    return widths
 
 
 def _between(item: object, low: float, high: float) -> bool:

@@ -116,7 +116,8 @@ def fit_indicators(indicators: Floats, *, transients: tuple[float, ...] = ()) ->
     NotEstimable
         With fewer than two outcomes.
     """
-    fit = fit_level(indicators, transients=transients)
+    # Of two values the skewness says nothing that the share does not.
+    fit = replace(fit_level(indicators, transients=transients), skewness=0.0)
     size = min(_BATCH, fit.n // _FEWEST_BATCHES)
     # What fit_level has averaged over as many already would tell nothing new.
     if size <= fit.batch or fit.variance == 0.0:
@@ -131,7 +132,6 @@ def fit_indicators(indicators: Floats, *, transients: tuple[float, ...] = ()) ->
         order=slow.order,
         batch=slow.batch * size,
         degrees_of_freedom=slow.degrees_of_freedom,
-        skewness=slow.skewness,
         standard_error=slow.standard_error,
     )
 

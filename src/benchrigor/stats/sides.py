@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import TypeVar
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = [
     "Given",
     "Values",
     "attempt",
+    "check_margin",
     "direction_named",
     "estimate_given",
     "estimate_values",
@@ -89,6 +91,14 @@ def direction_named(direction: object) -> Direction:
         if known == direction:
             return known
     raise InvalidInput(f"direction is {direction!r}, expected 'lower' or 'higher'")
+
+
+def check_margin(margin: object) -> float:
+    """Return a margin, or raise InvalidInput unless it is a finite number of at least 0."""
+    number = isinstance(margin, Real) and not isinstance(margin, bool)
+    if not number or not 0.0 <= float(margin) < math.inf:  # type: ignore[arg-type]  # a number
+        raise InvalidInput(f"margin is {margin!r}, expected a finite number of at least 0")
+    return float(margin)  # type: ignore[arg-type]  # likewise
 
 
 def attempt(problems: list[str], check: Callable[..., T], *values: object) -> T | None:

@@ -34,6 +34,7 @@ _POINTS = 1_024
 _FEWEST = 30
 _WAVES = 2
 _BY_NOISE = 0.0002
+_MOST_STEPS = 12
 
 
 def transient_basis(size: int, shares: tuple[float, ...]) -> Floats:
@@ -139,7 +140,8 @@ def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int
     like steps to it. Here each step is held against the long-run variance around all levels:
     Student t of the difference of two neighbouring levels of ranks. The weakest is dropped unless
     its chance is below 0.0002 (the places were chosen for looking like steps), and what is left is
-    judged anew, for noise that was cut into levels is noise no longer.
+    judged anew, for noise that was cut into levels is noise no longer. Of more than twelve the
+    weakest are dropped unasked: what changes that often is a process, and its levels are its noise.
     """
     ranks = _ranks(series)
     m, left, inflation = ranks.size, tuple(places), 1.0
@@ -150,7 +152,7 @@ def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int
             break
         chances, inflation = _chances(ranks, borders[:-1], counts)
         weakest = int(np.argmax(chances))
-        if chances[weakest] < _BY_NOISE:
+        if chances[weakest] < _BY_NOISE and len(left) <= _MOST_STEPS:
             break
         left = left[:weakest] + left[weakest + 1 :]
     return left, inflation
@@ -162,7 +164,9 @@ def _chances(ranks: Floats, starts: Ints, counts: Ints) -> tuple[Floats, float]:
     residuals = ranks - np.repeat(levels, counts)
     square = float(residuals @ residuals)
     if square <= 1e-12 * float(ranks @ ranks):
-        return np.zeros(counts.size - 1), 1.0
+        # Without noise every step is certain; the smallest one is still the weakest.
+        weight = np.abs(np.diff(levels)) * np.sqrt(1.0 / (1.0 / counts[1:] + 1.0 / counts[:-1]))
+        return _BY_NOISE * 0.5 * weight.min() / weight, 1.0
     noise = long_run_variance(residuals, fitted=counts.size)
     white = square / (ranks.size - counts.size)
     inflation = max(1.0, noise.most / white)

@@ -32,7 +32,8 @@ def track_record(
     """Count how often an earlier interval contained what a later, independent run found.
 
     The later run errs as well, so the interval that is judged is that of the difference, at the
-    confidence of the earlier one: it held if it contains 0.
+    confidence of the earlier one: it held if it contains 0. Of an asymmetric interval that end
+    counts which points towards the other run.
 
     Parameters
     ----------
@@ -51,10 +52,10 @@ def track_record(
 
     Notes
     -----
-    The interval of the difference is that of Welch (1947), on each estimate's own standard error
-    and degrees of freedom, as in a comparison: it holds 0 for 95 in 100 pairs of independent runs
-    whose 95% intervals are honest. The interval of the share is that of Wilson (1927), 95%;
-    whether the claim stands is told by the binomial test, each tail 2.5%.
+    The interval of the difference is recovered from the ends of both intervals (MOVER, Zou &
+    Donner 2008); where those are symmetric it is that of Welch (1947). It holds 0 for 95 in 100
+    pairs of independent runs whose 95% intervals are honest. The interval of the share is that
+    of Wilson (1927), 95%; whether the claim stands is told by the binomial test, each tail 2.5%.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def track_records(pairs: Iterable[RunPair]) -> tuple[TrackRecord, ...]:
 def pair_runs(records: Iterable[RunRecord]) -> tuple[RunPair, ...]:
     """Pair runs of the same thing, each with the next one on the same machine.
 
-    Runs are the same when name, subject, machine, interpreter, commit, metric, statistic,
+    Runs are the same when name, subject, machine, interpreter, commit, metric, statistic, method,
     confidence, work amount and kind of rounds are. Only runs that reached their target count: the
     others claim nothing. In order of time the first is paired with the second, the third with the
     fourth: no run is in two pairs, so that the pairs are independent, and a pair once made stays
@@ -162,6 +163,7 @@ def _claims(record: RunRecord) -> Iterator[tuple[_Key, _Run]]:
         metric.unit,
         metric.averaging,
         options.statistic,
+        options.method,
         options.rounds,
         str(options.work),
         str(analysis.estimate.confidence),
@@ -178,7 +180,7 @@ def _stretch(earlier: Estimate, later: Estimate) -> float:
     """Return how many times as wide the intervals would just hold; at most 1 if they do."""
     found = difference_of(
         Contrast(
-            baseline=side_of(earlier, symmetric=True), candidate=side_of(later, symmetric=True)
+            baseline=side_of(earlier, symmetric=False), candidate=side_of(later, symmetric=False)
         ),
         earlier.confidence,
         (earlier.n, earlier.n_effective),

@@ -5,14 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import ChangePoints, Floats, LevelFit, StablePhase
+from benchrigor.model import (
+    ChangePoints,
+    Code,
+    Floats,
+    LevelFit,
+    Notice,
+    Severity,
+    StablePhase,
+)
 from benchrigor.stats.changepoints import detect_changes
 from benchrigor.stats.intervals import estimate_level
 from benchrigor.stats.levels import fit_level
 from benchrigor.stats.phases import despite_few, find_stable_phase, judged_phase, without_margin
 from benchrigor.stats.steadiness import COMPLETE, steps_beyond_noise
 
-__all__ = ["MATERIALITY", "SHORT", "bearable_phase", "fit_stable", "measured_phase", "trimmed"]
+__all__ = [
+    "MATERIALITY",
+    "SHORT",
+    "bearable_phase",
+    "fit_stable",
+    "measured_phase",
+    "moved_on",
+    "short_run",
+    "trimmed",
+]
 
 SHORT = 500
 """Below so many readings an unknown warm-up is not dependably removed, and a Notice says so."""
@@ -35,6 +52,30 @@ def trimmed(series: Floats, phase: StablePhase) -> Floats:
     if phase.start is None or phase.stop is None:
         raise NotEstimable(phase.notices[0])
     return series[without_margin(phase.start, phase.stop, series.size)]
+
+
+def short_run(n: int) -> tuple[Notice, ...]:
+    """Warn of so few readings that a warm-up may stay unseen; nothing where there are enough."""
+    if n >= SHORT:
+        return ()
+    notice = Notice(
+        code=Code.SHORT_RUN,
+        severity=Severity.WARNING,
+        sentence=f"{n} readings: below {SHORT}, a warm-up may stay unseen and bias them.",
+        evidence={"n": n, "wanted": SHORT},
+    )
+    return (notice,)
+
+
+def moved_on(readings: int) -> tuple[Notice, ...]:
+    """Warn that the phase that was measured is over."""
+    notice = Notice(
+        code=Code.MOVED_ON,
+        severity=Severity.WARNING,
+        sentence=f"The last {readings} readings lie on another level: what was measured is over.",
+        evidence={"readings": readings},
+    )
+    return (notice,)
 
 
 def measured_phase(

@@ -13,7 +13,7 @@ from benchrigor.model import RoundPlan
 from benchrigor.protocols import Clock, Recorder
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
-__all__ = ["CallableWorkload", "collector_kept"]
+__all__ = ["CallableWorkload", "collector_kept", "misfits"]
 
 Call = Callable[[], object]
 
@@ -89,20 +89,11 @@ class CallableWorkload:
         gc: str = "on",
         metric: str = "time",
     ) -> None:
-        problems = [
-            f"{name} is {value!r}, expected a function without arguments"
-            for name, value in (("func", func), ("setup", setup), ("teardown", teardown))
-            if not (callable(value) or (value is None and name != "func"))
-        ]
-        bracketed = setup is not None or teardown is not None
-        if inner is not None and (type(inner) is not int or inner < 1):
-            problems.append(f"inner is {inner!r}, expected a whole number from 1 on, or None")
-        elif bracketed and inner not in {None, 1}:
-            problems.append(f"inner is {inner}, expected 1 since setup and teardown go with a call")
-        if gc not in {"on", "off"}:
-            problems.append(f"gc is {gc!r}, expected 'on' or 'off'")
+        problems = [] if callable(func) else [_no_function("func", func)]
+        problems += misfits(setup=setup, teardown=teardown, inner=inner, gc=gc)
         if problems:
             raise InvalidInput(problems)
+        bracketed = setup is not None or teardown is not None
         self._func = func
         self._setup = setup
         self._teardown = teardown
@@ -256,6 +247,36 @@ def _time_loops(
         for _ in repeat(None, inner):
             func()
         append(now() - start)
+
+
+def misfits(
+    *,
+    setup: object,
+    teardown: object,
+    inner: object,
+    gc: object,
+    inner_name: str = "inner",
+) -> list[str]:
+    """Say what is wrong with the parameters of a `CallableWorkload` other than its function.
+
+    ``inner_name`` is how the caller's own caller knows ``inner``.
+    """
+    brackets = {"setup": setup, "teardown": teardown}
+    given = {name: value for name, value in brackets.items() if value is not None}
+    problems = [_no_function(name, value) for name, value in given.items() if not callable(value)]
+    if inner is not None and (type(inner) is not int or inner < 1):
+        problems.append(f"{inner_name} is {inner!r}, expected a whole number from 1 on, or None")
+    elif given and inner not in {None, 1}:
+        problems.append(
+            f"{inner_name} is {inner}, expected 1 since setup and teardown go with a call"
+        )
+    if gc not in ("on", "off"):
+        problems.append(f"gc is {gc!r}, expected 'on' or 'off'")
+    return problems
+
+
+def _no_function(name: str, value: object) -> str:
+    return f"{name} is {value!r}, expected a function without arguments"
 
 
 @contextmanager

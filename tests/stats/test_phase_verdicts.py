@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from benchrigor.model import Code, PhaseReason, Severity
-from benchrigor.stats.verdicts import Findings, concordance, judge, refusal
+from benchrigor.stats.phase_verdicts import Findings, concordance, judge, refusal
 
 
 def findings(*phases: tuple[float, int], **others: object) -> Findings:

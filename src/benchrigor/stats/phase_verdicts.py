@@ -14,7 +14,7 @@ import numpy as np
 
 from benchrigor.model import Code, Notice, PhaseReason, Severity
 
-__all__ = ["Findings", "concordance", "judge", "refusal"]
+__all__ = ["Findings", "concordance", "judge", "least_independent", "refusal"]
 
 _UNIT_ROOT = 13.7 / 2
 _BOTH = 0.8
@@ -102,7 +102,7 @@ class Findings:
     @property
     def least(self) -> float:
         """Independent readings below which a unit root cannot be excluded."""
-        return min(_UNIT_ROOT, self.held / 10)
+        return least_independent(self.held)
 
     @property
     def walking(self) -> bool:
@@ -126,6 +126,11 @@ class Findings:
         """Medians from the phase on that holds the middle reading."""
         middle = int(np.searchsorted(self.borders, self.n // 2, side="right")) - 1
         return self.medians[middle:]
+
+
+def least_independent(held: int) -> float:
+    """Return how many independent readings exclude a unit root; fewer of a short phase."""
+    return min(_UNIT_ROOT, held / 10)
 
 
 def judge(found: Findings) -> PhaseReason:

@@ -1,0 +1,107 @@
+"""The explanation retraces statistics of every kind."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import benchrigor as br
+from benchrigor.model import Metric, RunRecord
+from benchrigor.report import explain
+
+Draw = Callable[[int], np.ndarray]
+
+
+def told(draw: Draw, averaging: str = "arithmetic", **given: object) -> RunRecord:
+    session = br.Session(
+        br.Options(**given),  # type: ignore[arg-type]
+        (Metric(name="speed", unit="B/s", averaging=averaging),),
+        name="told",
+        seed=1,
+    )
+    while (plan := session.ask()) is not None:
+        values = {"speed": draw(plan.readings)}
+        session.tell(br.Round(plan=plan, elapsed_ns=1000, unit_readings=values))
+    return session.result()
+
+
+def steady() -> Draw:
+    rng = np.random.default_rng(1)
+    return lambda n: rng.normal(100.0, 10.0, n)
+
+
+def autocorrelated() -> Draw:
+    rng = np.random.default_rng(2)
+    return lambda n: 100.0 + np.repeat(rng.normal(0.0, 10.0, n // 5 + 1), 5)[:n]
+
+
+def fresh_starts() -> Draw:
+    rng = np.random.default_rng(3)
+    return lambda n: (
+        rng.normal(100.0, 3.0) + rng.normal(0.0, 1.0, n) + np.where(np.arange(n) < 60, 50, 0)
+    )
+
+
+RECORDS = {
+    "quantile": told(steady(), statistic="p10"),
+    "harmonic": told(steady(), averaging="harmonic"),
+    "subsessions": told(autocorrelated(), method="subsessions"),
+    "invocations": told(fresh_starts(), rounds="restarted"),
+    "median of invocations": told(fresh_starts(), rounds="restarted", statistic="median"),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_explanations_fit_a_terminal_of_80_columns(name: str) -> None:
+    lines = explain(RECORDS[name]).splitlines()
+    assert max(map(len, lines)) <= 79
+    assert lines[0] == "How the speed of told came about"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "unsaid"),
+    [
+        (
+            "quantile",
+            ["The p10 is where so many readings lie below", "The ends are readings, too."],
+            ["Mean ", "Level "],
+        ),
+        ("harmonic", ["Level 0.01", "the mean of the reciprocals, turned over in the end"], []),
+        (
+            "subsessions",
+            ["Mean 1", "count as uncorrelated: the long-run variance is "],
+            ["autoregressive", "transients"],
+        ),
+        (
+            "invocations",
+            [
+                "A cut was sought that suits all rounds alike: it leaves a stable phase in 10 of",
+                "Each of 10 invocations gives its level; the interval comes from the spread",
+                " of the value, single readings inside them by ",
+                "Student t with 9 degrees of freedom",
+            ],
+            ["Mean ", "Level ", "autoregressive"],
+        ),
+        ("median of invocations", ["Each of 10 invocations gives its median; "], ["lie below"]),
+    ],
+)
+def test_the_step_to_the_level_is_that_of_its_kind(
+    name: str, said: list[str], unsaid: list[str]
+) -> None:
+    flat = " ".join(explain(RECORDS[name]).split())
+    assert [words for words in said if words not in flat] == []
+    assert [words for words in unsaid if words in flat] == []
+
+
+def test_figures_are_those_of_the_analysis() -> None:
+    quantile, merged = (RECORDS[name].analysis() for name in ("quantile", "subsessions"))
+    assert quantile is not None
+    assert quantile.estimate is not None
+    assert merged is not None
+    found = quantile.estimate
+    worth = f"{found.n:,} readings are worth {found.n_effective:,.0f} independent ones"
+    assert worth in " ".join(explain(RECORDS["quantile"]).split())
+    (fit,) = merged.fits
+    assert fit.batch > 1
+    counted = f"subsessions of {fit.batch} readings"
+    assert counted in " ".join(explain(RECORDS["subsessions"]).split())

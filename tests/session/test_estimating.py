@@ -1,0 +1,346 @@
+"""Sessions on quantiles, harmonic means, merged readings and invocations."""
+
+import json
+from collections.abc import Callable, Mapping
+from itertools import count
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+import benchrigor as br
+from benchrigor.model import (
+    Code,
+    Decision,
+    Metric,
+    Options,
+    Progress,
+    Round,
+    RunRecord,
+    StopReason,
+)
+from benchrigor.session import Engine, default_rules
+from benchrigor.stats import estimate_rate
+from benchrigor.stats.trimming import trimmed
+from benchrigor.testing import FakeClock
+
+Draw = Callable[[int], np.ndarray]
+
+SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
+SIGMA = 0.5
+RATE = Metric(name="rate", averaging="harmonic", direction="higher")  # type: ignore[arg-type]
+
+
+def told(engine: Engine, draw: Draw, facts: Mapping[str, int] | None = None) -> RunRecord:
+    """Tell unit readings until the engine has enough."""
+    name = "rate" if RATE in engine.result().metrics else "time"
+    for _ in range(300):
+        plan = engine.ask()
+        if plan is None:
+            return engine.result()
+        values = {name: draw(plan.readings)}
+        elapsed_ns = plan.readings * 1000
+        engine.tell(
+            Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings=values, facts=facts or {})
+        )
+    raise AssertionError("the session did not end")
+
+
+def lognormal(seed: int = 1) -> Draw:
+    rng = np.random.default_rng(seed)
+    return lambda n: rng.lognormal(0.0, SIGMA, n)
+
+
+def steady(seed: int = 1) -> Draw:
+    rng = np.random.default_rng(seed)
+    return lambda n: rng.normal(1.0, 0.1, n)
+
+
+def bimodal(seed: int = 1) -> Draw:
+    rng = np.random.default_rng(seed)
+    return lambda n: np.where(rng.random(n) < 0.7, 1.0, 1.9) + rng.normal(0.0, 0.03, n)
+
+
+def invocations(levels: Callable[[int], float], seed: int = 1) -> Draw:
+    """Rounds with levels of their own and a warm-up that none of them shows the end of."""
+    rng, index = np.random.default_rng(seed), count()
+
+    def fresh_start(n: int) -> np.ndarray:
+        warm_up = 0.2 * np.exp(-np.arange(n) / 30.0)
+        return levels(next(index)) + warm_up + rng.normal(0.0, 0.01, n)
+
+    return fresh_start
+
+
+def few_slow(index: int) -> float:
+    return 2.0 if index % 5 == 0 else 1.0
+
+
+def codes(notices: object) -> list[Code]:
+    return [notice.code for notice in notices]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("statistic", "share"), [("median", 0.5), ("p10", 0.1), ("p90", 0.9)])
+def test_a_session_finds_the_quantile_it_was_asked_for(statistic: str, share: float) -> None:
+    record = told(Engine(Options(statistic=statistic)), lognormal())
+    truth = float(np.exp(SIGMA * NormalDist().inv_cdf(share)))
+    estimate = record.estimate()
+    assert estimate is not None
+    assert record.decision == SATISFIED
+    assert estimate.method == "order statistics"
+    assert estimate.value == pytest.approx(truth, rel=0.05)
+    assert estimate.low < truth < estimate.high
+    assert estimate.relative_half_width <= 0.05
+    assert estimate.n_effective >= 100
+    assert {estimate.low, estimate.high} <= set(record.readings().tolist())
+
+
+def test_a_quantile_waits_for_a_hundred_effective_readings_though_it_is_narrow() -> None:
+    rng = np.random.default_rng(2)
+    pattern = iter(np.repeat(rng.normal(1.0, 1e-3, 400), 20))  # worth a twentieth
+    draw = lambda n: np.array([next(pattern) for _ in range(n)])  # noqa: E731
+    record = told(Engine(Options(statistic="median", target=0.2)), draw)
+    estimate = record.estimate()
+    assert estimate is not None
+    assert record.decision == SATISFIED
+    assert estimate.n > 10 * estimate.n_effective >= 1000
+
+
+def test_the_width_of_a_quantile_is_half_of_its_interval_and_not_its_longer_side() -> None:
+    first = Options(statistic="p90", target=0.04, readings_per_round=500, max_rounds=1)
+    found = told(Engine(first), lognormal()).estimate()
+    assert found is not None
+    width = found.relative_half_width
+    longer = max(found.high - found.value, found.value - found.low) / found.value
+    assert width > 0.04  # the cut is the same for all targets from there on
+    assert longer > 1.02 * width
+    wide, narrow = (
+        told(Engine(Options(statistic="p90", target=target, readings_per_round=500)), lognormal())
+        for target in ((width + longer) / 2.0, 0.99 * width)
+    )
+    assert wide.decision == narrow.decision == SATISFIED
+    assert wide.readings().size == 500 < narrow.readings().size
+
+
+def test_a_tail_with_few_readings_gives_no_number_and_the_session_goes_on() -> None:
+    looks = []
+
+    def note(progress: Progress) -> None:
+        if progress.fresh:
+            (analysis,) = progress.analyses
+            looks.append((analysis.n, analysis.estimate, codes(analysis.notices)))
+
+    options = Options(statistic="p99", target=0.2)
+    record = told(Engine(options, rules=[note, *default_rules(options)]), lognormal())
+    assert looks[0] == (500, None, [Code.FEW_IN_TAIL])
+    assert len(looks) > 1
+    assert record.decision == SATISFIED
+    assert record.estimate() is not None
+
+
+@pytest.mark.parametrize(("statistic", "warned"), [("median", True), ("mean", False)])
+def test_quantiles_of_averages_carry_a_warning_and_means_do_not(
+    statistic: str, *, warned: bool
+) -> None:
+    record = told(Engine(Options(statistic=statistic)), steady(), {"inner_loop": 8})
+    analysis, estimate = record.analysis(), record.estimate()
+    assert analysis is not None
+    assert estimate is not None
+    assert (Code.BATCHED in codes(estimate.notices)) is warned
+    assert codes(record.notices).count(Code.BATCHED) == warned
+    for described in (analysis.typical, analysis.floor):
+        assert described is not None
+        assert [each.evidence for each in described.notices] == [{"calls": 8}]
+
+
+def test_single_calls_are_measured_on_demand_and_carry_no_warning() -> None:
+    records = {}
+    for batch in (None, 1):
+        clock = FakeClock()
+        records[batch] = br.measure(
+            lambda clock=clock: clock.advance(5_000),  # type: ignore[misc]
+            statistic="median",
+            batch=batch,
+            clock=clock,
+            seed=1,
+        )
+    assert records[None].facts["inner_loop"] != 1
+    assert Code.BATCHED in codes(records[None].notices)
+    assert records[1].facts["inner_loop"] == 1
+    assert Code.BATCHED not in codes(records[1].notices)
+
+
+def test_a_rate_is_the_harmonic_mean_of_the_readings_that_were_kept() -> None:
+    rng = np.random.default_rng(3)
+    engine = Engine(Options(), [RATE])
+    while (plan := engine.ask()) is not None:
+        engine.tell(Round(plan=plan, elapsed_ns=1, readings={"rate": rng.normal(100.0, 20.0)}))
+    record = engine.result()
+    analysis, estimate = record.analysis(), record.estimate()
+    assert analysis is not None
+    assert estimate is not None
+    expected = estimate_rate(trimmed(record.readings(), analysis.phases[0]))
+    assert record.decision == SATISFIED
+    assert estimate.method == expected.method == "long-run-variance, harmonic"
+    assert (estimate.low, estimate.value, estimate.high) == pytest.approx(
+        (expected.low, expected.value, expected.high), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("rounds", ["continuous", "restarted"])
+def test_unit_readings_of_rates_are_averaged_harmonically(rounds: str) -> None:
+    rng = np.random.default_rng(4)
+    draw = lambda n: np.where(rng.random(n) < 0.5, 50.0, 200.0)  # noqa: E731
+    estimate = told(Engine(Options(rounds=rounds), [RATE]), draw).estimate()
+    assert estimate is not None
+    assert estimate.method.endswith(", harmonic")
+    assert estimate.low < 80.0 < estimate.high  # the arithmetic mean is 125
+
+
+@pytest.mark.parametrize(
+    ("given", "phrase"),
+    [
+        ({"unit_readings": {"rate": [3.0, 0.0, 2.0]}}, r"rate\[1\] is 0\.0, expected more than 0"),
+        ({"readings": {"rate": -1.0}}, r"rate\[0\] is -1\.0, expected more than 0"),
+    ],
+)
+def test_a_rate_that_is_not_above_zero_is_named(given: dict[str, object], phrase: str) -> None:
+    engine = Engine(metrics=[RATE])
+    plan = engine.ask()
+    assert plan is not None
+    with pytest.raises(br.InvalidInput, match=phrase):
+        engine.tell(Round(plan=plan, elapsed_ns=1, **given))  # type: ignore[arg-type]
+    assert engine.ask() is plan
+
+
+def test_merging_is_named_on_the_estimate_of_a_session_that_asked_for_it() -> None:
+    shocks = np.random.default_rng(5)
+    last = 0.0
+
+    def autoregressive(n: int) -> np.ndarray:
+        nonlocal last
+        series = np.empty(n)
+        for at, shock in enumerate(shocks.normal(0.0, 0.05, n)):
+            series[at] = last = 0.7 * last + shock
+        return 1.0 + series
+
+    record = told(Engine(Options(method="subsessions")), autoregressive)
+    analysis, estimate = record.analysis(), record.estimate()
+    assert analysis is not None
+    assert estimate is not None
+    assert record.decision == SATISFIED
+    assert estimate.method == "subsessions"
+    (fit,) = analysis.fits
+    assert fit.batch > 1
+    assert fit.degrees_of_freedom == estimate.n // fit.batch - 1
+    assert estimate.low < 1.0 < estimate.high
+
+
+def test_a_walk_that_no_merging_decorrelates_has_no_number() -> None:
+    walk = 10.0 + np.random.default_rng(6).normal(size=19).cumsum()
+    options = Options(method="subsessions", readings_per_round=19, max_rounds=1)
+    record = told(Engine(options), lambda _: walk)
+    assert record.estimate() is None
+    assert Code.STILL_CORRELATED in codes(record.notices)
+
+
+def test_merging_is_for_means_only() -> None:
+    with pytest.raises(br.InvalidInput, match="statistic is 'median', expected 'mean': subsess"):
+        Options(method="subsessions", statistic="median")
+
+
+def test_restarted_rounds_are_cut_alike_and_their_variance_is_split() -> None:
+    rng = np.random.default_rng(7)
+    draw = invocations(lambda _: rng.normal(1.0, 0.02))
+    analysis = told(Engine(Options(rounds="restarted", target=0.02)), draw).analysis()
+    assert analysis is not None
+    assert analysis.split is not None
+    ((start, stop),) = {(phase.start, phase.stop) for phase in analysis.phases}
+    assert start is not None
+    assert 0.2 * np.exp(-start / 30.0) < 0.01  # less than the noise of a reading is left
+    assert stop == 500
+    assert analysis.split.invocations == len(analysis.phases) >= 10
+    assert analysis.split.between**0.5 == pytest.approx(0.02, rel=0.6)
+    assert analysis.split.within**0.5 == pytest.approx(0.01, rel=0.4)
+
+
+def test_a_median_over_invocations_is_the_mean_of_their_medians() -> None:
+    options = Options(rounds="restarted", statistic="median", target=0.3)
+    record = told(Engine(options), invocations(few_slow))
+    analysis, estimate = record.analysis(), record.estimate()
+    assert analysis is not None
+    assert estimate is not None
+    medians = [
+        np.median(trimmed(each.unit_readings["time"], phase))
+        for each, phase in zip(record.rounds, analysis.phases, strict=True)
+    ]
+    assert estimate.value == pytest.approx(np.mean(medians), abs=1e-3)  # and not 1.0 of them all
+    assert (estimate.method, estimate.n) == ("invocation means", 10)
+    error = float(np.std(medians, ddof=1)) / 10**0.5
+    assert estimate.half_width == pytest.approx(2.262 * error, rel=0.01)  # t with 9 degrees
+
+
+def test_what_is_typical_and_the_modes_are_described_beside_the_mean() -> None:
+    analysis = told(Engine(), bimodal()).analysis()
+    assert analysis is not None
+    assert analysis.typical is not None
+    assert analysis.floor is not None
+    assert [mode.value for mode in analysis.modes] == pytest.approx([1.0, 1.9], abs=0.01)
+    assert [mode.share for mode in analysis.modes] == pytest.approx([0.7, 0.3], abs=0.06)
+    assert analysis.typical.value == pytest.approx(1.0, abs=0.05)
+    assert analysis.floor.value == pytest.approx(1.0 - 0.03 * 1.07, abs=0.01)  # p10 of p70
+    assert analysis.typical.method == analysis.floor.method == "order statistics"
+
+
+def test_where_more_is_better_the_floor_is_the_ninetieth_percentile() -> None:
+    metric = Metric(name="time", direction="higher")  # type: ignore[arg-type]
+    analysis = told(Engine(Options(), [metric]), bimodal()).analysis()
+    assert analysis is not None
+    assert analysis.floor is not None
+    assert analysis.floor.value == pytest.approx(1.9, abs=0.03)
+
+
+RECORDS: dict[str, Callable[[], RunRecord]] = {
+    "batched median": lambda: told(
+        Engine(Options(statistic="median")), steady(), {"inner_loop": 8}
+    ),
+    "harmonic": lambda: told(Engine(Options(), [RATE]), bimodal()),
+    "subsessions": lambda: told(Engine(Options(method="subsessions")), steady()),
+    "restarted": lambda: told(
+        Engine(Options(rounds="restarted", target=0.3)), invocations(few_slow)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_all_that_was_found_survives_the_way_through_plain_data(name: str) -> None:
+    record = RECORDS[name]()
+    found = record.analysis()
+    assert found is not None
+    assert found.typical is not None
+    assert bool(found.modes) is (found.split is None)
+    again = RunRecord.from_dict(json.loads(json.dumps(record.to_dict(), allow_nan=False)))
+    back = again.analysis()
+    assert back is not None
+    for field in ("metric", "typical", "floor", "modes", "split", "fits", "estimate"):
+        assert getattr(back, field) == getattr(found, field)
+    assert again.options == record.options
+    assert again.same_as(record)
+
+
+def test_records_from_before_these_fields_still_load() -> None:
+    data = told(Engine(), steady()).to_dict()
+    del data["options"]["method"]
+    for metric in (*data["metrics"], data["analyses"][0]["metric"]):
+        del metric["averaging"]
+    for field in ("typical", "floor", "modes", "split"):
+        del data["analyses"][0][field]
+    del data["analyses"][0]["fits"][0]["method"]
+    record = RunRecord.from_dict(data)
+    analysis = record.analysis()
+    assert analysis is not None
+    assert (analysis.typical, analysis.floor, analysis.split) == (None, None, None)
+    assert analysis.modes == ()
+    assert (record.options.method, analysis.fits[0].method) == ("long-run-variance",) * 2
+    assert analysis.metric.averaging == "arithmetic"
+    assert " 95% · n=" in str(record)
