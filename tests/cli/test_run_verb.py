@@ -189,6 +189,13 @@ def test_a_generator_function_is_measured_step_by_step(cli, module, strict):
     assert document["analyses"][0]["n"] > 1
 
 
+def test_a_batch_is_no_option_for_a_generator_function(cli, module):
+    module("stepped", "def f():\n    while True: yield")
+    ended = cli("run", "--batch", "2", "stepped:f")
+    assert ended.exit_code == 2
+    assert "--batch is for plain functions, and stepped:f is measured step by step" in ended.output
+
+
 def test_restarted_rounds_start_a_generator_anew(cli, module):
     steps = "def steps():\n    print('anew')\n    while True:\n        yield sum(range(500))\n"
     module("starting", steps)

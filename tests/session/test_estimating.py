@@ -344,3 +344,28 @@ def test_records_from_before_these_fields_still_load() -> None:
     assert (record.options.method, analysis.fits[0].method) == ("long-run-variance",) * 2
     assert analysis.metric.averaging == "arithmetic"
     assert " 95% · n=" in str(record)
+
+
+def test_one_restarted_round_speaks_of_one_invocation_whatever_is_estimated() -> None:
+    for statistic in ("mean", "median"):
+        options = Options(rounds="restarted", statistic=statistic, max_rounds=1)
+        estimate = told(Engine(options), invocations(few_slow)).estimate()
+        assert estimate is not None
+        assert (estimate.n, estimate.n_effective) == (1, 1.0)
+        assert Code.THIS_PROCESS_ONLY in codes(estimate.notices)
+
+
+def test_quantiles_of_rounds_too_short_for_them_are_warned_of() -> None:
+    options = Options(rounds="restarted", statistic="p99", max_rounds=10, readings_per_round=300)
+    record = told(Engine(options), invocations(few_slow))
+    assert Code.FEW_IN_TAIL in codes(record.notices)
+
+
+def test_what_is_known_to_be_over_may_cool_down_and_what_runs_may_not() -> None:
+    running, over = (
+        told(Engine(Options(max_rounds=1, readings_per_round=600), complete=complete), steady())
+        for complete in (False, True)
+    )
+    counts = [len(record.analyses[0].fits[0].transients) for record in (running, over)]
+    assert counts == [2, 3]
+    assert min(over.analyses[0].fits[0].transients) < 0.0

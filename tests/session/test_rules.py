@@ -73,3 +73,37 @@ def test_restarted_rounds_that_share_no_steady_state_end_the_session() -> None:
         Code.ROUNDS_REJECTED,
         Code.NO_STABLE_PHASE,
     ]
+
+
+def test_a_warm_up_that_ends_just_before_a_look_is_not_taken_for_the_result() -> None:
+    rng = np.random.default_rng(12)
+    readings = 1.0 + 0.1 * rng.normal(size=40_000) + 0.5 * (np.arange(40_000) < 450)
+    engine, at = Engine(Options(target=0.05)), 0
+    while (plan := engine.ask()) is not None:
+        values = readings[at : at + plan.readings]
+        at += plan.readings
+        engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
+    estimate = engine.result().estimate()
+    assert estimate is not None
+    assert at > 500
+    assert estimate.low < 1.0 < estimate.high
+
+
+def test_a_phase_that_is_over_when_the_budget_ends_is_said_to_be() -> None:
+    rng = np.random.default_rng(13)
+    engine = Engine(Options(max_rounds=1, readings_per_round=500))
+    plan = engine.ask()
+    assert plan is not None
+    values = 1.0 + 0.1 * rng.normal(size=500) + 0.5 * (np.arange(500) < 400)
+    engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
+    said = [notice.code for notice in engine.result().notices]
+    assert Code.MOVED_ON in said
+    assert Code.NOT_CONVERGED in said
+
+
+def test_ten_rounds_all_alike_are_not_enough_and_thirty_are() -> None:
+    engine, told = Engine(Options(target=0.05)), 0
+    while (plan := engine.ask()) is not None:
+        engine.tell(Round(plan=plan, elapsed_ns=1, readings={"time": 2.0}))
+        told += 1
+    assert 30 <= told <= 60

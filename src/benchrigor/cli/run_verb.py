@@ -25,7 +25,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options
 from benchrigor.protocols import Workload
 from benchrigor.session import Session
-from benchrigor.workloads import CommandWorkload, Pick
+from benchrigor.workloads import CallableWorkload, CommandWorkload, Pick
 
 __all__ = ["run"]
 
@@ -165,6 +165,8 @@ def _function(words: tuple[str, ...], given: dict[str, Any]) -> _Chosen:
         "cwd": here,
     }
     workload = function_target(target, gc=gc, batch=batch, folder=here, fresh=fresh)
+    if batch is not None and not isinstance(workload, CallableWorkload):
+        raise InvalidInput(f"--batch is for plain functions, and {target} is measured step by step")
     return workload, metrics_for(()), subject
 
 

@@ -323,8 +323,8 @@ class Analysis:
     modes
         The values around which the kept readings gather; empty where nobody looked.
     split
-        How the variance splits between invocations and readings; None where rounds are no
-        invocations, or fewer than two count.
+        How the variance of means splits between invocations and readings; None where rounds are
+        no invocations, fewer than two count, or a quantile is estimated.
     """
 
     metric: Metric

@@ -151,7 +151,7 @@ def line(
     if statistic != "mean":
         shown = f"{statistic} {shown}"
     if analysis.kind == "invocations":
-        evidence = f"n={counted(estimate.n)} invocations"
+        evidence = f"n={many(estimate.n, 'invocation')}"
     else:
         evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
     return f"{name}: {shown} · {evidence} · {tail}"

@@ -55,7 +55,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
         *_subsessions(analysis),
         *_interval(analysis),
         *_stop(analysis, record),
-        *(f"Notice: {notice}" for notice in analysis.notices),
+        *(f"Notice: {notice}" for notice in (*record.session_notices, *analysis.notices)),
     ]
     title = f"How the {analysis.metric.name} of {record.name} came about"
     body = [_numbered(number, step) for number, step in enumerate(steps, 1)]
@@ -116,7 +116,7 @@ def _segments(analysis: Analysis) -> str:
     margin = stable.n - analysis.n_kept
     kept = f"{counted(analysis.n_kept)} of {counted(analysis.n)} readings are kept"
     if margin and len(stable.phases) == 1:
-        kept += f" ({cold(margin)}, are left out)"
+        kept += f"{cold(margin)}, are left out"
     elif margin:
         kept += f" ({counted(margin)} beside the cuts left out as a margin)"
     return f"Phases; {kept}:{''.join(rows)}"

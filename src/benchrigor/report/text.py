@@ -164,7 +164,7 @@ def _cuts(analysis: Analysis) -> list[str]:
     parts = [_phase(each, analysis.metric.unit) for each in stable.phases if _is_cut(each, stable)]
     margin = stable.n - analysis.n_kept
     if not parts:
-        return [f"no warm-up or cool-down found; {cold(margin)}"]
+        return [f"no warm-up or cool-down found{cold(margin)}"]
     if margin:
         parts.append(f"{counted(margin)} next to {'it' if len(parts) == 1 else 'them'} as a margin")
     return parts
@@ -172,7 +172,7 @@ def _cuts(analysis: Analysis) -> list[str]:
 
 def cold(margin: int) -> str:
     """Say why readings at the very start are left out although nothing was cut."""
-    return f"the first {counted(margin)}, which may be cold" if margin else "nothing"
+    return f"; the first {counted(margin)}, which may be cold" if margin else ""
 
 
 def _by_rounds(analysis: Analysis) -> str:

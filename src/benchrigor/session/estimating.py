@@ -20,10 +20,11 @@ from benchrigor.model import (
     quantile_named,
 )
 from benchrigor.stats import combine_levels, estimate_level, fit_level
-from benchrigor.stats.hierarchy import combine_values
+from benchrigor.stats.hierarchy import combine_values, of_one
 from benchrigor.stats.merging import MERGING, fit_merged
 from benchrigor.stats.quantiles import quantile_of, quantile_value
 from benchrigor.stats.rates import reciprocal
+from benchrigor.stats.sides import thin_tails
 from benchrigor.stats.steadiness import COMPLETE, TRANSIENTS
 
 __all__ = ["Found", "How", "batched", "estimate_mean_of", "estimate_quantile_of", "estimated"]
@@ -105,11 +106,16 @@ def estimate_quantile_of(how: How, kept: Sequence[Floats], share: float) -> Foun
     confidence = how.options.confidence
     if how.kind is Kind.INVOCATIONS and len(kept) > 1:
         values = [quantile_value(series, share, transients=how.transients) for series in kept]
-        return Found(estimate=_warned(how, combine_values(values, confidence)))
+        over = combine_values(values, confidence)
+        thin = thin_tails(tuple(kept), share)
+        return Found(estimate=_warned(how, replace(over, notices=(*thin, *over.notices))))
     found, refusals = _each(
         lambda series: quantile_of(series, share, confidence, transients=how.transients), kept
     )
-    return Found(estimate=_warned(how, found[0]) if found else None, refusals=refusals)
+    if not found:
+        return Found(refusals=refusals)
+    single = of_one(found[0]) if how.kind is Kind.INVOCATIONS else found[0]
+    return Found(estimate=_warned(how, single), refusals=refusals)
 
 
 def batched(calls: int) -> Notice:

@@ -176,6 +176,8 @@ class MinimumEffective:
             return found is not None and found.n_effective >= self.effective
         # A few rounds may be all alike, of which more would differ; later they may resemble
         # each other so much that few count.
+        if analysis.kind is Kind.INVOCATIONS and found.n < _BY_ROUND.first_check:
+            return False  # so many were told, but some did not count
         if found.n < FEW:
             return found.half_width > 0.0
         return found.n_effective >= BY_ROUND

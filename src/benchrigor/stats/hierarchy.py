@@ -31,6 +31,7 @@ __all__ = [
     "combine_values",
     "estimate_invocations",
     "fit_invocations",
+    "of_one",
     "rejected_notices",
 ]
 
@@ -145,7 +146,7 @@ def combine_levels(fits: tuple[LevelFit, ...], confidence: float) -> Estimate:
         Nominal coverage, in (0, 1).
     """
     if len(fits) == 1:
-        return _single(fits[0], confidence)
+        return of_one(estimate_level(fits[0], confidence))
     return combine_values([fit.level for fit in fits], confidence)
 
 
@@ -171,26 +172,15 @@ def combine_values(values: Sequence[float], confidence: float) -> Estimate:
     )
 
 
-def _single(fit: LevelFit, confidence: float) -> Estimate:
+def of_one(inner: Estimate) -> Estimate:
+    """Make an estimate over a single invocation of that of its readings."""
     only = Notice(
         code=Code.THIS_PROCESS_ONLY,
         severity=Severity.WARNING,
         sentence="One invocation: the interval is about this process only.",
         evidence={"invocations": 1},
     )
-    inner = estimate_level(fit, confidence)
-    return Estimate(
-        value=inner.value,
-        low=inner.low,
-        high=inner.high,
-        confidence=confidence,
-        n=1,
-        n_effective=1.0,
-        method=inner.method,
-        standard_error=inner.standard_error,
-        degrees_of_freedom=inner.degrees_of_freedom,
-        notices=(only, *inner.notices),
-    )
+    return replace(inner, n=1, n_effective=1.0, notices=(only, *inner.notices))
 
 
 def _notices(count: int, error: float, value: float) -> tuple[Notice, ...]:
