@@ -38,7 +38,7 @@ def pack(record: object) -> tuple[str, memoryview]:
     --------
     >>> text, floats = pack({"level": np.array([1.5, 2.5])})
     >>> text
-    '{"schema": 1, "method_version": "2", "level": {"float64-le": [0, 2]}}'
+    '{"schema": 1, "method_version": "3", "level": {"float64-le": [0, 2]}}'
     >>> unpack(text, floats)["level"]
     array([1.5, 2.5])
     """
