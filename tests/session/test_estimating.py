@@ -369,3 +369,12 @@ def test_what_is_known_to_be_over_may_cool_down_and_what_runs_may_not() -> None:
     counts = [len(record.analyses[0].fits[0].transients) for record in (running, over)]
     assert counts == [2, 3]
     assert min(over.analyses[0].fits[0].transients) < 0.0
+
+
+def test_modes_are_noted_beside_a_mean_and_not_beside_a_median() -> None:
+    said = {
+        statistic: codes(told(Engine(Options(statistic=statistic)), bimodal()).notices)
+        for statistic in ("mean", "median")
+    }
+    assert Code.SEVERAL_MODES in said["mean"]
+    assert Code.SEVERAL_MODES not in said["median"]

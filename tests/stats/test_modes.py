@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, Mode
 from benchrigor.stats import modes
-from benchrigor.stats.modes import find_modes, modes_of
+from benchrigor.stats.modes import apart, find_modes, modes_of
 
 Rng = np.random.Generator
 Draw = Callable[[int, Rng], Floats]
@@ -253,3 +253,13 @@ def test_a_tick_that_is_no_length_is_refused_with_all_that_is_wrong(tick: object
 def test_what_is_no_series_is_refused(values: object) -> None:
     with pytest.raises(InvalidInput, match="values"):
         find_modes(values)  # type: ignore[arg-type]
+
+
+def test_modes_that_nobody_minds_are_joined() -> None:
+    modes = tuple(Mode(value=value, share=share) for value, share in ((1.0, 0.3), (1.04, 0.1)))
+    (joined,) = apart(modes)
+    assert joined.share == pytest.approx(0.4)
+    assert joined.value == pytest.approx(1.01)
+    far = Mode(value=1.2, share=0.6)
+    assert apart((*modes, far)) == (joined, far)
+    assert apart(()) == ()

@@ -273,7 +273,7 @@ def _several_modes(modes: tuple[Mode, ...]) -> tuple[Notice, ...]:
     notice = Notice(
         code=Code.SEVERAL_MODES,
         severity=Severity.NOTE,
-        sentence=f"The readings gather around {len(modes)} values, and the mean lies between them.",
+        sentence=f"The readings gather around {len(modes)} values; the mean need not be near any.",
         evidence={"modes": len(modes)},
     )
     return (notice,)
