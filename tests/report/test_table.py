@@ -66,15 +66,17 @@ def test_whatever_the_name_and_the_ending_the_table_fits(reason: StopReason, nam
     assert str(reason).replace("-", " ") in words(records)
 
 
-def test_names_give_way_first_then_endings() -> None:
-    name = "test_sorting"
-    records = [ended(StopReason.SATISFIED, "f"), ended(StopReason.TIME_BUDGET, name)]
-    one, two, three = (tabulate(records, width=width).splitlines() for width in (100, 84, 79))
-    assert one[2].startswith(f"{name}  1.2")
-    assert one[2].endswith("not converged: time budget spent")
-    assert two[2] == name
-    assert two[3].endswith("not converged: time budget spent")
-    assert three[2].startswith(f"{name}  1.2")
-    assert three[2].endswith("1,234,567  not converged:")
-    assert three[3].strip() == "time budget spent"
-    assert three[3].index("time") == three[2].index("not")
+def test_endings_are_broken_for_short_names_and_long_names_give_way() -> None:
+    short, long = "test_sorting", "test_sorting_many_words_of_one_language"
+    one, two = (
+        tabulate([ended(StopReason.SATISFIED, "f"), ended(StopReason.TIME_BUDGET, name)], width=84)
+        for name in (short, long)
+    )
+    wide = tabulate([ended(StopReason.TIME_BUDGET, short)], width=100)
+    assert wide.splitlines()[1].endswith("not converged: time budget spent")
+    row, more = one.splitlines()[2:4]
+    assert row.startswith(f"{short}  1.2")
+    assert row.endswith("1,234,567  not converged:")
+    assert more.strip() == "time budget spent"
+    assert more.index("time") == row.index("not")
+    assert two.splitlines()[2] == long

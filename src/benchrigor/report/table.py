@@ -11,6 +11,9 @@ from benchrigor.report.text import WIDTH
 
 __all__ = ["tabulate"]
 
+_SHORT_NAME = 24
+"""A name no longer than this stays in its row: an ending is broken for it."""
+
 
 def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     """Return a table of runs: name, estimate with its interval, readings, how each ended.
@@ -41,7 +44,8 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     rows = [header, *map(_row, records)]
     shown, readings = (max(len(row[column]) for row in rows) for column in (1, 2))
     space = width - shown - readings - 6
-    endings = [_broken(row[3], space - len("name")) for row in rows]
+    wanted = min(max(len(row[0]) for row in rows), _SHORT_NAME)
+    endings = [_broken(row[3], space - wanted) for row in rows]
     room = max(space - max(len(line) for ending in endings for line in ending), len("name"))
     names = min(max(len(row[0]) for row in rows), room)
     lines = []
