@@ -378,3 +378,22 @@ def test_modes_are_noted_beside_a_mean_and_not_beside_a_median() -> None:
     }
     assert Code.SEVERAL_MODES in said["mean"]
     assert Code.SEVERAL_MODES not in said["median"]
+
+
+def test_rounds_without_a_steady_state_in_common_are_cut_each_for_itself() -> None:
+    rng = np.random.default_rng(21)
+
+    def uneven(n: int) -> np.ndarray:
+        """Return a round that is slow for two fifths at its start, or for a third at its end."""
+        slow = np.arange(n) < 0.4 * n if rng.random() < 0.5 else np.arange(n) >= 0.67 * n
+        return rng.normal(1.0, 0.02) * (1.0 + 0.5 * slow) + 0.01 * rng.normal(size=n)
+
+    options = Options(rounds="restarted", target=0.0001, max_rounds=40, readings_per_round=300)
+    record = told(Engine(options), uneven)
+    estimate = record.estimate()
+    assert estimate is not None
+    assert estimate.value == pytest.approx(1.0, abs=0.02)  # with what is slow it would be 1.18
+    starts = {phase.start for phase in record.analyses[0].phases}
+    assert len(starts) > 1  # else all would be cut alike
+    (said,) = [each for each in record.notices if each.code is Code.NO_STABLE_PHASE]
+    assert said.severity == "warning"

@@ -174,15 +174,37 @@ def _found_phases(material: Material) -> tuple[StablePhase, ...]:
     if not material.series:
         return ()
     if material.kind is Kind.INVOCATIONS:
-        return common_phases(material.series, confidence=material.options.confidence)
+        common = common_phases(material.series, confidence=material.options.confidence)
+        if len(common) == 1 or any(phase.start is not None for phase in common):
+            return common
+        return _each_for_itself(material, common)
     return tuple(cut(series, material.options, material.detector) for series in material.series)
+
+
+def _each_for_itself(
+    material: Material, common: tuple[StablePhase, ...]
+) -> tuple[StablePhase, ...]:
+    """Cut rounds one by one that have no steady state in common, where most have one of their own.
+
+    A busy machine favours the start of every round, which is no warm-up of the workload.
+    """
+    own = tuple(cut(series, material.options, None) for series in material.series)
+    if 2 * sum(phase.n >= FEWEST for phase in own) <= len(own):
+        return common
+    sentence = "The rounds have no steady state in common: each was cut for itself."
+    said = replace(common[0].notices[0], severity=Severity.WARNING, sentence=sentence)
+    return tuple(
+        replace(phase, notices=(said,)) if phase.start is not None else phase for phase in own
+    )
 
 
 def _refusals(material: Material, phases: tuple[StablePhase, ...]) -> tuple[Notice, ...]:
     if material.kind is Kind.INVOCATIONS and len(phases) > 1:
         rejected = [phase for phase in phases if phase.n < FEWEST]
         unsteady = rejected[0].notices if len(rejected) == len(phases) else ()
-        return (*rejected_notices(len(rejected), len(phases)), *unsteady)
+        kept = next((phase.notices for phase in phases if phase.start is not None), ())
+        apart = tuple(each for each in kept if each.code is Code.NO_STABLE_PHASE)
+        return (*rejected_notices(len(rejected), len(phases)), *unsteady, *apart)
     return tuple(notice for phase in phases for notice in phase.notices)
 
 
