@@ -238,6 +238,26 @@ def test_the_warm_up_of_one_side_is_cut() -> None:
     assert new[:kept].mean() / old[:kept].mean() > found.ratio.high
 
 
+def test_a_warm_up_of_one_side_that_ends_just_before_a_look_is_no_verdict() -> None:
+    for length in (420, 480):
+        old, new = noisy(31, cv=0.02)
+        new[:length] += 0.5
+        found = told(PairEngine(), old, new)
+        assert found.verdict is Verdict.EQUIVALENT
+        assert found.reason is StopReason.SATISFIED
+
+
+def test_pairs_whose_stable_phase_is_over_when_time_is_spent_are_said_to_be() -> None:
+    old, new = noisy(32, cv=0.02)
+    new[:450] += 0.5
+    engine = PairEngine(budget_s=1.0)
+    while (plan := engine.ask()) is not None:
+        part = slice(engine.pairs, engine.pairs + plan.pairs)
+        left = engine.pairs + plan.pairs < 500
+        engine.tell(plan, old[part], new[part], 1_000 if left else 2 * 10**9)
+    assert {Code.MOVED_ON, Code.NOT_CONVERGED} <= set(codes(engine.result()))
+
+
 def drifting(seed: int, ratio: float) -> tuple[Floats, Floats]:
     """Both sides get slower by half within 3000 pairs, and wander."""
     rng = np.random.default_rng(seed)

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Floats, Verdict
+from benchrigor.model import Code, Floats, Notice, Severity, Verdict
+from benchrigor.stats import estimate_invocations
 from benchrigor.stats.comparison import compare
 
 
@@ -106,3 +109,18 @@ def test_pairs_with_a_constant_ratio_are_told_exactly() -> None:
     assert found.verdict is Verdict.WORSE
     same = compare(old, old, paired=True, statistic="median")
     assert (same.verdict, same.p_value) == (Verdict.EQUIVALENT, 1.0)
+
+
+def test_an_estimate_of_one_process_says_so_in_a_comparison_too() -> None:
+    rng = np.random.default_rng(9)
+    runs = [rng.normal(1.0, 0.1, 30) for _ in range(10)]
+    honest = estimate_invocations(runs)
+    said = Notice(
+        code=Code.THIS_PROCESS_ONLY, severity=Severity.WARNING, sentence="Nothing restarts it."
+    )
+    one = replace(honest, notices=(said, *honest.notices))
+    assert Code.THIS_PROCESS_ONLY not in {each.code for each in compare(honest, honest).notices}
+    (found,) = [
+        each for each in compare(honest, one).notices if each.code is Code.THIS_PROCESS_ONLY
+    ]
+    assert found.sentence.startswith("The candidate is one process")

@@ -34,7 +34,6 @@ from benchrigor.session.pairwise import (
 )
 from benchrigor.session.rules import (
     GROWTH,
-    STABLE_SHARE,
     MinimumEffective,
     Satisfied,
     StopRequested,
@@ -44,6 +43,7 @@ from benchrigor.session.rules import (
 from benchrigor.session.schedule import Pace, next_readings
 from benchrigor.session.seeds import check_seed
 from benchrigor.stats.sides import attempt, check_margin, direction_named
+from benchrigor.stats.trimming import moved_on
 
 __all__ = ["BASELINE", "CANDIDATE", "PairEngine", "PairPlan"]
 
@@ -155,7 +155,7 @@ class PairEngine:
             Satisfied(
                 criteria=(
                     MinimumEffective(effective=self._floor.effective),
-                    _mostly_kept,
+                    self._is_steady,
                     self._is_narrow,
                 )
             ),
@@ -281,11 +281,13 @@ class PairEngine:
         Where the pairs allow no honest number the Comparison holds none: its verdict is UNDECIDED,
         and a Notice says why.
         """
-        found = self._look().comparison
+        look = self._look()
+        found = look.comparison
         ended = self._decision is not None and self._decision.reason is not StopReason.SATISFIED
         before = not_converged(found, self._how) if ended else ()
+        over = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
         return replace(
-            noted(found, before=before, after=tuple(self._notices)),
+            noted(found, before=before, after=(*over, *self._notices)),
             reason=None if self._decision is None else self._decision.reason,
             elapsed_s=self._elapsed_ns / 1e9,
         )
@@ -330,17 +332,15 @@ class PairEngine:
             missing=() if self._pairs >= floor.first_check else (RATIO.name,),
         )
 
+    def _is_steady(self, _: Progress) -> bool:
+        return self._standing is not None and self._standing.is_steady
+
     def _is_narrow(self, progress: Progress) -> bool:
         return all(
             each.estimate is not None
             and each.estimate.half_width <= self._how.wanted(each.estimate.value)
             for each in progress.analyses
         )
-
-
-def _mostly_kept(progress: Progress) -> bool:
-    """Whether the stable phase holds most pairs: what has just changed may change again."""
-    return all(each.n_kept >= STABLE_SHARE * each.n for each in progress.analyses)
 
 
 def _checked(

@@ -20,9 +20,11 @@ from benchrigor.model import (
 )
 from benchrigor.model.headline import percent
 from benchrigor.session.rules import STABLE_SHARE, Floor
-from benchrigor.stats.comparison import compare
+from benchrigor.stats.comparison import compare_pairs
+from benchrigor.stats.holding import stable_pairs
 from benchrigor.stats.levels import FEWEST, too_few
-from benchrigor.stats.trimming import MATERIALITY, SHORT, measured_phase, trimmed
+from benchrigor.stats.steadiness import TRANSIENTS
+from benchrigor.stats.trimming import MATERIALITY, measured_part, measured_phase, short_run
 from benchrigor.units import Direction
 
 __all__ = [
@@ -84,13 +86,25 @@ class PairLook:
         Holds no number where the pairs allow none.
     n
         Pairs told.
-    kept
-        Pairs in the stable phase; all where there are too few to look for one.
+    start, stop
+        Half open: the pairs that were compared; all where there are too few to look for a stable
+        phase, none (0, 0) where there is none.
     """
 
     comparison: Comparison
     n: int
-    kept: int
+    start: int
+    stop: int
+
+    @property
+    def kept(self) -> int:
+        """How many pairs were compared."""
+        return self.stop - self.start
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the stable phase goes on, and holds most pairs: what changed may change again."""
+        return self.stop == self.n and self.kept >= STABLE_SHARE * self.n
 
 
 def judge_pairs(first: Floats, second: Floats, how: How) -> PairLook:
@@ -111,12 +125,13 @@ def judge_pairs(first: Floats, second: Floats, how: How) -> PairLook:
         ratio: of those, and a Notice says so.
     """
     n = first.size
-    standing = _tried(first, second, how, n, trim=n >= _FEWEST_CUT)
-    if n >= _FEWEST_CUT and standing.kept < STABLE_SHARE * n:
-        ratios = _by_ratio(first, second, how)
-        if ratios.kept > standing.kept:
-            standing = ratios
-    short = (_short_run(n),) if n < SHORT and standing.comparison.ratio is not None else ()
+    if n < _FEWEST_CUT:
+        standing = _compared(first, second, how, slice(0, n), ())
+    else:
+        standing = _stable(first, second, how)
+        if standing.kept < STABLE_SHARE * n:
+            standing = max(standing, _by_ratio(first, second, how), key=lambda each: each.kept)
+    short = short_run(n, "pairs") if standing.comparison.ratio is not None else ()
     return replace(standing, comparison=noted(standing.comparison, after=short))
 
 
@@ -127,7 +142,9 @@ def required_pairs(standing: PairLook, how: How, floor: Floor) -> int | None:
         return None
     shrink = ratio.half_width / how.wanted(ratio.value)
     factor = max(min(shrink, _HOPELESS) ** 2, floor.effective / ratio.n_effective)
-    needed_to_keep = (standing.n - standing.kept) / (1.0 - STABLE_SHARE)
+    # Of a phase that is over nothing will count.
+    lost = standing.start if standing.stop == standing.n else standing.stop
+    needed_to_keep = lost / (1.0 - STABLE_SHARE)
     return math.ceil(max(standing.n * factor, needed_to_keep, floor.first_check))
 
 
@@ -182,42 +199,52 @@ def noted(
     )
 
 
-def _tried(first: Floats, second: Floats, how: How, n: int, *, trim: bool) -> PairLook:
-    """Compare the pairs; with ``trim`` those that are stable in both series."""
+def _compared(
+    first: Floats, second: Floats, how: How, inside: slice, transients: tuple[float, ...]
+) -> PairLook:
+    """Compare the pairs inside."""
+    one, two = first[inside], second[inside]
+    if one.size < FEWEST:
+        return _nothing(how, first.size, too_few(one.size, FEWEST))
     try:
-        if n < FEWEST:
-            raise NotEstimable(too_few(n, FEWEST))  # noqa: TRY301  # answered like all refusals
-        found = compare(
-            first,
-            second,
+        found = compare_pairs(
+            one,
+            two,
             statistic=how.statistic,
             confidence=how.confidence,
             margin=how.margin,
             direction=how.direction,
-            paired=True,
-            trim=trim,
+            transients=transients,
         )
     except NotEstimable as error:
-        return PairLook(comparison=_nothing(how, error.notice), n=n, kept=0)
-    kept = n if found.difference is None else found.difference.n
-    return PairLook(comparison=found, n=n, kept=kept)
+        return _nothing(how, first.size, error.notice)
+    return PairLook(comparison=found, n=first.size, start=inside.start, stop=inside.stop)
+
+
+def _stable(first: Floats, second: Floats, how: How) -> PairLook:
+    """Compare the pairs that are stable in both series."""
+    try:
+        inside = stable_pairs(first, second, how.confidence)
+    except NotEstimable as error:
+        return _nothing(how, first.size, error.notice)
+    return _compared(first, second, how, inside, TRANSIENTS)
 
 
 def _by_ratio(first: Floats, second: Floats, how: How) -> PairLook:
     """Compare the pairs whose ratio is steady, whatever moves both sides alike."""
-    n = first.size
-    lowest = min(float(first.min()), float(second.min()))
-    if lowest <= 0.0:
-        return PairLook(comparison=_nothing(how, None), n=n, kept=0)
+    if min(float(first.min()), float(second.min())) <= 0.0:
+        return _nothing(how, first.size, None)
     phase = measured_phase(second / first, min(MATERIALITY, how.target / 4.0))
-    if phase.start is None:
-        return PairLook(comparison=_nothing(how, phase.notices[0]), n=n, kept=0)
-    one, two = (trimmed(each, phase) for each in (first, second))
-    settled = one.size // _SETTLING
-    standing = _tried(one[settled:], two[settled:], how, n, trim=False)
+    if phase.start is None or phase.stop is None:
+        return _nothing(how, first.size, phase.notices[0])
+    inside = measured_part(phase)
+    settled = inside.start + (inside.stop - inside.start) // _SETTLING
+    standing = _compared(first, second, how, slice(settled, inside.stop), ())
     if standing.kept == 0:
         return standing
-    return PairLook(comparison=noted(standing.comparison, after=(_MOVING,)), n=n, kept=phase.n)
+    # What is left out of a steady phase for caution counts as kept: it did not change.
+    found = noted(standing.comparison, after=(_MOVING,))
+    return replace(standing, comparison=found, start=phase.start, stop=phase.stop)
 
 
 _MOVING = Notice(
@@ -230,18 +257,9 @@ _MOVING = Notice(
 )
 
 
-def _short_run(n: int) -> Notice:
-    return Notice(
-        code=Code.SHORT_RUN,
-        severity=Severity.WARNING,
-        sentence=f"{n} pairs: below {SHORT}, a warm-up may stay unseen and bias their ratio.",
-        evidence={"n": n, "wanted": SHORT},
-    )
-
-
-def _nothing(how: How, notice: object) -> Comparison:
-    """Return a comparison without any number."""
-    return Comparison(
+def _nothing(how: How, n: int, notice: object) -> PairLook:
+    """Look at pairs that allow no number."""
+    comparison = Comparison(
         statistic=how.statistic,
         direction=how.direction,
         margin=how.margin,
@@ -257,3 +275,4 @@ def _nothing(how: How, notice: object) -> Comparison:
         verdict=Verdict.UNDECIDED,
         notices=(notice,) if isinstance(notice, Notice) else (),
     )
+    return PairLook(comparison=comparison, n=n, start=0, stop=0)

@@ -45,7 +45,7 @@ GROWTH = 1.5
 variance, and intervals no longer cover."""
 STABLE_SHARE = 0.8
 """Of a series, at least so much must be its stable phase before a session may be satisfied."""
-BY_ROUND = 20.0
+EFFECTIVE_ROUNDS = 20.0
 """Effective rounds, at least, where autocorrelation can be seen."""
 
 
@@ -180,7 +180,7 @@ class MinimumEffective:
             return False  # so many were told, but some did not count
         if found.n < FEW:
             return found.half_width > 0.0
-        return found.n_effective >= BY_ROUND
+        return found.n_effective >= EFFECTIVE_ROUNDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

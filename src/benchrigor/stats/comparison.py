@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Comparison, Estimate, Notice, Severity, Verdict
+from benchrigor.model import Code, Comparison, Estimate, Floats, Notice, Severity, Verdict
 from benchrigor.model.statistic import quantile_named
 from benchrigor.stats.contrasts import (
     Contrast,
@@ -22,7 +22,13 @@ from benchrigor.stats.contrasts import (
     further_units,
     ratio_of,
 )
-from benchrigor.stats.holding import Held, hold_apart, hold_invocations, hold_readings
+from benchrigor.stats.holding import (
+    Held,
+    hold_apart,
+    hold_invocations,
+    hold_readings,
+    stable_pairs,
+)
 from benchrigor.stats.intervals import check_confidence
 from benchrigor.stats.sides import (
     Given,
@@ -32,9 +38,10 @@ from benchrigor.stats.sides import (
     direction_named,
     read_given,
 )
+from benchrigor.stats.steadiness import TRANSIENTS
 from benchrigor.units import Direction
 
-__all__ = ["compare"]
+__all__ = ["compare", "compare_pairs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +137,44 @@ def compare(
     elif isinstance(first, tuple) and isinstance(second, tuple):
         held = hold_invocations(first, second, *how, trim=asked.trim)
     else:
-        held = hold_readings(np.asarray(first), np.asarray(second), *how, trim=asked.trim)
+        one, two = np.asarray(first), np.asarray(second)
+        inside = stable_pairs(one, two, asked.confidence) if asked.trim else slice(None)
+        transients = TRANSIENTS if asked.trim else ()
+        held = hold_readings(one[inside], two[inside], *how, transients=transients)
+    return _concluded(held, asked)
+
+
+def compare_pairs(
+    first: Floats,
+    second: Floats,
+    *,
+    statistic: str,
+    confidence: float,
+    margin: float,
+    direction: Direction,
+    transients: tuple[float, ...],
+) -> Comparison:
+    """Compare pairs of readings that were checked and cut before; see `compare`.
+
+    Parameters
+    ----------
+    first, second
+        Baseline and candidate, shape (n,) each.
+    statistic, confidence, margin, direction
+        As for `compare`.
+    transients
+        Time constants of what is fitted beside the levels; empty for nothing.
+    """
+    asked = _Asked(
+        statistic=statistic,
+        q=quantile_named(statistic),
+        confidence=confidence,
+        margin=margin,
+        direction=direction,
+        paired=True,
+        trim=False,
+    )
+    held = hold_readings(first, second, asked.q, confidence, transients=transients)
     return _concluded(held, asked)
 
 

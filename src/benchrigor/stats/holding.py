@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +27,9 @@ from benchrigor.stats.sides import (
     thin_tails,
     unit_of,
 )
-from benchrigor.stats.steadiness import TRANSIENTS
-from benchrigor.stats.trimming import bearable_phase, trimmed
+from benchrigor.stats.trimming import bearable_phase, measured_part
 
-__all__ = ["Held", "hold_apart", "hold_invocations", "hold_readings"]
+__all__ = ["Held", "hold_apart", "hold_invocations", "hold_readings", "stable_pairs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +84,7 @@ def hold_apart(
     symmetric = q is None or units == {"invocation"}
     contrast = _contrast(one, two, symmetric=symmetric)
     weak = _merged((*thin_tails(first, q), *one.notices), (*thin_tails(second, q), *two.notices))
+    processes = _processes(*map(_of_one_process, (first, second), (one, two)))
     return Held(
         baseline=one,
         candidate=two,
@@ -95,7 +94,7 @@ def hold_apart(
         unit=units.pop() if len(units) == 1 else None,
         n=one.n + two.n,
         n_effective=one.n_effective + two.n_effective,
-        notices=(*_processes(unit_of(first), unit_of(second)), *weak),
+        notices=(*processes, *weak),
     )
 
 
@@ -123,7 +122,12 @@ def hold_invocations(
 
 
 def hold_readings(
-    first: Floats, second: Floats, q: float | None, confidence: float, *, trim: bool
+    first: Floats,
+    second: Floats,
+    q: float | None,
+    confidence: float,
+    *,
+    transients: tuple[float, ...],
 ) -> Held:
     """Hold interleaved readings of the same number against each other.
 
@@ -135,18 +139,14 @@ def hold_readings(
         Share below the quantile; None for the mean.
     confidence
         Nominal coverage, in (0, 1).
-    trim
-        Keep only what is stable in both.
+    transients
+        Time constants of what is fitted beside the levels; empty where nothing was cut.
 
     Raises
     ------
     NotEstimable
         With fewer than two pairs, or when a side allows no number.
     """
-    transients: tuple[float, ...] = ()
-    if trim:
-        inside = _stable_in_both(first, second, confidence)
-        first, second, transients = first[inside], second[inside], TRANSIENTS
     if q is None:
         one, two = (
             estimate_level(fit_level(each, transients=transients), confidence)
@@ -175,6 +175,26 @@ def hold_readings(
     return replace(
         held, notices=(_only("The pairs come of one run", "this run only"), *held.notices)
     )
+
+
+def stable_pairs(first: Floats, second: Floats, confidence: float) -> slice:
+    """Return the pairs of which both series, and what they differ by, are stable.
+
+    Noise that both share hides in either a warm-up that their difference shows.
+
+    Raises
+    ------
+    NotEstimable
+        When one of them has no stable phase, or all together fewer than two pairs.
+    """
+    middle = float(np.median(first))
+    ratio = float(np.median(second)) / middle if middle else 1.0
+    apart = second - ratio * (first - middle)
+    kept = [measured_part(bearable_phase(each, confidence)) for each in (first, second, apart)]
+    inside = slice(max(each.start for each in kept), min(each.stop for each in kept))
+    if inside.stop - inside.start < FEWEST:
+        raise NotEstimable(too_few(max(inside.stop - inside.start, 0), FEWEST))
+    return inside
 
 
 def _contrast(one: Estimate, two: Estimate, *, symmetric: bool) -> Contrast:
@@ -232,28 +252,16 @@ def _correlation(
     return min(1.0, max(-1.0, 1.0 - apart.standard_error**2 / 2.0))
 
 
-def _stable_in_both(first: Floats, second: Floats, confidence: float) -> npt.NDArray[np.intp]:
-    """Return the indices of the pairs of which both series, and what they differ by, are stable.
-
-    Noise that both share hides in either a warm-up that their difference shows.
-    """
-    middle = float(np.median(first))
-    ratio = float(np.median(second)) / middle if middle else 1.0
-    apart = second - ratio * (first - middle)
-    indices = np.arange(first.size, dtype=np.float64)
-    inside = reduce(
-        np.intersect1d,
-        [trimmed(indices, bearable_phase(each, confidence)) for each in (first, second, apart)],
-    )
-    if inside.size < FEWEST:
-        raise NotEstimable(too_few(inside.size, FEWEST))
-    return np.asarray(inside, dtype=np.intp)
+def _of_one_process(given: Given, found: Estimate) -> bool:
+    """Whether a side speaks for one process: by what was given, or by what its estimate says."""
+    said = any(each.code is Code.THIS_PROCESS_ONLY for each in found.notices)
+    return said or unit_of(given) == "reading"
 
 
-def _processes(first: str, second: str) -> tuple[Notice, ...]:
+def _processes(first: bool, second: bool) -> tuple[Notice, ...]:  # as they come
     """Say which side is one process only."""
     sides = (("baseline", first), ("candidate", second))
-    single = [side for side, unit in sides if unit == "reading"]
+    single = [side for side, alone in sides if alone]
     if not single:
         return ()
     who, what = f"The {single[0]} is one process", "this process"

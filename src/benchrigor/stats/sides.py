@@ -15,7 +15,7 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice, Severity, StablePhase, as_series
 from benchrigor.stats.commoncut import common_phases
 from benchrigor.stats.hierarchy import METHOD as INVOCATIONS
-from benchrigor.stats.hierarchy import combine_levels, rejected_notices
+from benchrigor.stats.hierarchy import combine_values, rejected_notices
 from benchrigor.stats.levels import FEWEST, fit_level
 from benchrigor.stats.means import estimate_mean
 from benchrigor.stats.proportions import FEWEST_IN_TAIL
@@ -175,9 +175,7 @@ def estimate_values(values: Sequence[float | None], confidence: float) -> Estima
     rejected = rejected_notices(len(values) - len(kept), len(values))
     if len(kept) < FEWEST:
         raise NotEstimable(rejected[0])
-    # To the others a value is a level without error: how far the values lie apart tells it all.
-    levels = tuple(fit_level(np.array([value, value])) for value in kept)
-    found = combine_levels(levels, confidence)
+    found = combine_values(kept, confidence)
     return replace(found, notices=(*rejected, *found.notices))
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "SHORT",
     "bearable_phase",
     "fit_stable",
+    "measured_part",
     "measured_phase",
     "moved_on",
     "short_run",
@@ -41,8 +42,8 @@ CUT_LEVEL = 0.01
 _LEAST_EFFECTIVE = 20
 
 
-def trimmed(series: Floats, phase: StablePhase) -> Floats:
-    """Return the readings of the stable phase without the margins next to the cuts.
+def measured_part(phase: StablePhase) -> slice:
+    """Return where the stable phase lies, without the margins next to the cuts.
 
     Raises
     ------
@@ -51,28 +52,33 @@ def trimmed(series: Floats, phase: StablePhase) -> Floats:
     """
     if phase.start is None or phase.stop is None:
         raise NotEstimable(phase.notices[0])
-    return series[without_margin(phase.start, phase.stop, series.size)]
+    return without_margin(phase.start, phase.stop, phase.change_points.n)
 
 
-def short_run(n: int) -> tuple[Notice, ...]:
+def trimmed(series: Floats, phase: StablePhase) -> Floats:
+    """Return the readings of the stable phase, see `measured_part`."""
+    return series[measured_part(phase)]
+
+
+def short_run(n: int, noun: str = "readings") -> tuple[Notice, ...]:
     """Warn of so few readings that a warm-up may stay unseen; nothing where there are enough."""
     if n >= SHORT:
         return ()
     notice = Notice(
         code=Code.SHORT_RUN,
         severity=Severity.WARNING,
-        sentence=f"{n} readings: below {SHORT}, a warm-up may stay unseen and bias them.",
+        sentence=f"{n} {noun}: below {SHORT}, a warm-up may stay unseen and bias them.",
         evidence={"n": n, "wanted": SHORT},
     )
     return (notice,)
 
 
-def moved_on(readings: int) -> tuple[Notice, ...]:
+def moved_on(readings: int, noun: str = "readings") -> tuple[Notice, ...]:
     """Warn that the phase that was measured is over."""
     notice = Notice(
         code=Code.MOVED_ON,
         severity=Severity.WARNING,
-        sentence=f"The last {readings} readings lie on another level: what was measured is over.",
+        sentence=f"The last {readings} {noun} lie on another level: what was measured is over.",
         evidence={"readings": readings},
     )
     return (notice,)
