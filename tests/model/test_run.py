@@ -5,7 +5,7 @@ import pytest
 
 import benchrigor as br
 from benchrigor.errors import InvalidInput
-from benchrigor.model import RunRecord, codec
+from benchrigor.model import Analysis, Kind, RunRecord, codec
 from benchrigor.testing import ExponentialWarmUp, FakeClock, SyntheticWorkload
 
 
@@ -81,3 +81,25 @@ def test_a_running_session_has_a_record_without_a_decision() -> None:
     assert record.estimate() is None
     assert record.readings().size == 0
     assert "still running" in str(record)
+
+
+def test_readings_of_a_speed_are_work_over_duration_of_every_round() -> None:
+    pairs = [(1e6, 0.5), (2e6, 0.8), (5e5, 0.0), (4e6, 1.5)]
+    rounds = tuple(
+        br.Round(plan=br.RoundPlan(index=index, work=work), elapsed_ns=9, readings={"time": time})
+        for index, (work, time) in enumerate(pairs)
+    )
+    speed = br.Metric(name="speed", unit="B/s")
+    record = RunRecord(
+        name="job",
+        options=br.Options(analysis="wps"),
+        metrics=(speed,),
+        seed=1,
+        rounds=rounds,
+        analyses=(Analysis(metric=speed, kind=Kind.WORK, n=4, n_kept=3, left_out=(2,)),),
+    )
+    for name in (None, "speed"):
+        readings = record.readings(name)
+        assert readings.tolist() == [1e6 / 0.5, 2e6 / 0.8, 4e6 / 1.5]
+        with pytest.raises(ValueError, match="read-only"):
+            readings[0] = 1.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from benchrigor.model.analysis import (
     Analysis,
     ChangePoints,
-    Estimate,
     Kind,
     LevelFit,
     Mode,
@@ -15,18 +14,22 @@ from benchrigor.model.analysis import (
     StablePhase,
     Subsessions,
 )
+from benchrigor.model.estimate import Estimate
 from benchrigor.model.hierarchy import VarianceSplit, as_invocations
 from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Code, Evidence, Notice, Severity
+from benchrigor.model.options import Options
 from benchrigor.model.planning import Plan, Price, RunPair, Standing, Tally, TrackRecord
 from benchrigor.model.progress import Progress
 from benchrigor.model.readings import Round, RoundPlan
 from benchrigor.model.replay import Replay, Ruling
-from benchrigor.model.run import Decision, Options, Provenance, RunRecord, StopReason
+from benchrigor.model.run import Decision, Provenance, RunRecord, StopReason
 from benchrigor.model.series import Floats, as_series
 from benchrigor.model.statistic import quantile_named
 from benchrigor.model.verdict import Comparison, Family, Ranked, Verdict
+from benchrigor.model.work import check_work
+from benchrigor.model.wps import WpsFit
 
 __all__ = [
     "Analysis",
@@ -68,7 +71,9 @@ __all__ = [
     "TrackRecord",
     "VarianceSplit",
     "Verdict",
+    "WpsFit",
     "as_invocations",
     "as_series",
+    "check_work",
     "quantile_named",
 ]

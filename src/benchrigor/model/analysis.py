@@ -1,20 +1,20 @@
-"""What the arithmetic finds: change points, phases, subsessions, the level's fit, the Estimate."""
+"""What the arithmetic finds: change points, phases, subsessions, the level's fit."""
 
 from __future__ import annotations
 
 import enum
-import math
 from dataclasses import dataclass
 
+from benchrigor.model.estimate import Estimate
 from benchrigor.model.hierarchy import VarianceSplit
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
 from benchrigor.model.series import Floats, same
+from benchrigor.model.wps import WpsFit
 
 __all__ = [
     "Analysis",
     "ChangePoints",
-    "Estimate",
     "Kind",
     "LevelFit",
     "Mode",
@@ -64,6 +64,8 @@ class Kind(enum.StrEnum):
     """Many per round, each round with a warm-up of its own."""
     READINGS = "readings"
     """One per round."""
+    WORK = "work amounts"
+    """One pair of work amount and duration per round: the unit of inference is the round."""
 
 
 class PhaseLabel(enum.StrEnum):
@@ -161,61 +163,6 @@ class Subsessions:
     def same_as(self, other: Subsessions) -> bool:
         """Whether both hold the same values."""
         return same(self, other)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """A number with the interval in which its true value is claimed to lie.
-
-    Parameters
-    ----------
-    value, low, high
-        The estimate and the ends of its interval, which may be asymmetric.
-    confidence
-        Nominal coverage, in (0, 1).
-    n
-        Units of inference: readings, or invocations.
-    n_effective
-        Independent readings that would tell as much.
-    method
-        How the interval was made.
-    standard_error
-        Standard error of the value.
-    degrees_of_freedom
-        Of the standard error.
-    notices
-        What the reader must know.
-
-    Examples
-    --------
-    >>> estimate = Estimate(value=10.0, low=9.0, high=11.5, confidence=0.95, n=50,
-    ...                     n_effective=41.0, method="long-run-variance")
-    >>> estimate.half_width, estimate.relative_half_width
-    (1.25, 0.125)
-    """
-
-    value: float
-    low: float
-    high: float
-    confidence: float
-    n: int
-    n_effective: float
-    method: str
-    standard_error: float | None = None
-    degrees_of_freedom: float | None = None
-    notices: tuple[Notice, ...] = ()
-
-    @property
-    def half_width(self) -> float:
-        """Half the width of the interval (its mean half-width where it is asymmetric)."""
-        return (self.high - self.low) / 2.0
-
-    @property
-    def relative_half_width(self) -> float:
-        """Half-width over the size of the value; infinite for a wide interval around 0."""
-        if self.half_width == 0.0:
-            return 0.0
-        return self.half_width / abs(self.value) if self.value != 0.0 else math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,6 +272,11 @@ class Analysis:
     split
         How the variance of means splits between invocations and readings; None where rounds are
         no invocations, fewer than two count, or a quantile is estimated.
+    wps
+        Of pairs of work amount and duration, the line through them; None for readings, and where
+        there are too few pairs.
+    left_out
+        Of pairs of work amount and duration, the indices of the rounds that do not count.
     """
 
     metric: Metric
@@ -341,6 +293,8 @@ class Analysis:
     floor: Estimate | None = None
     modes: tuple[Mode, ...] = ()
     split: VarianceSplit | None = None
+    wps: WpsFit | None = None
+    left_out: tuple[int, ...] = ()
 
     def same_as(self, other: Analysis) -> bool:
         """Whether both hold the same values."""

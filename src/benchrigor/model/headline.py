@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from benchrigor.model.notice import Severity
 from benchrigor.units import digits_for, scale_for
 
 if TYPE_CHECKING:
-    from benchrigor.model.analysis import Analysis, Estimate
+    from benchrigor.model.analysis import Analysis
+    from benchrigor.model.estimate import Estimate
     from benchrigor.model.run import Decision
 
 __all__ = [
@@ -16,10 +19,20 @@ __all__ = [
     "false_alarms",
     "line",
     "many",
+    "no_number",
     "percent",
+    "show_amount",
     "show_estimate",
+    "show_overhead",
     "show_value",
 ]
+
+_LONG = 1e12
+"""From there on thousands are not set apart any more, but written as a power of ten."""
+_EXPONENT = 99
+"""So many decimals make a scale write powers of ten."""
+_TICK_S = 0.5e-9
+"""Less than half a nanosecond is nothing that a clock has seen."""
 
 
 def show_estimate(estimate: Estimate, unit: str) -> str:
@@ -33,8 +46,13 @@ def show_estimate(estimate: Estimate, unit: str) -> str:
     >>> show_estimate(estimate, "s")
     '12.34 µs [12.00, 13.00] 95%'
     """
-    scale = scale_for(estimate.value, unit)
-    digits = digits_for(estimate.half_width * scale.factor, estimate.value * scale.factor)
+    half_width = estimate.half_width
+    # A wide interval around 0 is shown in the scale of its ends.
+    largest = max(abs(estimate.value), half_width if math.isfinite(half_width) else 0.0)
+    scale = scale_for(largest, unit)
+    digits = digits_for(half_width * scale.factor, estimate.value * scale.factor)
+    if largest * scale.factor >= _LONG:
+        digits = _EXPONENT
     value, low, high = (
         scale.show(each, digits) for each in (estimate.value, estimate.low, estimate.high)
     )
@@ -53,8 +71,22 @@ def show_value(value: float, unit: str) -> str:
     scale = scale_for(value, unit)
     scaled = value * scale.factor
     # From 999.5 on three digits would round to 1e+03.
-    shown = counted(scaled) if abs(scaled) >= 999.5 else f"{scaled:.3g}"
+    shown = counted(scaled) if 999.5 <= abs(scaled) < _LONG else f"{scaled:.3g}"
     return f"{shown} {scale.name}".rstrip()
+
+
+def show_amount(work: float, unit: str) -> str:
+    """Show an amount of work, in the unit of the speed without its "/s".
+
+    Examples
+    --------
+    >>> show_amount(23_400_000, "B/s"), show_amount(1000, "/s"), show_amount(1e12, "lines/s")
+    ('23.4 MB', '1,000', '1e+12 lines')
+    """
+    name = unit.removesuffix("/s")
+    if name == "B":
+        return show_value(work, name)
+    return f"{counted(work) if 100.0 <= work < 1e9 else f'{work:.3g}'} {name}".rstrip()
 
 
 def counted(number: float) -> str:
@@ -144,14 +176,42 @@ def line(
     if analysis is None:
         return f"{name}: no number · {tail}"
     if analysis.estimate is None:
-        why = next((str(each.sentence) for each in analysis.notices), "nothing was measured")
-        return f"{name}: no number: {why} · {tail}"
+        return f"{name}: no number: {no_number(analysis)} · {tail}"
     estimate = analysis.estimate
     shown = show_estimate(estimate, analysis.metric.unit)
     if statistic != "mean":
         shown = f"{statistic} {shown}"
     if analysis.kind == "invocations":
         evidence = f"n={many(estimate.n, 'invocation')}"
+    elif analysis.wps is not None:
+        evidence = f"n={many(estimate.n, 'round')}, {_overhead(analysis.wps.overhead)}"
     else:
         evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
     return f"{name}: {shown} · {evidence} · {tail}"
+
+
+def show_overhead(found: Estimate) -> str:
+    """Show what each round adds to its work, with its interval."""
+    return "none" if _is_nothing(found) else show_estimate(found, "s")
+
+
+def _is_nothing(found: Estimate) -> bool:
+    return max(abs(found.low), abs(found.high)) < _TICK_S
+
+
+def no_number(analysis: Analysis) -> str:
+    """Say why an analysis has no number: its refusal, else its first Notice."""
+    refusals = [each for each in analysis.notices if each.severity is Severity.REFUSAL]
+    said = [*refusals, *analysis.notices]
+    return said[0].sentence if said else "nothing was measured"
+
+
+def _overhead(found: Estimate) -> str:
+    """Say in a few words what each round adds to its work; an interval around 0 says how little."""
+    if _is_nothing(found):
+        return "no overhead"
+    if found.low <= 0.0 <= found.high:
+        return f"at most {show_value(found.high, 's')} overhead each"
+    if found.value < 0.0:
+        return f"{show_value(-found.value, 's')} head start each"
+    return f"{show_value(found.value, 's')} overhead each"

@@ -52,6 +52,18 @@ class Code(enum.StrEnum):
     EXHAUSTED = "workload-exhausted"
     WORKLOAD_FAILED = "workload-failed"
     SEVERAL_MATCHES = "several-matches"
+    WPS_DOUBTFUL = "wps-model-doubtful"
+    NO_SPEED = "no-speed"
+    NOT_LINEAR = "not-linear"
+    RAMP = "ramp"
+    OUTLYING_ROUNDS = "outlying-rounds"
+    SHORT_ROUNDS = "short-rounds"
+    PILOT_ROUNDS = "pilot-rounds"
+    SMALL_WORK = "small-work"
+    OVERHEAD_DOMINATES = "overhead-dominates"
+    LONG_ROUNDS = "long-rounds"
+    WORK_TOO_SHORT = "work-too-short"
+    METHODS_DISAGREE = "methods-disagree"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

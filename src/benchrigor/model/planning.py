@@ -6,7 +6,7 @@ import enum
 import textwrap
 from dataclasses import dataclass
 
-from benchrigor.model.analysis import Estimate
+from benchrigor.model.estimate import Estimate
 from benchrigor.model.headline import counted, many, percent, show_estimate, show_value
 from benchrigor.model.notice import Notice, Severity
 

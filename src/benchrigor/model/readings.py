@@ -25,8 +25,8 @@ class RoundPlan:
     index
         The round's identity, counted from 0.
     work
-        Work amount, in whatever the workload understands (bytes, requests); None where the
-        workload has none to choose.
+        Work amount, in whatever the workload understands (bytes, requests), whole where amounts
+        are; None where the workload has none to choose.
     readings
         Unit readings wanted. A workload that gives one reading per round ignores it.
     seed
@@ -34,7 +34,7 @@ class RoundPlan:
     """
 
     index: int
-    work: float | None = None
+    work: int | float | None = None
     readings: int = 1
     seed: int = 0
 
@@ -58,6 +58,8 @@ class Round:
         What the workload says of how it measured (inner loop, cost of the clock, first call).
     notices
         What the reader of its numbers must know.
+    ran_ns
+        Wall time of the workload alone; None where whoever told the round does not know it.
 
     Raises
     ------
@@ -71,15 +73,13 @@ class Round:
     readings: Mapping[str, float] = field(default_factory=dict)
     facts: Facts = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
+    ran_ns: int | None = None
 
     def __post_init__(self) -> None:
         where = f"round {self.plan.index}"
-        if isinstance(self.elapsed_ns, bool) or not isinstance(self.elapsed_ns, Integral):
-            raise InvalidInput(
-                f"{where}: elapsed_ns is {self.elapsed_ns!r}, expected whole nanoseconds"
-            )
-        if self.elapsed_ns < 0:
-            raise InvalidInput(f"{where}: elapsed_ns is {self.elapsed_ns}, expected 0 or more")
+        for name in ("elapsed_ns", "ran_ns"):
+            if name == "elapsed_ns" or self.ran_ns is not None:
+                object.__setattr__(self, name, _whole(getattr(self, name), f"{where}: {name}"))
         units = {
             name: as_series(values, name=f"{where}: unit_readings[{name!r}]")
             for name, values in self.unit_readings.items()
@@ -88,9 +88,15 @@ class Round:
             name: float(as_series([value], name=f"{where}: readings[{name!r}]")[0])
             for name, value in self.readings.items()
         }
-        object.__setattr__(self, "elapsed_ns", int(self.elapsed_ns))
         object.__setattr__(self, "unit_readings", units)
         object.__setattr__(self, "readings", single)
+
+    @property
+    def duration_s(self) -> float:
+        """How long its work took, in seconds: its reading of "time", else the wall time."""
+        if "time" in self.readings:
+            return float(self.readings["time"])
+        return (self.elapsed_ns if self.ran_ns is None else self.ran_ns) / 1e9
 
     @property
     def n_readings(self) -> int:
@@ -101,3 +107,11 @@ class Round:
     def same_as(self, other: Round) -> bool:
         """Whether both rounds hold the same plan, readings, facts and notices."""
         return same(self, other)
+
+
+def _whole(nanoseconds: object, where: str) -> int:
+    if isinstance(nanoseconds, bool) or not isinstance(nanoseconds, Integral):
+        raise InvalidInput(f"{where} is {nanoseconds!r}, expected whole nanoseconds")
+    if nanoseconds < 0:
+        raise InvalidInput(f"{where} is {nanoseconds}, expected 0 or more")
+    return int(nanoseconds)

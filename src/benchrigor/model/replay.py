@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-from benchrigor.model.analysis import Estimate
+from benchrigor.model.estimate import Estimate
 from benchrigor.model.headline import counted, many, percent, show_estimate
 
 __all__ = ["Replay", "Ruling"]

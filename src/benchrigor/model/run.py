@@ -1,13 +1,11 @@
-"""One run of a session: its options, its decision, where it ran, and the record of it all."""
+"""One run of a session: its decision, where it ran, and the record of it all."""
 
 from __future__ import annotations
 
 import enum
 import json
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +13,16 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec, headline
-from benchrigor.model.analysis import Analysis, Estimate
+from benchrigor.model.analysis import Analysis, Kind
+from benchrigor.model.estimate import Estimate
 from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
+from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
 from benchrigor.model.series import Floats, same
-from benchrigor.model.statistic import quantile_named
 
-__all__ = ["Decision", "Options", "Provenance", "RunRecord", "StopReason"]
+__all__ = ["Decision", "Provenance", "RunRecord", "StopReason"]
 
 
 class StopReason(enum.StrEnum):
@@ -39,6 +38,7 @@ class StopReason(enum.StrEnum):
     HOOK_FAILED = "hook-failed"
     DETECTOR_FAILED = "detector-failed"
     WORKLOAD_FAILED = "workload-failed"
+    WORK_TOO_SHORT = "work-too-short"
     INTERRUPTED = "interrupted"
 
 
@@ -48,142 +48,6 @@ class Decision:
 
     stop: bool
     reason: StopReason | None = None
-
-
-_CHOICES = {
-    "rounds": ("continuous", "restarted"),
-    "analysis": ("auto", "readings"),
-    "method": ("long-run-variance", "subsessions"),
-    "preset": (None, "quick", "normal", "strict"),
-}
-_LATER = {"analysis": ("wps",)}
-_POSITIVE = ("target", "work", "budget_s")
-_COUNTS = ("budget_readings", "readings_per_round", "min_rounds", "max_rounds", "max_rejected")
-_OPTIONAL = {"target", "work", "budget_readings", "readings_per_round", "max_rounds"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What a session is asked to reach, and what it may spend. Plain values, all serialisable.
-
-    Parameters
-    ----------
-    target
-        Relative half-width wanted of each metric that must be satisfied; None when only
-        absolute widths (see `Metric`) count.
-    confidence
-        Nominal coverage of the intervals, in (0, 1).
-    statistic
-        "mean", "median", or a percentile such as "p10" or "p99".
-    budget_readings, budget_s
-        What may be spent at most: readings, and seconds of the rounds' wall time
-        (``math.inf`` for no limit).
-    rounds
-        "continuous": readings of successive rounds continue one series and the phases are found
-        on the whole series so far. "restarted": each round has its own warm-up and is an
-        invocation; all are cut alike, and the variance between rounds enters the interval.
-    analysis
-        "auto" or "readings".
-    method
-        "long-run-variance", the one that covers; or "subsessions" (means only): adjacent
-        readings are merged until neighbours correlate by 0.1 at most, and Student t is applied
-        to the merged ones.
-    preset
-        How much evidence is asked for before the session may be satisfied: "quick" (first look
-        at 200 readings, 50 effective ones), "normal" (500, 100; the default), "strict"
-        (1000, 200).
-    work
-        Work amount of each round, for workloads that take one.
-    readings_per_round
-        Unit readings of each round; None lets the schedule choose.
-    min_rounds, max_rounds
-        Rounds at least and at most.
-    max_rejected
-        Rounds in a row that may give nothing before the session gives up.
-
-    Raises
-    ------
-    InvalidInput
-        Naming every option that is out of range, in one go.
-
-    Examples
-    --------
-    >>> Options(target=0.01).budget_s
-    60.0
-    >>> Options(target=0.0)
-    Traceback (most recent call last):
-    ...
-    benchrigor.errors.InvalidInput: target is 0.0, expected more than 0
-    """
-
-    target: float | None = 0.05
-    confidence: float = 0.95
-    statistic: str = "mean"
-    budget_readings: int | None = None
-    budget_s: float = 60.0
-    rounds: str = "continuous"
-    analysis: str = "auto"
-    method: str = "long-run-variance"
-    preset: str | None = None
-    work: float | None = None
-    readings_per_round: int | None = None
-    min_rounds: int = 1
-    max_rounds: int | None = None
-    max_rejected: int = 100
-
-    def __post_init__(self) -> None:
-        problems = [*self._bad_numbers(), *self._bad_choices(), *self._bad_statistic()]
-        if problems:
-            raise InvalidInput(problems)
-        for name in (*_POSITIVE, *_COUNTS, "confidence"):
-            value = getattr(self, name)
-            if value is not None:  # numbers of numpy become Python's own
-                plain = int(value) if name in _COUNTS else float(value)
-                object.__setattr__(self, name, plain)
-
-    def _bad_numbers(self) -> list[str]:
-        problems = []
-        for name in (*_POSITIVE, *_COUNTS, "confidence"):
-            value = getattr(self, name)
-            if value is None and name in _OPTIONAL:
-                continue
-            if isinstance(value, bool) or not isinstance(value, Real):
-                problems.append(f"{name} is {value!r}, expected a number")
-            elif expected := _misfit(name, float(value)):
-                problems.append(f"{name} is {value!r}, expected {expected}")
-        return problems
-
-    def _bad_choices(self) -> list[str]:
-        problems = []
-        for name, choices in _CHOICES.items():
-            value = getattr(self, name)
-            if value in choices:
-                continue
-            expected = ", ".join(repr(choice) for choice in choices)
-            later = value in _LATER.get(name, ())
-            hint = " (in a later version: this one cannot do it yet)" if later else ""
-            problems.append(f"{name} is {value!r}{hint}, expected one of {expected}")
-        return problems
-
-    def _bad_statistic(self) -> list[str]:
-        try:
-            share = quantile_named(self.statistic)
-        except InvalidInput as error:
-            return list(error.problems)
-        if share is not None and self.method == "subsessions":
-            return [f"statistic is {self.statistic!r}, expected 'mean': subsessions merge means"]
-        return []
-
-
-def _misfit(name: str, number: float) -> str:
-    """Say what was expected of an option; empty when the number fits."""
-    if name == "confidence":
-        return "" if 0.0 < number < 1.0 else "between 0 and 1, both excluded"
-    if name in _COUNTS:
-        return "" if number >= 1.0 and number.is_integer() else "a whole number from 1 on"
-    if not number > 0.0:
-        return "more than 0"
-    return "a finite number" if math.isinf(number) and name != "budget_s" else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,6 +193,10 @@ class RunRecord:
     def readings(self, metric: str | None = None) -> Floats:
         """Return all raw readings of a metric, all rounds in order, as a read-only array.
 
+        A speed that comes from work amounts and durations has one per round, those left out
+        included: its work over its duration, which counts the overhead as work. A round that
+        took no time has none.
+
         Parameters
         ----------
         metric
@@ -340,6 +208,9 @@ class RunRecord:
             When no metric has that name.
         """
         name = self._chosen(metric)
+        analysis = self.analysis(name) if name else None
+        if analysis is not None and analysis.kind is Kind.WORK:
+            return _naive_speeds(self.rounds)
         units = [each.unit_readings[name] for each in self.rounds if name in each.unit_readings]
         single = [each.readings[name] for each in self.rounds if name in each.readings]
         series = np.concatenate(units) if units else np.asarray(single, dtype=np.float64)
@@ -393,3 +264,14 @@ class RunRecord:
     def same_as(self, other: RunRecord) -> bool:
         """Whether both records hold the same values."""
         return same(self, other)
+
+
+def _naive_speeds(rounds: Sequence[Round]) -> Floats:
+    speeds = [
+        each.plan.work / each.duration_s
+        for each in rounds
+        if each.plan.work is not None and each.duration_s > 0.0
+    ]
+    series = np.asarray(speeds, dtype=np.float64)
+    series.flags.writeable = False
+    return series

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchrigor.model.analysis import Estimate
+from benchrigor.model.estimate import Estimate
 from benchrigor.model.headline import counted, ended, many, percent, show_estimate
 from benchrigor.model.notice import Notice, Severity
 from benchrigor.model.run import Decision, StopReason

@@ -1,0 +1,182 @@
+"""What a session is asked to reach, and what it may spend."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model.statistic import quantile_named
+from benchrigor.model.work import check_work
+
+__all__ = ["Options"]
+
+_CHOICES = {
+    "rounds": ("continuous", "restarted"),
+    "analysis": ("auto", "readings", "wps"),
+    "work_order": ("bisecting", "random"),
+    "method": ("long-run-variance", "subsessions"),
+    "preset": (None, "quick", "normal", "strict"),
+}
+_POSITIVE = ("target", "budget_s", "short_round_s")
+_COUNTS = ("budget_readings", "readings_per_round", "min_rounds", "max_rounds", "max_rejected")
+_OPTIONAL = {"target", "budget_readings", "readings_per_round", "max_rounds"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a session is asked to reach, and what it may spend. Plain values, all serialisable.
+
+    Parameters
+    ----------
+    target
+        Relative half-width wanted of each metric that must be satisfied; None when only
+        absolute widths (see `Metric`) count.
+    confidence
+        Nominal coverage of the intervals, in (0, 1).
+    statistic
+        "mean", "median", or a percentile such as "p10" or "p99".
+    budget_readings, budget_s
+        What may be spent at most: readings, and seconds of the rounds' wall time
+        (``math.inf`` for no limit).
+    rounds
+        "continuous": readings of successive rounds continue one series and the phases are found
+        on the whole series so far. "restarted": each round has its own warm-up and is an
+        invocation; all are cut alike, and the variance between rounds enters the interval.
+    analysis
+        "readings": the readings that rounds give. "wps": the line through their work amounts and
+        durations (work per second), for workloads that tell nothing else. "auto": wps when
+        ``work`` is a range, else readings; where such rounds give unit readings as well, both,
+        and the readings decide.
+    method
+        "long-run-variance", the one that covers; or "subsessions" (means only): adjacent
+        readings are merged until neighbours correlate by 0.1 at most, and Student t is applied
+        to the merged ones.
+    preset
+        How much evidence is asked for before the session may be satisfied: "quick" (first look
+        at 200 readings, 50 effective ones), "normal" (500, 100; the default), "strict"
+        (1000, 200).
+    work
+        Work amount of each round, for workloads that take one; or the range ``(low, high)`` from
+        which the schedule takes amounts, whole numbers when both ends are. ``low`` may be 0, and
+        ``high`` None where there is no largest amount. None with "wps": ``(0, None)``.
+    work_order
+        "bisecting": amounts at 1/2, 1/4, 3/4, 1/8 ... of the range; or "random".
+    short_round_s
+        Rounds of various work shorter than this are kept, but not analysed.
+    readings_per_round
+        Unit readings of each round; None lets the schedule choose.
+    min_rounds, max_rounds
+        Rounds at least and at most.
+    max_rejected
+        Rounds in a row that may give nothing before the session gives up.
+
+    Raises
+    ------
+    InvalidInput
+        Naming every option that is out of range, in one go.
+
+    Examples
+    --------
+    >>> Options(target=0.01).budget_s
+    60.0
+    >>> Options(target=0.0)
+    Traceback (most recent call last):
+    ...
+    benchrigor.errors.InvalidInput: target is 0.0, expected more than 0
+    """
+
+    target: float | None = 0.05
+    confidence: float = 0.95
+    statistic: str = "mean"
+    budget_readings: int | None = None
+    budget_s: float = 60.0
+    rounds: str = "continuous"
+    analysis: str = "auto"
+    method: str = "long-run-variance"
+    preset: str | None = None
+    work: float | tuple[float, float | None] | None = None
+    work_order: str = "bisecting"
+    short_round_s: float = 0.01
+    readings_per_round: int | None = None
+    min_rounds: int = 1
+    max_rounds: int | None = None
+    max_rejected: int = 100
+
+    def __post_init__(self) -> None:
+        amounts = check_work(self.work)
+        problems = [*self._bad_numbers(), *self._bad_choices(), *self._bad_statistic()]
+        problems += amounts.problems or self._bad_analysis()
+        if problems:
+            raise InvalidInput(problems)
+        object.__setattr__(self, "work", amounts.work)
+        for name in (*_POSITIVE, *_COUNTS, "confidence"):
+            value = getattr(self, name)
+            if value is not None:  # numbers of numpy become Python's own
+                plain = int(value) if name in _COUNTS else float(value)
+                object.__setattr__(self, name, plain)
+
+    def _bad_numbers(self) -> list[str]:
+        problems = []
+        for name in (*_POSITIVE, *_COUNTS, "confidence"):
+            value = getattr(self, name)
+            if value is None and name in _OPTIONAL:
+                continue
+            if isinstance(value, bool) or not isinstance(value, Real):
+                problems.append(f"{name} is {value!r}, expected a number")
+            elif expected := _misfit(name, float(value)):
+                problems.append(f"{name} is {value!r}, expected {expected}")
+        return problems
+
+    def _bad_choices(self) -> list[str]:
+        problems = []
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value in choices:
+                continue
+            expected = ", ".join(repr(choice) for choice in choices)
+            problems.append(f"{name} is {value!r}, expected one of {expected}")
+        return problems
+
+    def _bad_statistic(self) -> list[str]:
+        try:
+            share = quantile_named(self.statistic)
+        except InvalidInput as error:
+            return list(error.problems)
+        if share is not None and self.method == "subsessions":
+            return [f"statistic is {self.statistic!r}, expected 'mean': subsessions merge means"]
+        return []
+
+    def _bad_analysis(self) -> list[str]:
+        """Find what does not go together with the analysis that was asked for."""
+        varied = isinstance(self.work, tuple | list)
+        if self.analysis == "wps" and self.work is not None and not varied:
+            found = f"work is {self.work!r}"
+            return [f"{found}, expected a range (low, high): analysis 'wps' compares amounts"]
+        if self.analysis == "readings" and varied:
+            found = f"work is {self.work!r}"
+            return [f"{found}, expected one amount: analysis 'readings' wants rounds alike"]
+        if (self.analysis == "wps" or varied) and self.method == "subsessions":
+            return ["method is 'subsessions', which must not merge rounds in bisecting order"]
+        if self.analysis == "wps" and self.statistic != "mean":
+            return [f"statistic is {self.statistic!r}, expected 'mean': a line has no quantiles"]
+        return []
+
+    @property
+    def work_range(self) -> tuple[float, float | None] | None:
+        """From where to where work amounts go; None where all rounds are alike."""
+        if isinstance(self.work, tuple):
+            return self.work
+        return (0, None) if self.analysis == "wps" else None
+
+
+def _misfit(name: str, number: float) -> str:
+    """Say what was expected of an option; empty when the number fits."""
+    if name == "confidence":
+        return "" if 0.0 < number < 1.0 else "between 0 and 1, both excluded"
+    if name in _COUNTS:
+        return "" if number >= 1.0 and number.is_integer() else "a whole number from 1 on"
+    if not number > 0.0:
+        return "more than 0"
+    return "a finite number" if math.isinf(number) and name != "budget_s" else ""
