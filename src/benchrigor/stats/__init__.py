@@ -25,6 +25,7 @@ from benchrigor.stats.phases import find_stable_phase
 from benchrigor.stats.proportions import estimate_proportion
 from benchrigor.stats.quantiles import estimate_quantile
 from benchrigor.stats.rates import estimate_rate
+from benchrigor.stats.regression import fit_wps
 from benchrigor.stats.trackrecord import pair_runs, track_record, track_records
 from benchrigor.stats.trimming import trimmed
 
@@ -45,6 +46,7 @@ __all__ = [
     "find_modes",
     "find_stable_phase",
     "fit_level",
+    "fit_wps",
     "merge_subsessions",
     "pair_runs",
     "rank",

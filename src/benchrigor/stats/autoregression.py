@@ -15,7 +15,7 @@ import numpy as np
 
 from benchrigor.model import Floats
 
-__all__ = ["LongRunVariance", "batch_means", "long_run_variance"]
+__all__ = ["LongRunVariance", "autoregression", "batch_means", "long_run_variance"]
 
 _FEWEST_BATCHES = 50
 
@@ -90,6 +90,31 @@ def long_run_variance(residuals: Floats, *, fitted: int = 1) -> LongRunVariance:
         value=(mean + largest.value) / 2.0,
         degrees_of_freedom=max(fit.degrees_of_freedom for fit in found),
     )
+
+
+def autoregression(points: Floats, *, highest: int | None = None) -> tuple[Floats, float, float]:
+    """Fit an autoregressive model to a series of mean zero; the least AICc chooses its order.
+
+    Parameters
+    ----------
+    points
+        Shape (n,), n >= 3.
+    highest
+        Highest order tried; None for the lesser of 10 log10(n) and n/4.
+
+    Returns
+    -------
+    coefficients, innovation, variance
+        Coefficients, shape (order,); variance of the innovations; variance of the points.
+    """
+    n = points.size
+    if highest is None:
+        highest = min(int(10.0 * math.log10(n)), n // 4)
+    covariances = _autocovariances(points, min(highest, n - 1))
+    if covariances[0] <= 0.0:
+        return covariances[:0], 0.0, 0.0
+    _, coefficients, innovation = _levinson_durbin(covariances, n)
+    return coefficients, innovation, float(covariances[0])
 
 
 def _fit(points: Floats, fitted: int) -> tuple[LongRunVariance, float]:

@@ -23,6 +23,7 @@ from benchrigor.stats.sides import (
     direction_named,
     estimate_given,
     read_given,
+    unit_of,
 )
 from benchrigor.units import Direction
 
@@ -179,7 +180,10 @@ def rank(
     estimates = {
         name: estimate_given(each, q, float(confidence), trim=trim) for name, each in sides.items()
     }
-    errors = {name: side_of(each, symmetric=q is None) for name, each in estimates.items()}
+    errors = {
+        name: side_of(each, symmetric=q is None and unit_of(each) != "round")
+        for name, each in estimates.items()
+    }
     return _placed(estimates, errors, 1.0 - float(confidence), descending=way is Direction.HIGHER)
 
 

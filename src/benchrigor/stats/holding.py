@@ -81,7 +81,8 @@ def hold_apart(
     """
     one, two = (estimate_given(each, q, confidence, trim=trim) for each in (first, second))
     units = {unit_of(first), unit_of(second)}
-    symmetric = q is None or units == {"invocation"}
+    # A speed is the reciprocal of what was fitted: its reaches differ.
+    symmetric = (q is None or units == {"invocation"}) and "round" not in units
     contrast = _contrast(one, two, symmetric=symmetric)
     weak = _merged((*thin_tails(first, q), *one.notices), (*thin_tails(second, q), *two.notices))
     processes = _processes(*map(_of_one_process, (first, second), (one, two)))

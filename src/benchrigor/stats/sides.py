@@ -20,6 +20,7 @@ from benchrigor.stats.levels import FEWEST, fit_level
 from benchrigor.stats.means import estimate_mean
 from benchrigor.stats.proportions import FEWEST_IN_TAIL
 from benchrigor.stats.quantiles import estimate_quantile, quantile_value
+from benchrigor.stats.regression import WPS
 from benchrigor.stats.steadiness import TRANSIENTS
 from benchrigor.stats.trimming import trimmed
 from benchrigor.units import Direction
@@ -111,8 +112,10 @@ def attempt(problems: list[str], check: Callable[..., T], *values: object) -> T 
 
 
 def unit_of(given: Given) -> str:
-    """Name what is counted: "invocation" or "reading"."""
+    """Name what is counted: "invocation", "reading", or "round" of various work."""
     if isinstance(given, Estimate):
+        if given.method.startswith(WPS):
+            return "round"
         return "invocation" if given.method == INVOCATIONS else "reading"
     return "invocation" if isinstance(given, tuple) else "reading"
 

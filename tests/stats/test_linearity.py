@@ -1,0 +1,219 @@
+"""Rates are tested by seeded simulation; a bound is left by chance about once in a thousand."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from benchrigor.model import Code, Severity, WpsFit
+from benchrigor.stats import fit_wps
+
+REPETITIONS = 100
+WORK = 1e6 * np.random.default_rng(0).permutation(np.linspace(1e-3, 1.0, 40))
+CURVES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "linear": lambda work: work / 1e6,
+    "n log n": lambda work: work * np.log(work) / 1e6 / np.log(1e6),
+    "quadratic": lambda work: (work / 1e6) ** 2,
+    "root": lambda work: np.sqrt(work / 1e6),
+}
+EXPONENTS = {"linear": 1.0, "quadratic": 2.0, "root": 0.5}
+
+
+def fits(curve: str, *, noise: float = 0.01, count: int = REPETITIONS) -> list[WpsFit]:
+    rng = np.random.default_rng(1)
+    level = 0.1 + CURVES[curve](WORK)
+    return [fit_wps(WORK, level * (1.0 + noise * rng.normal(size=40))) for _ in range(count)]
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_growth_is_named(curve: str) -> None:
+    found = Counter(each.shape for each in fits(curve))
+    assert found["other" if curve == "root" else curve] >= 90
+
+
+@pytest.mark.parametrize("curve", EXPONENTS)
+def test_the_interval_of_the_exponent_covers(curve: str) -> None:
+    growths = [each.growth for each in fits(curve)]
+    covered = sum(each.low <= EXPONENTS[curve] <= each.high for each in growths if each is not None)
+    assert covered >= scipy_stats.binom.ppf(1e-3, REPETITIONS, 0.95)
+
+
+def test_a_line_is_seldom_said_to_bend() -> None:
+    found = fits("linear", noise=0.05)
+    warned = sum(Code.NOT_LINEAR in {each.code for each in fit.notices} for fit in found)
+    assert warned <= scipy_stats.binom.ppf(0.999, REPETITIONS, 0.01)
+    bends = [fit.bend for fit in found]
+    covered = sum(each.low <= 0.0 <= each.high for each in bends if each is not None)
+    assert covered >= scipy_stats.binom.ppf(1e-3, REPETITIONS, 0.95)
+
+
+def test_a_bend_is_the_growth_of_the_time_per_unit_as_a_share_of_the_slope() -> None:
+    """Of duration = w + w^2, that grows from 1 + 2 * low to 1 + 2 * high."""
+    work = np.linspace(0.0, 1.0, 21)[1:]
+    fit = fit_wps(work, work + work**2 + 1e-6 * np.sin(1e3 * work))
+    assert fit.bend is not None
+    assert fit.bend.value == pytest.approx(2.0 * 0.95 / fit.slope.value, rel=1e-3)
+    notice = next(each for each in fit.notices if each.code is Code.NOT_LINEAR)
+    assert notice.severity is Severity.WARNING
+    assert notice.sentence.startswith("Duration is not linear in work: the time per unit of work")
+
+
+def test_a_quadratic_is_named_where_it_is_said_not_to_be_linear() -> None:
+    fit = fits("quadratic", count=1)[0]
+    notice = next(each for each in fit.notices if each.code is Code.NOT_LINEAR)
+    assert notice.sentence.endswith("(duration grows like quadratic).")
+    assert notice.evidence["shape"] == "quadratic"
+
+
+def test_exact_curves_have_their_exponents() -> None:
+    for curve, exponent in EXPONENTS.items():
+        fit = fit_wps(WORK, 0.1 + CURVES[curve](WORK))
+        assert fit.growth is not None
+        assert fit.growth.value == pytest.approx(exponent, abs=1e-6)
+        assert fit.shape == ("other" if curve == "root" else curve)
+    assert fit_wps(WORK, 0.1 + CURVES["linear"](WORK)).notices[-1].code is Code.CONSTANT
+
+
+def test_noisy_rounds_name_no_shape() -> None:
+    rng = np.random.default_rng(3)
+    work = rng.permutation(np.linspace(1.0, 3.0, 12))
+    fit = fit_wps(work, 1.0 + work + 0.3 * rng.normal(size=12))
+    assert fit.growth is None or fit.growth.high - fit.growth.low > 1.0
+    assert fit.shape is None
+
+
+@pytest.mark.parametrize(
+    ("work", "bend", "growth"),
+    [
+        ([1.0, 2.0, 4.0, 1.0, 2.0, 4.0], False, False),  # three amounts
+        ([1.0, 2.0, 4.0, 8.0], False, False),  # four rounds
+        ([1.0, 2.0, 4.0, 8.0, 2.0], True, False),  # four amounts
+        ([1.0, 1.2, 1.4, 1.6, 1.8, 1.9], True, False),  # a narrow range
+        ([1.0, 2.0, 4.0, 8.0, 16.0, 3.0], True, True),
+    ],
+)
+def test_few_amounts_tell_of_no_bend_or_growth(work: list[float], bend: bool, growth: bool) -> None:
+    noise = 1e-3 * np.random.default_rng(4).normal(size=len(work))
+    fit = fit_wps(work, 0.5 + np.array(work) + noise)
+    assert (fit.bend is not None, fit.growth is not None) == (bend, growth)
+
+
+def test_duration_that_does_not_depend_on_work_has_no_bend_and_no_shape() -> None:
+    rng = np.random.default_rng(5)
+    fit = fit_wps(WORK, 1.0 - 0.1 * WORK / 1e6 + 0.01 * rng.normal(size=40))
+    assert (fit.bend, fit.growth, fit.shape) == (None, None, None)
+
+
+@pytest.mark.parametrize("growing", [False, True])
+def test_outlying_rounds_are_found_and_others_are_not_accused(growing: bool) -> None:
+    rng = np.random.default_rng(6)
+    level = 0.3 + WORK / 1e6
+    sizes = 0.03 * (level if growing else np.full(40, level.mean()))
+    false = found = 0
+    for _ in range(REPETITIONS):
+        duration = level + sizes * rng.normal(size=40)
+        false += fit_wps(WORK, duration).outliers != ()
+        index = int(rng.integers(40))
+        duration[index] = level[index] + 10.0 * sizes[index]
+        found += index in fit_wps(WORK, duration).outliers
+    assert false <= scipy_stats.binom.ppf(0.999, REPETITIONS, 0.02)
+    assert found >= scipy_stats.binom.ppf(1e-3, REPETITIONS, 0.95)
+
+
+def test_two_outlying_rounds_do_not_hide_each_other() -> None:
+    rng = np.random.default_rng(7)
+    duration = 0.3 + WORK / 1e6 + 0.01 * rng.normal(size=40)
+    duration[[5, 20]] += 0.2
+    fit = fit_wps(WORK, duration)
+    assert fit.outliers == (5, 20)
+    notice = next(each for each in fit.notices if each.code is Code.OUTLYING_ROUNDS)
+    assert notice.severity is Severity.NOTE
+    assert notice.sentence == "2 of 40 rounds lie far from the line."
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_outlying_rounds_that_carry_the_speed_are_warned_of(sign: float) -> None:
+    rng = np.random.default_rng(8)
+    duration = 0.6 + WORK / 1e6 + 0.01 * rng.normal(size=40)
+    far = sorted(np.argsort(WORK)[-2:].tolist())
+    duration[far] += sign * 0.5
+    fit, kept = fit_wps(WORK, duration), fit_wps(np.delete(WORK, far), np.delete(duration, far))
+    assert fit.outliers == tuple(far)
+    assert fit.speed is not None
+    assert kept.speed is not None
+    faster = kept.speed.value / fit.speed.value - 1.0
+    assert abs(faster) > 0.5 * fit.speed.relative_half_width
+    notice = next(each for each in fit.notices if each.code is Code.OUTLYING_ROUNDS)
+    assert notice.severity is Severity.WARNING
+    assert notice.evidence["faster"] == pytest.approx(faster)
+    way = "higher" if sign > 0.0 else "lower"
+    assert notice.sentence.endswith(
+        f"and carry the result: without them the speed is {abs(faster):.1%} {way}."
+    )
+
+
+def test_a_speed_that_rests_on_the_outlying_rounds_alone_is_warned_of() -> None:
+    rng = np.random.default_rng(9)
+    work = WORK.copy()
+    far = np.argsort(work)[-3:]
+    duration = 1.0 - 0.002 * work / 1e6 + 0.001 * rng.normal(size=40)
+    work[far] *= 4.0
+    duration[far] += 0.3
+    fit = fit_wps(work, duration)
+    notice = next(each for each in fit.notices if each.code is Code.OUTLYING_ROUNDS)
+    assert fit.speed is not None
+    assert notice.severity is Severity.WARNING
+    assert notice.sentence.endswith("carry the result: without them there is no speed.")
+    assert notice.evidence["faster"] is None
+
+
+def test_rounds_without_which_there_is_no_line_are_but_noted() -> None:
+    """Without the last, one round alone is of another amount."""
+    work = np.array([1.0] * 18 + [2.0, 2.0])
+    duration = work + 1e-4 * np.random.default_rng(10).normal(size=20)
+    duration[-2:] += [-0.51, -0.49]
+    fit = fit_wps(work, duration)
+    notice = next(each for each in fit.notices if each.code is Code.OUTLYING_ROUNDS)
+    assert fit.speed is not None
+    assert notice.severity is Severity.NOTE
+    assert notice.evidence["outliers"] == 1
+
+
+@pytest.mark.parametrize("curve", ["n log n", "quadratic", "root"])
+def test_rounds_along_a_smooth_curve_are_not_outlying_but_those_off_it_are(curve: str) -> None:
+    rng = np.random.default_rng(11)
+    level = 0.1 + CURVES[curve](WORK)
+    false = found = 0
+    for _ in range(30):
+        duration = level * (1.0 + 0.005 * rng.normal(size=40))
+        false += fit_wps(WORK, duration).outliers != ()
+        duration[7] *= 1.1
+        found += 7 in fit_wps(WORK, duration).outliers
+    assert false <= scipy_stats.binom.ppf(0.999, 30, 0.03)
+    assert found >= scipy_stats.binom.ppf(1e-3, 30, 0.95)
+
+
+def test_rounds_along_a_curve_of_a_narrow_range_are_not_outlying() -> None:
+    work = np.random.default_rng(12).permutation(np.linspace(1.0, 1.9, 40))
+    for seed in range(10):
+        noise = 1e-3 * np.random.default_rng(seed).normal(size=40)
+        fit = fit_wps(work, work**2 + noise)
+        assert fit.growth is None
+        assert Code.NOT_LINEAR in {each.code for each in fit.notices}
+        assert fit.outliers == ()
+
+
+def test_an_interval_that_holds_both_is_linear_and_not_n_log_n() -> None:
+    found = [each for each in fits("linear", noise=0.1) if each.growth is not None]
+    n_log_n = 1.08
+    both = [each for each in found if each.growth.low < 1.0 and each.growth.high > n_log_n]
+    assert len(both) > 10
+    assert {each.shape for each in both if each.growth.high - each.growth.low < 1.0} == {"linear"}
+
+
+def test_a_round_off_an_exact_line_is_far() -> None:
+    duration = 0.3 + WORK / 1e6
+    duration[7] += 1e-3
+    assert fit_wps(WORK, duration).outliers == (7,)
