@@ -1,3 +1,4 @@
+import math
 import re
 
 import numpy as np
@@ -75,8 +76,8 @@ def test_options_out_of_range_are_named(given: dict[str, object], phrase: str) -
 
 def test_all_bad_options_are_named_at_once() -> None:
     with pytest.raises(br.InvalidInput, match="3 problems") as caught:
-        br.Options(target=-1.0, confidence=2.0, analysis="wps")
-    assert "in a later version" in str(caught.value)
+        br.Options(target=-1.0, confidence=2.0, analysis="line")
+    assert "analysis is 'line'" in str(caught.value)
 
 
 def test_a_generator_function_is_refused_rather_than_its_making_measured() -> None:
@@ -85,3 +86,72 @@ def test_a_generator_function_is_refused_rather_than_its_making_measured() -> No
 
     with pytest.raises(br.InvalidInput, match="calling it only makes an object"):
         br.measure(steps)
+
+
+class Job:
+    """Does 1000 units of work a second, and sets up for 300 ms each time."""
+
+    def __init__(self, clock: FakeClock, cv: float = 0.0) -> None:
+        self.clock, self.cv = clock, cv
+        self.rng = np.random.default_rng(5)
+        self.amounts: list[float] = []
+
+    def __call__(self, amount: float) -> None:
+        self.amounts.append(amount)
+        noise = 1.0 + self.cv * self.rng.standard_normal()
+        self.clock.advance(round((0.3 + amount / 1000.0) * noise * 1e9))
+
+
+def test_a_range_of_work_makes_the_speed_the_estimate() -> None:
+    clock = FakeClock()
+    job = Job(clock, cv=0.02)
+    record = br.measure(job, work=(0, 10_000), budget_s=math.inf, clock=clock, seed=1)
+    estimate = record.estimate()
+    assert estimate is not None
+    assert estimate.value == pytest.approx(1000.0, rel=0.02)
+    assert estimate.low < 1000.0 < estimate.high
+    assert estimate.relative_half_width <= 0.02
+    (metric,) = record.metrics
+    assert (metric.name, metric.unit, metric.direction) == ("speed", "/s", "higher")
+    assert record.options.work == (0, 10_000)
+    assert all(isinstance(amount, int) for amount in job.amounts)
+    assert len(set(job.amounts)) > 10
+
+
+def test_setup_and_teardown_do_not_slow_the_speed() -> None:
+    clock = FakeClock()
+    calls = []
+    record = br.measure(
+        Job(clock, cv=0.01),
+        work=(0, 10_000),
+        setup=lambda: (calls.append("setup"), clock.advance(10**10)),
+        teardown=lambda: (calls.append("teardown"), clock.advance(10**10)),
+        budget_s=math.inf,
+        clock=clock,
+        seed=1,
+    )
+    estimate = record.estimate()
+    assert estimate is not None
+    assert estimate.value == pytest.approx(1000.0, rel=0.02)
+    assert calls == ["setup", "teardown"] * len(record.rounds)
+
+
+@pytest.mark.parametrize(
+    ("given", "phrase"),
+    [
+        ({"statistic": "median"}, "statistic is 'median', expected 'mean': a speed has no other"),
+        ({"batch": 3}, "batch is 3, expected None"),
+        ({"work": 1000}, r"work is 1000\S*, expected a range \(low, high\), or None"),
+        ({"work": (5, 1)}, r"work is \(5, 1\), expected a range that ends above"),
+        ({"work": None}, r"Job takes a work amount, and .* Options\(work=\(low, high\)\)"),
+        ({"func": list, "batch": 0, "statistic": "p10"}, "3 problems"),
+        ({"func": lambda: None}, "<lambda> takes no work amount, and those of this session vary"),
+    ],
+)
+def test_what_does_not_go_together_with_work_is_named(
+    given: dict[str, object], phrase: str
+) -> None:
+    job = Job(FakeClock())
+    with pytest.raises(br.InvalidInput, match=phrase):
+        br.measure(**{"func": job, "work": (0, 100), "clock": job.clock, **given})  # type: ignore[arg-type]
+    assert job.amounts == []

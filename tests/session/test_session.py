@@ -342,3 +342,76 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert plan is not None
     session.tell(br.Round(plan=plan, elapsed_ns=np.int64(5), readings={"time": 1.0}))  # type: ignore[arg-type]
     assert RunRecord.from_dict(session.result().to_dict()).same_as(session.result())
+
+
+def test_a_function_or_generator_function_of_an_amount_is_adapted() -> None:
+    clock = FakeClock()
+    amounts: list[float] = []
+
+    def job(amount: int) -> None:
+        amounts.append(amount)
+        clock.advance(200_000_000 + amount * 1_000_000)
+
+    def steps(amount: int):  # type: ignore[no-untyped-def]  # as a user writes it
+        clock.advance(200_000_000)
+        for _ in range(amount):
+            clock.advance(1_000_000)
+            yield
+
+    options = Options(work=(0, 10_000), max_rounds=12)
+    timed = Session(options, seed=1, clock=clock).run(job)
+    stepped = Session(options, seed=1, clock=clock).run(steps)
+    assert amounts == [each.plan.work for each in timed.rounds]
+    assert len(set(amounts)) > 5
+    durations = [each.duration_s for each in timed.rounds]
+    assert durations == pytest.approx([0.2 + amount / 1000 for amount in amounts])
+    sizes = [each.unit_readings["time"].size for each in stepped.rounds]
+    assert sizes == [each.plan.work for each in stepped.rounds]
+
+
+def test_a_function_of_an_amount_is_called_with_the_one_amount_of_a_session() -> None:
+    clock, amounts = FakeClock(), set()
+
+    def job(amount: float) -> None:
+        amounts.add(amount)
+        clock.advance(3_000_000)
+
+    record = Session(Options(work=50), seed=1, clock=clock).run(job)
+    estimate = record.estimate("time")
+    assert amounts == {50}
+    assert estimate is not None
+    assert estimate.value == pytest.approx(0.003)
+
+
+@pytest.mark.parametrize("stepwise", [False, True])
+@pytest.mark.parametrize(
+    ("options", "amount", "phrase"),
+    [
+        (Options(), True, r"takes a work amount, and this session has none.*analysis='wps'"),
+        (Options(work=(0, 100)), False, "takes no work amount, and those of this session vary"),
+        (Options(analysis="wps"), False, "takes no work amount"),
+    ],
+    ids=["none to give", "range", "wps"],
+)
+def test_a_function_whose_argument_the_session_has_not_or_has_is_refused_before_it_begins(
+    tmp_path: Path, stepwise: bool, options: Options, amount: bool, phrase: str
+) -> None:
+    def steps():  # type: ignore[no-untyped-def]  # as a user writes it
+        yield
+
+    def steps_of(work: int):  # type: ignore[no-untyped-def]  # as a user writes it
+        yield
+
+    plain, of_amount = (steps, steps_of) if stepwise else (lambda: None, lambda work: work)
+    store = Journal(tmp_path / "runs.sqlite")
+    session = Session(options, seed=1, store=store)
+    with pytest.raises(InvalidInput, match=phrase):
+        session.run(of_amount if amount else plain)
+    assert not list(store.runs())
+
+
+def test_a_restarted_session_says_that_nothing_restarts_a_function_of_an_amount() -> None:
+    clock = FakeClock()
+    options = Options(work=(0, 10_000), rounds="restarted", max_rounds=12)
+    record = Session(options, seed=1, clock=clock).run(lambda n: clock.advance(10**9 + n * 10**6))
+    assert Code.THIS_PROCESS_ONLY in [notice.code for notice in record.notices]

@@ -2,6 +2,7 @@
 
 Each step takes the material and the analysis so far and returns a fuller analysis. `CHECK` is
 what a running session needs to judge where it stands; `REPORT` adds what only people look at.
+`LINE` and `LINE_REPORT` take their place for pairs of work amount and duration.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from benchrigor.errors import DetectorFailed, InvalidInput
+import numpy as np
+
+from benchrigor.errors import DetectorFailed, InvalidInput, NotEstimable
 from benchrigor.model import (
     Analysis,
     ChangePoints,
@@ -25,9 +28,9 @@ from benchrigor.model import (
     quantile_named,
 )
 from benchrigor.protocols import Detector
-from benchrigor.session.estimating import How, estimate_quantile_of, estimated
+from benchrigor.session.estimating import How, estimate_quantile_of, estimated, notice_of
 from benchrigor.session.rules import Floor, caution, floor_for, needed_for_share, wanted_half_width
-from benchrigor.stats import merge_subsessions, rejected_notices, trimmed
+from benchrigor.stats import fit_wps, merge_subsessions, rejected_notices, trimmed
 from benchrigor.stats.allocation import split_of
 from benchrigor.stats.commoncut import common_phases
 from benchrigor.stats.levels import FEW, FEWEST
@@ -43,6 +46,8 @@ from benchrigor.units import Direction
 
 __all__ = [
     "CHECK",
+    "LINE",
+    "LINE_REPORT",
     "REPORT",
     "Material",
     "Step",
@@ -69,7 +74,8 @@ class Material:
     kind
         How the readings come.
     series
-        One series for continuous rounds, one per round for restarted ones.
+        One series for continuous rounds, one per round for restarted ones; two for rounds of
+        various work: their amounts, and their durations in seconds.
     phases
         The stable phases of ``series`` where they are known already (restarted rounds with a
         detector of one's own, each cut for itself); empty where they are to be found.
@@ -79,6 +85,10 @@ class Material:
         Calls of which each reading is the average.
     complete
         Whether the series has come to its end, where a cool-down may be under way.
+    left_out
+        Of pairs of work amount and duration, the indices of those that do not count.
+    notices
+        What is known beforehand, and the reader must know.
     """
 
     metric: Metric
@@ -89,6 +99,8 @@ class Material:
     detector: Detector | None = None
     batch: int = 1
     complete: bool = False
+    left_out: tuple[int, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
     @property
     def how(self) -> How:
@@ -112,10 +124,12 @@ Step = Callable[[Material, Analysis], Analysis]
 
 def analyse(material: Material, steps: Iterable[Step]) -> Analysis:
     """Run the steps over the material, from an empty analysis on."""
+    pairs = material.kind is Kind.WORK
     analysis = Analysis(
         metric=material.metric,
         kind=material.kind,
-        n=sum(series.size for series in material.series),
+        n=material.series[0].size if pairs else sum(series.size for series in material.series),
+        notices=material.notices,
     )
     for step in steps:
         analysis = step(material, analysis)
@@ -250,14 +264,17 @@ def foresee(material: Material, analysis: Analysis) -> Analysis:
     wanted = wanted_half_width(found, analysis.metric, material.options)
     if not wanted > 0.0:
         return analysis
-    units = found.n if material.kind == Kind.INVOCATIONS else analysis.n
+    units = found.n if material.kind in (Kind.INVOCATIONS, Kind.WORK) else analysis.n
     ratio = min(found.half_width * caution(analysis) / wanted, _HOPELESS)
     factor = max(ratio**2, material.floor.effective / found.n_effective)
     needed = max(units * factor, material.floor.first_check)
     if material.kind == Kind.UNIT_READINGS:
         needed = max(needed, needed_for_share(analysis))
-    per_unit = analysis.n / units
-    return replace(analysis, required=int(needed * per_unit + 1.0 - 1e-9))
+    if material.kind is Kind.WORK:  # what was left out need not be run again
+        needed += analysis.n - units
+    else:
+        needed *= analysis.n / units
+    return replace(analysis, required=int(needed + 1.0 - 1e-9))
 
 
 def picture(material: Material, analysis: Analysis) -> Analysis:
@@ -301,5 +318,42 @@ def _several_modes(modes: tuple[Mode, ...]) -> tuple[Notice, ...]:
     return (notice,)
 
 
+def fit_line(material: Material, analysis: Analysis) -> Analysis:
+    """Fit the line through the pairs of work amount and duration that count."""
+    return _fitted(material, analysis, checks=False)
+
+
+def fit_and_check(material: Material, analysis: Analysis) -> Analysis:
+    """Fit the line, and check whether it may be one: that takes most of the time."""
+    return _fitted(material, analysis, checks=True)
+
+
+def _none_counts() -> Notice:
+    return Notice(
+        code=Code.TOO_FEW_READINGS,
+        severity=Severity.REFUSAL,
+        sentence="0 rounds count, expected at least 3.",
+        evidence={"n": 0},
+    )
+
+
+def _fitted(material: Material, analysis: Analysis, *, checks: bool) -> Analysis:
+    counts = np.ones(analysis.n, dtype=bool)
+    counts[list(material.left_out)] = False
+    work, duration_s = (series[counts] for series in material.series)
+    analysis = replace(analysis, n_kept=work.size, left_out=material.left_out)
+    if work.size == 0:
+        return replace(analysis, notices=(_none_counts(), *analysis.notices))
+    try:
+        fit = fit_wps(work, duration_s, confidence=material.options.confidence, checks=checks)
+    except NotEstimable as error:
+        return replace(analysis, notices=(*analysis.notices, notice_of(error)))
+    notices = (*fit.notices, *analysis.notices)
+    found = None if fit.speed is None else replace(fit.speed, notices=notices)
+    return replace(analysis, wps=fit, estimate=found, notices=notices)
+
+
+LINE: tuple[Step, ...] = (fit_line, foresee)
+LINE_REPORT: tuple[Step, ...] = (fit_and_check, foresee)
 CHECK: tuple[Step, ...] = (cut_phases, estimate, foresee)
 REPORT: tuple[Step, ...] = (*CHECK, describe, picture)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import DetectorFailed, PlanMismatch
+from benchrigor.errors import DetectorFailed, PlanMismatch, WorkTooShort
 from benchrigor.model import (
     Analysis,
     Code,
@@ -27,10 +27,12 @@ from benchrigor.model import (
 )
 from benchrigor.model.headline import percent
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.chain import CHECK, REPORT, Material, analyse
+from benchrigor.session.chain import CHECK, LINE_REPORT, REPORT, Material, analyse
+from benchrigor.session.failures import failed_hook, too_short
 from benchrigor.session.intake import Intake
+from benchrigor.session.pacing import Pace, next_readings
 from benchrigor.session.rules import default_rules, wanted_half_width
-from benchrigor.session.schedule import Pace, next_readings
+from benchrigor.session.working import NextWork, as_next_work, disagreement, with_work
 from benchrigor.stats.adapters import Estimator
 
 __all__ = ["Engine", "retraced"]
@@ -55,6 +57,9 @@ class Engine:
         default penalty of `stats.RupturesDetector`; None for the built-in one.
     rules
         Stop rules, the first answer wins; None for `default_rules`.
+    next_work
+        Called with each plan before it is asked for; returns another work amount for it, or None
+        to leave it as it is.
     complete
         Whether the readings were recorded before and have come to their end: a cool-down may be
         under way there, and is fitted as well.
@@ -83,6 +88,7 @@ class Engine:
         subject: Mapping[str, Any] | None = None,
         detector: Detector | Estimator | None = None,
         rules: Sequence[StopRule] | None = None,
+        next_work: NextWork | None = None,
         complete: bool = False,
     ) -> None:
         self.options = Options() if options is None else options
@@ -90,7 +96,8 @@ class Engine:
         self.name = name
         self.subject = dict(subject or {})
         self._rules = rules
-        self._intake = Intake(self.options, metrics, detector, complete=complete)
+        self._next_work = as_next_work(next_work)
+        self._intake = Intake(self.options, metrics, detector, complete=complete, seed=seed)
         self._rounds: list[Round] = []
         self._notices: list[Notice] = []
         self._pending: RoundPlan | None = None
@@ -114,20 +121,47 @@ class Engine:
         self._stop_requested = True
 
     def ask(self) -> RoundPlan | None:
-        """Return the next plan, the same one until it is told; None when finished."""
+        """Return the next plan, the same one until it is told; None when finished.
+
+        Raises
+        ------
+        WorkTooShort
+            When even the largest work amount makes rounds too short; the session has ended.
+        """
         if self._stop_requested and self._pending is None:
             self.end(StopReason.STOP_REQUESTED)
         if self._decision is not None:
             return None
         if self._pending is None:
             index = len(self._rounds)
-            self._pending = RoundPlan(
+            plan = RoundPlan(
                 index=index,
-                work=self.options.work,
+                work=self._scheduled_work(),
                 readings=next_readings(self._pace(), self.options),
                 seed=int(np.random.SeedSequence([self.seed, index]).generate_state(1)[0]),
             )
+            self._pending = self._overridden(plan)
         return self._pending
+
+    def _scheduled_work(self) -> float | None:
+        schedule = self._intake.schedule
+        if schedule is None:
+            return None if isinstance(self.options.work, tuple) else self.options.work
+        try:
+            return schedule.next(self.options.budget_s - self._elapsed_ns / 1e9)
+        except WorkTooShort as error:
+            self.end(StopReason.WORK_TOO_SHORT, too_short(error))
+            raise
+
+    def _overridden(self, plan: RoundPlan) -> RoundPlan | None:
+        """Let the hook choose another work amount; None, and the end, where it fails."""
+        if self._next_work is None:
+            return plan
+        try:
+            return with_work(plan, self._next_work(plan))
+        except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported, not lost
+            self.end(StopReason.HOOK_FAILED, failed_hook("next_work", error))
+            return None
 
     def tell(self, finished: Round) -> Decision:
         """Take in a finished round and decide whether to go on.
@@ -195,6 +229,7 @@ class Engine:
         """Return everything found so far, also while the session runs; changes nothing."""
         traces = self._intake.traces
         found = {name: _analysed(self._intake.material(trace)) for name, trace in traces.items()}
+        differing = disagreement(self._rounds, tuple(found.values()))
         return RunRecord(
             name=self.name,
             options=self.options,
@@ -206,13 +241,14 @@ class Engine:
                 for metric in self._intake.metrics
             ),
             decision=self._decision,
-            session_notices=self._all_notices(),
+            session_notices=(*self._all_notices(), *differing),
             subject=self.subject,
         )
 
     def _pace(self) -> Pace:
         last = self._rounds[-1] if self._rounds else None
-        units = [each for each in self._intake.traces.values() if each.kind is not Kind.READINGS]
+        single = (Kind.READINGS, Kind.WORK)
+        units = [each for each in self._intake.traces.values() if each.kind not in single]
         return Pace(
             readings=max((each.n for each in units), default=0),
             elapsed_s=self._elapsed_ns / 1e9,
@@ -225,6 +261,8 @@ class Engine:
         """Look at the readings, or not yet, and ask the stop rules: the first to stop wins."""
         if look:
             self._intake.look(CHECK)
+        else:
+            self._intake.glance()
         progress = self._standing(fresh=look)
         rules = self._rules
         if rules is None:
@@ -344,7 +382,7 @@ def _no_data(sentence: str, metric: str | None = None) -> Notice:
 def _analysed(material: Material) -> Analysis:
     """Analyse for the record, which a failing detector must not keep back."""
     try:
-        return analyse(material, REPORT)
+        return analyse(material, LINE_REPORT if material.kind is Kind.WORK else REPORT)
     except DetectorFailed as error:
         notice = Notice(
             code=Code.DETECTOR_FAILED, severity=Severity.REFUSAL, sentence=f"No phases: {error}."

@@ -27,7 +27,15 @@ from benchrigor.stats.rates import reciprocal
 from benchrigor.stats.sides import thin_tails
 from benchrigor.stats.steadiness import COMPLETE, TRANSIENTS
 
-__all__ = ["Found", "How", "batched", "estimate_mean_of", "estimate_quantile_of", "estimated"]
+__all__ = [
+    "Found",
+    "How",
+    "batched",
+    "estimate_mean_of",
+    "estimate_quantile_of",
+    "estimated",
+    "notice_of",
+]
 
 T = TypeVar("T")
 
@@ -98,7 +106,7 @@ def estimate_mean_of(how: How, kept: Sequence[Floats]) -> Found:
     try:
         return Found(estimate=reciprocal(found) if harmonic else found, fits=fits)
     except NotEstimable as error:
-        return Found(fits=fits, refusals=(_notice_of(error),))
+        return Found(fits=fits, refusals=(notice_of(error),))
 
 
 def estimate_quantile_of(how: How, kept: Sequence[Floats], share: float) -> Found:
@@ -146,10 +154,11 @@ def _each(
         try:
             found.append(fit(series))
         except NotEstimable as error:
-            refusals.append(_notice_of(error))
+            refusals.append(notice_of(error))
     return tuple(found), tuple(refusals)
 
 
-def _notice_of(error: NotEstimable) -> Notice:
+def notice_of(error: NotEstimable) -> Notice:
+    """Return why nothing can be estimated."""
     assert isinstance(error.notice, Notice)  # noqa: S101  # for the type checker: errors lie below
     return error.notice

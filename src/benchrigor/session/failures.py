@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchrigor.errors import BenchrigorError
 from benchrigor.model import Code, Notice, Severity
 
-__all__ = ["failed_hook", "failed_workload"]
+__all__ = ["failed_hook", "failed_workload", "too_short"]
 
 
 def failed_workload(error: BenchrigorError) -> Notice:
@@ -26,3 +26,8 @@ def failed_hook(name: str, error: Exception) -> Notice:
         sentence=f"The hook {name} raised {type(error).__name__}: {error}",
         evidence={"hook": name, "error": type(error).__name__},
     )
+
+
+def too_short(error: BenchrigorError) -> Notice:
+    """Say that no amount of work makes a round long enough."""
+    return Notice(code=Code.WORK_TOO_SHORT, severity=Severity.REFUSAL, sentence=str(error))

@@ -48,14 +48,16 @@ def drive(engine: Engine, workload: Workload, clock: Clock, hooks: Hooks) -> Non
         if not _called(engine, "before_round", hooks.before_round, plan):
             return
         recorder = RoundRecorder()
+        began = clock.now_ns() if plan.work is not None else None
         if not run_round(workload, plan, recorder):
             engine.end(StopReason.EXHAUSTED)
             return
+        ran_ns = None if began is None else clock.now_ns() - began
         # A budget is wall time: what hooks, analysis and journal took counts as well.
         now = clock.now_ns()
         if now < since:
             raise ClockFailed(f"the clock went backwards by {since - now} ns in round {plan.index}")
-        finished = recorder.finish(plan, now - since)
+        finished = recorder.finish(plan, now - since, ran_ns=ran_ns)
         since = now
         engine.tell(finished)
         if not _called(engine, "after_round", hooks.after_round, finished):

@@ -10,19 +10,22 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.protocols import Clock, Store
+from benchrigor.session.intake import SPEED
 from benchrigor.session.session import Session
-from benchrigor.workloads import CallableWorkload
+from benchrigor.workloads import AmountWorkload, CallableWorkload
+from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.callable import misfits
 
-__all__ = ["TIME", "measure"]
+__all__ = ["SPEED", "TIME", "measure"]
 
 TIME = Metric(name="time", unit="s")
 """The default metric: seconds per call, lower is better."""
 
 
 def measure(
-    func: Callable[[], object],
+    func: Callable[..., object],
     *,
+    work: tuple[float, float | None] | None = None,
     name: str | None = None,
     target: float | None = 0.02,
     confidence: float = 0.95,
@@ -37,12 +40,15 @@ def measure(
     gc: str = "on",
     clock: Clock | None = None,
 ) -> RunRecord:
-    """Time ``func()`` until its time per call is known well enough.
+    """Time ``func()`` until its time per call is known well enough; or its speed.
 
     Parameters
     ----------
     func
-        Called without arguments.
+        Called without arguments; with ``work``, with a work amount.
+    work
+        Range ``(low, high)`` of work amounts, whole numbers when both ends are; ``high`` may be
+        None. The estimate is the work per second then, free of what each call adds.
     name
         How the record calls it; None for the function's own name.
     target
@@ -51,7 +57,7 @@ def measure(
         Nominal coverage of the interval, in (0, 1).
     statistic
         "mean", "median", or a percentile such as "p10" or "p99". Quantiles are those of single
-        readings: see ``batch``.
+        readings: see ``batch``. A speed has none.
     budget_s
         Seconds of measuring at most.
     setup, teardown
@@ -64,7 +70,7 @@ def measure(
         Kept in the record; None draws one.
     batch
         Calls of which each reading is the average; None for as many as the clock needs, which a
-        Notice tells where a quantile is wanted. 1 times single calls.
+        Notice tells where a quantile is wanted. 1 times single calls. Not with ``work``.
     gc
         "on" leaves the garbage collector as it is, "off" holds it back while the clock runs.
     clock
@@ -89,24 +95,34 @@ def measure(
     >>> record = measure(lambda: clock.advance(2_000_000), name="nap", seed=1, clock=clock)
     >>> round(record.estimate().value, 6)
     0.002
+
+    A job of 100 units a second, with a setup of half a second:
+
+    >>> job = lambda n: clock.advance(n * 10**7 + 500_000_000)
+    >>> record = measure(job, work=(0, 10_000), budget_s=3600, seed=1, clock=clock)
+    >>> round(record.estimate().value, 3)
+    100.0
     """
-    if not callable(func):
-        raise InvalidInput(f"func is {func!r}, expected something that can be called")
-    if inspect.isgeneratorfunction(func) or inspect.iscoroutinefunction(func):
-        raise InvalidInput(
-            f"func is {func!r}: calling it only makes an object; "
-            "give a generator function to Session.run, wrap a coroutine in asyncio.run"
-        )
+    _check_function(func)
     clock = clock or WallClock()
-    options = Options(target=target, confidence=confidence, statistic=statistic, budget_s=budget_s)
-    if problems := misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch"):
-        raise InvalidInput(problems)
-    workload = CallableWorkload(
-        func, clock=clock, setup=setup, teardown=teardown, inner=batch, gc=gc
+    options = Options(
+        target=target, confidence=confidence, statistic=statistic, budget_s=budget_s, work=work
     )
+    problems = misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
+    if work is not None:
+        problems += _unfit_for_work(options, batch)
+    if problems:
+        raise InvalidInput(problems)
+    workload: AmountWorkload | CallableWorkload
+    if takes_amount(func):
+        workload = AmountWorkload(func, clock=clock, setup=setup, teardown=teardown, gc=gc)
+    else:
+        workload = CallableWorkload(
+            func, clock=clock, setup=setup, teardown=teardown, inner=batch, gc=gc
+        )
     session = Session(
         options,
-        (TIME,),
+        (TIME,) if work is None else (SPEED,),
         name=name or workload.name,
         subject={"kind": "function", "name": workload.name},
         seed=seed,
@@ -115,3 +131,27 @@ def measure(
         progress=progress,
     )
     return session.run(workload)
+
+
+def _check_function(func: object) -> None:
+    if not callable(func):
+        raise InvalidInput(f"func is {func!r}, expected something that can be called")
+    if inspect.isgeneratorfunction(func) or inspect.iscoroutinefunction(func):
+        raise InvalidInput(
+            f"func is {func!r}: calling it only makes an object; "
+            "give a generator function to Session.run, wrap a coroutine in asyncio.run"
+        )
+
+
+def _unfit_for_work(options: Options, batch: int | None) -> list[str]:
+    """Say which arguments do not go together with a range of work amounts."""
+    problems = []
+    if options.work_range is None:
+        problems.append(f"work is {options.work!r}, expected a range (low, high), or None")
+    if options.statistic != "mean":
+        problems.append(
+            f"statistic is {options.statistic!r}, expected 'mean': a speed has no other"
+        )
+    if batch is not None:
+        problems.append(f"batch is {batch!r}, expected None: a round of given work is one call")
+    return problems

@@ -22,6 +22,7 @@ from benchrigor.model import (
     as_series,
 )
 from benchrigor.protocols import StopRule
+from benchrigor.session.pacing import Pace, next_readings
 from benchrigor.session.pairwise import (
     RATIO,
     How,
@@ -40,7 +41,6 @@ from benchrigor.session.rules import (
     TimeBudget,
     floor_for,
 )
-from benchrigor.session.schedule import Pace, next_readings
 from benchrigor.session.seeds import check_seed
 from benchrigor.stats.sides import attempt, check_margin, direction_named
 from benchrigor.stats.trimming import moved_on

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import (
@@ -22,10 +23,10 @@ from benchrigor.model import (
     as_series,
 )
 from benchrigor.protocols import Detector
-from benchrigor.session.chain import CHECK, Material, analyse, cut
+from benchrigor.session.chain import CHECK, LINE, LINE_REPORT, Material, analyse, cut
 from benchrigor.session.engine import retraced
 
-__all__ = ["Recorded", "recorded"]
+__all__ = ["Recorded", "record_of_pairs", "recorded"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,9 +42,12 @@ class Recorded:
     kind
         How the readings came.
     series
-        One series for continuous rounds, one per round for restarted ones.
+        One series for continuous rounds, one per round for restarted ones; of rounds of various
+        work their amounts and durations.
     batch
         Calls of which each reading is the average.
+    left_out
+        Of rounds of various work, those that do not count.
     """
 
     name: str
@@ -52,6 +56,7 @@ class Recorded:
     kind: Kind
     series: tuple[Floats, ...]
     batch: int = 1
+    left_out: tuple[int, ...] = ()
 
     @property
     def n(self) -> int:
@@ -77,11 +82,13 @@ class Recorded:
             detector=detector,
             batch=self.batch,
             complete=True,
+            left_out=self.left_out,
         )
 
     def judged(self, options: Options, detector: Detector | None = None) -> Analysis:
         """Analyse all of it by these options, whatever was found when it was measured."""
-        return analyse(self.material(options, detector), CHECK)
+        steps = LINE if self.kind is Kind.WORK else CHECK
+        return analyse(self.material(options, detector), steps)
 
     def piece(self, plan: RoundPlan, start: int) -> tuple[Round, int]:
         """Return the next round that a session would have been told, and how far it goes.
@@ -143,9 +150,45 @@ def recorded(readings: object, *, metric: str | None = None, unit: str = "") -> 
     )
 
 
+def record_of_pairs(
+    work: npt.ArrayLike, duration_s: npt.ArrayLike, options: Options, metric: Metric, *, name: str
+) -> RunRecord:
+    """Fit the line through pairs of work amount and duration; all of them count.
+
+    Parameters
+    ----------
+    work, duration_s
+        As for `benchrigor.stats.fit_wps`.
+    options
+        Of which the analysis becomes "wps".
+    metric
+        The speed, and its unit.
+    name
+        Of the result.
+
+    Raises
+    ------
+    InvalidInput
+        When there are no such pairs, or the options do not go with them.
+    """
+    series = as_series(work, name="work"), as_series(duration_s, name="duration_s")
+    asked = replace(options, analysis="wps")
+    material = Material(metric=metric, options=asked, kind=Kind.WORK, series=series)
+    analysis = analyse(material, LINE_REPORT)
+    rounds = tuple(
+        Round(plan=RoundPlan(index=index, work=amount), elapsed_ns=0, readings={"time": seconds})
+        for index, (amount, seconds) in enumerate(zip(*map(np.ndarray.tolist, series), strict=True))
+    )
+    return RunRecord(
+        name=name, options=asked, metrics=(metric,), seed=0, rounds=rounds, analyses=(analysis,)
+    )
+
+
 def _of_run(run: RunRecord, metric: str | None) -> Recorded:
     record = retraced(run)
     analysis = record.analysis(metric)
+    if analysis is not None and analysis.kind is Kind.WORK:
+        return _of_work(record, analysis)
     name = "" if analysis is None else analysis.metric.name
     units = tuple(each.unit_readings[name] for each in record.rounds if name in each.unit_readings)
     single = [each.readings[name] for each in record.rounds if name in each.readings]
@@ -170,6 +213,19 @@ def _of_run(run: RunRecord, metric: str | None) -> Recorded:
         kind=kind,
         series=series,
         batch=max((_calls(each.facts) for each in record.rounds), default=1),
+    )
+
+
+def _of_work(record: RunRecord, analysis: Analysis) -> Recorded:
+    pairs = np.array([(each.plan.work, each.duration_s) for each in record.rounds]).T.copy()
+    pairs.flags.writeable = False
+    return Recorded(
+        name=record.name,
+        metric=replace(analysis.metric, must_satisfy=True),
+        options=record.options,
+        kind=Kind.WORK,
+        series=tuple(pairs),
+        left_out=analysis.left_out,
     )
 
 

@@ -89,6 +89,11 @@ def replay(
     [('benchrigor', 500, True), ('untrimmed', 500, True)]
     """
     given = recorded(readings, metric=metric, unit=unit)
+    if given.kind is Kind.WORK:
+        raise InvalidInput(
+            f"{given.name} was measured by rounds of various work, and each was chosen by what the "
+            "ones before had shown: only readings can be replayed"
+        )
     options = replace(
         given.options,
         target=given.options.target if target is None else target,

@@ -17,6 +17,7 @@ from benchrigor.errors import (
     InvalidInput,
     StoreFailed,
     WorkloadFailed,
+    WorkTooShort,
 )
 from benchrigor.model import (
     Code,
@@ -38,9 +39,12 @@ from benchrigor.session.engine import Engine
 from benchrigor.session.failures import failed_workload
 from benchrigor.session.loop import Hooks, drive
 from benchrigor.session.seeds import check_seed, draw_seed
+from benchrigor.session.working import NextWork
+from benchrigor.stats import fit_wps
 from benchrigor.stats.adapters import Estimator
 from benchrigor.storage import Journal
-from benchrigor.workloads import CallableWorkload, StepwiseWorkload
+from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
+from benchrigor.workloads.amount import takes_amount
 
 __all__ = ["Session", "as_workload"]
 
@@ -70,6 +74,8 @@ class Session(Engine):
         Stop rules, the first answer wins; None for `default_rules`.
     clock
         Times the rounds; None for the wall clock.
+    next_work
+        Called with each plan; returns another work amount for it, or None to leave it as it is.
     before_round, after_round, progress
         Plain callables; see `benchrigor.session.loop.Hooks`.
 
@@ -95,6 +101,7 @@ class Session(Engine):
         detector: Detector | Estimator | None = None,
         rules: Sequence[StopRule] | None = None,
         clock: Clock | None = None,
+        next_work: NextWork | None = None,
         before_round: Callable[[RoundPlan], object] | None = None,
         after_round: Callable[[Round], object] | None = None,
         progress: Callable[[Progress], object] | None = None,
@@ -107,6 +114,7 @@ class Session(Engine):
             subject=subject,
             detector=detector,
             rules=rules,
+            next_work=next_work,
         )
         self._clock = clock or WallClock()
         self._hooks = Hooks(before_round=before_round, after_round=after_round, progress=progress)
@@ -141,8 +149,14 @@ class Session(Engine):
         ------
         StoreFailed
             When the store cannot keep the result.
+        WorkTooShort
+            When even the largest work amount makes rounds too short; with ``error.record``.
         """
-        plan = super().ask()
+        try:
+            plan = super().ask()
+        except WorkTooShort as error:
+            error.record = self._last_word()
+            raise
         if plan is None and self._store is not None and not self._kept:
             self._finished()
         return plan
@@ -151,25 +165,31 @@ class Session(Engine):
         """Return everything found so far, also while the session runs; changes nothing."""
         return replace(super().result(), provenance=self._provenance, run_id=self._run_id)
 
-    def run(self, workload: Workload | Callable[[], object]) -> RunRecord:
+    def run(self, workload: Workload | Callable[..., object]) -> RunRecord:
         """Measure a workload until there is enough, and return what was found.
 
         Parameters
         ----------
         workload
             A `protocols.Workload`; a plain function, which is timed; or a generator function,
-            of which each step is timed.
+            of which each step is timed. A function with one argument is given the work amount of
+            each round.
 
         Raises
         ------
-        WorkloadFailed, ClockFailed, InvalidInput, StoreFailed
+        WorkloadFailed, WorkTooShort, ClockFailed, InvalidInput, StoreFailed
             With ``error.record``, the record of the rounds that were finished before.
         KeyboardInterrupt
             As it came; `result` has the finished rounds, and so has its attribute ``record``.
         """
         adapted = as_workload(workload, self._clock, fresh=self.options.rounds == "restarted")
-        if self.options.rounds == "restarted" and isinstance(adapted, CallableWorkload):
+        _check_amounts(adapted, self.options)
+        if self.options.rounds == "restarted" and isinstance(
+            adapted, CallableWorkload | AmountWorkload
+        ):
             self.note(_never_restarted(adapted.name))
+        if self.options.work_range is not None:
+            fit_wps(range(1, 9), (1, 2, 4, 3, 6, 5, 8, 9))  # loading what it needs takes a second
         self._described()
         if self._store is not None:  # a store that cannot be used is known before time is spent
             self._begun(self._store)
@@ -184,7 +204,7 @@ class Session(Engine):
                 self.end(StopReason.WORKLOAD_FAILED, failed_workload(error))
             elif isinstance(error, DetectorFailed):
                 self.end(StopReason.DETECTOR_FAILED)
-            error.record = self._last_word()
+            error.record = error.record or self._last_word()
             raise
         return self.result() if self._kept else self._finished()
 
@@ -276,11 +296,12 @@ class Session(Engine):
 
 
 def as_workload(
-    workload: Workload | Callable[[], object], clock: Clock, *, fresh: bool = False
+    workload: Workload | Callable[..., object], clock: Clock, *, fresh: bool = False
 ) -> Workload:
     """Adapt a plain function or generator function; a Workload stays what it is.
 
-    With ``fresh``, each round starts a new generator.
+    One with a single argument that must be given takes work amounts. With ``fresh``, each round
+    starts a new generator.
 
     Raises
     ------
@@ -291,9 +312,27 @@ def as_workload(
         return workload
     if inspect.isgeneratorfunction(workload):
         return StepwiseWorkload(workload, clock=clock, fresh=fresh)
-    if callable(workload):
-        return CallableWorkload(workload, clock=clock)
-    raise InvalidInput(f"workload is {workload!r}, expected a function or an object with run()")
+    if not callable(workload):
+        raise InvalidInput(f"workload is {workload!r}, expected a function or an object with run()")
+    adapted = AmountWorkload if takes_amount(workload) else CallableWorkload
+    return adapted(workload, clock=clock)
+
+
+def _check_amounts(workload: Workload, options: Options) -> None:
+    """Refuse a function that wants an amount where there is none, or none where amounts vary."""
+    if not isinstance(workload, AmountWorkload | CallableWorkload | StepwiseWorkload):
+        return  # others see for themselves what the plan holds
+    takes = getattr(workload, "takes_amount", False)
+    if takes and options.work is None and options.work_range is None:
+        raise InvalidInput(
+            f"{workload.name} takes a work amount, and this session has none to give: choose "
+            "Options(work=(low, high)), or analysis='wps'"
+        )
+    if options.work_range is not None and not takes:
+        raise InvalidInput(
+            f"{workload.name} takes no work amount, and those of this session vary: give "
+            "a function with one argument that must be given (wrap a built-in one in a lambda)"
+        )
 
 
 def _as_store(store: str | Path | Store) -> Store:
