@@ -11,7 +11,7 @@ from benchrigor.model import Metric
 from benchrigor.session import Session
 from benchrigor.stats.comparison import compare
 from benchrigor.storage import Journal
-from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
+from benchrigor.testing import FakeClock, StepWarmUp, SyntheticJob, SyntheticWorkload
 
 
 def readings(mean, *, seed, n=1000):
@@ -337,3 +337,68 @@ def test_runs_are_ranked_with_what_weakens_each(cli, keep):
     assert f"1.         run 0 ({ids[0]})" in result.stdout
     assert result.stdout.count("[few-invocations]") == 3
     assert "its own process only" not in result.stdout
+
+
+@pytest.fixture
+def speeds(store):
+    """Keep runs of various work; return their ids."""
+    journal = Journal(store)
+
+    def kept(*truths, kind="command", cv=0.03):
+        ids = []
+        for seed, speed in enumerate(truths):
+            clock = FakeClock()
+            job = SyntheticJob(speed=speed, overhead_s=0.1, cv=cv, seed=seed, clock=clock)
+            options = br.Options(work=(0, 10**9), target=0.001, max_rounds=50)
+            session = Session(
+                options, name=f"job {seed}", subject={"kind": kind}, seed=seed, clock=clock
+            )
+            ids.append(keep_record(journal, session.run(job)))
+        return ids
+
+    return kept
+
+
+def test_speeds_are_compared_and_more_is_better(cli, speeds, strict):
+    ids = speeds(1e6, 1.5e6)
+    result = cli("compare", *ids)
+    assert result.exit_code == 0, result.stdout + result.stderr
+    assert ": better" in result.stdout
+    assert "rounds" in result.stdout
+    assert "this-process-only" not in result.stdout
+    found = strict(cli("compare", *ids, "--json").stdout)["comparison"]
+    assert found["ratio"]["low"] < 1.5 < found["ratio"]["high"]
+    assert found["unit"] == "round"
+
+
+def test_speeds_of_functions_speak_for_their_process(cli, speeds):
+    assert "[this-process-only]" in cli("compare", *speeds(1e6, 1e6, kind="target")).stdout
+
+
+def test_a_ratio_of_speeds_keeps_the_asymmetry_of_their_intervals(cli, speeds, strict):
+    ids = speeds(1e6, 1e6, cv=0.16)
+    document = strict(cli("compare", *ids, "--json").stdout)["comparison"]
+    ratio, old, new = (document[name] for name in ("ratio", "baseline", "candidate"))
+    assert old["high"] - old["value"] > 1.05 * (old["value"] - old["low"])
+    down, up = ratio["value"] - ratio["low"], ratio["high"] - ratio["value"]
+    # MOVER: the square of each reach is the sum of the squares of those that lead there.
+    expected = ratio["value"] * np.hypot(
+        1 - new["low"] / new["value"], old["high"] / old["value"] - 1
+    )
+    assert down == pytest.approx(expected, rel=0.25)
+    assert up > down
+
+
+def test_a_speed_has_no_other_statistic(cli, speeds):
+    result = cli("compare", *speeds(1e6, 1e6), "--statistic", "median")
+    assert result.exit_code == 2
+    assert "a speed is a mean" in result.stderr
+
+
+def test_speeds_are_ranked(cli, speeds):
+    result = cli("compare", *speeds(1e6, 3e6, 2e6))
+    assert result.exit_code == 0
+    names = [
+        line.split()[1:3] for line in result.stdout.splitlines() if line[:4].strip(" .123") == ""
+    ]
+    assert [" ".join(each) for each in names[:3]] == ["job 1", "job 2", "job 0"], result.stdout

@@ -121,6 +121,25 @@ def test_an_exit_code_may_be_accepted(cli):
         (("--work", "3", "true"), "no argument of the command holds {work}"),
         (("echo", "{work}"), "give a work amount"),
         (("--work", "0", "echo", "{work}"), "'--work'"),
+        (("--work", "9:1", "echo", "{work}"), "expected a range that ends above its beginning"),
+        (("--work", "1:x", "echo", "{work}"), "'x' is no amount of work"),
+        (("--work", "1:9", "true"), "--work is given, but no argument of the command holds {work}"),
+        (("--analysis", "wps", "true"), "--analysis wps is given, but no argument of the command"),
+        (("--work", "1:9", "os:getcwd"), "getcwd takes no work amount"),
+        (("--analysis", "wps", "os:getcwd"), "getcwd takes no work amount"),
+        (
+            ("os.path:isabs",),
+            "os.path:isabs takes a work amount: give one, or a range, with --work",
+        ),
+        (("--work", "1:9", "--batch", "2", "os.path:isabs"), "is called once for each work amount"),
+        (("--work", "1:9", "--statistic", "p10", "os.path:isabs"), "a speed has no other"),
+        (("--work", "5", "--analysis", "wps", "echo", "{work}"), "analysis 'wps' compares amounts"),
+        (("--work", "1:9", "--analysis", "readings", "echo", "{work}"), "wants rounds alike"),
+        (("--work", "1:9", "--work-order", "up", "echo", "{work}"), "'--work-order'"),
+        (("--work", "1:9", "--short-round", "0", "echo", "{work}"), "'--short-round'"),
+        (("--work", "1:9", "--read", "speed=column:0", "echo", "{work}"), "give another name"),
+        (("--work", "1:9", "--read", "time:ms=column:0", "echo", "{work}"), "one reading in s"),
+        (("--work", "1:9", "--read-units", "time=column:0", "echo", "{work}"), "one reading in s"),
         (("--read", "zzz", "true"), "pick is 'zzz'"),
         (("--read", "x=regex:(", "true"), "pattern is '('"),
         (("--budget", "-3", "true"), "'-3' is no number of seconds"),
@@ -140,6 +159,142 @@ def test_what_cannot_be_run_is_named(cli, words, phrase):
     assert result.exit_code == (5 if failed else 2)
     assert phrase in result.stderr
     assert result.stdout == ""
+
+
+TAKING = "import sys; print('took', 0.5 + float(sys.argv[1]) / 2e6, 'of', sys.argv[1])"
+"""A program that says of itself that it does 2e6 units a second, after half a second."""
+
+
+def only_run(store):
+    """Load the one run that is kept."""
+    (run,) = Journal(store).runs()
+    return Journal(store).load(run["run_id"])
+
+
+VARIED = ("--max-rounds", "12", "--work", "0:1e8", "--json")
+
+
+@pytest.mark.parametrize("pick", ["time:s=column:1", "time:s=regex:took ([0-9.e+]+)"])
+def test_a_range_of_work_and_the_duration_that_a_command_reports_give_its_speed(
+    cli, script, store, strict, pick
+):
+    document = strict(cli("run", *VARIED, "--read", pick, *script(TAKING), "{work}").stdout)
+    (speed,) = document["analyses"]
+    assert speed["metric"]["name"] == "speed"
+    assert speed["metric"]["unit"] == "/s"
+    assert speed["metric"]["direction"] == "higher"
+    assert speed["estimate"]["value"] == pytest.approx(2e6, rel=1e-6)
+    assert document["options"]["work"] == [0, 10**8]
+    amounts = [each.plan.work for each in only_run(store).rounds]
+    assert len(set(amounts)) > 5
+    assert all(isinstance(each, int) for each in amounts)
+
+
+def test_what_else_is_picked_stands_beside_the_speed(cli, script, strict):
+    picks = ("--read", "time:s=column:1", "--read", "amount=column:3")
+    document = strict(cli("run", *VARIED, *picks, *script(TAKING), "{work}").stdout)
+    speed, amount = document["analyses"]
+    assert [each["metric"]["must_satisfy"] for each in (speed, amount)] == [True, False]
+    assert amount["metric"]["name"] == "amount"
+
+
+def test_unit_readings_of_varied_work_must_satisfy_and_the_speed_stands_beside(cli, script, strict):
+    printing = script(
+        "import sys; n = int(sys.argv[1]); print('took', 1 + n / 100)\n"
+        "for each in range(n): print('unit', 0.01 + each % 2 / 1000)"
+    )
+    picks = ("--read", "time:s=regex:took (.+)", "--read-units", "unit:s=regex:unit (.+)")
+    words = ("--max-rounds", "9", "--work", "10:1000", "--json", *picks, *printing, "{work}")
+    found = {each["metric"]["name"]: each for each in strict(cli("run", *words).stdout)["analyses"]}
+    assert found.keys() == {"unit", "speed"}
+    assert found["unit"]["metric"]["must_satisfy"]
+    assert not found["speed"]["metric"]["must_satisfy"]
+    assert found["unit"]["estimate"]["value"] == pytest.approx(0.0105, rel=0.01)
+    assert found["speed"]["estimate"]["value"] == pytest.approx(100.0)
+
+
+def test_bytes_make_the_speed_bytes_per_second(cli, script, strict):
+    words = ("--max-rounds", "12", "--work", "1kB:100MB", "--read", "time:s=column:1", "--json")
+    document = strict(cli("run", *words, *script(TAKING), "{work}").stdout)
+    assert document["analyses"][0]["metric"]["unit"] == "B/s"
+
+
+def test_the_order_of_work_and_the_shortest_round_reach_the_options(cli, script, strict):
+    words = (*VARIED, "--work-order", "random", "--short-round", "0.7", "--seed", "1")
+    words = (*words, "--read", "time:s=column:1", *script(TAKING), "{work}")
+    document = strict(cli("run", *words).stdout)
+    assert document["options"]["work_order"] == "random"
+    assert document["options"]["short_round_s"] == 0.7
+
+
+def test_wps_may_be_asked_for_by_name_without_a_range(cli, script, strict):
+    words = ("--max-rounds", "30", "--analysis", "wps", "--json", "--read", "time:s=column:1")
+    document = strict(cli("run", *words, *script(TAKING), "{work}").stdout)
+    assert document["options"]["analysis"] == "wps"
+    assert document["analyses"][0]["estimate"]["value"] == pytest.approx(2e6, rel=1e-6)
+
+
+def test_wps_by_name_lets_nothing_but_the_speed_count(cli, module, store):
+    module("counted", "def f(n):\n    for _ in range(n): yield sum(range(2000))")
+    words = ("--work", "100:3000", "--short-round", "0.0001", "--max-rounds", "12")
+    cli("run", *words, "--analysis", "wps", "counted:f")
+    wanted = {metric.name: metric.must_satisfy for metric in only_run(store).metrics}
+    assert wanted == {"speed": True, "time": False}
+
+
+def test_rounds_that_stay_too_short_are_bad_input_and_say_so(cli, script):
+    words = ("--work", "0:1000", "--read", "time:s=column:0", *script("print(0.001)"), "{work}")
+    result = cli("run", *words)
+    assert result.exit_code == 2
+    assert "a round of work 1,000" in result.stderr
+
+
+SLEEPY = "import time\ndef f(n): time.sleep(0.002 + n / 1e5)"
+
+
+def test_a_function_of_an_amount_is_measured_and_taken_up_again(cli, module, store):
+    module("sleepy", SLEEPY)
+    words = ("--work", "100:2000", "--short-round", "0.001", "--target", "0.001%")
+    ended = cli("run", *words, "--gc", "off", "--max-rounds", "11", "sleepy:f")
+    assert ended.exit_code in {3, 4}
+    assert cli("resume", only_run(store).run_id, "--max-rounds", "25").exit_code == 3
+    record = only_run(store)
+    assert record.options.work == (100, 2000)
+    assert record.metrics[0].name == "speed"
+    assert len(record.rounds) == 25
+    assert all(100 <= each.plan.work <= 2000 for each in record.rounds)
+    assert {each.facts["gc"] for each in record.rounds} == {"off"}
+    assert record.estimate().value == pytest.approx(1e5, rel=0.2)
+
+
+def test_a_command_of_various_work_is_taken_up_again(cli, script, store):
+    words = ("--work", "1e6:1e8", "--target", "0.001%", "--read", "time:s=column:1")
+    noisy = "import random, sys; print('took', float(sys.argv[1]) / 2e6 * random.uniform(0.9, 1.1))"
+    printing = script(noisy)
+    assert cli("run", *words, "--max-rounds", "10", *printing, "{work}").exit_code in {3, 4}
+    assert cli("resume", only_run(store).run_id, "--max-rounds", "30").exit_code == 3
+    record = only_run(store)
+    assert len(record.rounds) == 30
+    assert record.estimate().value == pytest.approx(2e6, rel=0.3)
+
+
+def test_a_generator_function_of_an_amount_does_the_work_of_each_round(cli, module, store):
+    module("working", "def f(n):\n    for _ in range(n): yield sum(range(2000))")
+    words = ("--work", "100B:3000B", "--short-round", "0.0001", "--max-rounds", "12")
+    assert cli("run", *words, "working:f").exit_code in {0, 3, 4}
+    record = only_run(store)
+    wanted = {metric.name: (metric.unit, metric.must_satisfy) for metric in record.metrics}
+    assert wanted == {"time": ("s", True), "speed": ("B/s", False)}
+    sizes = [each.unit_readings["time"].size for each in record.rounds]
+    assert sizes == [each.plan.work for each in record.rounds]
+
+
+def test_a_function_of_an_amount_may_be_given_one(cli, module, store):
+    module("single", "def f(n): sum(range(int(n)))")
+    assert cli("run", "--work", "20k", "--max-rounds", "12", "single:f").exit_code in {0, 3}
+    record = only_run(store)
+    assert record.metrics[0].name == "time"
+    assert {each.plan.work for each in record.rounds} == {20_000}
 
 
 def test_a_function_is_measured(cli, module, strict):

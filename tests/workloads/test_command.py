@@ -117,6 +117,20 @@ def test_work_is_replaced_in_every_argument_and_other_braces_are_not(
     assert written in failure(python("raise SystemExit(1)", "{work}"), work=work).split()
 
 
+@pytest.mark.parametrize("pick", ["time:s=column:1", "time:s=regex:took ([0-9.]+)"])
+def test_a_duration_picked_from_the_output_is_that_of_the_round(pick: str) -> None:
+    code = "import sys; print('took', float(sys.argv[1]) / 8)"
+    workload = python(code, "{work}", picks=picks(pick))
+    rounds = [run(workload, work=work) for work in (2, 10**6, 0.5)]
+    assert [each.duration_s for each in rounds] == [0.25, 125_000.0, 0.0625]
+    assert [each.readings for each in rounds] == [{"time": each.duration_s} for each in rounds]
+
+
+def test_an_amount_that_no_argument_takes_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"round 0 has a work amount, but no arg.* \{work\}"):
+        run(python("pass"), work=3)
+
+
 def test_work_without_an_amount_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"no work amount, but .*\{work\}.* give a work amount"):
         run(python("pass", "{work}"))

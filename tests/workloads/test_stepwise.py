@@ -151,3 +151,68 @@ def test_what_cannot_be_iterated_over_is_a_failed_workload() -> None:
 def test_a_generator_given_instead_of_its_function_is_refused() -> None:
     with pytest.raises(InvalidInput, match="expected a generator function"):
         StepwiseWorkload(iter([1]), clock=FakeClock())  # type: ignore[arg-type] # wrong on purpose
+
+
+class WorkSteps:
+    """Makes generators that yield once for every two units of work, each of which takes 1 µs."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.amounts: list[float] = []
+        self.closed = 0
+
+    def __call__(self, work: int) -> Iterator[None]:
+        self.amounts.append(work)
+        try:
+            for _ in range(work // 2):
+                self.clock.advance(2_000)
+                yield
+        finally:
+            self.closed += 1
+
+
+def run_work(workload: StepwiseWorkload, work: float | None, index: int = 0) -> Round:
+    plan, recorder = RoundPlan(index=index, work=work, readings=3), RoundRecorder()
+    workload.run(plan, recorder)
+    return recorder.finish(plan, elapsed_ns=0)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("chunk", [5, 100])
+def test_a_generator_of_a_work_amount_does_all_of_it_in_each_round(
+    fresh: bool, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timing, "_CHUNK", chunk)
+    clock = FakeClock()
+    steps = WorkSteps(clock)
+    workload = StepwiseWorkload(steps, clock=clock, fresh=fresh)
+    rounds = [run_work(workload, work, index) for index, work in enumerate((20, 4, 46))]
+    assert [microseconds(each) for each in rounds] == [[2] * 10, [2] * 2, [2] * 23]
+    assert Code.EXHAUSTED not in [notice.code for each in rounds for notice in each.notices]
+    assert steps.amounts == [20, 4, 46]
+    assert steps.closed == 3
+
+
+def test_an_amount_too_small_for_a_step_is_not_the_end_of_the_work() -> None:
+    clock = FakeClock()
+    workload = StepwiseWorkload(WorkSteps(clock), clock=clock)
+    assert run_work(workload, 1).n_readings == 0
+    assert run_work(workload, 8, index=1).n_readings == 4
+
+
+def test_a_generator_of_a_work_amount_is_refused_without_one() -> None:
+    steps = WorkSteps(FakeClock())
+    with pytest.raises(
+        InvalidInput, match="WorkSteps takes a work amount, and the plan of round 4"
+    ):
+        run_work(StepwiseWorkload(steps, clock=steps.clock), None, index=4)
+    assert steps.amounts == []
+
+
+def test_a_failing_generator_of_a_work_amount_is_named_with_its_reading() -> None:
+    def steps(work: int) -> Iterator[None]:
+        yield from range(work)
+        raise ValueError("boom")
+
+    with pytest.raises(WorkloadFailed, match=r"steps raised ValueError: boom \(at reading 6\)"):
+        run_work(StepwiseWorkload(steps, clock=FakeClock()), 6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,16 +12,20 @@ from benchrigor.cli.options import json_option, readings_options, share, statist
 from benchrigor.cli.output import print_json, summary
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of, read_readings
-from benchrigor.model import Metric, Options, Round
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Metric, Options, Round, RunRecord
 from benchrigor.report import explain as explanation
 from benchrigor.report import plot_trace, render
 from benchrigor.session import Engine
+from benchrigor.session.intake import SPEED
+from benchrigor.session.recorded import record_of_pairs
 
 __all__ = ["analyze"]
 
 
 @click.command(short_help="Estimate the mean or a quantile of recorded readings.")
 @readings_options
+@click.option("--work", metavar="COLUMN", help="Work amount of each round; --unit is theirs.")
 @click.option("--target", type=share, help="Half-width wanted; exit code 3 when it is not reached.")
 @click.option("--confidence", type=share, default="95%", show_default=True, help="Of the interval.")
 @statistic_options
@@ -31,6 +36,7 @@ def analyze(
     *,
     source: str,
     column: str | None,
+    work: str | None,
     unit: str,
     confidence: float,
     target: float | None,
@@ -45,28 +51,23 @@ def analyze(
     SOURCE is a CSV or JSON file, or - for standard input (the default). The readings count as
     one continuous series, in the order in which they stand.
 
+    With --work the readings are the durations, in seconds, of rounds with those amounts of work,
+    and the speed is estimated: the line duration = overhead + work / speed.
+
     \b
     Examples:
       benchrigor analyze readings.csv --column time --unit s
       some-program | benchrigor analyze --explain
       benchrigor analyze readings.csv --unit s --statistic median --plot trace.png
       benchrigor analyze result.json --column latencies --target 2% --json
+      benchrigor analyze rounds.csv --work bytes --column seconds --unit B
     """  # noqa: D301  # click wants the backspace itself
-    readings = read_readings(source, column)
-    name = "readings" if column is None or column.isdigit() else column
-    options = Options(
-        target=target,
-        confidence=confidence,
-        statistic=statistic,
-        method=method,
-        readings_per_round=readings.size,
-    )
-    metric = Metric(name=name, unit=unit)
-    engine = Engine(options, (metric,), name=name_of(source), complete=True)
-    plan = engine.ask()
-    assert plan is not None  # noqa: S101  # a new engine always has a plan
-    engine.tell(Round(plan=plan, elapsed_ns=0, unit_readings={name: readings}))
-    record = engine.result()
+    options = Options(target=target, confidence=confidence, statistic=statistic, method=method)
+    if work is None:
+        name = "readings" if column is None or column.isdigit() else column
+        record = _of_readings(source, column, options, Metric(name=name, unit=unit))
+    else:
+        record = _of_pairs(source, (work, column), options, replace(SPEED, unit=f"{unit}/s"))
     if as_json:
         print_json(summary(record))
     else:
@@ -78,3 +79,22 @@ def analyze(
         click.get_current_context().exit(ExitCode.NOTHING_MEASURED)
     if target is not None and found.relative_half_width > target:
         click.get_current_context().exit(ExitCode.NOT_CONVERGED)
+
+
+def _of_readings(source: str, column: str | None, options: Options, metric: Metric) -> RunRecord:
+    readings = read_readings(source, column)
+    whole = replace(options, readings_per_round=readings.size)
+    engine = Engine(whole, (metric,), name=name_of(source), complete=True)
+    plan = engine.ask()
+    assert plan is not None  # noqa: S101  # a new engine always has a plan
+    engine.tell(Round(plan=plan, elapsed_ns=0, unit_readings={metric.name: readings}))
+    return engine.result()
+
+
+def _of_pairs(
+    source: str, columns: tuple[str, str | None], options: Options, metric: Metric
+) -> RunRecord:
+    if source == "-":
+        raise InvalidInput("--work reads two columns, expected a file rather than standard input")
+    work, seconds = (read_readings(source, column) for column in columns)
+    return record_of_pairs(work, seconds, options, metric, name=name_of(source))

@@ -17,6 +17,7 @@ from benchrigor.cli.recordings import recording
 from benchrigor.cli.sources import name_of
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import (
+    Code,
     Comparison,
     Estimate,
     Kind,
@@ -41,6 +42,11 @@ _WIDTH = 79
 _LABEL = 13
 _CLASSICAL = 0.005
 """Half-width by which the steadiness of a ratio is judged where there is no margin."""
+_ONE_PROCESS = Notice(
+    code=Code.THIS_PROCESS_ONLY,
+    severity=Severity.WARNING,
+    sentence="All rounds ran in one process.",
+)
 _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.NOT_CONVERGED}
 
 
@@ -61,17 +67,21 @@ class _Side:
     @property
     def counts_processes(self) -> bool:
         """Whether each reading is that of a process of its own."""
-        by_round = self.given.kind is Kind.READINGS
+        by_round = self.given.kind in (Kind.READINGS, Kind.WORK)
         return by_round and self.run is not None and self.run.subject.get("kind") == "command"
 
     @property
     def counted_in(self) -> str:
         """What its estimate counts: "reading" or "invocation"."""
+        if self.given.kind is Kind.WORK:
+            return "round"
         processes = self.given.kind is Kind.INVOCATIONS or self.counts_processes
         return "invocation" if processes else "reading"
 
     def estimate(self, statistic: str, confidence: float) -> Estimate:
         """Estimate the stable phase; all sides are cut alike, whatever they were measured for."""
+        if self.given.kind is Kind.WORK and statistic != "mean":
+            raise InvalidInput(f"{self.label}: --statistic is {statistic}, but a speed is a mean")
         options = replace(
             self.given.options,
             target=None,
@@ -84,6 +94,13 @@ class _Side:
             why = found.notices[0]
             raise NotEstimable(replace(why, sentence=f"{self.label}: {why.sentence}"))
         return found.estimate
+
+    def counted(self, found: Estimate) -> Estimate:
+        """Let its estimate say whether it speaks for one process only."""
+        if self.given.kind is Kind.WORK:
+            notices = found.notices if self.counts_processes else (_ONE_PROCESS, *found.notices)
+            return replace(found, notices=notices)
+        return replace(found, method=INVOCATIONS) if self.counts_processes else found
 
     def document(self) -> dict[str, Any]:
         """Say for programs where it comes from."""
@@ -255,10 +272,7 @@ def _paired(sides: Sequence[_Side], options: dict[str, Any]) -> Comparison:
 def _apart(sides: Sequence[_Side], options: dict[str, Any]) -> Comparison:
     """Compare the estimates of both sides; a reading of a process of its own is an invocation."""
     true = [each.estimate(options["statistic"], options["confidence"]) for each in sides]
-    counted = [
-        replace(found, method=INVOCATIONS) if side.counts_processes else found
-        for side, found in zip(sides, true, strict=True)
-    ]
+    counted = [side.counted(found) for side, found in zip(sides, true, strict=True)]
     found = compared(counted[0], counted[1], **options)
     return replace(found, baseline=true[0], candidate=true[1])
 

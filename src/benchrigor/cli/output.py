@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from benchrigor.cli.options import hint
-from benchrigor.model import Progress, RunRecord, codec
+from benchrigor.model import Analysis, Kind, Progress, Round, RunRecord, codec
 from benchrigor.model.headline import counted, many, percent, show_value
 from benchrigor.report import render
 
@@ -39,14 +39,22 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
 def summary(record: RunRecord) -> dict[str, Any]:
     """Return the record as plain data, without the raw readings."""
     document = record.to_dict()
-    document["rounds"] = [
-        {"index": each.plan.index, "elapsed_ns": each.elapsed_ns, "n": each.n_readings}
-        for each in record.rounds
-    ]
+    document["rounds"] = [_outline(each) for each in record.rounds]
     for analysis in document["analyses"]:
         if analysis["subsessions"]:
             del analysis["subsessions"]["means"]
     return document
+
+
+def _outline(finished: Round) -> dict[str, Any]:
+    outline: dict[str, Any] = {
+        "index": finished.plan.index,
+        "elapsed_ns": finished.elapsed_ns,
+        "n": finished.n_readings,
+    }
+    if finished.plan.work is not None:
+        outline |= {"work": finished.plan.work, "duration_s": finished.duration_s}
+    return outline
 
 
 class LiveLine:
@@ -102,11 +110,26 @@ def live_line() -> Iterator[LiveLine]:
 
 
 def _line(progress: Progress) -> str:
-    parts = [many(progress.rounds, "round"), many(progress.readings, "reading")]
-    if progress.half_width is not None:
-        parts.append(f"half-width {percent(progress.half_width)}")
+    wanted = [each for each in progress.analyses if each.metric.must_satisfy]
+    by_work = bool(wanted) and wanted[0].kind is Kind.WORK
+    parts = [many(progress.rounds, "round")]
+    if by_work:  # rounds are all there is: the number itself tells more than their count
+        parts += _about(wanted[0])
+    else:
+        parts.append(many(progress.readings, "reading"))
+        if progress.half_width is not None:
+            parts.append(f"half-width {percent(progress.half_width)}")
     if progress.readings_needed:
         parts.append(f"about {counted(progress.readings_needed)} to go")
     if progress.seconds_left is not None:
         parts.append(f"at most {show_value(progress.seconds_left, 's')}")
     return " · ".join(parts)
+
+
+def _about(analysis: Analysis) -> list[str]:
+    """Say roughly how fast it is, as soon as there is any number."""
+    found = analysis.estimate
+    if found is None:
+        return []
+    speed = show_value(found.value, analysis.metric.unit)
+    return [f"about {speed}, give or take {percent(found.relative_half_width, digits=2)}"]

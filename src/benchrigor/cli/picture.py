@@ -30,7 +30,8 @@ plot_option = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     callback=_checked,
     metavar="FILE",
-    help="Draw the readings in time order into FILE: png, svg or pdf, by its suffix.",
+    help="Draw the readings in time order, or durations over work, into FILE: png, svg or pdf, "
+    "by its suffix.",
 )
 
 

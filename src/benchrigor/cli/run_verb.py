@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from benchrigor.cli.amounts import amounts
 from benchrigor.cli.driving import drive_and_print
 from benchrigor.cli.options import (
     budget_options,
@@ -25,7 +27,14 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options
 from benchrigor.protocols import Workload
 from benchrigor.session import Session
-from benchrigor.workloads import CallableWorkload, CommandWorkload, Pick
+from benchrigor.session.measuring import SPEED, TIME
+from benchrigor.workloads import (
+    AmountWorkload,
+    CallableWorkload,
+    CommandWorkload,
+    Pick,
+    StepwiseWorkload,
+)
 
 __all__ = ["run"]
 
@@ -63,9 +72,34 @@ _FOR_COMMANDS = {
 )
 @click.option(
     "--work",
+    type=amounts,
+    metavar="AMOUNT|LOW:HIGH",
+    help="Work of a round, or from where to where it goes: replaces {work} in the command's "
+    "arguments, or is the argument of the function. A range makes the speed the result. "
+    "1000, 1e6, 64KiB, 1MB:1GB, 1k: (no largest), :5M (from 0).",
+)
+@click.option(
+    "--work-order",
+    type=click.Choice(["bisecting", "random"]),
+    default="bisecting",
+    show_default=True,
+    help="How amounts follow each other.",
+)
+@click.option(
+    "--analysis",
+    type=click.Choice(["auto", "readings", "wps"]),
+    default="auto",
+    show_default=True,
+    help="readings: what rounds read. wps: the line through their work and durations, of which "
+    "the slope is the speed. auto: wps when --work is a range.",
+)
+@click.option(
+    "--short-round",
     type=click.FloatRange(min=0, min_open=True),
-    metavar="AMOUNT",
-    help="Work of a round: replaces {work} in the command's arguments.",
+    metavar="SECONDS",
+    default=0.01,
+    show_default=True,
+    help="Rounds of various work shorter than this are kept, but do not count.",
 )
 @click.option(
     "--read",
@@ -114,8 +148,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     """Measure a command or a function until its interval is narrow enough.
 
     Options stand before the command; what follows belongs to it. A function is called without
-    arguments, and what it prints goes to stderr. Ctrl-C finishes the round under way and reports
-    what there is.
+    arguments, or with the work amount if it has one; what it prints goes to stderr. Ctrl-C
+    finishes the round under way and reports what there is.
 
     \b
     Examples:
@@ -125,13 +159,17 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run --timeout 30 --accept-exit 0 --accept-exit 1 ./bench.sh
       benchrigor run --read 'rate:req/s=regex:rps: ([0-9.]+)' ./load.sh
       benchrigor run --work 1000 ./sort --lines '{work}'
+      benchrigor run --work 1MB:1GB -- ./copy.sh --bytes '{work}'
+      benchrigor run --work 1000:1e6 mypackage.bench:sort
     """  # noqa: D301  # click wants the backspace itself
     is_function = names_function(words[0]) and not Path(words[0]).exists()
-    workload, metrics, subject = (_function if is_function else _command)(words, given)
+    options = _options(given)
+    speed = _speed(given, options)
+    workload, metrics, subject = (_function if is_function else _command)(words, given, speed)
     begin = partial(
         Session,
-        _options(given),
-        metrics,
+        options,
+        _satisfying(metrics, speed, options),
         name=given["name"] or subject["name"],
         subject=subject,
         seed=given["seed"],
@@ -140,7 +178,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     drive_and_print(lambda line: begin(progress=line), workload, as_json=given["as_json"])
 
 
-def _function(words: tuple[str, ...], given: dict[str, Any]) -> _Chosen:
+def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
     target, *rest = words
     problems = [
         f"{flag} is for commands, and {target} is a function"
@@ -166,16 +204,26 @@ def _function(words: tuple[str, ...], given: dict[str, Any]) -> _Chosen:
     }
     workload = function_target(target, gc=gc, batch=batch, folder=here, fresh=fresh)
     if batch is not None and not isinstance(workload, CallableWorkload):
-        raise InvalidInput(f"--batch is for plain functions, and {target} is measured step by step")
-    return workload, metrics_for(()), subject
+        raise InvalidInput(f"--batch is for plain functions, and {target} {_how(workload)}")
+    if getattr(workload, "takes_amount", False) and not (given["work"] or speed):
+        raise InvalidInput(f"{target} takes a work amount: give one, or a range, with --work")
+    if speed is not None and isinstance(workload, StepwiseWorkload):
+        return workload, (TIME, replace(speed, must_satisfy=False)), subject
+    return workload, metrics_for((), speed), subject
 
 
-def _command(words: tuple[str, ...], given: dict[str, Any]) -> _Chosen:
+def _how(workload: Workload) -> str:
+    amount = isinstance(workload, AmountWorkload)
+    return "is called once for each work amount" if amount else "is measured step by step"
+
+
+def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
     for name in ("gc", "batch"):
         if given[name]:
             raise InvalidInput(f"--{name} is for functions, and {words[0]} is a command")
-    if given["work"] and not any("{work}" in word for word in words):
-        raise InvalidInput("--work is given, but no argument of the command holds {work}")
+    flag = "--work" if given["work"] else "--analysis wps"
+    if (given["work"] or speed) and not any("{work}" in word for word in words):
+        raise InvalidInput(f"{flag} is given, but no argument of the command holds {{work}}")
     picks = [
         *(Pick.parse(text) for text in given["read"]),
         *(Pick.parse(text, unit_readings=True) for text in given["read_units"]),
@@ -187,7 +235,7 @@ def _command(words: tuple[str, ...], given: dict[str, Any]) -> _Chosen:
         timeout_s=given["timeout"],
         clock=WallClock(),
     )
-    return workload, metrics_for(picks), {**workload.describe(), "name": shlex.join(words)}
+    return workload, metrics_for(picks, speed), {**workload.describe(), "name": shlex.join(words)}
 
 
 def _options(given: dict[str, Any]) -> Options:
@@ -201,5 +249,29 @@ def _options(given: dict[str, Any]) -> Options:
         max_rounds=given["max_rounds"],
         preset=given["preset"],
         rounds=given["rounds"],
-        work=given["work"],
+        analysis=given["analysis"],
+        work=given["work"] and given["work"].work,
+        work_order=given["work_order"],
+        short_round_s=given["short_round"],
     )
+
+
+def _speed(given: dict[str, Any], options: Options) -> Metric | None:
+    """Return the metric of rounds of various work; None where all are alike."""
+    if options.work_range is None:
+        return None
+    return replace(SPEED, unit=given["work"].speed_unit) if given["work"] else SPEED
+
+
+def _satisfying(
+    metrics: tuple[Metric, ...], speed: Metric | None, options: Options
+) -> tuple[Metric, ...]:
+    """Let nothing but the speed count where it was asked for by name; it is a mean."""
+    if speed is not None and options.analysis == "wps":
+        others = (each for each in metrics if each.name != speed.name)
+        metrics = (speed, *(replace(each, must_satisfy=False) for each in others))
+    if speed in metrics and options.statistic != "mean":
+        raise InvalidInput(
+            f"--statistic is {options.statistic}, expected mean: a speed has no other"
+        )
+    return metrics

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +16,7 @@ from benchrigor.model import Metric, RunRecord
 from benchrigor.protocols import Workload
 from benchrigor.session import as_workload
 from benchrigor.session.measuring import TIME
-from benchrigor.workloads import CallableWorkload, CommandWorkload, Pick
+from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, Pick
 
 __all__ = ["function_target", "metrics_for", "names_function", "workload_of"]
 
@@ -33,7 +34,7 @@ def function_target(
     """Import ``module:function``, as ``python -m`` would in ``folder``, and make it a workload.
 
     With ``fresh``, a generator function starts anew in each round. ``batch`` calls of a function
-    make a reading; None chooses how many.
+    make a reading; None chooses how many. One with an argument is given work amounts.
 
     Raises
     ------
@@ -62,6 +63,8 @@ def function_target(
     workload = as_workload(found, clock, fresh=fresh)
     if isinstance(workload, CallableWorkload):
         return CallableWorkload(found, clock=clock, inner=batch, gc=gc)
+    if isinstance(workload, AmountWorkload):
+        return AmountWorkload(found, clock=clock, gc=gc)
     return workload
 
 
@@ -90,10 +93,42 @@ def workload_of(record: RunRecord) -> Workload:
     )
 
 
-def metrics_for(picks: Sequence[Pick]) -> tuple[Metric, ...]:
-    """Return the metrics of a run: what is picked, with the wall time beside it."""
-    if not picks:
-        return (TIME,)
+def metrics_for(picks: Sequence[Pick], speed: Metric | None = None) -> tuple[Metric, ...]:
+    """Return the metrics of a run: what is picked, with the wall time beside it.
+
+    Parameters
+    ----------
+    picks
+        Of a command.
+    speed
+        What rounds of various work tell; None where they are alike. It comes first, or beside
+        the readings of units of work, which tell more. What else is picked stands beside. The
+        time is the duration of a round then, and no metric.
+
+    Raises
+    ------
+    InvalidInput
+        When a pick has the name of the speed, or that of the duration without being it.
+    """
     picked = {pick.metric: Metric(name=pick.metric, unit=pick.unit) for pick in picks}
-    beside = Metric(name=TIME.name, unit=TIME.unit, must_satisfy=False)
-    return (*picked.values(), *(() if TIME.name in picked else (beside,)))
+    if speed is None:
+        beside = replace(TIME, must_satisfy=not picked)
+        return (*picked.values(), *(() if TIME.name in picked else (beside,)))
+    if problems := [*filter(None, (_misnamed(pick, speed) for pick in picks))]:
+        raise InvalidInput(problems)
+    units = tuple(picked.pop(pick.metric) for pick in picks if pick.unit_readings)
+    picked.pop(TIME.name, None)
+    first = (*units, replace(speed, must_satisfy=not units))
+    return (*first, *(replace(metric, must_satisfy=False) for metric in picked.values()))
+
+
+def _misnamed(pick: Pick, speed: Metric) -> str:
+    """Say what is wrong with the name of a pick where work varies; empty when nothing is."""
+    if pick.metric == speed.name:
+        return f"{str(pick)!r}: {speed.name!r} is what work and duration tell; give another name"
+    if pick.metric == TIME.name and (pick.unit_readings or pick.unit not in ("", TIME.unit)):
+        return (
+            f"{str(pick)!r}: {TIME.name!r} is how long a round took, expected one reading in "
+            f"{TIME.unit}; give another name"
+        )
+    return ""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ExponentialWarmUp,
         StepCoolDown,
         StepWarmUp,
+        SyntheticJob,
         SyntheticWorkload,
     )
 
@@ -24,6 +25,7 @@ __all__ = [
     "MemoryStore",
     "StepCoolDown",
     "StepWarmUp",
+    "SyntheticJob",
     "SyntheticWorkload",
 ]
 
@@ -33,6 +35,7 @@ _HOMES = {
     "MemoryStore": "stores",
     "StepCoolDown": "workloads",
     "StepWarmUp": "workloads",
+    "SyntheticJob": "workloads",
     "SyntheticWorkload": "workloads",
 }
 

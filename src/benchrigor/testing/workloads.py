@@ -1,8 +1,9 @@
-"""A workload made of numbers that knows its own truth."""
+"""Workloads made of numbers that know their own truth."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,7 +14,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, RoundPlan
 from benchrigor.protocols import Recorder
 
-__all__ = ["ExponentialWarmUp", "StepCoolDown", "StepWarmUp", "SyntheticWorkload"]
+__all__ = ["ExponentialWarmUp", "StepCoolDown", "StepWarmUp", "SyntheticJob", "SyntheticWorkload"]
 
 _Indices = npt.NDArray[np.int64]
 
@@ -220,11 +221,7 @@ class SyntheticWorkload:
             ("between_cv", self.restarted or self.between_cv == 0, "0 unless restarted"),
             ("total", self.total is not None or self.cool_down is None, "to end after a cool-down"),
         )
-        problems = [
-            f"{name} is {getattr(self, name)!r}, expected {wanted}"
-            for name, right, wanted in checks
-            if not right
-        ]
+        problems = _wrong(self, checks)
         if not problems and self._lowest() < 0:
             problems.append(
                 f"readings could fall to {self.mean * self._lowest():.3g}, expected durations; "
@@ -238,6 +235,96 @@ class SyntheticWorkload:
         noise = 0.0 if reach is None else 1 - reach * self.cv
         transients = (each for each in (self.warm_up, self.cool_down) if each is not None)
         return noise + sum(min(0.0, each.amplitude) for each in transients)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class SyntheticJob:
+    """Takes as long for a work amount as a known line says, instead of doing any work.
+
+    A round of ``work`` takes ``overhead_s + (work / speed) ** growth`` seconds, times a noise.
+    The round is drawn from the seed and its index: the same in whatever order rounds come.
+
+    Parameters
+    ----------
+    speed
+        Work per second, more than 0.
+    overhead_s
+        Seconds that each round takes beside its work.
+    cv
+        Standard deviation of a round's duration over its mean; Gaussian, at most 1/6.
+    seed
+        Of everything that is drawn.
+    clock
+        Moved by the durations.
+    growth
+        1 where duration is linear in work; 2 where it is quadratic.
+
+    Raises
+    ------
+    InvalidInput
+        Naming every parameter that cannot be worked with.
+
+    Examples
+    --------
+    >>> job = SyntheticJob(speed=100.0, overhead_s=0.5)
+    >>> job.truth, job.draw(RoundPlan(index=0, work=300))
+    (100.0, 3.5)
+    """
+
+    speed: float
+    overhead_s: float = 0.0
+    cv: float = 0.0
+    seed: int = 0
+    clock: _Movable | None = None
+    growth: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks = (
+            ("speed", 0 < self.speed < math.inf, "more than 0"),
+            ("overhead_s", 0 <= self.overhead_s < math.inf, "0 or more"),
+            ("cv", 0 <= self.cv <= 1 / _SIGMAS, "from 0 to 1/6"),
+            ("growth", 0 < self.growth < math.inf, "more than 0"),
+        )
+        if problems := _wrong(self, checks):
+            raise InvalidInput(problems)
+
+    @property
+    def truth(self) -> float:
+        """The speed, exactly; where ``growth`` is 1 there is no other."""
+        return self.speed
+
+    def draw(self, plan: RoundPlan) -> float:
+        """Return the duration of a round in seconds, for those who tell a session themselves.
+
+        Raises
+        ------
+        InvalidInput
+            When the plan has no work amount.
+        """
+        if plan.work is None:
+            raise InvalidInput(
+                f"the plan of round {plan.index} has no work amount, expected one: give a range, "
+                "Options(work=(low, high))"
+            )
+        noise = np.random.default_rng([self.seed, plan.index]).standard_normal()
+        duration_s = self.overhead_s + (plan.work / self.speed) ** self.growth
+        return float(duration_s * (1.0 + self.cv * noise))
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        """Hand over the duration of a round as its reading of "time"."""
+        duration_s = self.draw(plan)
+        if self.clock is not None:
+            self.clock.advance(round(duration_s * 1e9))
+        recorder.reading("time", duration_s)
+
+
+def _wrong(workload: object, checks: Iterable[tuple[str, bool, str]]) -> list[str]:
+    """Say which parameters are wrong; a check is a name, whether it is right, what is expected."""
+    return [
+        f"{name} is {getattr(workload, name)!r}, expected {wanted}"
+        for name, right, wanted in checks
+        if not right
+    ]
 
 
 def _memory(phi: float) -> float:

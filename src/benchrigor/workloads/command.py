@@ -53,7 +53,7 @@ class CommandWorkload:
     ----------
     argv
         The program and its arguments; no shell reads them. ``{work}`` in any of them is replaced
-        by the plan's work amount.
+        by the plan's work amount, which must stand in one where the plan has it.
     picks
         Where readings stand in its standard output, each for another metric.
     accept_exit
@@ -169,7 +169,7 @@ class CommandWorkload:
         Raises
         ------
         InvalidInput
-            When the arguments want a work amount and the plan has none.
+            When the arguments want a work amount and the plan has none, or the other way round.
         WorkloadFailed
             When the command cannot be started, runs too long, exits with a code that is not
             accepted, or prints no number where one is picked.
@@ -197,7 +197,12 @@ class CommandWorkload:
 
     def _argv_for(self, plan: RoundPlan) -> list[str]:
         if not any(_WORK in argument for argument in self._argv):
-            return list(self._argv)
+            if plan.work is None:
+                return list(self._argv)
+            raise InvalidInput(
+                f"the plan of round {plan.index} has a work amount, but no argument of "
+                f"{self.name} holds {_WORK}"
+            )
         if plan.work is None:
             raise InvalidInput(
                 f"the plan of round {plan.index} has no work amount, but {self.name} has {_WORK} "

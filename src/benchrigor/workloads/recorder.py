@@ -68,7 +68,7 @@ class RoundRecorder:
         """Keep a notice, the first of each code and metric."""
         self._notices.setdefault((notice.code, notice.evidence.get("metric")), notice)
 
-    def finish(self, plan: RoundPlan, elapsed_ns: int) -> Round:
+    def finish(self, plan: RoundPlan, elapsed_ns: int, *, ran_ns: int | None = None) -> Round:
         """Return the round with all that was recorded.
 
         Parameters
@@ -77,6 +77,8 @@ class RoundRecorder:
             The plan that was carried out.
         elapsed_ns
             Wall time of the whole round, in nanoseconds.
+        ran_ns
+            Wall time of the workload alone; None where it is not known.
 
         Raises
         ------
@@ -86,6 +88,7 @@ class RoundRecorder:
         return Round(
             plan=plan,
             elapsed_ns=elapsed_ns,
+            ran_ns=ran_ns,
             unit_readings={name: np.concatenate(rows) for name, rows in self._chunks.items()},
             readings=self._readings,
             facts=dict(self._facts),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Notice, RoundPlan, Severity
 from benchrigor.protocols import Clock, Recorder
+from benchrigor.workloads.amount import amount_of, takes_amount
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
 __all__ = ["StepwiseWorkload"]
@@ -22,7 +24,9 @@ class StepwiseWorkload:
     Parameters
     ----------
     make
-        A generator function without arguments, or whatever returns something to iterate over.
+        A generator function, or whatever returns something to iterate over. One without arguments
+        gives as many readings as are wanted. One of a work amount is called with that of each
+        round, and does all of it, however many readings that gives.
     clock
         The only source of time.
     metric
@@ -54,18 +58,20 @@ class StepwiseWorkload:
 
     def __init__(
         self,
-        make: Callable[[], Iterable[object]],
+        make: Callable[..., Iterable[object]],
         *,
         clock: Clock,
         metric: str = "time",
         fresh: bool = False,
     ) -> None:
         if not callable(make):
-            raise InvalidInput(f"make is {make!r}, expected a generator function without arguments")
+            raise InvalidInput(f"make is {make!r}, expected a generator function")
+        self.takes_amount = takes_amount(make)
+        """Whether rounds must have a work amount."""
         self._make = make
         self._clock = clock
         self._metric = metric
-        self._fresh = fresh
+        self._fresh = fresh or self.takes_amount
         self._steps: Iterator[object] | None = None
         self._stopwatch: Stopwatch | None = None
 
@@ -77,25 +83,31 @@ class StepwiseWorkload:
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Take ``plan.readings`` readings, or as many as the generator still gives.
 
+        Of a generator of a work amount, take all.
+
         Raises
         ------
         StopIteration
             When the generator has ended before the first of them.
+        InvalidInput
+            When it needs a work amount, and the plan has none.
         WorkloadFailed
             From whatever the generator raised, naming it and the reading.
         ClockFailed
             When the clock goes backwards.
         """
+        amount = (amount_of(plan, self.name),) if self.takes_amount else ()
         stopwatch = self._stopwatch = self._stopwatch or Stopwatch(self._clock)
         if self._fresh or self._steps is None:
             with failures_of(self.name, (), None):
-                self._steps = iter(self._make())
+                self._steps = iter(self._make(*amount))
         try:
-            taken = self._take(self._steps, plan, recorder, stopwatch)
+            wanted = sys.maxsize if self.takes_amount else plan.readings
+            taken = self._take(self._steps, wanted, recorder, stopwatch)
         finally:
             if self._fresh:
                 self._close(self._steps)
-        if taken < plan.readings:
+        if taken < plan.readings and not self.takes_amount:
             recorder.notice(
                 Notice(
                     code=Code.EXHAUSTED,
@@ -109,11 +121,11 @@ class StepwiseWorkload:
             )
 
     def _take(
-        self, steps: Iterator[object], plan: RoundPlan, recorder: Recorder, stopwatch: Stopwatch
+        self, steps: Iterator[object], wanted: int, recorder: Recorder, stopwatch: Stopwatch
     ) -> int:
         """Hand over the readings of a round; return how many there were."""
         taken, typical_ns = 0, []
-        for done, n in chunks(plan.readings):
+        for done, n in chunks(wanted):
             elapsed_ns: list[int] = []
             with failures_of(self.name, elapsed_ns, done):
                 _time_steps(steps, self._clock.now_ns, elapsed_ns.append, n)
@@ -121,9 +133,10 @@ class StepwiseWorkload:
                 break
             recorder.unit_readings(self._metric, in_seconds(elapsed_ns, done=done))
             taken, typical_ns = done + len(elapsed_ns), elapsed_ns
-        if not taken:
+        if taken:
+            stopwatch.report(recorder, typical_ns)
+        elif not self.takes_amount:  # an amount too small for one step says nothing of the next
             raise StopIteration
-        stopwatch.report(recorder, typical_ns)
         return taken
 
     def _close(self, steps: Iterator[object]) -> None:
