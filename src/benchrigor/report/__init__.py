@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchrigor.report.explain import explain
-from benchrigor.report.plots import plot_phases, plot_trace
+from benchrigor.report.plots import plot_phases, plot_trace, plot_work
 from benchrigor.report.table import tabulate
 from benchrigor.report.text import render
 
-__all__ = ["explain", "plot_phases", "plot_trace", "render", "tabulate"]
+__all__ = ["explain", "plot_phases", "plot_trace", "plot_work", "render", "tabulate"]

@@ -19,17 +19,28 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-__all__ = ["draw"]
+__all__ = [
+    "CHANGE",
+    "FRAME",
+    "INK",
+    "NUMBER",
+    "PALE",
+    "SMALL",
+    "beside",
+    "draw",
+    "new_axes",
+    "write_words",
+]
 
 # Okabe and Ito's colours, which the colour-blind tell apart; tints for areas, dark for text.
-_INK, _PALE, _FRAME = "#262626", "#8c8c8c", "#a6a6a6"
-_NUMBER, _CHANGE = "#0072b2", "#d55e00"
+INK, PALE, FRAME = "#262626", "#8c8c8c", "#a6a6a6"
+NUMBER, CHANGE = "#0072b2", "#d55e00"
 _TINTS = {
     PhaseLabel.WARM_UP: ("#fdebd0", "#9a5b00"),
     PhaseLabel.COOL_DOWN: ("#dcedf9", "#1c6496"),
     PhaseLabel.OTHER: ("#ededed", "#595959"),
 }
-_SMALL = 9.0
+SMALL = 9.0
 """Size of text beside the axis labels, in points."""
 
 _FEW = 6
@@ -51,7 +62,7 @@ _NARROWED = 0.85
 def draw(trace: Trace, axes: Axes | None) -> Axes:
     """Draw a trace, into a new figure where no axes are given."""
     if axes is None:
-        axes = _new_axes()
+        axes = new_axes()
     low, high = trace.window
     axes.set_xlim(-0.5, trace.series.size - 0.5)
     axes.set_ylim(low, high)
@@ -64,12 +75,19 @@ def draw(trace: Trace, axes: Axes | None) -> Axes:
     _draw_level(axes, trace)
     _mark_outliers(axes, trace)
     _label_phases(axes, trace)
-    _write_words(axes, trace)
+    write_words(axes, trace)
     _dress(axes, trace)
     return axes
 
 
-def _new_axes() -> Axes:
+def new_axes() -> Axes:
+    """Return the axes of a new figure that belongs to nobody else.
+
+    Raises
+    ------
+    MissingExtra
+        Without matplotlib.
+    """
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  # only who draws pays for it
     except ModuleNotFoundError as error:
@@ -97,12 +115,12 @@ def _shade(axes: Axes, trace: Trace) -> None:
 
 def _mark_changes(axes: Axes, trace: Trace) -> None:
     rounds = [part.offset for part in trace.parts[1:]]
-    _uprights(axes, rounds, color=_FRAME, label="round")
-    _uprights(axes, trace.changes(material=True), color=_CHANGE, label="change point")
+    _uprights(axes, rounds, color=FRAME, label="round")
+    _uprights(axes, trace.changes(material=True), color=CHANGE, label="change point")
     _uprights(
         axes,
         trace.changes(material=False),
-        color=_CHANGE,
+        color=CHANGE,
         alpha=0.7,
         linestyle=(0.0, (1.0, 2.5)),
         label="immaterial change point",
@@ -123,7 +141,7 @@ def _draw_points(axes: Axes, trace: Trace) -> None:
     n = trace.series.size
     counting = _counting(trace)
     size = min(5.0, max(2.0, 70.0 / math.sqrt(n)))
-    for chosen, color, label in ((~counting, _PALE, "left out"), (counting, _INK, "kept")):
+    for chosen, color, label in ((~counting, PALE, "left out"), (counting, INK, "kept")):
         at = np.flatnonzero(chosen)
         axes.plot(
             at,
@@ -148,7 +166,7 @@ def _draw_columns(axes: Axes, trace: Trace) -> None:
     quantiles = np.array([np.quantile(each, shares) for each in columns]).T
     counting = _counting(trace)[(borders[:-1] + borders[1:]) // 2]
     edges = borders - 0.5
-    for chosen, color, which in ((~counting, _PALE, "left out"), (counting, _INK, "kept")):
+    for chosen, color, which in ((~counting, PALE, "left out"), (counting, INK, "kept")):
         if not chosen.any():
             continue
         least, low, middle, high, most = np.where(chosen, quantiles, np.nan)
@@ -180,7 +198,7 @@ def _draw_level(axes: Axes, trace: Trace) -> None:
     axes.broken_barh(
         spans,
         (low, high - low),
-        facecolor=_NUMBER,
+        facecolor=NUMBER,
         alpha=0.3,
         linewidth=0.0,
         zorder=3.0,
@@ -192,7 +210,7 @@ def _draw_level(axes: Axes, trace: Trace) -> None:
         [value] * len(spans),
         starts,
         stops,
-        color=_NUMBER,
+        color=NUMBER,
         linewidth=1.6,
         zorder=4.0,
         label="number",
@@ -219,18 +237,16 @@ def _mark_outliers(axes: Axes, trace: Trace) -> None:
             marker=marker,
             markersize=4.0,
             markeredgewidth=0.0,
-            color=_INK,
+            color=INK,
             clip_on=False,
             zorder=5.0,
             label="beyond",
         )
         place = "top" if marker == "^" else "bottom"
-        _beside(
-            axes, f"{counted(at.size)} beyond,\n{farthest}", round(height), va=place, color=_INK
-        )
+        beside(axes, f"{counted(at.size)} beyond,\n{farthest}", round(height), va=place, color=INK)
 
 
-def _beside(axes: Axes, words: str, height: float, **style: Any) -> None:
+def beside(axes: Axes, words: str, height: float, **style: Any) -> None:
     """Write into the right margin, at a share of the axes' height."""
     axes.annotate(
         words,
@@ -238,7 +254,7 @@ def _beside(axes: Axes, words: str, height: float, **style: Any) -> None:
         xycoords="axes fraction",
         xytext=(_GAP, 0.0),
         textcoords="offset points",
-        fontsize=_SMALL,
+        fontsize=SMALL,
         parse_math=False,
         **style,
     )
@@ -267,7 +283,7 @@ def _label_phases(axes: Axes, trace: Trace) -> None:
     taken: list[tuple[float, float]] = []
     written = set()
     for (start, stop), label in sorted(trace.rejected, key=lambda each: each[0][0] - each[0][1]):
-        width = (_CHARACTER * len(label) + 1.0) * _SMALL / points
+        width = (_CHARACTER * len(label) + 1.0) * SMALL / points
         if label in written and len(trace.rejected) > _FEW and (stop - start) / n < width:
             continue
         centre = _free((start + stop) / 2.0 / n, width, taken)
@@ -275,7 +291,7 @@ def _label_phases(axes: Axes, trace: Trace) -> None:
             taken.append((centre - width / 2.0, centre + width / 2.0))
             written.add(label)
             color = _TINTS[label][1]
-            _above(axes, str(label), 3.0, at=centre, ha="center", fontsize=_SMALL, color=color)
+            _above(axes, str(label), 3.0, at=centre, ha="center", fontsize=SMALL, color=color)
 
 
 def _free(wanted: float, width: float, taken: list[tuple[float, float]]) -> float | None:
@@ -296,20 +312,20 @@ def _extent(axes: Axes) -> tuple[float, float]:
     return box.width * 72.0 / axes.figure.dpi, box.height * 72.0 / axes.figure.dpi
 
 
-def _write_words(axes: Axes, trace: Trace) -> None:
+def write_words(axes: Axes, trace: Trace) -> None:
     """Write the number beside the axes and, above them, row upon row: tally, evidence, title."""
     if trace.level is not None:
         _write_number(axes, trace.level[0], trace.words)
-    row = 1.25 * _SMALL
+    row = 1.25 * SMALL
     tally = trace.tally
-    _above(axes, tally, 3.0, at=1.0, right=_GAP, fontsize=_SMALL, color=_CHANGE)
+    _above(axes, tally, 3.0, at=1.0, right=_GAP, fontsize=SMALL, color=CHANGE)
     bottom = 6.0 + row * (tally.count("\n") + 1 if tally else 1 if trace.rejected else 0)
-    color = _CHANGE if trace.level is None else _TINTS[PhaseLabel.OTHER][1]
-    evidence = _above(axes, trace.evidence, bottom, fontsize=_SMALL, color=color)
+    color = CHANGE if trace.level is None else _TINTS[PhaseLabel.OTHER][1]
+    evidence = _above(axes, trace.evidence, bottom, fontsize=SMALL, color=color)
     lines = textwrap.wrap(trace.evidence, _fitting(axes, evidence), max_lines=3, placeholder=" …")
     evidence.set_text("\n".join(lines))
     bottom += 4.0 + row * len(lines)
-    title = _above(axes, trace.title, bottom, fontsize=11.0, color=_INK, fontweight="bold")
+    title = _above(axes, trace.title, bottom, fontsize=11.0, color=INK, fontweight="bold")
     most = _fitting(axes, title)
     if len(trace.title) > most:
         title.set_text(f"{trace.title[: most - 1]}…")
@@ -320,9 +336,9 @@ def _write_number(axes: Axes, value: float, words: str) -> None:
     low, high = axes.get_ylim()
     arrow = "↑ " if value > high else "↓ " if value < low else ""
     lines = 2.5 + (words.count("\n") + 1) / 2.0
-    room = min(0.5, 1.25 * _SMALL * lines / _extent(axes)[1])
+    room = min(0.5, 1.25 * SMALL * lines / _extent(axes)[1])
     place = min(max((value - low) / (high - low), room), 1.0 - room)
-    _beside(axes, arrow + words, place, va="center", color=_NUMBER)
+    beside(axes, arrow + words, place, va="center", color=NUMBER)
 
 
 def _fitting(axes: Axes, text: Annotation) -> int:
@@ -347,14 +363,14 @@ def _dress(axes: Axes, trace: Trace) -> None:
         order += (
             f" (range, middle half and median of {counted(_columns(trace.series.size))} columns)"
         )
-    axes.set_xlabel(order, color=_INK, fontsize=10.0)
-    axes.set_ylabel(ruler.name, color=_INK, fontsize=10.0, parse_math=False)
+    axes.set_xlabel(order, color=INK, fontsize=10.0)
+    axes.set_ylabel(ruler.name, color=INK, fontsize=10.0, parse_math=False)
     axes.locator_params(axis="x", integer=True)
     if trace.series.size == 1:
         axes.set_xticks([0])
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_major_formatter(tick)
-    axes.tick_params(color=_FRAME, labelcolor=_INK, labelsize=_SMALL)
+    axes.tick_params(color=FRAME, labelcolor=INK, labelsize=SMALL)
     axes.set_facecolor("white")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(_FRAME)
+    axes.spines[["left", "bottom"]].set_color(FRAME)

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 
-from benchrigor.model import Analysis, Estimate, Kind, LevelFit, RunRecord, StablePhase
+from benchrigor.model import Analysis, Estimate, Kind, LevelFit, RunRecord, StablePhase, WpsFit
 from benchrigor.model.headline import (
     counted,
     false_alarms,
     many,
     percent,
+    show_amount,
     show_estimate,
+    show_overhead,
     show_value,
 )
-from benchrigor.report.text import WIDTH, cold
+from benchrigor.report.text import (
+    NOTABLE,
+    WIDTH,
+    cold,
+    grown,
+    outlying,
+    predicted,
+    rounds_named,
+    why_left_out,
+)
+from benchrigor.units import Scale, scale_for
 
 __all__ = ["explain"]
 
@@ -49,11 +62,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
     if analysis is None:
         return f"{record.name}: nothing was measured, so there is nothing to explain."
     steps = [
-        _readings(analysis, record),
-        *_phases(analysis),
-        *_level(analysis, record),
-        *_subsessions(analysis),
-        *_interval(analysis),
+        *(_of_pairs if analysis.kind is Kind.WORK else _of_readings)(analysis, record),
         *_stop(analysis, record),
         *(f"Notice: {notice}" for notice in (*record.session_notices, *analysis.notices)),
     ]
@@ -73,6 +82,105 @@ def _numbered(number: int, step: str) -> str:
         break_on_hyphens=False,
     )
     return f"{wrapped}\n{table}" if table else wrapped
+
+
+def _of_readings(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Tell the steps from readings to their mean or quantile."""
+    return [
+        _readings(analysis, record),
+        *_phases(analysis),
+        *_level(analysis, record),
+        *_subsessions(analysis),
+        *_interval(analysis),
+    ]
+
+
+def _of_pairs(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Tell the steps from pairs of work amount and duration to the speed."""
+    steps = [_pairs(analysis, record), *_left_out(analysis, record)]
+    if analysis.wps is None:
+        return [*steps, "No line can be drawn, so there is no interval."]
+    return [*steps, *_line(analysis, analysis.wps), *_checks(analysis, analysis.wps)]
+
+
+def _pairs(analysis: Analysis, record: RunRecord) -> str:
+    work = [each.plan.work for each in record.rounds if each.plan.work is not None]
+    if not work:
+        return "No round has told its work amount and duration yet."
+    took = [each.duration_s for each in record.rounds]
+    unit, order = analysis.metric.unit, f"are planned in {record.options.work_order} order"
+    if not record.elapsed_s:  # recorded elsewhere
+        order = "stand in the order in which they were run"
+    return (
+        f"{many(len(work), 'round')} of {show_amount(min(work), unit)} to "
+        f"{show_amount(max(work), unit)} of work took {show_value(min(took), 's')} to "
+        f"{show_value(max(took), 's')}. Amounts {order}: were they rising, "
+        "a drift in time would pass for work."
+    )
+
+
+def _left_out(analysis: Analysis, record: RunRecord) -> list[str]:
+    if not analysis.left_out:
+        return ["All rounds count."]
+    number = len(analysis.left_out)
+    why = ", ".join(why_left_out(analysis, record))
+    return [
+        f"{many(number, 'round')} {'does' if number == 1 else 'do'} not count"
+        f"{f' ({why})' if why else ''}. Their amount or their place tells, and of their own "
+        "duration only an early end, else noise would choose."
+    ]
+
+
+def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
+    """Tell how the line was fitted, and how its slope becomes the speed."""
+    slope, per = _per_unit(fit, analysis.metric.unit)
+    merged = f", {many(fit.merged, 'round')} summed into one each" if fit.merged > 1 else ""
+    freedom = fit.slope.degrees_of_freedom
+    student = f"Student t with {freedom:.3g} degrees of freedom" if freedom else "Its interval"
+    successive = (
+        f"autocorrelation of successive rounds counts {fit.inflation:.3g}-fold in the variance"
+        if fit.inflation >= NOTABLE
+        else "successive rounds are not autocorrelated: each counts in full"
+    )
+    said = [
+        f"The line through {many(fit.n, 'round')}{merged}: duration = overhead + work / speed. "
+        f"Overhead {show_overhead(fit.overhead)}, "
+        f"time {show_value(slope.value, 's')} per {per}.",
+        f"Noise may differ from round to round (standard errors of type HC3); {successive}.",
+        f"{student} gives {show_estimate(slope, 's')} per {per}.",
+    ]
+    if fit.speed is None:
+        return [*said, "These ends cannot be turned over: the speed has no interval."]
+    shown = show_estimate(fit.speed, analysis.metric.unit)
+    return [*said, f"Turned over, end by end: {shown}; so its halves differ in width."]
+
+
+def _per_unit(fit: WpsFit, unit: str) -> tuple[Estimate, str]:
+    """Return the slope per unit of work that people speak of, and that unit."""
+    work = scale_for(fit.naive_speed, unit) if unit == "B/s" else Scale(factor=1.0, name="")
+    value, low, high = (
+        each / work.factor for each in (fit.slope.value, fit.slope.low, fit.slope.high)
+    )
+    name = work.name.removesuffix("/s") or "unit of work"
+    return replace(fit.slope, value=value, low=low, high=high), name
+
+
+def _checks(analysis: Analysis, fit: WpsFit) -> list[str]:
+    """Tell what speaks for the line, and against it."""
+    parts = [f"each round is predicted from the others to {predicted(fit)}"]
+    if fit.bend is not None:
+        ends = (fit.bend.value, fit.bend.low, fit.bend.high)
+        bend, low, high = (percent(round(each, 9) + 0.0, digits=2) for each in ends)
+        parts.append(
+            "from the smallest to the largest amount the time per unit of work changes by "
+            f"{bend} [{low}, {high}]"
+        )
+    if fit.growth is not None:
+        parts.append(grown(fit))
+    if far := outlying(analysis):
+        verb = "lies" if len(far) == 1 else "lie"
+        parts.append(f"{rounds_named(far)} {verb} far from the line")
+    return [f"Checks of the line: {'; '.join(parts)}."]
 
 
 def _readings(analysis: Analysis, record: RunRecord) -> str:

@@ -11,15 +11,16 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Analysis, Estimate, Floats, Kind, RunRecord, StablePhase, as_series
-from benchrigor.model.headline import show_estimate, show_value
+from benchrigor.model.headline import no_number, show_estimate, show_value
 from benchrigor.report.drawing import draw
 from benchrigor.report.trace import Part, Trace
+from benchrigor.report.workline import draw_work, work_line
 from benchrigor.stats import find_stable_phase
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_phases", "plot_trace"]
+__all__ = ["plot_phases", "plot_trace", "plot_work"]
 
 _BESIDE = 26
 """Characters that fit beside the axes."""
@@ -32,7 +33,8 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
     immaterial), the number is a line with its interval over the readings that it stands on.
     Readings that do not count are paler, those far outside are marks at the edge, with their
     count. More than 4000 readings are drawn as range, middle half and median of a thousand
-    columns. Restarted rounds stand in a row.
+    columns. Restarted rounds stand in a row. Of a speed by work amounts and durations, `plot_work`
+    is drawn.
 
     Parameters
     ----------
@@ -66,13 +68,12 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
     >>> plot_trace(record).get_ylabel()
     'time (ms)'
     """
-    if not isinstance(record, RunRecord):
-        raise InvalidInput(
-            f"record is a {type(record).__name__}, expected a RunRecord (for readings: plot_phases)"
-        )
+    _check(record)
     analysis, series = record.analysis(metric), record.readings(metric)
     if analysis is None or series.size == 0:
         raise InvalidInput(f"{record.name!r} has no readings, expected at least one to draw")
+    if analysis.kind is Kind.WORK:
+        return draw_work(work_line(record, analysis), axes)
     found = analysis.estimate
     return draw(
         Trace(
@@ -83,10 +84,70 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
             title=record.name,
             level=_level(found),
             words=_named(record.options.statistic, found, analysis.metric.unit)
-            or next((each.sentence for each in analysis.notices), ""),
+            or (no_number(analysis) if analysis.notices else ""),
         ),
         axes,
     )
+
+
+def plot_work(record: RunRecord, metric: str | None = None, *, axes: Axes | None = None) -> Axes:
+    """Draw the rounds of a run by work amount and duration, and the line that gives the speed.
+
+    The shaded band is the interval of the line at each amount, the diamond on the vertical axis
+    is the overhead with its interval. Rounds that do not count are hollow, outlying ones ringed;
+    one far above all others is a mark at the edge. Amounts that count over more than three
+    decades are drawn on logarithmic axes, where the line is bent.
+
+    Parameters
+    ----------
+    record
+        Of a finished or a running session, with rounds of various work.
+    metric
+        Name; None for the first that comes from work amounts and durations.
+    axes
+        To draw into; None for a new figure, as `plot_trace` makes it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Work across in its own unit, seconds upwards.
+
+    Raises
+    ------
+    InvalidInput
+        When no metric has that name, or it does not come from work amounts and durations.
+    MissingExtra
+        Without matplotlib, which comes with ``pip install 'benchrigor[report]'``.
+
+    Examples
+    --------
+    >>> import benchrigor as br
+    >>> session = br.Session(br.Options(analysis="wps", work=(1.0, 100.0)), name="job", seed=1)
+    >>> while (plan := session.ask()) is not None:
+    ...     elapsed_ns = round(1e9 * (0.3 + plan.work / 20 + plan.work % 0.01))
+    ...     decision = session.tell(br.Round(plan=plan, elapsed_ns=elapsed_ns))
+    >>> axes = plot_work(session.result())
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('work', 'duration (s)')
+    """
+    _check(record)
+    if metric is None:
+        found = next((each for each in record.analyses if each.kind is Kind.WORK), None)
+    else:
+        found = record.analysis(metric)
+    if found is None or found.kind is not Kind.WORK or not record.rounds:
+        raise InvalidInput(
+            f"{record.name!r} has no speed by work and duration, expected rounds of various work "
+            "(for readings: plot_trace)"
+        )
+    return draw_work(work_line(record, found), axes)
+
+
+def _check(record: object) -> None:
+    if not isinstance(record, RunRecord):
+        raise InvalidInput(
+            f"record is a {type(record).__name__}, expected a RunRecord (for readings: plot_phases)"
+        )
 
 
 def plot_phases(

@@ -5,16 +5,39 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from benchrigor.model import Analysis, Code, Estimate, Phase, RunRecord, Severity, StablePhase
-from benchrigor.model.headline import counted, ended, many, percent, show_estimate, show_value
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Estimate,
+    Kind,
+    Phase,
+    RunRecord,
+    Severity,
+    StablePhase,
+    WpsFit,
+)
+from benchrigor.model.headline import (
+    counted,
+    ended,
+    many,
+    no_number,
+    percent,
+    show_estimate,
+    show_overhead,
+    show_value,
+)
 from benchrigor.stats import readings_per_invocation
 from benchrigor.stats.levels import FEW
 from benchrigor.units import Direction
 
-__all__ = ["render"]
+__all__ = ["cold", "grown", "outlying", "predicted", "render", "rounds_named", "why_left_out"]
 
 WIDTH = 79
 _LABEL = 10
+_MOST_NAMED = 6
+NOTABLE = 1.05
+"""Less autocorrelation than that is not worth a line."""
+_SAME = 5e-4
 _MARKS = {Severity.NOTE: "·", Severity.WARNING: "!", Severity.REFUSAL: "✗"}
 
 
@@ -60,19 +83,15 @@ def _notices(record: RunRecord) -> list[str]:
 
 def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     name, found = analysis.metric.name, analysis.estimate
+    if analysis.kind is Kind.WORK:
+        return _speed(analysis, record)
     if found is None:
-        why = next((notice.sentence for notice in analysis.notices), "nothing was measured")
-        return _row(name, [f"no number: {why}"])
-    width = f"half-width {percent(found.relative_half_width)} of the value"
-    if analysis.metric.must_satisfy and record.options.target is not None:
-        width += f", wanted {percent(record.options.target)}"
-        if (analysis.required or 0) > analysis.n:
-            width += f": about {many(analysis.required or 0, 'reading')} in all would do"
+        return _row(name, [f"no number: {no_number(analysis)}"])
     statistic = record.options.statistic
     shown = show_estimate(found, analysis.metric.unit)
     return [
         *_row(name, [shown if statistic == "mean" else f"{statistic} {shown}"]),
-        *_row("", [width]),
+        *_row("", [_width(found, analysis, record)]),
         *_row("", [_evidence(analysis)]),
         *_row("", [_correlation(analysis)]),
         *_row("typical", _quantile(analysis.typical, "median", analysis.metric.unit)),
@@ -81,6 +100,109 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
         *_row("spread", _split(analysis, record)),
         *_row("cut", _cuts(analysis)),
     ]
+
+
+def _width(found: Estimate, analysis: Analysis, record: RunRecord) -> str:
+    """Say how well the number is known, how well it was to be, and what would do for that."""
+    width = f"half-width {percent(found.relative_half_width)} of the value"
+    if not analysis.metric.must_satisfy or record.options.target is None:
+        return width
+    width += f", wanted {percent(record.options.target)}"
+    required = analysis.required or 0
+    if required > analysis.n:
+        noun = "round" if analysis.kind is Kind.WORK else "reading"
+        width += f": about {many(required, noun)} in all would do"
+    return width
+
+
+def _speed(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Tell of the line through work amounts and durations: its number, what it adds, its checks."""
+    metric, found, fit = analysis.metric, analysis.estimate, analysis.wps
+    if found is None:
+        shown, width = f"no number: {no_number(analysis)}", ""
+    else:
+        shown, width = show_estimate(found, metric.unit), _width(found, analysis, record)
+    lines = [*_row(metric.name, [shown]), *_row("", [width]), *_row("", [_pairs(analysis, record)])]
+    if fit is None:
+        return lines
+    inflated = (
+        f"autocorrelated: the variance counts {fit.inflation:.3g}-fold"
+        if fit.inflation >= NOTABLE
+        else ""
+    )
+    far = outlying(analysis)
+    return [
+        *lines,
+        *_row("", [inflated]),
+        *_row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
+        *_row("", [_naive(fit, metric.unit)]),
+        *_row("line", [f"each round predicted from the others to {predicted(fit)}"]),
+        *_row("", [grown(fit)]),
+        *_row("", [f"outlying: {rounds_named(far)}"] if far else []),
+    ]
+
+
+def _pairs(analysis: Analysis, record: RunRecord) -> str:
+    counts = f"{many(analysis.n, 'round')}, {counted(analysis.n_kept)} counted"
+    why = ", ".join(why_left_out(analysis, record))
+    return f"{counts} ({why})" if why else counts
+
+
+def _naive(fit: WpsFit, unit: str) -> str:
+    """Show what overhead does to the number that everybody would take."""
+    text = f"all work over all time: {show_value(fit.naive_speed, unit)}"
+    if fit.speed is None:
+        return text
+    apart = fit.naive_speed / fit.speed.value - 1.0
+    if abs(apart) < _SAME:
+        return f"{text}, the same"
+    return f"{text}, {percent(abs(apart), digits=2)} {'lower' if apart < 0.0 else 'higher'}"
+
+
+def predicted(fit: WpsFit) -> str:
+    """Say how well the line predicts; what is left by rounding alone counts as nothing."""
+    return f"{percent(round(fit.prediction_error, 9))} of the mean duration"
+
+
+def outlying(analysis: Analysis) -> tuple[int, ...]:
+    """Return the indices, among all rounds, of those that lie far from the line."""
+    kept = [index for index in range(analysis.n) if index not in set(analysis.left_out)]
+    return tuple(kept[index] for index in analysis.wps.outliers) if analysis.wps else ()
+
+
+def rounds_named(indices: tuple[int, ...]) -> str:
+    """Name rounds by their indices, the first few of them.
+
+    Examples
+    --------
+    >>> rounds_named((3,)), rounds_named((3, 17))
+    ('round 3', 'rounds 3, 17')
+    """
+    shown = ", ".join(str(index) for index in indices[:_MOST_NAMED])
+    more = len(indices) - _MOST_NAMED
+    tail = f" and {more} more" if more > 0 else ""
+    return f"round{'' if len(indices) == 1 else 's'} {shown}{tail}"
+
+
+def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Say how many rounds do not count for which reason, as far as Notices tell."""
+    reasons = {
+        Code.SHORT_ROUNDS: f"under {show_value(record.options.short_round_s, 's')}",
+        Code.PILOT_ROUNDS: "as pilots",
+        Code.SMALL_WORK: "with too little work",
+    }
+    numbers = {each.code: each.evidence.get("rounds") for each in analysis.notices}
+    return [f"{numbers[code]} {why}" for code, why in reasons.items() if numbers.get(code)]
+
+
+def grown(fit: WpsFit) -> str:
+    """Say how duration grows with work; empty where nobody knows."""
+    if fit.growth is None:
+        return ""
+    value, low, high = (f"{x:.2f}" for x in (fit.growth.value, fit.growth.low, fit.growth.high))
+    shape = {None: "too vague to name", "other": "no law with a name"}
+    named = shape.get(fit.shape, fit.shape)
+    return f"duration grows as work^{value} [{low}, {high}]: {named}"
 
 
 def _quantile(found: Estimate | None, name: str, unit: str) -> list[str]:
