@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         PlanMismatch,
         StoreFailed,
         WorkloadFailed,
+        WorkTooShort,
     )
     from benchrigor.model import (
         Analysis,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         StopReason,
         Subsessions,
         Verdict,
+        WpsFit,
     )
     from benchrigor.session import Session, default_rules, measure, measure_pair, plan, replay
     from benchrigor.units import Direction
@@ -58,6 +60,7 @@ _WHERE = {
         "NotEstimable",
         "PlanMismatch",
         "StoreFailed",
+        "WorkTooShort",
         "WorkloadFailed",
     ),
     "benchrigor.model": (
@@ -81,6 +84,7 @@ _WHERE = {
         "StopReason",
         "Subsessions",
         "Verdict",
+        "WpsFit",
     ),
     "benchrigor.session": (
         "Session",
@@ -129,7 +133,9 @@ __all__ = [
     "StoreFailed",
     "Subsessions",
     "Verdict",
+    "WorkTooShort",
     "WorkloadFailed",
+    "WpsFit",
     "__version__",
     "default_rules",
     "measure",

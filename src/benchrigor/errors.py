@@ -7,6 +7,7 @@ The tree::
     ├── NotEstimable     the data allow no honest number; carries the Notice that says why
     ├── PlanMismatch     a round was told for a plan never asked for, or told already
     ├── WorkloadFailed   the workload raised, exited with an error, hung or gave no reading
+    ├── WorkTooShort     even the largest work amount makes rounds too short to measure
     ├── DetectorFailed   a detector raised, or gave no change points of the readings
     ├── ClockFailed      the clock went backwards or stood still
     ├── StoreFailed      the journal cannot be read or written
@@ -32,6 +33,7 @@ __all__ = [
     "NotEstimable",
     "PlanMismatch",
     "StoreFailed",
+    "WorkTooShort",
     "WorkloadFailed",
 ]
 
@@ -89,6 +91,10 @@ class PlanMismatch(BenchrigorError):
 
 class WorkloadFailed(BenchrigorError):
     """The workload raised, exited with an error, ran into its time limit or gave no reading."""
+
+
+class WorkTooShort(BenchrigorError):
+    """Even a round with the largest work amount allowed is too short to be measured."""
 
 
 class DetectorFailed(BenchrigorError):

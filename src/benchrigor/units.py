@@ -73,8 +73,8 @@ def scale_for(typical: float, unit: str) -> Scale:
         return Scale(factor=1.0 / step, name=name)
     if unit in {"B", "Hz"} or unit.endswith("/s"):
         step, prefix = next((row for row in _DECIMAL if size >= row[0]), _DECIMAL[-1])
-        spaced = "" if unit in {"B", "Hz", "B/s"} or not prefix else " "
-        return Scale(factor=1.0 / step, name=f"{prefix}{spaced}{unit}")
+        joined = unit in {"B", "Hz", "B/s", "/s"} or not prefix
+        return Scale(factor=1.0 / step, name=f"{prefix}{'' if joined else ' '}{unit}")
     return Scale(factor=1.0, name=unit)
 
 

@@ -47,6 +47,18 @@ def test_a_compression_command_is_measured_by_its_wall_time() -> None:
         assert 1e-4 < estimate.value < 5.0
 
 
+def test_a_compression_command_has_a_speed_apart_from_its_overhead() -> None:
+    record = load("compress_growing").main(4.0, size=20_000_000)
+    analysis = record.analysis()
+    assert analysis is not None
+    assert analysis.kind == "work amounts"
+    assert analysis.n_kept >= 3
+    if analysis.estimate is None:  # on a busy machine
+        assert "no-speed" in codes(record)
+    else:
+        assert 1e5 < analysis.estimate.value < 1e10
+
+
 def test_another_harness_is_wrapped_by_ask_and_tell() -> None:
     record = load("wrap_timeit").main(3.0)
     estimate = record.estimate()

@@ -1,4 +1,4 @@
-"""Laws of protocols.Workload, over every implementation that gives unit readings."""
+"""Laws of protocols.Workload, over every implementation within this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from benchrigor.model import Round, RoundPlan
 from benchrigor.protocols import Workload
-from benchrigor.testing import FakeClock, SyntheticWorkload
+from benchrigor.testing import FakeClock, SyntheticJob, SyntheticWorkload
+from benchrigor.workloads.amount import AmountWorkload
 from benchrigor.workloads.callable import CallableWorkload
 from benchrigor.workloads.recorder import RoundRecorder
 from benchrigor.workloads.stepwise import StepwiseWorkload
@@ -66,8 +67,30 @@ def restarted_synthetic() -> Workload:
     return SyntheticWorkload(mean=1e-3, restarted=True, between_cv=0.1)
 
 
+def function_of_an_amount() -> Workload:
+    clock = FakeClock()
+    return AmountWorkload(lambda work: clock.advance(work * 1_000), clock=clock)
+
+
+def generator_of_an_amount() -> Workload:
+    clock = FakeClock()
+
+    def steps(work: int) -> Iterator[None]:
+        for _ in range(work):
+            clock.advance(1_000)
+            yield
+
+    return StepwiseWorkload(steps, clock=clock)
+
+
+def synthetic_job() -> Workload:
+    return SyntheticJob(speed=1e6, clock=FakeClock())
+
+
 MEASURING = [function, function_in_a_loop, function_with_setup, generator, fresh_generator]
 ALL = [*MEASURING, synthetic, restarted_synthetic]
+OF_AMOUNTS = [function_of_an_amount, generator_of_an_amount, synthetic_job]
+"""Each takes a microsecond per unit of work."""
 few = settings(max_examples=12, deadline=None, derandomize=True)
 plans = st.lists(st.integers(1, 200), min_size=1, max_size=4)
 
@@ -81,7 +104,7 @@ def rounds_of(workload: Workload, sizes: list[int]) -> list[Round]:
     return rounds
 
 
-@pytest.mark.parametrize("make", ALL)
+@pytest.mark.parametrize("make", [*ALL, *OF_AMOUNTS])
 def test_it_is_a_workload(make: Callable[[], Workload]) -> None:
     assert isinstance(make(), Workload)
 
@@ -92,6 +115,23 @@ def test_it_is_a_workload(make: Callable[[], Workload]) -> None:
 def test_work_accounted_is_work_planned(make: Callable[[], Workload], sizes: list[int]) -> None:
     rounds = rounds_of(make(), sizes)
     assert [each.unit_readings["time"].size for each in rounds] == sizes
+
+
+@pytest.mark.parametrize("make", OF_AMOUNTS)
+@given(amounts=plans, readings=st.integers(1, 300))
+@few
+def test_amounts_accounted_are_amounts_planned_whatever_readings_are(
+    make: Callable[[], Workload], amounts: list[int], readings: int
+) -> None:
+    workload, done = make(), []
+    for index, work in enumerate(amounts):
+        plan = RoundPlan(index=index, work=work, readings=readings)
+        recorder = RoundRecorder()
+        workload.run(plan, recorder)
+        finished = recorder.finish(plan, elapsed_ns=0)
+        times = finished.unit_readings.get("time", [finished.readings.get("time", 0.0)])
+        done.append(round(float(np.sum(times)) * 1e6))
+    assert done == amounts
 
 
 @pytest.mark.parametrize("make", MEASURING)

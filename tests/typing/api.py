@@ -57,3 +57,17 @@ def with_estimator() -> tuple[br.Session, br.Session, tuple[int, ...]]:
     detector: Detector = stats.RupturesDetector(MyEstimator(), pen=10.0)
     bare = br.Session(detector=MyEstimator())
     return bare, br.Session(detector=detector), detector([1.0, 2.0]).indices
+
+
+def compress(size: float) -> bytes:
+    return bytes(int(size))
+
+
+def varied_work() -> tuple[br.RunRecord, br.Session, float | None]:
+    record = br.measure(compress, work=(1_000, 10**9), budget_s=3.0)
+    session = br.Session(
+        br.Options(analysis="wps", work=(0, None), work_order="random", short_round_s=0.1),
+        next_work=lambda plan: None if plan.index else 100,
+    )
+    fit: br.WpsFit = stats.fit_wps([1, 2, 4], [0.1, 0.2, 0.4], estimator="robust")
+    return record, session, None if fit.speed is None else fit.speed.value
