@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         RunRecord,
     )
 
-__all__ = ["Clock", "Detector", "Recorder", "StopRule", "Store", "Workload"]
+__all__ = ["Clock", "DelayMeter", "Detector", "Recorder", "StopRule", "Store", "Workload"]
 
 
 @runtime_checkable
@@ -41,6 +41,17 @@ class Clock(Protocol):
 
 
 @runtime_checkable
+class DelayMeter(Protocol):
+    """Tells what a thread lost to others. Laws: it never goes back; no exception escapes."""
+
+    def delay_ns(self) -> int:
+        """Return nanoseconds that the calling thread waited although it could have run."""
+
+    def delay_of(self, pid: int) -> int | None:
+        """Return the same of the main thread of a child not yet waited for; None if unknown."""
+
+
+@runtime_checkable
 class Recorder(Protocol):
     """Receives what a round gives, in chunks. Laws: nothing is lost, order is kept."""
 
@@ -52,6 +63,9 @@ class Recorder(Protocol):
 
     def fact(self, name: str, value: str | float | bool | None) -> None:
         """State how the measuring was done."""
+
+    def delays(self, stops: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
+        """Add the measured delay of successive stretches of readings, as `Delays` has them."""
 
     def notice(self, notice: Notice) -> None:
         """Say what the reader of the numbers must know."""

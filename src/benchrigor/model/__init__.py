@@ -16,15 +16,23 @@ from benchrigor.model.analysis import (
 )
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.hierarchy import VarianceSplit, as_invocations
+from benchrigor.model.interference import (
+    Composite,
+    CompositeGroup,
+    Interference,
+    Light,
+    SegmentGroup,
+)
 from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Code, Evidence, Notice, Severity
 from benchrigor.model.options import Options
 from benchrigor.model.planning import Plan, Price, RunPair, Standing, Tally, TrackRecord
 from benchrigor.model.progress import Progress
-from benchrigor.model.readings import Round, RoundPlan
+from benchrigor.model.readings import Delays, Round, RoundPlan
 from benchrigor.model.replay import Replay, Ruling
 from benchrigor.model.run import Decision, Provenance, RunRecord, StopReason
+from benchrigor.model.segments import SegmentProfile
 from benchrigor.model.series import Floats, as_series
 from benchrigor.model.statistic import quantile_named
 from benchrigor.model.verdict import Comparison, Family, Ranked, Verdict
@@ -37,13 +45,18 @@ __all__ = [
     "ChangePoints",
     "Code",
     "Comparison",
+    "Composite",
+    "CompositeGroup",
     "Decision",
+    "Delays",
     "Estimate",
     "Evidence",
     "Family",
     "Floats",
+    "Interference",
     "Kind",
     "LevelFit",
+    "Light",
     "Metric",
     "Mode",
     "Notice",
@@ -62,6 +75,8 @@ __all__ = [
     "Ruling",
     "RunPair",
     "RunRecord",
+    "SegmentGroup",
+    "SegmentProfile",
     "Severity",
     "StablePhase",
     "Standing",

@@ -11,6 +11,7 @@ from benchrigor.units import digits_for, scale_for
 if TYPE_CHECKING:
     from benchrigor.model.analysis import Analysis
     from benchrigor.model.estimate import Estimate
+    from benchrigor.model.interference import Interference
     from benchrigor.model.run import Decision
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "percent",
     "show_amount",
     "show_estimate",
+    "show_light",
     "show_overhead",
     "show_value",
 ]
@@ -163,7 +165,9 @@ def line(
     analysis: Analysis | None,
     decision: Decision | None,
     elapsed_s: float,
+    *,
     statistic: str = "mean",
+    interference: Interference | None = None,
 ) -> str:
     """Compose the headline of a run: name, number, evidence, and how it ended.
 
@@ -173,6 +177,8 @@ def line(
     why instead.
     """
     tail = f"{ended(decision)}, {elapsed_s:.3g} s"
+    if interference is not None:
+        tail = f"{show_light(interference)} · {tail}"
     if analysis is None:
         return f"{name}: no number · {tail}"
     if analysis.estimate is None:
@@ -188,6 +194,24 @@ def line(
     else:
         evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
     return f"{name}: {shown} · {evidence} · {tail}"
+
+
+def show_light(found: Interference) -> str:
+    """Show the traffic light of a run, and what was lost where that is not little.
+
+    Examples
+    --------
+    >>> from benchrigor.model import Interference, Light
+    >>> found = Interference(percent=9.0, measured_percent=14.0, light=Light.RED, n=100,
+    ...                      probability_high=0.98, unclustered_percent=0.0, duration_s=1.0,
+    ...                      continuous_percent=None, above_median_percent=9.1,
+    ...                      flagged_percent=8.0)
+    >>> show_light(found)
+    'red light: 23% lost'
+    """
+    lost = "" if found.light == "green" else f": {found.total_percent:.0f}% lost"
+    doubtful = any(each.severity is not Severity.NOTE for each in found.notices)
+    return f"{found.light} light{lost}{' (doubtful)' if doubtful else ''}"
 
 
 def show_overhead(found: Estimate) -> str:

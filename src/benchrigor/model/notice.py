@@ -64,6 +64,20 @@ class Code(enum.StrEnum):
     LONG_ROUNDS = "long-rounds"
     WORK_TOO_SHORT = "work-too-short"
     METHODS_DISAGREE = "methods-disagree"
+    FEW_SEGMENTS = "few-segments"
+    UNCLUSTERED = "unclustered-segments"
+    HIGH_SEGMENT_RATE = "high-segment-rate"
+    MANY_FLAGGED = "many-flagged-segments"
+    MEDIAN_MOVED = "median-moved"
+    MIXED_SEGMENTS = "mixed-segments"
+    CHAINED = "chained-features"
+    NO_REFERENCE = "no-reference"
+    REFERENCE_DIFFERS = "reference-differs"
+    DELAY_NOT_MEASURED = "delay-not-measured"
+    RECORDING_COST = "recording-cost"
+    DISTURBED = "disturbed-run"
+    DOUBTFUL_RUNS = "doubtful-runs"
+    RED_ROUNDS = "red-rounds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ _CHOICES = {
     "work_order": ("bisecting", "random"),
     "method": ("long-run-variance", "subsessions"),
     "preset": (None, "quick", "normal", "strict"),
+    "red_rounds": ("keep", "drop", "repeat"),
 }
 _POSITIVE = ("target", "budget_s", "short_round_s")
 _COUNTS = ("budget_readings", "readings_per_round", "min_rounds", "max_rounds", "max_rejected")
@@ -71,6 +72,10 @@ class Options:
         Rounds at least and at most.
     max_rejected
         Rounds in a row that may give nothing before the session gives up.
+    red_rounds
+        What becomes of a round that lost more than 15 % of its time to others: "keep"; "drop",
+        it stays in the record and is left out of the analysis; or "repeat", and it does not
+        count for ``max_rounds`` either. A Notice says how many there were.
 
     Raises
     ------
@@ -103,6 +108,7 @@ class Options:
     min_rounds: int = 1
     max_rounds: int | None = None
     max_rejected: int = 100
+    red_rounds: str = "keep"
 
     def __post_init__(self) -> None:
         amounts = check_work(self.work)

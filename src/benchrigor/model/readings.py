@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from benchrigor.errors import InvalidInput
 from benchrigor.model.notice import Notice
 from benchrigor.model.series import as_series, same
 
-__all__ = ["Facts", "Round", "RoundPlan"]
+__all__ = ["Delays", "Facts", "Round", "RoundPlan"]
 
 Facts = Mapping[str, str | int | float | bool | None]
 
@@ -40,6 +42,48 @@ class RoundPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Delays:
+    """What a round lost to others, as measured: stretch by stretch of its readings.
+
+    Parameters
+    ----------
+    stops
+        Index behind the last unit reading of each stretch, ascending, shape (k,); the last one
+        is the number of readings. A round with one reading is one stretch.
+    seconds
+        By source ("run queue", "steal"), seconds that each stretch waited although it could have
+        run, shape (k,).
+
+    Raises
+    ------
+    InvalidInput
+        When a stretch holds nothing, or a source does not tell of each of them.
+    """
+
+    stops: Any
+    seconds: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        stops = as_series(self.stops, name="stops").astype(np.int64)
+        problems = [] if (np.diff(stops, prepend=0) > 0).all() else ["stops do not rise from 1 on"]
+        seconds = {
+            name: as_series(values, name=f"seconds[{name!r}]")
+            for name, values in self.seconds.items()
+        }
+        problems += [
+            f"seconds[{name!r}] has {values.size} items from {values.min():g} on, expected "
+            f"{stops.size} of 0 or more"
+            for name, values in seconds.items()
+            if values.size != stops.size or values.min() < 0.0
+        ]
+        if problems:
+            raise InvalidInput(problems)
+        stops.flags.writeable = False
+        object.__setattr__(self, "stops", stops)
+        object.__setattr__(self, "seconds", seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Round:
     """What one finished round gave.
 
@@ -60,6 +104,8 @@ class Round:
         What the reader of its numbers must know.
     ran_ns
         Wall time of the workload alone; None where whoever told the round does not know it.
+    delays
+        What it lost to others, as measured; None where nothing was measured.
 
     Raises
     ------
@@ -74,6 +120,7 @@ class Round:
     facts: Facts = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     ran_ns: int | None = None
+    delays: Delays | None = None
 
     def __post_init__(self) -> None:
         where = f"round {self.plan.index}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import codec, headline
 from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.estimate import Estimate
+from benchrigor.model.interference import Interference
 from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
@@ -111,6 +112,10 @@ class RunRecord:
         Key in the store; None when nothing is stored.
     subject
         What was measured, for programs (the command line, the function's name).
+    interference
+        What of the time was lost to others; None where the readings cannot tell.
+    red_rounds
+        Indices of the rounds that lost too much and do not count (see `Options`).
     """
 
     name: str
@@ -124,6 +129,14 @@ class RunRecord:
     provenance: Provenance | None = None
     run_id: str | None = None
     subject: Mapping[str, Any] = field(default_factory=dict)
+    interference: Interference | None = None
+    red_rounds: tuple[int, ...] = ()
+
+    @property
+    def counted_rounds(self) -> tuple[Round, ...]:
+        """The rounds that the analyses took in: all but the red ones that were left out."""
+        left_out = set(self.red_rounds)
+        return tuple(each for each in self.rounds if each.plan.index not in left_out)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -211,16 +224,31 @@ class RunRecord:
         analysis = self.analysis(name) if name else None
         if analysis is not None and analysis.kind is Kind.WORK:
             return _naive_speeds(self.rounds)
-        units = [each.unit_readings[name] for each in self.rounds if name in each.unit_readings]
-        single = [each.readings[name] for each in self.rounds if name in each.readings]
-        series = np.concatenate(units) if units else np.asarray(single, dtype=np.float64)
-        series.flags.writeable = False
-        return series
+        return _series(self.rounds, name)
+
+    def counted(self, metric: str | None = None) -> Floats:
+        """Return the raw readings that the analysis of a metric took in, in order.
+
+        Those of `counted_rounds`, to which the indices of its phases point; see `readings`.
+
+        Raises
+        ------
+        InvalidInput
+            When no metric has that name.
+        """
+        return replace(self, rounds=self.counted_rounds).readings(metric)
 
     def __str__(self) -> str:
         analysis = self.analysis()
         statistic = self.options.statistic
-        return headline.line(self.name, analysis, self.decision, self.elapsed_s, statistic)
+        return headline.line(
+            self.name,
+            analysis,
+            self.decision,
+            self.elapsed_s,
+            statistic=statistic,
+            interference=self.interference,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain dicts, lists, strings and numbers, with schema versions."""
@@ -264,6 +292,14 @@ class RunRecord:
     def same_as(self, other: RunRecord) -> bool:
         """Whether both records hold the same values."""
         return same(self, other)
+
+
+def _series(rounds: Sequence[Round], name: str) -> Floats:
+    units = [each.unit_readings[name] for each in rounds if name in each.unit_readings]
+    single = [each.readings[name] for each in rounds if name in each.readings]
+    series = np.concatenate(units) if units else np.asarray(single, dtype=np.float64)
+    series.flags.writeable = False
+    return series
 
 
 def _naive_speeds(rounds: Sequence[Round]) -> Floats:

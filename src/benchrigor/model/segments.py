@@ -1,0 +1,185 @@
+"""The segments of one run: how long each took, what it did, and what held it up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import profile_file
+from benchrigor.model.readings import Facts
+from benchrigor.model.series import Floats, as_series, same, short
+
+__all__ = ["SegmentProfile"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SegmentProfile:
+    """The segments of one run, of one process or merged over several.
+
+    A segment is a stretch of a program's execution between two boundaries: one step of a loop,
+    what lies between two collective calls. All arrays have shape (n,), one item per segment, in
+    the order in which they ran.
+
+    Parameters
+    ----------
+    duration_s
+        Wall time of each segment, in seconds, delays included.
+    computation
+        By name, how much each was to compute (instructions, CPU seconds, units of work): numbers
+        of which near ones mean like work.
+    nominal
+        By name, what else it did (bytes read, messages sent, a label): numbers or strings, of
+        which only equal ones mean like work.
+    delays
+        By source, seconds of its wall time that were measured to be lost ("run queue", "steal").
+    evidence
+        By name, what was seen beside it (page faults, context switches). Never used to group.
+    program
+        What ran, for people.
+    run
+        Identity of the run, the same in the profiles of all its processes; empty where unknown.
+    process, processes
+        Which of how many processes of the run.
+    facts
+        How it was recorded, and what was seen over the run as a whole.
+
+    Raises
+    ------
+    InvalidInput
+        Naming every column that does not fit.
+
+    Examples
+    --------
+    >>> profile = SegmentProfile(duration_s=[0.1, 0.2], nominal={"label": ["solve", "write"]})
+    >>> profile.n, profile.delay_s
+    (2, array([0., 0.]))
+    """
+
+    duration_s: Any
+    computation: Mapping[str, Any] = field(default_factory=dict)
+    nominal: Mapping[str, Any] = field(default_factory=dict)
+    delays: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    program: str = ""
+    run: str = ""
+    process: int = 0
+    processes: int = 1
+    facts: Facts = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        problems: list[str] = []
+        duration_s = _checked(self.duration_s, "duration_s", None, problems, least=0.0)
+        object.__setattr__(self, "duration_s", duration_s)
+        n = None if duration_s is None else duration_s.size
+        for kind, least in (("computation", None), ("delays", 0.0), ("evidence", None)):
+            columns = {
+                name: _checked(values, f"{kind}[{name!r}]", n, problems, least=least)
+                for name, values in getattr(self, kind).items()
+            }
+            object.__setattr__(self, kind, columns)
+        nominal = {
+            name: _labels(values, f"nominal[{name!r}]", n, problems)
+            for name, values in self.nominal.items()
+        }
+        object.__setattr__(self, "nominal", nominal)
+        if not 0 <= self.process < self.processes:
+            problems.append(
+                f"process is {self.process} of {self.processes} processes, expected 0 to "
+                f"{self.processes - 1}"
+            )
+        if problems:
+            raise InvalidInput(problems)
+
+    @property
+    def n(self) -> int:
+        """How many segments there are."""
+        return int(self.duration_s.size)
+
+    @property
+    def delay_s(self) -> Floats:
+        """Measured delay of each segment, all sources, at most its wall time."""
+        lost: Floats = sum(self.delays.values(), start=np.zeros(self.n))
+        capped: Floats = np.minimum(lost, self.duration_s)
+        return capped
+
+    def save(self, path: str | Path) -> None:
+        """Write the profile to a CSV file, whole or not at all; ``docs/interference.md`` has it.
+
+        Raises
+        ------
+        OSError
+            When it cannot be written.
+        """
+        target = Path(path)
+        partial = target.with_name(f"{target.name}.partial")
+        with partial.open("w", encoding="utf-8", newline="") as file:
+            profile_file.write(self, file)
+        partial.replace(target)
+
+    @classmethod
+    def load(cls, path: str | Path) -> SegmentProfile:
+        """Read a profile that `save`, or a program's own wrapper, wrote.
+
+        Raises
+        ------
+        InvalidInput
+            When the file is no segment profile, naming the line, or the column and segment.
+        OSError
+            When it cannot be read.
+        """
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            fields = profile_file.read(file, name=str(path))
+        try:
+            return cls(**fields)
+        except InvalidInput as error:
+            raise InvalidInput([f"{path}: {each}" for each in error.problems]) from error
+
+    def same_as(self, other: SegmentProfile) -> bool:
+        """Whether both hold the same values."""
+        return same(self, other)
+
+
+def _checked(
+    values: object, name: str, n: int | None, problems: list[str], *, least: float | None = None
+) -> Floats | None:
+    """Return a column of numbers; None, and the problem, where it does not fit."""
+    try:
+        series = as_series(values, name=name)
+    except InvalidInput as error:
+        problems.extend(error.problems)
+        return None
+    if n is not None and series.size != n:
+        problems.append(f"{name} has {series.size} items, expected {n} as duration_s has")
+    if least is not None and float(series.min()) < least:
+        index = int(np.argmax(series < least))
+        problems.append(f"{name}[{index}] is {float(series[index])!r}, expected 0 or more")
+    return series
+
+
+def _labels(
+    values: object, name: str, n: int | None, problems: list[str]
+) -> npt.NDArray[Any] | None:
+    """Return a column of numbers or strings; None, and the problem, where it does not fit."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray):
+        problems.append(f"{name} is {short(values)}, expected a 1-D sequence")
+        return None
+    labels = np.asarray(values)
+    if labels.dtype.kind not in "biufU" or labels.ndim != 1:
+        problems.append(
+            f"{name} has shape {labels.shape} of {labels.dtype}, expected numbers or strings (n,)"
+        )
+        return None
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        index = int(np.argmax(~np.isfinite(labels)))
+        problems.append(f"{name}[{index}] is {float(labels[index])!r}, expected a finite number")
+    if n is not None and labels.size != n:
+        problems.append(f"{name} has {labels.size} items, expected {n} as duration_s has")
+    labels = labels.astype(np.int64 if labels.dtype.kind == "b" else labels.dtype)
+    labels.flags.writeable = False
+    return labels
