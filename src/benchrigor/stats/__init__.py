@@ -9,7 +9,9 @@ from benchrigor.stats.allocation import (
     split_variance,
 )
 from benchrigor.stats.changepoints import ChangeDetector, detect_changes
+from benchrigor.stats.clusters import relative_clusters
 from benchrigor.stats.comparison import compare
+from benchrigor.stats.composites import composite_profile
 from benchrigor.stats.families import compare_family, rank
 from benchrigor.stats.hierarchy import (
     combine_levels,
@@ -22,21 +24,32 @@ from benchrigor.stats.means import estimate_mean
 from benchrigor.stats.merging import autocorrelation, merge_subsessions
 from benchrigor.stats.modes import find_modes
 from benchrigor.stats.phases import find_stable_phase
+from benchrigor.stats.processes import merge_processes
 from benchrigor.stats.proportions import estimate_proportion
 from benchrigor.stats.quantiles import estimate_quantile
+from benchrigor.stats.quantising import Quantiser, quantise
 from benchrigor.stats.rates import estimate_rate
 from benchrigor.stats.regression import fit_wps
+from benchrigor.stats.segments import (
+    estimate_interference,
+    light_of,
+    probability_high,
+    profile_interference,
+)
 from benchrigor.stats.trackrecord import pair_runs, track_record, track_records
 from benchrigor.stats.trimming import trimmed
 
 __all__ = [
     "ChangeDetector",
+    "Quantiser",
     "RupturesDetector",
     "autocorrelation",
     "combine_levels",
     "compare",
     "compare_family",
+    "composite_profile",
     "detect_changes",
+    "estimate_interference",
     "estimate_invocations",
     "estimate_level",
     "estimate_mean",
@@ -47,11 +60,17 @@ __all__ = [
     "find_stable_phase",
     "fit_level",
     "fit_wps",
+    "light_of",
+    "merge_processes",
     "merge_subsessions",
     "pair_runs",
+    "probability_high",
+    "profile_interference",
+    "quantise",
     "rank",
     "readings_per_invocation",
     "rejected_notices",
+    "relative_clusters",
     "required_invocations",
     "required_readings",
     "split_variance",

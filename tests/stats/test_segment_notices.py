@@ -1,0 +1,178 @@
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchrigor.model import Interference, Light, SegmentProfile, Severity
+from benchrigor.stats import estimate_interference, profile_interference
+
+Simulate = Callable[..., SegmentProfile]
+
+
+def estimated(run: SegmentProfile) -> Interference:
+    return estimate_interference(run.duration_s, run.computation)
+
+
+def codes(found: Interference) -> set[str]:
+    return {str(notice.code) for notice in found.notices}
+
+
+def fired(code: str, make: Callable[[int], Interference], runs: int = 20) -> int:
+    return sum(code in codes(make(seed)) for seed in range(runs))
+
+
+def test_every_notice_has_figures_and_a_sentence(simulated: Simulate) -> None:
+    for found in (
+        estimate_interference([1.0], {}),
+        estimated(simulated(1, hit=0.6, percent=30.0)),
+        estimated(simulated(1, n=40)),
+        mixed(1, apart=1.05),
+        estimate_interference([1e-4] * 9, {"x": 2.0 ** np.arange(9)}),
+    ):
+        for notice in found.notices:
+            assert notice.sentence.endswith(".")
+            noted = notice.severity is Severity.NOTE
+            assert noted == (notice.code == "no-reference")
+            assert noted or notice.evidence
+
+
+def test_too_few_segments() -> None:
+    found = estimate_interference([1.0, 1.0, 1.0, 5.0], {})
+    assert (found.percent, found.unclustered_percent, found.light) == (0.0, 100.0, Light.GREEN)
+    assert codes(found) == {"few-segments", "no-reference"}
+
+
+@pytest.mark.parametrize(("few", "warned"), [(19, True), (20, False)])
+def test_much_time_in_groups_of_few_segments(few: int, warned: bool) -> None:
+    kinds = [0] * 100 + [1] * few
+    found = estimate_interference(np.ones(100 + few), {}, nominal={"kind": kinds})
+    assert ("few-segments" in codes(found)) == warned
+
+
+def test_little_time_in_groups_of_few_segments() -> None:
+    kinds = [0] * 100 + [1] * 10
+    found = estimate_interference(np.linspace(1.0, 1.1, 110), {}, nominal={"kind": kinds})
+    assert codes(found) == {"no-reference"}
+
+
+def test_nothing_clustered() -> None:
+    found = estimate_interference(np.ones(50), {}, nominal={"step": range(50)})
+    assert (found.percent, found.unclustered_percent, found.groups) == (0.0, 100.0, ())
+    assert codes(found) == {"unclustered-segments", "no-reference"}
+
+
+@pytest.mark.parametrize(("segment_s", "warned"), [(0.0009, True), (0.0011, False)])
+def test_high_segment_rate(segment_s: float, warned: bool) -> None:
+    found = estimate_interference([segment_s] * 50, {})
+    assert ("high-segment-rate" in codes(found)) == warned
+
+
+def test_many_flagged_segments(simulated: Simulate) -> None:
+    def run(hit: float) -> Callable[[int], Interference]:
+        return lambda seed: estimated(simulated(seed, hit=hit, percent=25.0))
+
+    # binomial, 40 runs: at most 1 in 20 where valid, at least 9 in 10 where not
+    assert fired("many-flagged-segments", run(0.2), 40) <= 5
+    assert fired("many-flagged-segments", run(0.3), 40) >= 33
+
+
+@pytest.mark.parametrize(("flagged", "warned"), [(2400, False), (2600, True)])
+def test_a_quarter_is_many(flagged: int, warned: bool) -> None:
+    found = estimate_interference([1.0] * (10_000 - flagged) + [2.0] * flagged, {})
+    assert found.flagged_percent == flagged / 100
+    assert ("many-flagged-segments" in codes(found)) == warned
+
+
+@pytest.mark.parametrize("noise", ["normal", "lognormal", "exponential tail", "t(2)"])
+@pytest.mark.parametrize("hit", [0.0, 0.2])
+def test_the_median_has_not_moved(noise: str, hit: float, simulated: Simulate) -> None:
+    def run(seed: int) -> Interference:
+        return estimated(simulated(seed, hit=hit, percent=20.0, noise=noise))
+
+    assert fired("median-moved", run) <= 2
+
+
+@pytest.mark.parametrize("hit", [0.45, 0.5, 0.6, 0.7])
+def test_the_median_has_moved(hit: float, simulated: Simulate) -> None:
+    assert fired("median-moved", lambda seed: estimated(simulated(seed, hit=hit, percent=30))) >= 18
+
+
+def mixed(seed: int, *, apart: float, n: int = 1000) -> Interference:
+    """Let a fifth of one group compute more, and take 43 % longer."""
+    rng = np.random.default_rng(seed)
+    slow = rng.random(n) < 0.2
+    work = np.where(slow, apart, 1.0) * rng.normal(1.0, 0.003, n)
+    return estimate_interference(
+        np.where(slow, 1.43, 1.0) * rng.normal(1.0, 0.01, n), {"work": work}
+    )
+
+
+def test_mixed_segments() -> None:
+    assert fired("mixed-segments", lambda seed: mixed(seed, apart=1.05)) == 20
+    assert fired("mixed-segments", lambda seed: mixed(seed, apart=1.0)) == 0
+
+
+def test_hardly_more_is_no_other_work() -> None:
+    assert fired("mixed-segments", lambda seed: mixed(seed, apart=1.01)) == 0
+
+
+def test_mixed_segments_are_seen_in_a_large_group() -> None:
+    assert "mixed-segments" in codes(mixed(1, apart=1.05, n=30_000))
+
+
+@pytest.mark.parametrize(("share", "warned"), [(1.0, True), (0.1, False)])
+def test_seconds_must_explain_the_time_lost(share: float, warned: bool) -> None:
+    # some take 7 % longer, computing all of that time or a tenth of it
+    def run(seed: int) -> Interference:
+        rng = np.random.default_rng(seed)
+        computing = rng.normal(1.0, 0.003, 1000)
+        longer = np.where(rng.random(1000) < 0.3, 0.07, 0.0)
+        return estimate_interference(computing + longer, {"cpu_s": computing + share * longer})
+
+    assert fired("mixed-segments", run) == (20 if warned else 0)
+
+
+def test_chance_does_not_pass_for_mixture_in_many_groups(simulated: Simulate) -> None:
+    def run(seed: int) -> Interference:
+        made = simulated(seed, hit=0.1, percent=40.0, feature_noise=0.02)
+        groups = np.arange(made.n) % 12
+        return estimate_interference(made.duration_s, made.computation, nominal={"group": groups})
+
+    assert fired("mixed-segments", run) <= 1
+
+
+def test_one_group_is_told_in_the_singular() -> None:
+    (said,) = (each for each in mixed(1, apart=1.05).notices if each.code == "mixed-segments")
+    assert said.sentence.startswith("In 1 group the segments")
+
+
+def test_chained_features() -> None:
+    rng = np.random.default_rng(5)
+    work = np.exp(rng.uniform(0.0, math.log(20.0), 2000))
+    assert "chained-features" in codes(estimate_interference(work, {"work": work}))
+
+
+@pytest.mark.parametrize("noise", [0.003, 0.01, 0.03, 0.04])
+def test_noisy_features_are_no_chain(noise: float, simulated: Simulate) -> None:
+    def run(seed: int) -> Interference:
+        return estimated(simulated(seed, feature_noise=noise))
+
+    assert fired("chained-features", run) <= 1
+
+
+def test_delay_that_nobody_measured_is_noted(simulated: Simulate) -> None:
+    found = profile_interference(simulated(1))
+    assert {str(each.code): each.severity for each in found.notices} == {
+        "no-reference": Severity.NOTE,
+        "delay-not-measured": Severity.NOTE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("cost_s", "warned"), [(0.39, False), (0.41, True), (None, False), ("0.5", False)]
+)
+def test_what_recording_costs(cost_s: Any, warned: bool) -> None:
+    profile = SegmentProfile(duration_s=[1.0] * 10, facts={"recording_cost_s": cost_s})
+    assert ("recording-cost" in codes(profile_interference(profile))) == warned
