@@ -78,6 +78,14 @@ def test_a_recording_is_cut_and_estimated() -> None:
     assert estimate.n < 3000
 
 
+def test_what_a_loop_lost_is_told_from_its_one_run() -> None:
+    found, injected = load("interference_of_a_loop").main(60)
+    assert found.n == 120
+    assert 0.0 < injected < 100.0
+    doubtful = any(each.severity == "warning" for each in found.notices)
+    assert doubtful or found.total_percent > 0.5 * injected
+
+
 def test_the_pytest_file_measures_in_its_own_pytest() -> None:
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"]
     command += ["--bench-budget", "1", str(EXAMPLES / "test_json.py")]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchrigor.instrument.kernel_files import Unavailable, cgroup_folders, read_text
 from benchrigor.model import Capability, Provenance
 
 __all__ = ["capabilities", "load_average", "provenance"]
@@ -23,10 +24,6 @@ _GIT_TIMEOUT_S = 0.5
 _VIRTUAL = re.compile(
     r"kvm|qemu|vmware|virtualbox|xen|bochs|amazon ec2|google compute|hyper-v|virtual machine", re.I
 )
-
-
-class _Unavailable(Exception):
-    """A capability that is not there; the message is the reason."""
 
 
 def capabilities(*, root: Path = _ROOT) -> tuple[Capability, ...]:
@@ -107,43 +104,36 @@ def load_average() -> float | None:
 def _capability(name: str, reader: Callable[[Path], str], root: Path) -> Capability:
     try:
         return Capability(name=name, available=True, value=reader(root))
-    except _Unavailable as error:
+    except Unavailable as error:
         return Capability(name=name, available=False, reason=str(error))
     except Exception as error:  # noqa: BLE001 - a kernel may write anything; a run must not fail for it
         return Capability(name=name, available=False, reason=f"cannot be understood: {error!r}")
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError as error:
-        raise _Unavailable(f"{path}: {error.strerror or error}") from error
-
-
 def _governor(root: Path) -> str:
     pattern = f"{_CPUS}/cpufreq/policy*/scaling_governor"
-    governors = {_read(path) for path in root.glob(pattern)}
+    governors = {read_text(path) for path in root.glob(pattern)}
     if not governors:
-        raise _Unavailable(f"{root / pattern}: none is there")
+        raise Unavailable(f"{root / pattern}: none is there")
     return ", ".join(sorted(governors))
 
 
 def _turbo(root: Path) -> str:
     off = root / _CPUS / "intel_pstate/no_turbo"
     if off.exists():
-        return {"0": "on", "1": "off"}[_read(off)]
-    return {"1": "on", "0": "off"}[_read(root / _CPUS / "cpufreq/boost")]
+        return {"0": "on", "1": "off"}[read_text(off)]
+    return {"1": "on", "0": "off"}[read_text(root / _CPUS / "cpufreq/boost")]
 
 
 def _smt(root: Path) -> str:
-    return {"1": "on", "0": "off"}[_read(root / _CPUS / "smt/active")]
+    return {"1": "on", "0": "off"}[read_text(root / _CPUS / "smt/active")]
 
 
 def _cores(root: Path) -> str:
-    allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)$", _read(root / "proc/self/status"), re.M)
+    allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)$", read_text(root / "proc/self/status"), re.M)
     if allowed is None:
-        raise _Unavailable(f"{root / 'proc/self/status'}: no line Cpus_allowed_list")
-    online = _count_listed(_read(root / _CPUS / "online"))
+        raise Unavailable(f"{root / 'proc/self/status'}: no line Cpus_allowed_list")
+    online = _count_listed(read_text(root / _CPUS / "online"))
     return f"{_count_listed(allowed[1])} of {online}"
 
 
@@ -155,41 +145,29 @@ def _count_listed(cores: str) -> int:
 
 def _quota(root: Path) -> str:
     """Return the tightest quota of the control groups that the process is in, in cores."""
-    limits = [limit for folder in _cgroup_folders(root) for limit in _limits(folder)]
+    limits = [limit for folder in cgroup_folders(root) for limit in _limits(folder)]
     if not limits:
-        raise _Unavailable(f"{root / 'sys/fs/cgroup'}: no cpu.max or cpu.cfs_quota_us is there")
+        raise Unavailable(f"{root / 'sys/fs/cgroup'}: no cpu.max or cpu.cfs_quota_us is there")
     tightest = min(limits)
     return "none" if math.isinf(tightest) else f"{tightest:g} cores"
 
 
-def _cgroup_folders(root: Path) -> Iterator[Path]:
-    """Yield the process's groups and the groups around them, of either version of cgroups."""
-    for line in _read(root / "proc/self/cgroup").splitlines():
-        _, controllers, group = line.split(":", 2)
-        if not controllers or "cpu" in controllers.split(","):
-            mount = root / "sys/fs/cgroup" / controllers
-            inner = mount / group.lstrip("/")
-            yield from (
-                folder for folder in (inner, *inner.parents) if folder.is_relative_to(mount)
-            )
-
-
 def _limits(folder: Path) -> Iterator[float]:
     if (folder / "cpu.max").exists():
-        quota, period = _read(folder / "cpu.max").split()
+        quota, period = read_text(folder / "cpu.max").split()
         yield math.inf if quota == "max" else int(quota) / int(period)
     if (folder / "cpu.cfs_quota_us").exists():
-        micros = int(_read(folder / "cpu.cfs_quota_us"))
-        yield math.inf if micros < 0 else micros / int(_read(folder / "cpu.cfs_period_us"))
+        micros = int(read_text(folder / "cpu.cfs_quota_us"))
+        yield math.inf if micros < 0 else micros / int(read_text(folder / "cpu.cfs_period_us"))
 
 
 def _virtualisation(root: Path) -> str:
     maker = " ".join(
-        _read(path)
+        read_text(path)
         for name in ("sys_vendor", "product_name")
         if (path := root / "sys/class/dmi/id" / name).exists()
     )
-    flags = re.search(r"^flags\s*:(.*)$", _read(root / "proc/cpuinfo"), re.M)
+    flags = re.search(r"^flags\s*:(.*)$", read_text(root / "proc/cpuinfo"), re.M)
     # x86 processors say it themselves; elsewhere the maker's name has to do.
     if "hypervisor" in flags[1].split() if flags else _VIRTUAL.search(maker):
         return f"virtual machine ({maker})" if maker else "virtual machine"
@@ -197,27 +175,27 @@ def _virtualisation(root: Path) -> str:
 
 
 def _clock_source(root: Path) -> str:
-    return _read(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
+    return read_text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
 def _aslr(root: Path) -> str:
     names = {"0": "off", "1": "partial", "2": "full"}
-    return names[_read(root / "proc/sys/kernel/randomize_va_space")]
+    return names[read_text(root / "proc/sys/kernel/randomize_va_space")]
 
 
 def _scheduler_statistics(root: Path) -> str:
-    running, waiting, slices = map(int, _read(root / "proc/self/schedstat").split())
+    running, waiting, slices = map(int, read_text(root / "proc/self/schedstat").split())
     if not running and not waiting and not slices:
-        raise _Unavailable(f"{root / 'proc/self/schedstat'}: the kernel does not count")
+        raise Unavailable(f"{root / 'proc/self/schedstat'}: the kernel does not count")
     return "time running and waiting of each process"
 
 
 def _perf_events(root: Path) -> str:
     path = root / "proc/sys/kernel/perf_event_paranoid"
-    level = int(_read(path))
+    level = int(read_text(path))
     privileged = hasattr(os, "geteuid") and os.geteuid() == 0
     if level > 2 and not privileged:
-        raise _Unavailable(f"{path} is {level}, at most 2 lets a process observe itself")
+        raise Unavailable(f"{path} is {level}, at most 2 lets a process observe itself")
     # "cpu" on most processors, "cpu_core" on hybrid ones, "armv8_..." on ARM.
     counters = [*root.glob("sys/bus/event_source/devices/cpu*")]
     counters += root.glob("sys/bus/event_source/devices/armv*")
@@ -240,8 +218,10 @@ _READERS: dict[str, Callable[[Path], str]] = {
 
 def _cpu_model(root: Path) -> str:
     try:
-        found = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", _read(root / "proc/cpuinfo"), re.M)
-    except _Unavailable:
+        found = re.search(
+            r"^(?:model name|Model)\s*:\s*(.+)$", read_text(root / "proc/cpuinfo"), re.M
+        )
+    except Unavailable:
         found = None
     return found[1] if found else platform.processor() or platform.machine()
 

@@ -1,0 +1,260 @@
+/* Segment profiles of any C program that uses MPI, without changing it.
+ *
+ * Interposes on MPI's profiling interface: each blocking all-to-all collective over all processes
+ * ends a segment, and MPI_Finalize writes one CSV file per process, which benchrigor reads:
+ *
+ *     mpicc -O2 -Wall -Wextra -fPIC -shared -o libmpi_segments.so mpi_segments.c
+ *     mpirun -n 4 env LD_PRELOAD=$PWD/libmpi_segments.so SEGMENTS=run ./program
+ *     benchrigor interference run.0.csv run.1.csv run.2.csv run.3.csv
+ *
+ * Or link it in: mpicc program.c mpi_segments.c. It counts the calls listed at the end; a call
+ * that is missing there counts as computation, so add those that your program uses. It expects
+ * one thread to call MPI. Fortran bindings often call PMPI_* directly and are then not seen.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BLOCKING_SENDS, BLOCKING_RECEIVES, SENDS, RECEIVES, ONE_N, N_ONE, N_N, SENT, RECEIVED,
+       COUNTS };
+
+typedef struct {
+    const char *label; /* the collective that ended it */
+    long long wall_ns, cpu_ns, delay_ns, counts[COUNTS];
+} Segment;
+
+static Segment now;      /* the segment under way */
+static Segment *ended;   /* those before it */
+static size_t n_ended, room;
+static long long wall_mark, cpu_mark, delay_mark, run;
+static int rank, processes, schedstat = -1, recording;
+
+static long long clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* How long this thread was ready to run and had no processor (second field; Linux only). */
+static long long delay_ns(void)
+{
+    char text[96];
+    long long delay = 0;
+    ssize_t size = schedstat < 0 ? 0 : pread(schedstat, text, sizeof text - 1, 0);
+    if (size > 0) {
+        text[size] = 0;
+        sscanf(text, "%*s %lld", &delay);
+    }
+    return delay;
+}
+
+/* What lies between leave() and enter() is the program's own. Inside of MPI it may spin until
+ * others come, which is no computation, and being without a processor meanwhile is no loss. */
+static void enter(void)
+{
+    now.cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_mark;
+    now.delay_ns += delay_ns() - delay_mark;
+}
+
+static void leave(void)
+{
+    delay_mark = delay_ns();
+    cpu_mark = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void count(int kind, long long amount)
+{
+    now.counts[kind] += amount;
+}
+
+static int size_of(MPI_Comm comm)
+{
+    int size = 0;
+    PMPI_Comm_size(comm, &size);
+    return size;
+}
+
+static int at(int root, MPI_Comm comm)
+{
+    int here = -1;
+    PMPI_Comm_rank(comm, &here);
+    return here == root;
+}
+
+static long long bytes(long long items, MPI_Datatype type)
+{
+    int size = 0;
+    if (type != MPI_DATATYPE_NULL)
+        PMPI_Type_size(type, &size);
+    return items * size;
+}
+
+static long long sum(const int counts[], int n)
+{
+    long long total = 0;
+    for (int i = 0; i < n; i++)
+        total += counts[i];
+    return total;
+}
+
+/* Ends a segment, if the collective was one of all processes: then nothing before delays what is
+ * behind. */
+static void cut(const char *label, MPI_Comm comm)
+{
+    count(N_N, 1);
+    if (!recording || size_of(comm) != processes)
+        return;
+    long long wall = clock_ns(CLOCK_MONOTONIC);
+    now.label = label;
+    now.wall_ns = wall - wall_mark;
+    if (n_ended == room) {
+        room = room ? 2 * room : 4096;
+        Segment *more = realloc(ended, room * sizeof *more);
+        if (!more) {
+            fprintf(stderr, "mpi_segments: no memory, recording stops\n");
+            recording = 0;
+            return;
+        }
+        ended = more;
+    }
+    ended[n_ended++] = now;
+    now = (Segment){0};
+    wall_mark = wall;
+}
+
+static void start(void)
+{
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &processes);
+    run = clock_ns(CLOCK_REALTIME);
+    PMPI_Bcast(&run, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+    schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    recording = 1;
+    PMPI_Barrier(MPI_COMM_WORLD);
+    wall_mark = clock_ns(CLOCK_MONOTONIC);
+    leave();
+}
+
+static void write_profile(void)
+{
+    char path[4096];
+    const char *prefix = getenv("SEGMENTS");
+    snprintf(path, sizeof path, "%s.%d.csv", prefix ? prefix : "segments", rank);
+    FILE *file = fopen(path, "w");
+    if (!file) {
+        perror(path);
+        return;
+    }
+    fprintf(file, "# benchrigor segment profile: 1\n# program: %s\n# run: %lld\n"
+            "# process: %d\n# processes: %d\n# recorder: mpi_segments.c\n",
+            program_invocation_short_name, run, rank, processes);
+    fprintf(file, "duration_s,computation:cpu_s,nominal:label,nominal:blocking_sends,"
+            "nominal:blocking_receives,nominal:nonblocking_sends,nominal:nonblocking_receives,"
+            "nominal:collectives_1_n,nominal:collectives_n_1,nominal:collectives_n_n,"
+            "nominal:sent_bytes,nominal:received_bytes%s\n",
+            schedstat < 0 ? "" : ",delay:run queue");
+    for (size_t i = 0; i < n_ended; i++) {
+        fprintf(file, "%.9f,%.9f,%s", ended[i].wall_ns / 1e9, ended[i].cpu_ns / 1e9,
+                ended[i].label);
+        for (int kind = 0; kind < COUNTS; kind++)
+            fprintf(file, ",%lld", ended[i].counts[kind]);
+        if (schedstat >= 0)
+            fprintf(file, ",%.9f", ended[i].delay_ns / 1e9);
+        fputc('\n', file);
+    }
+    if (fclose(file))
+        perror(path);
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+    int error = PMPI_Init(argc, argv);
+    start();
+    return error;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int wanted, int *given)
+{
+    int error = PMPI_Init_thread(argc, argv, wanted, given);
+    start();
+    return error;
+}
+
+int MPI_Finalize(void)
+{
+    enter();
+    PMPI_Barrier(MPI_COMM_WORLD);
+    cut("Finalize", MPI_COMM_WORLD);
+    write_profile();
+    return PMPI_Finalize();
+}
+
+/* A call, and what it counts. CUT does the same for calls that may end a segment. */
+#define CALL(name, parameters, arguments, counting) \
+    int MPI_##name parameters { enter(); int error = PMPI_##name arguments; counting; leave(); \
+        return error; }
+#define CUT(name, parameters, arguments, counting) \
+    int MPI_##name parameters { enter(); int error = PMPI_##name arguments; counting; \
+        cut(#name, comm); leave(); return error; }
+#define BOTH(out, in) (count(SENT, out), count(RECEIVED, in))
+#define FROM const void *b, int n, MPI_Datatype t
+#define INTO void *b2, int n2, MPI_Datatype t2
+#define SEND_TO FROM, int peer, int tag, MPI_Comm comm
+#define SEND(name) CALL(name, (SEND_TO), (b, n, t, peer, tag, comm), \
+    (count(BLOCKING_SENDS, 1), count(SENT, bytes(n, t))))
+#define ISEND(name) CALL(name, (SEND_TO, MPI_Request *r), (b, n, t, peer, tag, comm, r), \
+    (count(SENDS, 1), count(SENT, bytes(n, t))))
+
+SEND(Send) SEND(Ssend) SEND(Bsend) SEND(Rsend)
+ISEND(Isend) ISEND(Issend) ISEND(Ibsend) ISEND(Irsend)
+CALL(Recv, (void *b, int n, MPI_Datatype t, int peer, int tag, MPI_Comm comm, MPI_Status *s),
+     (b, n, t, peer, tag, comm, s), (count(BLOCKING_RECEIVES, 1), count(RECEIVED, bytes(n, t))))
+CALL(Irecv, (void *b, int n, MPI_Datatype t, int peer, int tag, MPI_Comm comm, MPI_Request *r),
+     (b, n, t, peer, tag, comm, r), (count(RECEIVES, 1), count(RECEIVED, bytes(n, t))))
+CALL(Sendrecv, (FROM, int to, int tag, INTO, int from, int tag2, MPI_Comm comm, MPI_Status *s),
+     (b, n, t, to, tag, b2, n2, t2, from, tag2, comm, s),
+     (count(BLOCKING_SENDS, 1), count(BLOCKING_RECEIVES, 1), BOTH(bytes(n, t), bytes(n2, t2))))
+/* How often one waits or asks is a symptom of lateness, so these count nothing. */
+CALL(Wait, (MPI_Request *r, MPI_Status *s), (r, s), )
+CALL(Waitall, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s), )
+CALL(Waitany, (int n, MPI_Request r[], int *i, MPI_Status *s), (n, r, i, s), )
+CALL(Test, (MPI_Request *r, int *done, MPI_Status *s), (r, done, s), )
+CALL(Probe, (int peer, int tag, MPI_Comm comm, MPI_Status *s), (peer, tag, comm, s), )
+
+CALL(Bcast, (void *b, int n, MPI_Datatype t, int root, MPI_Comm comm), (b, n, t, root, comm),
+     (count(ONE_N, 1), count(RECEIVED, bytes(n, t))))
+CALL(Scatter, (FROM, INTO, int root, MPI_Comm comm), (b, n, t, b2, n2, t2, root, comm),
+     (count(ONE_N, 1), at(root, comm) ? count(SENT, bytes(n, t) * size_of(comm))
+                                      : count(RECEIVED, bytes(n2, t2))))
+CALL(Gather, (FROM, INTO, int root, MPI_Comm comm), (b, n, t, b2, n2, t2, root, comm),
+     (count(N_ONE, 1), at(root, comm) ? count(RECEIVED, bytes(n2, t2) * size_of(comm))
+                                      : count(SENT, bytes(n, t))))
+CALL(Reduce, (const void *b, void *b2, int n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm comm),
+     (b, b2, n, t, op, root, comm),
+     (count(N_ONE, 1), count(at(root, comm) ? RECEIVED : SENT, bytes(n, t))))
+
+CUT(Barrier, (MPI_Comm comm), (comm), )
+CUT(Allreduce, (const void *b, void *b2, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm),
+    (b, b2, n, t, op, comm), BOTH(bytes(n, t), bytes(n, t)))
+CUT(Reduce_scatter_block, (const void *b, void *b2, int n, MPI_Datatype t, MPI_Op op,
+    MPI_Comm comm), (b, b2, n, t, op, comm), BOTH(bytes(n, t) * size_of(comm), bytes(n, t)))
+CUT(Reduce_scatter, (const void *b, void *b2, const int n[], MPI_Datatype t, MPI_Op op,
+    MPI_Comm comm), (b, b2, n, t, op, comm), count(SENT, bytes(sum(n, size_of(comm)), t)))
+CUT(Allgather, (FROM, INTO, MPI_Comm comm), (b, n, t, b2, n2, t2, comm),
+    BOTH(b == MPI_IN_PLACE ? bytes(n2, t2) : bytes(n, t), bytes(n2, t2) * size_of(comm)))
+CUT(Allgatherv, (FROM, void *b2, const int n2[], const int at2[], MPI_Datatype t2, MPI_Comm comm),
+    (b, n, t, b2, n2, at2, t2, comm), count(RECEIVED, bytes(sum(n2, size_of(comm)), t2)))
+CUT(Alltoall, (FROM, INTO, MPI_Comm comm), (b, n, t, b2, n2, t2, comm),
+    BOTH(bytes(b == MPI_IN_PLACE ? n2 : n, b == MPI_IN_PLACE ? t2 : t) * size_of(comm),
+         bytes(n2, t2) * size_of(comm)))
+CUT(Alltoallv, (const void *b, const int n[], const int at1[], MPI_Datatype t, void *b2,
+    const int n2[], const int at2[], MPI_Datatype t2, MPI_Comm comm),
+    (b, n, at1, t, b2, n2, at2, t2, comm), count(RECEIVED, bytes(sum(n2, size_of(comm)), t2)))

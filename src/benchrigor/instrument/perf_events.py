@@ -1,0 +1,82 @@
+"""Retired instructions of the calling thread, counted by the processor where Linux lets it."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import platform
+import struct
+import sys
+
+from benchrigor.instrument.kernel_files import Unavailable
+
+__all__ = ["open_counter", "open_instructions", "read_counter"]
+
+_SYSCALLS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
+_HARDWARE, _INSTRUCTIONS = 0, 1
+_ATTR_SIZE = 64
+_NO_KERNEL, _NO_HYPERVISOR = 1 << 5, 1 << 6
+_CLOSE_ON_EXEC = 8
+
+
+def open_instructions() -> int:
+    """Return a descriptor that counts the calling thread's user-mode instructions.
+
+    Raises
+    ------
+    Unavailable
+        When the processor, the kernel or its settings refuse. It is asked once per process.
+    """
+    reason = _refusal()
+    if reason:
+        raise Unavailable(reason)
+    return open_counter(_HARDWARE, _INSTRUCTIONS)
+
+
+def open_counter(kind: int, event: int) -> int:
+    """Return a descriptor that counts one event of the calling thread, outside of the kernel.
+
+    Parameters
+    ----------
+    kind, event
+        As ``linux/perf_event.h`` numbers them (``type`` and ``config``).
+
+    Raises
+    ------
+    Unavailable
+        Saying what the kernel answered.
+    """
+    number = _SYSCALLS.get(platform.machine()) if sys.platform == "linux" else None
+    if number is None:
+        raise Unavailable(f"no perf_event_open known for {sys.platform} on {platform.machine()}")
+    attributes = struct.pack(
+        "=IIQQQQQ", kind, _ATTR_SIZE, event, 0, 0, 0, _NO_KERNEL | _NO_HYPERVISOR
+    )
+    system = ctypes.CDLL(None, use_errno=True)
+    this_thread, any_processor, no_group = map(ctypes.c_int, (0, -1, -1))
+    descriptor = system.syscall(
+        ctypes.c_long(number),
+        ctypes.create_string_buffer(attributes, _ATTR_SIZE),
+        this_thread,
+        any_processor,
+        no_group,
+        ctypes.c_ulong(_CLOSE_ON_EXEC),
+    )
+    if descriptor < 0:
+        raise Unavailable(f"perf_event_open: {os.strerror(ctypes.get_errno())}")
+    return int(descriptor)
+
+
+def read_counter(descriptor: int) -> int:
+    """Return what has been counted since the descriptor was opened."""
+    return int.from_bytes(os.read(descriptor, 8), sys.byteorder)
+
+
+@functools.cache
+def _refusal() -> str:
+    try:
+        os.close(open_counter(_HARDWARE, _INSTRUCTIONS))
+    except Unavailable as error:
+        return str(error)
+    return ""

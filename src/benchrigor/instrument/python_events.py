@@ -1,0 +1,85 @@
+"""What the interpreter tells of itself: files opened, garbage collected."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+
+from benchrigor.errors import InvalidInput
+
+__all__ = ["Collections", "count_opens", "forget_opens"]
+
+_opens: dict[int, list[int]] = {}
+"""How many files the threads that are being recorded have opened."""
+_hook_lock = threading.Lock()
+_hooked: list[bool] = []
+
+
+def count_opens() -> list[int]:
+    """Begin to count the files that the calling thread opens; the one item of the list grows.
+
+    Calls from Python count (`open`, `os.open`, imports), whether they succeed or not; what a C
+    library opens does not. The first call installs an audit hook. Python has no way to remove one,
+    so it stays as long as the process, and does next to nothing while nobody counts.
+
+    Raises
+    ------
+    InvalidInput
+        When the thread is being recorded already.
+    """
+    thread = threading.get_ident()
+    if thread in _opens:
+        raise InvalidInput(
+            "this thread is being recorded already, expected one recorder at a time; "
+            "label segments of the first instead"
+        )
+    with _hook_lock:
+        if not _hooked:
+            sys.addaudithook(_on_event)
+            _hooked.append(True)
+    return _opens.setdefault(thread, [0])
+
+
+def forget_opens() -> None:
+    """Stop counting for the calling thread."""
+    _opens.pop(threading.get_ident(), None)
+
+
+def _on_event(event: str, _args: tuple[object, ...]) -> None:
+    if event == "open" and _opens:
+        count = _opens.get(threading.get_ident())
+        if count is not None:
+            count[0] += 1
+
+
+class Collections:
+    """Counts the garbage collections of the process between `start` and `stop`.
+
+    Attributes
+    ----------
+    young
+        Collections of generations 0 and 1.
+    full
+        Collections of generation 2.
+    """
+
+    __slots__ = ("full", "young")
+
+    def __init__(self) -> None:
+        self.young = self.full = 0
+
+    def start(self) -> None:
+        """Begin to count."""
+        gc.callbacks.append(self._on_collection)
+
+    def stop(self) -> None:
+        """Stop counting."""
+        gc.callbacks.remove(self._on_collection)
+
+    def _on_collection(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "stop":
+            if info["generation"] == 2:
+                self.full += 1
+            else:
+                self.young += 1

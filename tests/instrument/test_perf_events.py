@@ -1,0 +1,57 @@
+"""The system call, tried with a software event, since not every machine has a counter."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from benchrigor.instrument import perf_events
+from benchrigor.instrument.kernel_files import Unavailable
+
+SOFTWARE, TASK_CLOCK = 1, 1
+
+
+def opened() -> int:
+    try:
+        return perf_events.open_counter(SOFTWARE, TASK_CLOCK)
+    except Unavailable as error:
+        pytest.skip(str(error))
+
+
+def test_an_event_of_this_thread_is_counted() -> None:
+    descriptor = opened()
+    first = perf_events.read_counter(descriptor)
+    sum(range(100_000))
+    second = perf_events.read_counter(descriptor)
+    os.close(descriptor)
+    assert 0 < first < second
+
+
+def test_what_the_kernel_refuses_is_told() -> None:
+    with pytest.raises(Unavailable, match=r"perf_event_open|no perf_event_open known"):
+        perf_events.open_counter(2**31, 0)
+
+
+def test_other_systems_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perf_events.platform, "machine", lambda: "abacus")
+    with pytest.raises(Unavailable, match="on abacus"):
+        perf_events.open_counter(SOFTWARE, TASK_CLOCK)
+
+
+def test_a_refusal_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def refuse(kind: int, event: int) -> int:
+        asked.append((kind, event))
+        raise Unavailable("perf_event_open: Permission denied")
+
+    monkeypatch.setattr(perf_events, "open_counter", refuse)
+    perf_events._refusal.cache_clear()
+    try:
+        for _ in range(3):
+            with pytest.raises(Unavailable, match="Permission denied"):
+                perf_events.open_instructions()
+    finally:
+        perf_events._refusal.cache_clear()
+    assert asked == [(0, 1)]
