@@ -1,5 +1,7 @@
 """PUBLIC fakes: one per extension point, each of known truth, for tests that take milliseconds.
 
+And interference to order: delays of known size, and real busy neighbours.
+
 Names are resolved when first used, so that a test pays only for what it asks for.
 """
 
@@ -10,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from benchrigor.testing.clock import FakeClock
+    from benchrigor.testing.injector import Injector, cpu_hog
+    from benchrigor.testing.meter import FakeMeter
     from benchrigor.testing.stores import MemoryStore
     from benchrigor.testing.workloads import (
         ExponentialWarmUp,
@@ -22,21 +26,27 @@ if TYPE_CHECKING:
 __all__ = [
     "ExponentialWarmUp",
     "FakeClock",
+    "FakeMeter",
+    "Injector",
     "MemoryStore",
     "StepCoolDown",
     "StepWarmUp",
     "SyntheticJob",
     "SyntheticWorkload",
+    "cpu_hog",
 ]
 
 _HOMES = {
     "ExponentialWarmUp": "workloads",
     "FakeClock": "clock",
+    "FakeMeter": "meter",
+    "Injector": "injector",
     "MemoryStore": "stores",
     "StepCoolDown": "workloads",
     "StepWarmUp": "workloads",
     "SyntheticJob": "workloads",
     "SyntheticWorkload": "workloads",
+    "cpu_hog": "injector",
 }
 
 

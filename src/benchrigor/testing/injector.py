@@ -1,0 +1,261 @@
+"""Interference of known size: delays injected into calls and I/O, and real busy neighbours."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from numbers import Integral
+from typing import IO, Any, AnyStr, ParamSpec, TypeVar, cast
+
+import numpy as np
+
+from benchrigor.clocks import WallClock
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.protocols import Clock
+
+__all__ = ["Injector", "cpu_hog"]
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+_DELAYED = frozenset(
+    {
+        *("read", "read1", "readall", "readinto", "readinto1", "readline", "readlines"),
+        *("write", "writelines", "flush", "truncate"),
+    }
+)
+"""Methods of a file that may wait for a device."""
+
+
+class Injector:
+    """Delays calls now and then, and knows by how much: the truth to test an estimate against.
+
+    With the given probability an event strikes a call, which then begins later, by a time drawn
+    from a normal distribution; a negative draw is no delay. What is drawn follows from the seed
+    and the order of the calls alone.
+
+    Parameters
+    ----------
+    mean_s, sd_s
+        Mean and standard deviation of the delays, in seconds.
+    probability
+        How likely a call is struck, 0 to 1.
+    seed
+        Of the draws.
+    clock
+        Sleeps, and tells how long that took; the wall clock unless given.
+
+    Raises
+    ------
+    InvalidInput
+        When a time is negative or not finite, or the probability is none.
+
+    Notes
+    -----
+    Source: after the tool "intM" in Shah, Mueller, Wolf et al., "Estimating the impact of external
+    interference on application performance" (Euro-Par 2018), section 3.
+
+    Examples
+    --------
+    >>> from benchrigor.testing import FakeClock
+    >>> injector = Injector(0.010, 0.002, 0.5, seed=1, clock=FakeClock())
+    >>> total = injector.wrap(sum)
+    >>> [total([1, 2]) for _ in range(100)] == [3] * 100
+    True
+    >>> injector.calls, injector.hits, round(injector.injected_s, 3)
+    (100, 46, 0.458)
+    """
+
+    def __init__(
+        self,
+        mean_s: float,
+        sd_s: float,
+        probability: float,
+        *,
+        seed: int,
+        clock: Clock | None = None,
+    ) -> None:
+        problems = [
+            f"{name} is {value!r}, expected a finite number of seconds from 0 on"
+            for name, value in (("mean_s", mean_s), ("sd_s", sd_s))
+            if not 0.0 <= value < math.inf
+        ]
+        if not 0.0 <= probability <= 1.0:
+            problems.append(f"probability is {probability!r}, expected 0 to 1")
+        if problems:
+            raise InvalidInput(problems)
+        self.calls = 0
+        """Calls that could have been struck."""
+        self.hits = 0
+        """Calls that were, a delay of 0 included."""
+        self._mean_s, self._sd_s, self._probability = mean_s, sd_s, probability
+        self._rng = np.random.default_rng(seed)
+        self._clock = WallClock() if clock is None else clock
+        self._injected_ns = 0
+
+    @property
+    def injected_s(self) -> float:
+        """All delays so far, in seconds, as the clock measured them around each sleep."""
+        return self._injected_ns / 1e9
+
+    def __call__(self) -> float:
+        """Delay the caller, perhaps; return by how many seconds."""
+        self.calls += 1
+        if self._rng.random() >= self._probability:
+            return 0.0
+        self.hits += 1
+        wanted_ns = round(self._rng.normal(self._mean_s, self._sd_s) * 1e9)
+        if wanted_ns <= 0:
+            return 0.0
+        start_ns = self._clock.now_ns()
+        self._clock.sleep_ns(wanted_ns)
+        delay_ns = self._clock.now_ns() - start_ns
+        self._injected_ns += delay_ns
+        return delay_ns / 1e9
+
+    def wrap(self, func: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+        """Return a function that does what ``func`` does, after a delay now and then.
+
+        Examples
+        --------
+        >>> from benchrigor.testing import FakeClock
+        >>> always = Injector(1.0, 0.0, 1.0, seed=1, clock=FakeClock())
+        >>> always.wrap(max)(3, 5), always.injected_s
+        (5, 1.0)
+        """
+
+        @functools.wraps(func)
+        def delayed(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+            self()
+            return func(*args, **kwargs)
+
+        return delayed
+
+    def file(self, fileobj: IO[AnyStr]) -> IO[AnyStr]:
+        r"""Return a stand-in for an open file whose reading, writing and flushing is delayed.
+
+        Each line of an iteration counts as a call. What goes around these methods (a file
+        descriptor handed to another program) is not delayed.
+
+        Examples
+        --------
+        >>> import io
+        >>> from benchrigor.testing import FakeClock
+        >>> always = Injector(1.0, 0.0, 1.0, seed=1, clock=FakeClock())
+        >>> with always.file(io.StringIO("a\nb\n")) as file:
+        ...     lines = [file.readline(), *file]
+        >>> lines, always.injected_s
+        (['a\n', 'b\n'], 3.0)
+        """
+        return cast("IO[AnyStr]", _DelayedFile(fileobj, self))
+
+
+class _DelayedFile:
+    """Hands everything on to a file, some of it late."""
+
+    def __init__(self, fileobj: IO[Any], injector: Injector) -> None:
+        self._file, self._injector = fileobj, injector
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._file, name)
+        return self._injector.wrap(found) if name in _DELAYED else found
+
+    def __iter__(self) -> _DelayedFile:
+        return self
+
+    def __next__(self) -> Any:
+        self._injector()
+        return next(self._file)
+
+    def __enter__(self) -> _DelayedFile:
+        self._file.__enter__()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self._file.__exit__(*raised)
+
+
+# The thread that waits for the end of the input costs nothing, and sees it even when the parent
+# was killed and could not clean up: no hog outlives who started it.
+_HOG = """
+import os, sys, threading
+
+def end():
+    sys.stdin.read()
+    os._exit(0)
+
+threading.Thread(target=end, daemon=True).start()
+print("busy", flush=True)
+while True:
+    pass
+"""
+
+
+@contextmanager
+def cpu_hog(n: int = 1, *, core: int | None = None) -> Iterator[tuple[int, ...]]:
+    """Run processes that do nothing but keep processors busy: neighbours, for a while.
+
+    They are busy when the body begins, and have ended when it is left, however that happens.
+
+    Parameters
+    ----------
+    n
+        How many.
+    core
+        Processor to pin them to, where the system lets processes be pinned; without one, or
+        elsewhere, they run wherever the caller may.
+
+    Yields
+    ------
+    tuple of int
+        Their process ids.
+
+    Raises
+    ------
+    InvalidInput
+        When there is no such number of processes, or no such processor.
+    WorkloadFailed
+        When one of them does not get as far as being busy.
+
+    Examples
+    --------
+    >>> with cpu_hog(2) as hogs:
+    ...     len(hogs)
+    2
+    """
+    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
+        raise InvalidInput(f"n is {n!r}, expected a whole number of processes from 1 on")
+    with ExitStack() as running:
+        hogs = []
+        for _ in range(n):
+            hog = subprocess.Popen(  # noqa: S603  # this module's own text
+                [sys.executable, "-I", "-S", "-c", _HOG],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            running.enter_context(hog)
+            running.callback(hog.kill)
+            if core is not None:
+                _pin(hog.pid, core)
+            hogs.append(hog)
+        for hog in hogs:
+            assert hog.stdout is not None  # noqa: S101  # for the type checker: a pipe
+            if not hog.stdout.readline():
+                raise WorkloadFailed(f"process {hog.pid} ended before it was busy")
+        yield tuple(hog.pid for hog in hogs)
+
+
+def _pin(pid: int, core: int) -> None:
+    """Let a process run on one processor only, where the system can."""
+    if sys.platform != "linux":
+        return
+    try:
+        os.sched_setaffinity(pid, {core})
+    except (OSError, OverflowError, TypeError, ValueError) as error:
+        allowed = sorted(os.sched_getaffinity(0))
+        raise InvalidInput(f"core is {core!r}, expected one of {allowed}: {error}") from error
