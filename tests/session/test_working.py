@@ -12,7 +12,8 @@ import pytest
 
 import benchrigor as br
 from benchrigor.model import Kind
-from benchrigor.session.engine import Engine, retraced
+from benchrigor.session.engine import Engine
+from benchrigor.session.retracing import retraced
 
 SPEED = 50.0
 

@@ -14,6 +14,7 @@ from benchrigor.model import (
     Analysis,
     Code,
     Decision,
+    Interference,
     Kind,
     Metric,
     Notice,
@@ -28,14 +29,15 @@ from benchrigor.model import (
 from benchrigor.model.headline import percent
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.chain import CHECK, LINE_REPORT, REPORT, Material, analyse
-from benchrigor.session.failures import failed_hook, too_short
+from benchrigor.session.failures import failed_hook, no_data, nothing_of, too_short
 from benchrigor.session.intake import Intake
+from benchrigor.session.light import disturbed, interference_of, is_red, passed_over
 from benchrigor.session.pacing import Pace, next_readings
 from benchrigor.session.rules import default_rules, wanted_half_width
 from benchrigor.session.working import NextWork, as_next_work, disagreement, with_work
 from benchrigor.stats.adapters import Estimator
 
-__all__ = ["Engine", "retraced"]
+__all__ = ["Engine"]
 
 
 class Engine:
@@ -100,6 +102,7 @@ class Engine:
         self._intake = Intake(self.options, metrics, detector, complete=complete, seed=seed)
         self._rounds: list[Round] = []
         self._notices: list[Notice] = []
+        self._red: list[int] = []
         self._pending: RoundPlan | None = None
         self._elapsed_ns = 0
         self._stop_requested = False
@@ -115,6 +118,11 @@ class Engine:
     def progress(self) -> Progress | None:
         """How the session stands since the last round; None before it."""
         return self._progress
+
+    @property
+    def time_metric(self) -> str | None:
+        """Name of the metric that says how long readings took; None where amounts vary."""
+        return None if self._intake.schedule is not None else self._intake.time_metric
 
     def request_stop(self) -> None:
         """Let the round under way be told, then end with what there is."""
@@ -203,7 +211,11 @@ class Engine:
         self._pending = None
         self._rounds.append(finished)
         self._elapsed_ns += finished.elapsed_ns
-        self._intake.take(finished)
+        if self._is_left_out(finished):
+            self._red.append(finished.plan.index)
+            self._intake.rejected += 1
+        else:
+            self._intake.take(finished)
         progress = self._judged(look=self._intake.is_due)
         if progress.decision is not None and not progress.fresh:
             # Before it ends, a session looks once more at all that it was given.
@@ -211,6 +223,18 @@ class Engine:
         self._progress = progress
         self._decision = progress.decision
         return self._decision or Decision(stop=False)
+
+    def _is_left_out(self, finished: Round) -> bool:
+        """Whether a round lost too much to others, where such rounds are not kept."""
+        if self.options.red_rounds == "keep":
+            return False
+        alike = self.options.rounds == "restarted"
+        return is_red(finished, self._counted, self.time_metric, alike=alike)
+
+    @property
+    def _counted(self) -> tuple[Round, ...]:
+        left_out = set(self._red)
+        return tuple(each for each in self._rounds if each.plan.index not in left_out)
 
     def end(self, reason: StopReason, notice: Notice | None = None) -> None:
         """End the session from outside with what there is; nothing once it has ended."""
@@ -229,21 +253,31 @@ class Engine:
         """Return everything found so far, also while the session runs; changes nothing."""
         traces = self._intake.traces
         found = {name: _analysed(self._intake.material(trace)) for name, trace in traces.items()}
-        differing = disagreement(self._rounds, tuple(found.values()))
+        differing = disagreement(self._counted, tuple(found.values()))
+        analyses = tuple(
+            self._flagged(found[metric.name]) if metric.name in found else nothing_of(metric)
+            for metric in self._intake.metrics
+        )
+        lost = self._interference(analyses)
+        red = passed_over(len(self._red), len(self._rounds), self.options.red_rounds)
         return RunRecord(
             name=self.name,
             options=self.options,
             metrics=self._intake.metrics,
             seed=self.seed,
             rounds=tuple(self._rounds),
-            analyses=tuple(
-                self._flagged(found[metric.name]) if metric.name in found else _nothing(metric)
-                for metric in self._intake.metrics
-            ),
+            analyses=analyses,
             decision=self._decision,
-            session_notices=(*self._all_notices(), *differing),
+            session_notices=(*self._all_notices(), *differing, *red, *disturbed(lost)),
             subject=self.subject,
+            interference=lost,
+            red_rounds=tuple(self._red),
         )
+
+    def _interference(self, analyses: Sequence[Analysis]) -> Interference | None:
+        """Return what the first metric that can tell says was lost to others."""
+        told = (interference_of(each, self._counted) for each in analyses)
+        return next((each for each in told if each is not None), None)
 
     def _pace(self) -> Pace:
         last = self._rounds[-1] if self._rounds else None
@@ -275,13 +309,14 @@ class Engine:
         traces = self._intake.traces.values()
         analyses = tuple(each.analysis for each in traces if each.analysis is not None)
         readings = max((each.n for each in traces), default=0)
+        repeated = len(self._red) if self.options.red_rounds == "repeat" else 0
         elapsed_s = self._elapsed_ns / 1e9
         needed = _still_needed(analyses, readings)
         left = self.options.budget_s - elapsed_s
         if needed is not None and readings:
             left = min(left, needed * elapsed_s / readings)
         return Progress(
-            rounds=len(self._rounds),
+            rounds=len(self._rounds) - repeated,
             readings=readings,
             rejected_rounds=self._intake.rejected,
             elapsed_s=elapsed_s,
@@ -329,27 +364,8 @@ class Engine:
             for notice in each.notices
         }
         nothing = self._decision is not None and not self._intake.metrics
-        refusal = (_no_data("No round gave any reading."),) if nothing else ()
+        refusal = (no_data("No round gave any reading."),) if nothing else ()
         return (*self._notices, *said.values(), *refusal)
-
-
-def retraced(record: RunRecord) -> RunRecord:
-    """Analyse the rounds of a run that was cut off before its result was written down.
-
-    A record with a decision comes back as it is.
-    """
-    if record.decision is not None or not record.rounds:
-        return record
-    engine = Engine(
-        record.options,
-        record.metrics or None,
-        seed=record.seed,
-        name=record.name,
-        subject=record.subject,
-    )
-    for finished in record.rounds:
-        engine.replay(finished)
-    return replace(engine.result(), provenance=record.provenance, run_id=record.run_id)
 
 
 def _still_needed(analyses: Sequence[Analysis], readings: int) -> int | None:
@@ -370,15 +386,6 @@ def _not_converged(half_width: float, wanted: float, value: float) -> str:
     )
 
 
-def _no_data(sentence: str, metric: str | None = None) -> Notice:
-    return Notice(
-        code=Code.NO_DATA,
-        severity=Severity.REFUSAL,
-        sentence=sentence,
-        evidence={"metric": metric},
-    )
-
-
 def _analysed(material: Material) -> Analysis:
     """Analyse for the record, which a failing detector must not keep back."""
     try:
@@ -389,8 +396,3 @@ def _analysed(material: Material) -> Analysis:
         )
         n = sum(series.size for series in material.series)
         return Analysis(metric=material.metric, kind=material.kind, n=n, notices=(notice,))
-
-
-def _nothing(metric: Metric) -> Analysis:
-    notice = _no_data(f"No round gave a reading for {metric.name!r}.", metric.name)
-    return Analysis(metric=metric, kind=Kind.READINGS, n=0, notices=(notice,))

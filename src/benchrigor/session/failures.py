@@ -1,11 +1,11 @@
-"""What a result says of a workload or a hook that failed."""
+"""What a result says of a workload or a hook that failed, or gave nothing."""
 
 from __future__ import annotations
 
 from benchrigor.errors import BenchrigorError
-from benchrigor.model import Code, Notice, Severity
+from benchrigor.model import Analysis, Code, Kind, Metric, Notice, Severity
 
-__all__ = ["failed_hook", "failed_workload", "too_short"]
+__all__ = ["failed_hook", "failed_workload", "no_data", "nothing_of", "too_short"]
 
 
 def failed_workload(error: BenchrigorError) -> Notice:
@@ -31,3 +31,19 @@ def failed_hook(name: str, error: Exception) -> Notice:
 def too_short(error: BenchrigorError) -> Notice:
     """Say that no amount of work makes a round long enough."""
     return Notice(code=Code.WORK_TOO_SHORT, severity=Severity.REFUSAL, sentence=str(error))
+
+
+def no_data(sentence: str, metric: str | None = None) -> Notice:
+    """Say that there is nothing to estimate from."""
+    return Notice(
+        code=Code.NO_DATA,
+        severity=Severity.REFUSAL,
+        sentence=sentence,
+        evidence={"metric": metric},
+    )
+
+
+def nothing_of(metric: Metric) -> Analysis:
+    """Return the analysis of a metric that no round gave."""
+    notice = no_data(f"No round gave a reading for {metric.name!r}.", metric.name)
+    return Analysis(metric=metric, kind=Kind.READINGS, n=0, notices=(notice,))

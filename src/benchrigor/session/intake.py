@@ -199,6 +199,12 @@ class Intake:
         named = {metric.name for metric in self.metrics} if self._named else set()
         return set() if self.schedule is None else {"time"} - named
 
+    @property
+    def time_metric(self) -> str:
+        """Name of the metric that says how long readings took."""
+        told = [each.name for each in self.metrics if each.is_duration and each.must_satisfy]
+        return next(iter(told), "time")
+
     def _metrics_for(self, finished: Round) -> tuple[Metric, ...]:
         """Return the metrics; unnamed sessions learn them from the first round that gives any."""
         # Amounts may be too small at first for a single unit of work.

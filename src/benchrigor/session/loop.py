@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchrigor.errors import BenchrigorError, ClockFailed, WorkloadFailed
+from benchrigor.instrument.host_delays import HostDelays
 from benchrigor.model import Progress, Round, RoundPlan, StopReason
 from benchrigor.protocols import Clock, Recorder, Workload
+from benchrigor.session.charging import charged
 from benchrigor.session.engine import Engine
 from benchrigor.session.failures import failed_hook
 from benchrigor.workloads import RoundRecorder
@@ -35,7 +37,13 @@ class Hooks:
     progress: Callable[[Progress], object] | None = None
 
 
-def drive(engine: Engine, workload: Workload, clock: Clock, hooks: Hooks) -> None:
+def drive(
+    engine: Engine,
+    workload: Workload,
+    clock: Clock,
+    hooks: Hooks,
+    host: HostDelays | None = None,
+) -> None:
     """Run rounds until the engine has enough, the workload has no more, or a hook fails.
 
     Raises
@@ -48,6 +56,8 @@ def drive(engine: Engine, workload: Workload, clock: Clock, hooks: Hooks) -> Non
         if not _called(engine, "before_round", hooks.before_round, plan):
             return
         recorder = RoundRecorder()
+        if host is not None:
+            host.rises_ns()  # what was lost between rounds befell none
         began = clock.now_ns() if plan.work is not None else None
         if not run_round(workload, plan, recorder):
             engine.end(StopReason.EXHAUSTED)
@@ -58,6 +68,8 @@ def drive(engine: Engine, workload: Workload, clock: Clock, hooks: Hooks) -> Non
         if now < since:
             raise ClockFailed(f"the clock went backwards by {since - now} ns in round {plan.index}")
         finished = recorder.finish(plan, now - since, ran_ns=ran_ns)
+        if host is not None:
+            finished = charged(finished, host.rises_ns(), engine.time_metric)
         since = now
         engine.tell(finished)
         if not _called(engine, "after_round", hooks.after_round, finished):

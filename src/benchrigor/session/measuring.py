@@ -11,7 +11,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.protocols import Clock, Store
 from benchrigor.session.intake import SPEED
-from benchrigor.session.session import Session
+from benchrigor.session.session import Session, meter_for
 from benchrigor.workloads import AmountWorkload, CallableWorkload
 from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.callable import misfits
@@ -115,10 +115,18 @@ def measure(
         raise InvalidInput(problems)
     workload: AmountWorkload | CallableWorkload
     if takes_amount(func):
-        workload = AmountWorkload(func, clock=clock, setup=setup, teardown=teardown, gc=gc)
+        workload = AmountWorkload(
+            func, clock=clock, setup=setup, teardown=teardown, gc=gc, meter=meter_for(clock)
+        )
     else:
         workload = CallableWorkload(
-            func, clock=clock, setup=setup, teardown=teardown, inner=batch, gc=gc
+            func,
+            clock=clock,
+            setup=setup,
+            teardown=teardown,
+            inner=batch,
+            gc=gc,
+            meter=meter_for(clock),
         )
     session = Session(
         options,

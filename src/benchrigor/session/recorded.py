@@ -24,7 +24,7 @@ from benchrigor.model import (
 )
 from benchrigor.protocols import Detector
 from benchrigor.session.chain import CHECK, LINE, LINE_REPORT, Material, analyse, cut
-from benchrigor.session.engine import retraced
+from benchrigor.session.retracing import retraced
 
 __all__ = ["Recorded", "record_of_pairs", "recorded"]
 
@@ -190,8 +190,10 @@ def _of_run(run: RunRecord, metric: str | None) -> Recorded:
     if analysis is not None and analysis.kind is Kind.WORK:
         return _of_work(record, analysis)
     name = "" if analysis is None else analysis.metric.name
-    units = tuple(each.unit_readings[name] for each in record.rounds if name in each.unit_readings)
-    single = [each.readings[name] for each in record.rounds if name in each.readings]
+    units = tuple(
+        each.unit_readings[name] for each in record.counted_rounds if name in each.unit_readings
+    )
+    single = [each.readings[name] for each in record.counted_rounds if name in each.readings]
     if analysis is None or not (units or single):
         raise InvalidInput(
             f"the run of {record.name} holds no readings{f' of {name!r}' if name else ''}"
@@ -212,12 +214,12 @@ def _of_run(run: RunRecord, metric: str | None) -> Recorded:
         options=record.options,
         kind=kind,
         series=series,
-        batch=max((_calls(each.facts) for each in record.rounds), default=1),
+        batch=max((_calls(each.facts) for each in record.counted_rounds), default=1),
     )
 
 
 def _of_work(record: RunRecord, analysis: Analysis) -> Recorded:
-    pairs = np.array([(each.plan.work, each.duration_s) for each in record.rounds]).T.copy()
+    pairs = np.array([(each.plan.work, each.duration_s) for each in record.counted_rounds]).T.copy()
     pairs.flags.writeable = False
     return Recorded(
         name=record.name,

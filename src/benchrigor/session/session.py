@@ -19,6 +19,8 @@ from benchrigor.errors import (
     WorkloadFailed,
     WorkTooShort,
 )
+from benchrigor.instrument.host_delays import HostDelays
+from benchrigor.instrument.run_delay import RunDelay
 from benchrigor.model import (
     Code,
     Decision,
@@ -34,7 +36,7 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.model.series import short
-from benchrigor.protocols import Clock, Detector, StopRule, Store, Workload
+from benchrigor.protocols import Clock, DelayMeter, Detector, StopRule, Store, Workload
 from benchrigor.session.engine import Engine
 from benchrigor.session.failures import failed_workload
 from benchrigor.session.loop import Hooks, drive
@@ -46,7 +48,7 @@ from benchrigor.storage import Journal
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount
 
-__all__ = ["Session", "as_workload"]
+__all__ = ["Session", "as_workload", "meter_for"]
 
 
 class Session(Engine):
@@ -74,6 +76,9 @@ class Session(Engine):
         Stop rules, the first answer wins; None for `default_rules`.
     clock
         Times the rounds; None for the wall clock.
+    meter
+        Measures what functions lose to others while they run; None for the kernel's scheduler
+        statistics beside the wall clock, and for nothing beside another clock.
     next_work
         Called with each plan; returns another work amount for it, or None to leave it as it is.
     before_round, after_round, progress
@@ -101,6 +106,7 @@ class Session(Engine):
         detector: Detector | Estimator | None = None,
         rules: Sequence[StopRule] | None = None,
         clock: Clock | None = None,
+        meter: DelayMeter | None = None,
         next_work: NextWork | None = None,
         before_round: Callable[[RoundPlan], object] | None = None,
         after_round: Callable[[Round], object] | None = None,
@@ -117,6 +123,7 @@ class Session(Engine):
             next_work=next_work,
         )
         self._clock = clock or WallClock()
+        self._meter = meter or meter_for(clock)
         self._hooks = Hooks(before_round=before_round, after_round=after_round, progress=progress)
         self._store = None if store is None else _as_store(store)
         self._run_id: str | None = None
@@ -182,7 +189,8 @@ class Session(Engine):
         KeyboardInterrupt
             As it came; `result` has the finished rounds, and so has its attribute ``record``.
         """
-        adapted = as_workload(workload, self._clock, fresh=self.options.rounds == "restarted")
+        fresh = self.options.rounds == "restarted"
+        adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)
         if self.options.rounds == "restarted" and isinstance(
             adapted, CallableWorkload | AmountWorkload
@@ -193,8 +201,11 @@ class Session(Engine):
         self._described()
         if self._store is not None:  # a store that cannot be used is known before time is spent
             self._begun(self._store)
+        host = HostDelays() if isinstance(self._meter, RunDelay) else None
         try:
-            drive(self, adapted, self._clock, self._hooks)
+            if host is not None:
+                host.start()
+            drive(self, adapted, self._clock, self._hooks, host)
         except KeyboardInterrupt as stop:
             self.end(StopReason.INTERRUPTED)
             stop.record = self._last_word()  # type: ignore[attr-defined]  # what was finished is kept
@@ -206,6 +217,9 @@ class Session(Engine):
                 self.end(StopReason.DETECTOR_FAILED)
             error.record = error.record or self._last_word()
             raise
+        finally:
+            if host is not None:
+                host.close()
         return self.result() if self._kept else self._finished()
 
     @classmethod
@@ -296,7 +310,11 @@ class Session(Engine):
 
 
 def as_workload(
-    workload: Workload | Callable[..., object], clock: Clock, *, fresh: bool = False
+    workload: Workload | Callable[..., object],
+    clock: Clock,
+    *,
+    fresh: bool = False,
+    meter: DelayMeter | None = None,
 ) -> Workload:
     """Adapt a plain function or generator function; a Workload stays what it is.
 
@@ -311,11 +329,19 @@ def as_workload(
     if isinstance(workload, Workload) and not isinstance(workload, type):
         return workload
     if inspect.isgeneratorfunction(workload):
-        return StepwiseWorkload(workload, clock=clock, fresh=fresh)
+        return StepwiseWorkload(workload, clock=clock, fresh=fresh, meter=meter)
     if not callable(workload):
         raise InvalidInput(f"workload is {workload!r}, expected a function or an object with run()")
     adapted = AmountWorkload if takes_amount(workload) else CallableWorkload
-    return adapted(workload, clock=clock)
+    return adapted(workload, clock=clock, meter=meter)
+
+
+def meter_for(clock: Clock | None) -> DelayMeter | None:
+    """Return the kernel's meter of delay beside the wall clock; none beside another clock."""
+    if clock is not None and not isinstance(clock, WallClock):
+        return None
+    meter = RunDelay()
+    return meter if meter.available else None
 
 
 def _check_amounts(workload: Workload, options: Options) -> None:

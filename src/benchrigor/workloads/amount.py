@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
-from benchrigor.protocols import Clock, Recorder
+from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.callable import collector_kept, misfits
+from benchrigor.workloads.stretches import Stretches
 from benchrigor.workloads.timing import Stopwatch, failures_of, in_seconds, name_of
 
 __all__ = ["AmountWorkload", "amount_of", "takes_amount"]
@@ -33,6 +34,8 @@ class AmountWorkload:
     gc
         "on" leaves the garbage collector as it is, since its pauses are paid for in production
         too; "off" keeps it from running within a round.
+    meter
+        Measures what the thread loses to others during each call; None measures nothing.
 
     Raises
     ------
@@ -65,6 +68,7 @@ class AmountWorkload:
         setup: Callable[[], object] | None = None,
         teardown: Callable[[], object] | None = None,
         gc: str = "on",
+        meter: DelayMeter | None = None,
     ) -> None:
         problems = [] if callable(func) else [f"func is {func!r}, expected a function of an amount"]
         problems += misfits(setup=setup, teardown=teardown, inner=None, gc=gc)
@@ -75,6 +79,7 @@ class AmountWorkload:
         self._teardown = teardown
         self._clock = clock
         self._gc = gc
+        self._stretches = None if meter is None else Stretches(meter)
         self._stopwatch: Stopwatch | None = None
         self._before: float | None = None
 
@@ -106,6 +111,8 @@ class AmountWorkload:
                 "expected it to move by 1 ns at least; use another clock"
             )
         recorder.reading("time", float(in_seconds([elapsed_ns], done=plan.index)[0]))
+        if self._stretches is not None:
+            self._stretches.report(recorder, readings=1)
         recorder.fact("clock_resolution_s", stopwatch.resolution_ns / 1e9)
         recorder.fact("clock_cost_s", stopwatch.cost_ns / 1e9)
         if amount == self._before:  # a first short round only tries out which amounts are enough
@@ -119,10 +126,15 @@ class AmountWorkload:
             with failures_of(f"setup of {call}", (), index):
                 self._setup()
         try:
+            if self._stretches is not None:
+                self._stretches.resume()
             with failures_of(call, (), index):
                 start = now()
                 func(amount)
-                return now() - start
+                elapsed_ns = now() - start
+            if self._stretches is not None:
+                self._stretches.pause()
+            return elapsed_ns
         finally:
             if self._teardown is not None:
                 with failures_of(f"teardown of {call}", (), index):

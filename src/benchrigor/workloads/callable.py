@@ -10,7 +10,8 @@ from itertools import repeat
 
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
-from benchrigor.protocols import Clock, Recorder
+from benchrigor.protocols import Clock, DelayMeter, Recorder
+from benchrigor.workloads.stretches import Stretches
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
 __all__ = ["CallableWorkload", "collector_kept", "misfits"]
@@ -53,6 +54,8 @@ class CallableWorkload:
         too; "off" keeps it from running within a round.
     metric
         Name of the metric that the readings are of.
+    meter
+        Measures, between readings, what the thread lost to others; None measures nothing.
 
     Raises
     ------
@@ -88,6 +91,7 @@ class CallableWorkload:
         inner: int | None = None,
         gc: str = "on",
         metric: str = "time",
+        meter: DelayMeter | None = None,
     ) -> None:
         problems = [] if callable(func) else [_no_function("func", func)]
         problems += misfits(setup=setup, teardown=teardown, inner=inner, gc=gc)
@@ -103,6 +107,7 @@ class CallableWorkload:
         self._metric = metric
         self._inner = 1 if bracketed else inner
         self._stopwatch: Stopwatch | None = None
+        self._stretches = None if meter is None else Stretches(meter)
 
     @property
     def name(self) -> str:
@@ -124,8 +129,10 @@ class CallableWorkload:
             inner = self._inner or self._calibrated(stopwatch)
             elapsed_ns: list[int] = []
             for done, n in chunks(plan.readings):
-                elapsed_ns = self._timed(n, inner=inner, done=done)
+                elapsed_ns = self._timed(n, inner=inner, done=done, stretches=self._stretches)
                 recorder.unit_readings(self._metric, in_seconds(elapsed_ns, done=done, inner=inner))
+            if self._stretches is not None:
+                self._stretches.report(recorder, plan.readings)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
         recorder.fact("inner_loop", inner)
         stopwatch.report(recorder, elapsed_ns)
@@ -172,6 +179,8 @@ class CallableWorkload:
         stopwatch = Stopwatch(self._clock)
         first_call = self._timed(1, inner=1, done=None)
         recorder.fact("first_call_s", float(in_seconds(first_call)[0]))
+        if self._stretches is not None:
+            self._stretches.expect(first_call[0])
         return stopwatch
 
     def _calibrated(self, stopwatch: Stopwatch) -> int:
@@ -184,6 +193,8 @@ class CallableWorkload:
                 # An interruption can make few calls look long enough: let them show it twice.
                 elapsed_ns = min(elapsed_ns, *self._timed(1, inner=inner, done=None))
             if elapsed_ns >= enough_ns:
+                if self._stretches is not None:
+                    self._stretches.expect(elapsed_ns)
                 return inner
             if elapsed_ns < 0:
                 in_seconds([elapsed_ns])  # says so
@@ -195,20 +206,32 @@ class CallableWorkload:
                 )
             inner *= min(max(2, math.ceil(enough_ns / max(elapsed_ns, 1))), _GROWTH)
 
-    def _timed(self, n: int, *, inner: int, done: int | None) -> list[int]:
+    def _timed(
+        self, n: int, *, inner: int, done: int | None, stretches: Stretches | None = None
+    ) -> list[int]:
         """Return ``n`` readings of ``inner`` calls each, in nanoseconds."""
         elapsed_ns: list[int] = []
+        taken = elapsed_ns.append
+        if stretches is not None:
+            taken = stretches.begin(elapsed_ns, done=done or 0, readings=n)
         if self._bracketed:
-            self._bracket(elapsed_ns, n, done)
+            self._bracket(elapsed_ns, taken, n, done, stretches)
             return elapsed_ns
         with failures_of(self.name, elapsed_ns, done):
             if inner == 1:
-                _time_calls(self._func, self._clock.now_ns, elapsed_ns.append, n)
+                _time_calls(self._func, self._clock.now_ns, taken, n)
             else:
-                _time_loops(self._func, self._clock.now_ns, elapsed_ns.append, n, inner)
+                _time_loops(self._func, self._clock.now_ns, taken, n, inner)
         return elapsed_ns
 
-    def _bracket(self, elapsed_ns: list[int], n: int, done: int | None) -> None:
+    def _bracket(
+        self,
+        elapsed_ns: list[int],
+        taken: Callable[[int], None],
+        n: int,
+        done: int | None,
+        stretches: Stretches | None,
+    ) -> None:
         """Add ``n`` readings of one call each, between setup and teardown."""
         name, func, now = self.name, self._func, self._clock.now_ns
         for _ in repeat(None, n):
@@ -216,15 +239,19 @@ class CallableWorkload:
                 with failures_of(f"setup of {name}", elapsed_ns, done):
                     self._setup()
             try:
+                if stretches is not None:
+                    stretches.resume()
                 with failures_of(name, elapsed_ns, done):
                     start = now()
                     func()
                     reading = now() - start
+                if stretches is not None:
+                    stretches.pause()
             finally:
                 if self._teardown is not None:
                     with failures_of(f"teardown of {name}", elapsed_ns, done):
                         self._teardown()
-            elapsed_ns.append(reading)
+            taken(reading)
 
 
 # The hot loops: all names local, nothing but the call between two reads of the clock.

@@ -20,7 +20,7 @@ import numpy as np
 
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
 from benchrigor.model import Code, Notice, RoundPlan, Severity
-from benchrigor.protocols import Clock, Recorder
+from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.picking import Pick, read_picks
 
 __all__ = ["CommandWorkload"]
@@ -39,6 +39,7 @@ class _Ended:
     elapsed_ns: int
     cpu_s: float
     overran: bool
+    delay_ns: int | None
 
 
 class CommandWorkload:
@@ -66,6 +67,8 @@ class CommandWorkload:
         Variables added to the environment of this process. They are part of the description.
     clock
         The only source of time.
+    meter
+        Tells what the main thread of the command lost to others; None measures nothing.
 
     Raises
     ------
@@ -99,6 +102,7 @@ class CommandWorkload:
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         clock: Clock,
+        meter: DelayMeter | None = None,
     ) -> None:
         self._argv = _checked_argv(argv)
         metrics = [pick.metric for pick in picks]
@@ -120,9 +124,16 @@ class CommandWorkload:
         self._cwd = Path(cwd or ".").absolute()
         self._env = dict(env or {})
         self._clock = clock
+        self._meter = meter
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any], *, clock: Clock) -> Self:
+    def from_description(
+        cls,
+        description: Mapping[str, Any],
+        *,
+        clock: Clock,
+        meter: DelayMeter | None = None,
+    ) -> Self:
         """Make the workload that `describe` described.
 
         Examples
@@ -143,6 +154,7 @@ class CommandWorkload:
             cwd=description["cwd"],
             env=description["env"],
             clock=clock,
+            meter=meter,
         )
 
     def describe(self) -> dict[str, Any]:
@@ -190,6 +202,8 @@ class CommandWorkload:
                 )
             recorder.fact("exit_code", ended.code)
             recorder.fact("cpu_s", ended.cpu_s)
+            if ended.delay_ns is not None and not any(each.unit_readings for each in self._picks):
+                recorder.delays([1], [ended.delay_ns / 1e9])
             if all(pick.metric != _TIME for pick in self._picks):
                 recorder.reading(_TIME, ended.elapsed_ns / 1e9)
             if self._picks:
@@ -241,8 +255,15 @@ class CommandWorkload:
         try:
             if self._timeout_s is not None:
                 watchdog.start()
-            _, status, usage = os.wait4(process.pid, 0)
-            elapsed_ns = self._clock.now_ns() - start
+            if self._meter is not None:
+                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+                ended_ns = self._clock.now_ns()
+                # Until it is waited for, the kernel remembers what it lost.
+                delay_ns = self._meter.delay_of(process.pid)
+                _, status, usage = os.wait4(process.pid, 0)
+            else:
+                _, status, usage = os.wait4(process.pid, 0)
+                ended_ns, delay_ns = self._clock.now_ns(), None
         except BaseException:
             _kill_group(process)
             process.wait()
@@ -252,9 +273,10 @@ class CommandWorkload:
         process.returncode = os.waitstatus_to_exitcode(status)
         return _Ended(
             code=process.returncode,
-            elapsed_ns=elapsed_ns,
+            elapsed_ns=ended_ns - start,
             cpu_s=usage.ru_utime + usage.ru_stime,
             overran=overran.is_set(),
+            delay_ns=delay_ns,
         )
 
     def _failure(self, ended: _Ended) -> str | None:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Floats, Notice, Round, RoundPlan, as_series
+from benchrigor.model import Code, Delays, Floats, Notice, Round, RoundPlan, as_series
 
 __all__ = ["RoundRecorder"]
 
@@ -33,6 +33,8 @@ class RoundRecorder:
         self._readings: dict[str, float] = {}
         self._facts: dict[str, str | float | bool | None] = {}
         self._notices: dict[tuple[Code, object], Notice] = {}
+        self._stops: list[Floats] = []
+        self._delays: list[Floats] = []
 
     def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
         """Add readings of successive units of work, shape (n,), in the metric's unit.
@@ -59,6 +61,24 @@ class RoundRecorder:
                 "give several as unit readings"
             )
         (self._readings[metric],) = as_series([value], name=f"reading of {metric!r}").tolist()
+
+    def delays(self, stops: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
+        """Add what successive stretches of the round's readings lost to others.
+
+        Parameters
+        ----------
+        stops
+            Index, in the round, behind the last reading of each stretch, shape (k,).
+        seconds
+            Measured delay of each, in seconds, shape (k,).
+
+        Raises
+        ------
+        InvalidInput
+            Naming the first item that is not a finite number.
+        """
+        self._stops.append(as_series(stops, name="stops"))
+        self._delays.append(as_series(seconds, name="delays"))
 
     def fact(self, name: str, value: str | float | bool | None) -> None:
         """State how the measuring was done; the last value of a name counts."""
@@ -93,4 +113,11 @@ class RoundRecorder:
             readings=self._readings,
             facts=dict(self._facts),
             notices=tuple(self._notices.values()),
+            delays=self._lost(),
         )
+
+    def _lost(self) -> Delays | None:
+        if not self._stops:
+            return None
+        lost = {"run queue": np.concatenate(self._delays)}
+        return Delays(stops=np.concatenate(self._stops), seconds=lost)

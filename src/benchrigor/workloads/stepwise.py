@@ -8,8 +8,9 @@ from itertools import repeat
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Notice, RoundPlan, Severity
-from benchrigor.protocols import Clock, Recorder
+from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.amount import amount_of, takes_amount
+from benchrigor.workloads.stretches import Stretches
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
 __all__ = ["StepwiseWorkload"]
@@ -34,6 +35,8 @@ class StepwiseWorkload:
     fresh
         Start a new generator in each round, for sessions whose rounds are restarted; otherwise
         one generator goes on through all rounds.
+    meter
+        Measures, between readings, what the thread lost to others; None measures nothing.
 
     Raises
     ------
@@ -63,6 +66,7 @@ class StepwiseWorkload:
         clock: Clock,
         metric: str = "time",
         fresh: bool = False,
+        meter: DelayMeter | None = None,
     ) -> None:
         if not callable(make):
             raise InvalidInput(f"make is {make!r}, expected a generator function")
@@ -74,6 +78,7 @@ class StepwiseWorkload:
         self._fresh = fresh or self.takes_amount
         self._steps: Iterator[object] | None = None
         self._stopwatch: Stopwatch | None = None
+        self._stretches = None if meter is None else Stretches(meter)
 
     @property
     def name(self) -> str:
@@ -127,14 +132,19 @@ class StepwiseWorkload:
         taken, typical_ns = 0, []
         for done, n in chunks(wanted):
             elapsed_ns: list[int] = []
+            taking = elapsed_ns.append
+            if self._stretches is not None:
+                taking = self._stretches.begin(elapsed_ns, done=done, readings=n)
             with failures_of(self.name, elapsed_ns, done):
-                _time_steps(steps, self._clock.now_ns, elapsed_ns.append, n)
+                _time_steps(steps, self._clock.now_ns, taking, n)
             if not elapsed_ns:
                 break
             recorder.unit_readings(self._metric, in_seconds(elapsed_ns, done=done))
             taken, typical_ns = done + len(elapsed_ns), elapsed_ns
         if taken:
             stopwatch.report(recorder, typical_ns)
+            if self._stretches is not None:
+                self._stretches.report(recorder, taken)
         elif not self.takes_amount:  # an amount too small for one step says nothing of the next
             raise StopIteration
         return taken

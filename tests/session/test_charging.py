@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchrigor.model import Delays, Round, RoundPlan
+from benchrigor.session.charging import charged
+
+MS = 1_000_000
+
+
+def a_round(*, waited_ms: tuple[float, ...], took_ms: tuple[float, ...]) -> Round:
+    return Round(
+        plan=RoundPlan(index=0, readings=len(took_ms)),
+        elapsed_ns=MS,
+        unit_readings={"time": np.array(took_ms) / 1e3},
+        delays=Delays(
+            stops=range(1, len(took_ms) + 1), seconds={"run queue": np.array(waited_ms) / 1e3}
+        ),
+    )
+
+
+def lost_ms(finished: Round) -> dict[str, list[float]]:
+    assert finished.delays is not None
+    seconds = finished.delays.seconds
+    return {name: pytest.approx((values * 1e3).tolist()) for name, values in seconds.items()}
+
+
+def test_throttled_time_is_part_of_what_was_waited_in_the_run_queue() -> None:
+    before = a_round(waited_ms=(0, 50, 10), took_ms=(4, 54, 14))
+    assert lost_ms(charged(before, {"throttled": 45 * MS, "steal": 0}, "time")) == {
+        "run queue": [0, 5, 10],
+        "throttled": [0, 45, 0],
+        "steal": [0, 0, 0],
+    }
+
+
+def test_stolen_time_is_charged_to_the_stretch_with_most_room_and_beside_the_run_queue() -> None:
+    before = a_round(waited_ms=(0, 0, 10), took_ms=(4, 34, 24))
+    assert lost_ms(charged(before, {"steal": 40 * MS}, "time")) == {
+        "run queue": [0, 0, 10],
+        "throttled": [0, 0, 0],
+        "steal": [0, 34, 6],
+    }
+
+
+def test_a_round_without_delays_and_a_quiet_host_change_nothing() -> None:
+    quiet = a_round(waited_ms=(0, 1), took_ms=(4, 5))
+    assert charged(quiet, {"throttled": 0, "steal": 0}, "time") is quiet
+    unmeasured = Round(plan=RoundPlan(index=0), elapsed_ns=MS, readings={"time": 0.004})
+    assert charged(unmeasured, {"steal": MS}, "time") is unmeasured
