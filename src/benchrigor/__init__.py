@@ -23,12 +23,16 @@ if TYPE_CHECKING:
         WorkloadFailed,
         WorkTooShort,
     )
+    from benchrigor.instrument import segments
     from benchrigor.model import (
         Analysis,
         ChangePoints,
         Comparison,
+        Composite,
         Decision,
         Estimate,
+        Interference,
+        Light,
         Metric,
         Notice,
         Options,
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
         RoundPlan,
         Ruling,
         RunRecord,
+        SegmentProfile,
         StablePhase,
         StopReason,
         Subsessions,
@@ -63,12 +68,16 @@ _WHERE = {
         "WorkTooShort",
         "WorkloadFailed",
     ),
+    "benchrigor.instrument": ("segments",),
     "benchrigor.model": (
         "Analysis",
         "ChangePoints",
         "Comparison",
+        "Composite",
         "Decision",
         "Estimate",
+        "Interference",
+        "Light",
         "Metric",
         "Notice",
         "Options",
@@ -80,6 +89,7 @@ _WHERE = {
         "RoundPlan",
         "Ruling",
         "RunRecord",
+        "SegmentProfile",
         "StablePhase",
         "StopReason",
         "Subsessions",
@@ -98,7 +108,7 @@ _WHERE = {
     "benchrigor.workloads": ("CommandWorkload", "StepwiseWorkload"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
-_ROOMS = ("errors", "model", "report", "stats", "testing", "workloads")
+_ROOMS = ("errors", "instrument", "model", "report", "stats", "testing", "workloads")
 
 __all__ = [
     "Analysis",
@@ -107,11 +117,14 @@ __all__ = [
     "ClockFailed",
     "CommandWorkload",
     "Comparison",
+    "Composite",
     "Decision",
     "DetectorFailed",
     "Direction",
     "Estimate",
+    "Interference",
     "InvalidInput",
+    "Light",
     "Metric",
     "MissingExtra",
     "NotEstimable",
@@ -126,6 +139,7 @@ __all__ = [
     "RoundPlan",
     "Ruling",
     "RunRecord",
+    "SegmentProfile",
     "Session",
     "StablePhase",
     "StepwiseWorkload",
@@ -142,6 +156,7 @@ __all__ = [
     "measure_pair",
     "plan",
     "replay",
+    "segments",
 ]
 
 

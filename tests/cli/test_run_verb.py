@@ -136,6 +136,7 @@ def test_an_exit_code_may_be_accepted(cli):
         (("--work", "5", "--analysis", "wps", "echo", "{work}"), "analysis 'wps' compares amounts"),
         (("--work", "1:9", "--analysis", "readings", "echo", "{work}"), "wants rounds alike"),
         (("--work", "1:9", "--work-order", "up", "echo", "{work}"), "'--work-order'"),
+        (("--red-rounds", "hide", "true"), "'--red-rounds'"),
         (("--work", "1:9", "--short-round", "0", "echo", "{work}"), "'--short-round'"),
         (("--work", "1:9", "--read", "speed=column:0", "echo", "{work}"), "give another name"),
         (("--work", "1:9", "--read", "time:ms=column:0", "echo", "{work}"), "one reading in s"),
@@ -324,6 +325,13 @@ def test_the_method_reaches_the_options_and_the_interval(cli, strict):
     document = strict(cli("run", *words).stdout)
     assert document["options"]["method"] == "subsessions"
     assert document["analyses"][0]["estimate"]["method"] == "subsessions"
+
+
+def test_what_becomes_of_red_rounds_reaches_the_options_and_the_light_the_record(cli, strict):
+    words = ("--red-rounds", "repeat", "--max-rounds", "5", "--json")
+    told = strict(cli("run", *words, sys.executable, "-c", "sum(range(10**6))").stdout)
+    assert told["options"]["red_rounds"] == "repeat"
+    assert told["interference"]["light"] in {"green", "yellow", "red"}
 
 
 def test_a_run_taken_up_goes_on_with_the_same_batch(cli, module, store):

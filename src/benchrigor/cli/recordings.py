@@ -12,7 +12,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, RunRecord
 from benchrigor.session import retraced
 
-__all__ = ["recording"]
+__all__ = ["recorded_run", "recording"]
 
 _RUN_ID = re.compile(r"[0-9a-f]+")
 
@@ -37,10 +37,26 @@ def recording(source: str, *, column: str | None, store: Path | None) -> RunReco
     StoreFailed
         When the store has no such run.
     """
+    if source == "-" or (column is not None and Path(source).is_file()):
+        return read_readings(source, column)
+    record = recorded_run(source, store=store)
+    return read_readings(source, column) if record is None else record
+
+
+def recorded_run(source: str, *, store: Path | None) -> RunRecord | None:
+    """Read a run; None for a file of another kind.
+
+    Raises
+    ------
+    InvalidInput
+        When there is neither a file nor such an id.
+    StoreFailed
+        When the store has no such run.
+    """
     path = Path(source)
-    if source == "-" or path.is_file():
-        saved = None if source == "-" or column is not None else _saved(path)
-        return read_readings(source, column) if saved is None else retraced(saved)
+    if path.is_file():
+        saved = _saved(path)
+        return None if saved is None else retraced(saved)
     if not _RUN_ID.fullmatch(source):
         raise InvalidInput(f"{source} is neither a file nor the id of a stored run")
     return retraced(existing_store(store).load(source))

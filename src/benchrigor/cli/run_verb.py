@@ -26,7 +26,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options
 from benchrigor.protocols import Workload
-from benchrigor.session import Session
+from benchrigor.session import Session, meter_for
 from benchrigor.session.measuring import SPEED, TIME
 from benchrigor.workloads import (
     AmountWorkload,
@@ -100,6 +100,13 @@ _FOR_COMMANDS = {
     default=0.01,
     show_default=True,
     help="Rounds of various work shorter than this are kept, but do not count.",
+)
+@click.option(
+    "--red-rounds",
+    type=click.Choice(["keep", "drop", "repeat"]),
+    default="keep",
+    show_default=True,
+    help="What becomes of rounds that lost more than 15% of their time to others.",
 )
 @click.option(
     "--read",
@@ -228,12 +235,14 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
         *(Pick.parse(text) for text in given["read"]),
         *(Pick.parse(text, unit_readings=True) for text in given["read_units"]),
     ]
+    clock = WallClock()
     workload = CommandWorkload(
         list(words),
         picks=picks,
         accept_exit=given["accept_exit"] or (0,),
         timeout_s=given["timeout"],
-        clock=WallClock(),
+        clock=clock,
+        meter=meter_for(clock),
     )
     return workload, metrics_for(picks, speed), {**workload.describe(), "name": shlex.join(words)}
 
@@ -252,6 +261,7 @@ def _options(given: dict[str, Any]) -> Options:
         analysis=given["analysis"],
         work=given["work"] and given["work"].work,
         work_order=given["work_order"],
+        red_rounds=given["red_rounds"],
         short_round_s=given["short_round"],
     )
 

@@ -14,7 +14,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Metric, RunRecord
 from benchrigor.protocols import Workload
-from benchrigor.session import as_workload
+from benchrigor.session import as_workload, meter_for
 from benchrigor.session.measuring import TIME
 from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, Pick
 
@@ -60,11 +60,12 @@ def function_target(
             raise InvalidInput(f"module {module_name!r} has no {path!r}")
         found = getattr(found, name)
     clock = WallClock()
-    workload = as_workload(found, clock, fresh=fresh)
+    meter = meter_for(clock)
+    workload = as_workload(found, clock, fresh=fresh, meter=meter)
     if isinstance(workload, CallableWorkload):
-        return CallableWorkload(found, clock=clock, inner=batch, gc=gc)
+        return CallableWorkload(found, clock=clock, inner=batch, gc=gc, meter=meter)
     if isinstance(workload, AmountWorkload):
-        return AmountWorkload(found, clock=clock, gc=gc)
+        return AmountWorkload(found, clock=clock, gc=gc, meter=meter)
     return workload
 
 
@@ -76,9 +77,9 @@ def workload_of(record: RunRecord) -> Workload:
     InvalidInput
         When the run was not started from the command line.
     """
-    subject = record.subject
+    subject, clock = record.subject, WallClock()
     if subject.get("kind") == "command":
-        return CommandWorkload.from_description(dict(subject), clock=WallClock())
+        return CommandWorkload.from_description(dict(subject), clock=clock, meter=meter_for(clock))
     if subject.get("kind") == "target":
         return function_target(
             subject["target"],

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from benchrigor.report.disturbance import render_composite, render_interference
 from benchrigor.report.explain import explain
 from benchrigor.report.plots import plot_phases, plot_trace, plot_work
+from benchrigor.report.segment_plot import plot_interference
 from benchrigor.report.table import tabulate
 from benchrigor.report.text import render
 
-__all__ = ["explain", "plot_phases", "plot_trace", "plot_work", "render", "tabulate"]
+__all__ = [
+    "explain",
+    "plot_interference",
+    "plot_phases",
+    "plot_trace",
+    "plot_work",
+    "render",
+    "render_composite",
+    "render_interference",
+    "tabulate",
+]

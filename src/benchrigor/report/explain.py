@@ -5,7 +5,16 @@ from __future__ import annotations
 import textwrap
 from dataclasses import replace
 
-from benchrigor.model import Analysis, Estimate, Kind, LevelFit, RunRecord, StablePhase, WpsFit
+from benchrigor.model import (
+    Analysis,
+    Estimate,
+    Interference,
+    Kind,
+    LevelFit,
+    RunRecord,
+    StablePhase,
+    WpsFit,
+)
 from benchrigor.model.headline import (
     counted,
     false_alarms,
@@ -16,9 +25,10 @@ from benchrigor.model.headline import (
     show_overhead,
     show_value,
 )
+from benchrigor.report.disturbance import lost, parted
+from benchrigor.report.lines import WIDTH
 from benchrigor.report.text import (
     NOTABLE,
-    WIDTH,
     cold,
     grown,
     outlying,
@@ -64,6 +74,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
     steps = [
         *(_of_pairs if analysis.kind is Kind.WORK else _of_readings)(analysis, record),
         *_stop(analysis, record),
+        *_light(record.interference),
         *(f"Notice: {notice}" for notice in (*record.session_notices, *analysis.notices)),
     ]
     title = f"How the {analysis.metric.name} of {record.name} came about"
@@ -104,10 +115,10 @@ def _of_pairs(analysis: Analysis, record: RunRecord) -> list[str]:
 
 
 def _pairs(analysis: Analysis, record: RunRecord) -> str:
-    work = [each.plan.work for each in record.rounds if each.plan.work is not None]
+    work = [each.plan.work for each in record.counted_rounds if each.plan.work is not None]
     if not work:
         return "No round has told its work amount and duration yet."
-    took = [each.duration_s for each in record.rounds]
+    took = [each.duration_s for each in record.counted_rounds]
     unit, order = analysis.metric.unit, f"are planned in {record.options.work_order} order"
     if not record.elapsed_s:  # recorded elsewhere
         order = "stand in the order in which they were run"
@@ -334,4 +345,19 @@ def _stop(analysis: Analysis, record: RunRecord) -> list[str]:
     return [
         f"The session ended: {reason}; half-width {percent(found.relative_half_width)} "
         f"of the value, wanted {percent(target)}."
+    ]
+
+
+def _light(found: Interference | None) -> list[str]:
+    """Tell how the light came about, and what it does not see."""
+    if found is None:
+        return []
+    sources = ", ".join(each for each, share in found.delays.items() if share)
+    return [
+        f"Lost to others, of {many(found.n, 'segment')}: {parted(found)}. "
+        + (f"Measured delay ({sources}) is taken off first. " if sources else "")
+        + f"{found.flagged_percent:.1f}% lasted longer than median + 4 MAD of those that did the "
+        "same, and by how much they did is lost.",
+        f"{lost(found)[2:].capitalize()} (green below 7.5%, red above 15%). What slows all "
+        "segments alike does not show.",
     ]

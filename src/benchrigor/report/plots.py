@@ -69,7 +69,7 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
     'time (ms)'
     """
     _check(record)
-    analysis, series = record.analysis(metric), record.readings(metric)
+    analysis, series = record.analysis(metric), record.counted(metric)
     if analysis is None or series.size == 0:
         raise InvalidInput(f"{record.name!r} has no readings, expected at least one to draw")
     if analysis.kind is Kind.WORK:
@@ -228,7 +228,9 @@ def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part,
     if analysis.kind == Kind.INVOCATIONS:
         name = analysis.metric.name
         sizes = [
-            each.unit_readings[name].size for each in record.rounds if name in each.unit_readings
+            each.unit_readings[name].size
+            for each in record.counted_rounds
+            if name in each.unit_readings
         ]
         pieces = np.split(series, list(accumulate(sizes))[:-1])
     offsets = accumulate((piece.size for piece in pieces), initial=0)

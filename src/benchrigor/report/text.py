@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable
-
 from benchrigor.model import (
     Analysis,
     Code,
     Estimate,
+    Interference,
     Kind,
     Phase,
     RunRecord,
-    Severity,
     StablePhase,
     WpsFit,
 )
@@ -26,19 +23,27 @@ from benchrigor.model.headline import (
     show_overhead,
     show_value,
 )
+from benchrigor.report.disturbance import doubtful, doubts, lost, parted
+from benchrigor.report.lines import WIDTH, marked, row
 from benchrigor.stats import readings_per_invocation
 from benchrigor.stats.levels import FEW
 from benchrigor.units import Direction
 
-__all__ = ["cold", "grown", "outlying", "predicted", "render", "rounds_named", "why_left_out"]
+__all__ = [
+    "WIDTH",
+    "cold",
+    "grown",
+    "outlying",
+    "predicted",
+    "render",
+    "rounds_named",
+    "why_left_out",
+]
 
-WIDTH = 79
-_LABEL = 10
 _MOST_NAMED = 6
 NOTABLE = 1.05
 """Less autocorrelation than that is not worth a line."""
 _SAME = 5e-4
-_MARKS = {Severity.NOTE: "·", Severity.WARNING: "!", Severity.REFUSAL: "✗"}
 
 
 def render(record: RunRecord) -> str:
@@ -62,10 +67,11 @@ def render(record: RunRecord) -> str:
     lines = [record.name, "─" * min(len(record.name), WIDTH)]
     for analysis in record.analyses:
         lines += _metric(analysis, record)
+    lines += _light(record.interference)
     # Readings that were recorded elsewhere took no time here.
-    lines += _row("rounds", [_ending(record)] if record.elapsed_s else [])
-    lines += _row("measured", [_facts(record)] if record.facts else [])
-    lines += _row("machine", _machine(record))
+    lines += row("rounds", [_ending(record)] if record.elapsed_s else [])
+    lines += row("measured", [_facts(record)] if record.facts else [])
+    lines += row("machine", _machine(record))
     return "\n".join([*lines, *_notices(record)])
 
 
@@ -75,10 +81,9 @@ def _notices(record: RunRecord) -> list[str]:
     for analysis in record.analyses:
         name = f"{analysis.metric.name}: " if len(record.analyses) > 1 else ""
         rows += [(name, notice) for notice in analysis.notices]
-    lines = []
-    for name, notice in rows:
-        lines += _wrapped(f"{_MARKS[notice.severity]} ", f"{name}{notice}", indent=2)
-    return lines
+    if record.interference is not None:
+        rows += [("", notice) for notice in doubts(record.interference)]
+    return [line for name, notice in rows for line in marked(notice, name)]
 
 
 def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
@@ -86,19 +91,19 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     if analysis.kind is Kind.WORK:
         return _speed(analysis, record)
     if found is None:
-        return _row(name, [f"no number: {no_number(analysis)}"])
+        return row(name, [f"no number: {no_number(analysis)}"])
     statistic = record.options.statistic
     shown = show_estimate(found, analysis.metric.unit)
     return [
-        *_row(name, [shown if statistic == "mean" else f"{statistic} {shown}"]),
-        *_row("", [_width(found, analysis, record)]),
-        *_row("", [_evidence(analysis)]),
-        *_row("", [_correlation(analysis)]),
-        *_row("typical", _quantile(analysis.typical, "median", analysis.metric.unit)),
+        *row(name, [shown if statistic == "mean" else f"{statistic} {shown}"]),
+        *row("", [_width(found, analysis, record)]),
+        *row("", [_evidence(analysis)]),
+        *row("", [_correlation(analysis)]),
+        *row("typical", _quantile(analysis.typical, "median", analysis.metric.unit)),
         *_floor(analysis),
-        *_row("", _modes(analysis)),
-        *_row("spread", _split(analysis, record)),
-        *_row("cut", _cuts(analysis)),
+        *row("", _modes(analysis)),
+        *row("spread", _split(analysis, record)),
+        *row("cut", _cuts(analysis)),
     ]
 
 
@@ -122,7 +127,7 @@ def _speed(analysis: Analysis, record: RunRecord) -> list[str]:
         shown, width = f"no number: {no_number(analysis)}", ""
     else:
         shown, width = show_estimate(found, metric.unit), _width(found, analysis, record)
-    lines = [*_row(metric.name, [shown]), *_row("", [width]), *_row("", [_pairs(analysis, record)])]
+    lines = [*row(metric.name, [shown]), *row("", [width]), *row("", [_pairs(analysis, record)])]
     if fit is None:
         return lines
     inflated = (
@@ -133,12 +138,12 @@ def _speed(analysis: Analysis, record: RunRecord) -> list[str]:
     far = outlying(analysis)
     return [
         *lines,
-        *_row("", [inflated]),
-        *_row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
-        *_row("", [_naive(fit, metric.unit)]),
-        *_row("line", [f"each round predicted from the others to {predicted(fit)}"]),
-        *_row("", [grown(fit)]),
-        *_row("", [f"outlying: {rounds_named(far)}"] if far else []),
+        *row("", [inflated]),
+        *row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
+        *row("", [_naive(fit, metric.unit)]),
+        *row("line", [f"each round predicted from the others to {predicted(fit)}"]),
+        *row("", [grown(fit)]),
+        *row("", [f"outlying: {rounds_named(far)}"] if far else []),
     ]
 
 
@@ -219,7 +224,7 @@ def _floor(analysis: Analysis) -> list[str]:
     """Show what survives on a contended machine: the fastest tenth."""
     higher = analysis.metric.direction is Direction.HIGHER
     label, name = ("ceiling", "p90") if higher else ("floor", "p10")
-    return _row(label, _quantile(analysis.floor, name, analysis.metric.unit))
+    return row(label, _quantile(analysis.floor, name, analysis.metric.unit))
 
 
 def _modes(analysis: Analysis) -> list[str]:
@@ -322,6 +327,11 @@ def _ending(record: RunRecord) -> str:
     return f"{len(record.rounds)} in {show_value(record.elapsed_s, 's')}, {ended(record.decision)}"
 
 
+def _light(found: Interference | None) -> list[str]:
+    """Tell what was lost to others, where that was looked for."""
+    return [] if found is None else row("light", [lost(found), parted(found), doubtful(found)])
+
+
 def _facts(record: RunRecord) -> str:
     shown = []
     for key, value in record.facts.items():
@@ -341,19 +351,3 @@ def _machine(record: RunRecord) -> list[str]:
     if where.load_before is not None and where.load_after is not None:
         lines.append(f"load {where.load_before:.2f} before, {where.load_after:.2f} after")
     return lines
-
-
-def _row(label: str, parts: Iterable[str]) -> list[str]:
-    text = "; ".join(part for part in parts if part)
-    return _wrapped(f"{label:<{_LABEL}}", text, indent=2) if text else []
-
-
-def _wrapped(label: str, text: str, *, indent: int) -> list[str]:
-    first = " " * indent + label
-    return textwrap.wrap(
-        text,
-        width=WIDTH,
-        initial_indent=first,
-        subsequent_indent=" " * len(first),
-        break_on_hyphens=False,
-    )

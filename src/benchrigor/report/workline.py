@@ -162,8 +162,8 @@ class WorkLine(Trace):
 
 def work_line(record: RunRecord, analysis: Analysis) -> WorkLine:
     """Take from a record what is to be drawn."""
-    work = np.array([each.plan.work or 0.0 for each in record.rounds], dtype=np.float64)
-    duration_s = np.array([each.duration_s for each in record.rounds], dtype=np.float64)
+    work = np.array([each.plan.work or 0.0 for each in record.counted_rounds], dtype=np.float64)
+    duration_s = np.array([each.duration_s for each in record.counted_rounds], dtype=np.float64)
     counts = np.arange(work.size) < analysis.n
     counts[list(analysis.left_out)] = False
     fit, found = analysis.wps, analysis.estimate
