@@ -71,3 +71,21 @@ def varied_work() -> tuple[br.RunRecord, br.Session, float | None]:
     )
     fit: br.WpsFit = stats.fit_wps([1, 2, 4], [0.1, 0.2, 0.4], estimator="robust")
     return record, session, None if fit.speed is None else fit.speed.value
+
+
+def one_run(reference: br.SegmentProfile) -> tuple[float, bool, str]:
+    with br.segments("run.csv", program="solver") as recorder:
+        for step in recorder.over(range(3), "step"):
+            recorder.count("cells", step)
+    found: br.Interference = recorder.interference(reference)
+    same = stats.estimate_interference(
+        [1.0, 2.0], {"flops": [1, 2]}, nominal={"label": ["a", "b"]}, delay_s=[0.0, 0.1]
+    )
+    record = br.measure(lambda: None)
+    lost = 0.0 if record.interference is None else record.interference.total_percent
+    return lost, found.light is br.Light.RED, str(same)
+
+
+def several_runs(profiles: list[br.SegmentProfile]) -> br.Estimate:
+    composite: br.Composite = stats.composite_profile(profiles)
+    return composite.duration
