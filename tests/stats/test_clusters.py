@@ -35,8 +35,10 @@ def by_hand(values: list[float], threshold: float, spread: float) -> list[int]:
     pieces: list[list[float]] = []
     for cluster in clusters:
         pieces.append([])
+        tail = len(cluster) // 20
+        chain = distance(cluster[tail], cluster[-1 - tail]) > spread
         for value in cluster:
-            if pieces[-1] and distance(pieces[-1][0], value) > spread:
+            if chain and pieces[-1] and distance(pieces[-1][0], value) > spread:
                 pieces.append([])
             pieces[-1].append(value)
     return [next(i for i, piece in enumerate(pieces) if value in piece) for value in values]
@@ -66,8 +68,9 @@ def test_the_guard_only_parts(values: list[float], negative: bool) -> None:
     assert len({*zip(whole.tolist(), pieces.tolist(), strict=True)}) == pieces.max() + 1
     assert len({*zip(values, pieces.tolist(), strict=True)}) == len(set(values))
     for label in range(pieces.max() + 1):
-        sizes = np.abs(np.array(values)[pieces == label])
-        assert sizes.max() <= 1.25 * sizes.min()
+        sizes = np.sort(np.abs(np.array(values)[pieces == label]))
+        tail = sizes.size // 20
+        assert sizes[-1 - tail] <= 1.25 * sizes[tail]
 
 
 @pytest.mark.parametrize("n", [63, 64, 65, 128, 1000])
@@ -144,14 +147,44 @@ def test_two_noisy_classes_are_parted_at_the_valley(
         assert np.mean(labels[n:] == second) > 0.97
 
 
-def test_classes_of_a_long_chain_are_all_parted() -> None:
+def test_a_rare_class_is_parted_too() -> None:
+    rng = np.random.default_rng(4)
+    values = np.concatenate([rng.normal(1.0, 0.003, 2000), rng.normal(1.11, 0.003, 40)])
+    assert relative_clusters(values, spread=math.inf).max() == 0
+    assert relative_clusters(values).tolist() == [0] * 2000 + [1] * 40
+
+
+def test_a_large_threshold_joins_values_across_zero() -> None:
+    assert relative_clusters([-110.0, -1e-9, 90.0], threshold=3.0).tolist() == [0, 1, 2]
+    values = [-100.0] * 20 + [90.0] * 20 + [300.0] * 20
+    assert relative_clusters(values, threshold=3.0, spread=9.0).max() == 0
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["positive", "negative"])
+def test_classes_of_a_long_chain_are_all_parted(sign: float) -> None:
     rng = np.random.default_rng(4)
     kinds = np.repeat(np.arange(12), 200)
-    values = 1.15**kinds * rng.normal(1.0, 0.015, kinds.size)
+    values = sign * 1.15 ** (sign * kinds) * rng.normal(1.0, 0.015, kinds.size)
     assert relative_clusters(values, spread=math.inf).max() < 6
     found = clusters_of(values)
     assert np.mean(found.labels == kinds) > 0.999
     assert not found.chained
+
+
+@pytest.mark.parametrize(("share", "pieces"), [(0.7, 1), (0.3, 2)])
+def test_a_valley_holds_less_than_half(share: float, pieces: int) -> None:
+    counts = np.full(16, 1000)
+    counts[6:10] = 1000 * share
+    steps = np.concatenate([place + np.arange(n) / n for place, n in enumerate(counts)])
+    assert relative_clusters(1.1 ** (steps / 10.0)).max() == pieces - 1
+
+
+@pytest.mark.parametrize(("stragglers", "pieces"), [(40, 1), (90, 2)])
+def test_a_tail_of_a_twentieth_makes_no_chain(stragglers: int, pieces: int) -> None:
+    # no gap and no valley: each as far from the next, up to 1.5 times the least
+    bulk = np.linspace(1.0, 1.15, 1000 - stragglers)
+    tail = np.linspace(1.15, 1.5, stragglers + 1)[1:]
+    assert relative_clusters([*bulk, *tail]).max() == pieces - 1
 
 
 @pytest.mark.parametrize(

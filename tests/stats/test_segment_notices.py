@@ -122,9 +122,9 @@ def test_mixed_segments_are_seen_in_a_large_group() -> None:
     assert "mixed-segments" in codes(mixed(1, apart=1.05, n=30_000))
 
 
-@pytest.mark.parametrize(("share", "warned"), [(1.0, True), (0.1, False)])
+@pytest.mark.parametrize(("share", "warned"), [(1.0, True), (0.4, False)])
 def test_seconds_must_explain_the_time_lost(share: float, warned: bool) -> None:
-    # some take 7 % longer, computing all of that time or a tenth of it
+    # some take 7 % longer, computing all of that time or less than half of it
     def run(seed: int) -> Interference:
         rng = np.random.default_rng(seed)
         computing = rng.normal(1.0, 0.003, 1000)
@@ -154,7 +154,7 @@ def test_chained_features() -> None:
     assert "chained-features" in codes(estimate_interference(work, {"work": work}))
 
 
-@pytest.mark.parametrize("noise", [0.003, 0.01, 0.03, 0.04])
+@pytest.mark.parametrize("noise", [0.003, 0.01, 0.03, 0.06])
 def test_noisy_features_are_no_chain(noise: float, simulated: Simulate) -> None:
     def run(seed: int) -> Interference:
         return estimated(simulated(seed, feature_noise=noise))

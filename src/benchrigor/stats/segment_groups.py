@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Floats, SegmentProfile
-from benchrigor.stats.clusters import Clusters, Indices, Labels, clusters_of
+from benchrigor.stats.clusters import Clusters, Indices, Labels, clusters_of, reached
 
 __all__ = [
     "FEWEST",
@@ -213,12 +213,13 @@ def _places(column: npt.NDArray[Any]) -> Labels:
 
 
 def _compact(column: npt.NDArray[Any]) -> Labels:
-    if column.dtype.kind == "U":  # numpy would sort them, which takes many times longer
+    """Return a whole number from 0 on for each distinct value, without sorting indices or words."""
+    if column.dtype.kind == "U":
         words = column.tolist()
         codes = {word: code for code, word in enumerate(dict.fromkeys(words))}
-        places = np.fromiter(map(codes.__getitem__, words), dtype=np.int64, count=len(words))
+        places: Labels = np.fromiter(map(codes.__getitem__, words), np.int64, len(words))
         count = len(codes)
     else:
-        values, places = np.unique(column, return_inverse=True)
-        count = values.size
+        values = np.unique(column)
+        places, count = reached(column, values[1:]), values.size
     return np.asarray(places, dtype=np.uint16 if count < _DENSE else np.int64)
