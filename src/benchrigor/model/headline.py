@@ -168,15 +168,19 @@ def line(
     *,
     statistic: str = "mean",
     interference: Interference | None = None,
+    left_out: tuple[int, int] = (0, 0),
 ) -> str:
     """Compose the headline of a run: name, number, evidence, and how it ended.
 
-    A number that is not a mean says what it is.
+    A number that is not a mean says what it is, and one of some of the rounds only, how many of
+    how many were left out.
 
     A number that was not brought to its target says so; where there is no number, the line says
     why instead.
     """
     tail = f"{ended(decision)}, {elapsed_s:.3g} s"
+    if left_out[0]:
+        tail = f"{left_out[0]} of {many(left_out[1], 'round')} left out · {tail}"
     if interference is not None:
         tail = f"{show_light(interference)} · {tail}"
     if analysis is None:

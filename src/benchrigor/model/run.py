@@ -248,6 +248,7 @@ class RunRecord:
             self.elapsed_s,
             statistic=statistic,
             interference=self.interference,
+            left_out=(len(self.red_rounds), len(self.rounds)),
         )
 
     def to_dict(self) -> dict[str, Any]:

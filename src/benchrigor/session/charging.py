@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from benchrigor.instrument.host_delays import shares
-from benchrigor.model import Delays, Floats, Round
+from benchrigor.instrument.host_delays import Rises, charge
+from benchrigor.model import Delays, Round
 from benchrigor.session.light import segments_of
 
 __all__ = ["charged"]
 
 
-def charged(finished: Round, rises_ns: Mapping[str, int], metric: str | None) -> Round:
+def charged(finished: Round, rises: Rises, metric: str | None) -> Round:
     """Add to a round's delays what its host counted meanwhile.
 
-    A control group that is throttled waits in the run queue, so throttled time is taken out of
-    what was measured there (on Linux 6.18, 2.409 s of run delay for 2.408 s throttled); stolen
-    time is not in it. Either is charged to the stretches with most room for it.
+    `instrument.host_delays.charge` says what of it is a stretch's.
 
     Parameters
     ----------
     finished
         The round; one without delays comes back as it is.
-    rises_ns
-        By source ("throttled", "steal"), nanoseconds lost since the round began.
+    rises
+        What the host lost since the round began.
     metric
         The metric that says how long its readings took.
     """
-    if finished.delays is None or not any(rises_ns.values()):
+    if finished.delays is None or not any(rises.lost_ns.values()):
         return finished
-    part, seconds = segments_of(finished, metric), dict(finished.delays.seconds)
+    seconds = dict(finished.delays.seconds)
     waited_s = seconds["run queue"]
-    throttled_s = _shared(rises_ns.get("throttled", 0), np.minimum(waited_s, part.duration_s))
-    steal_s = _shared(rises_ns.get("steal", 0), part.duration_s - part.delay_s)
-    seconds |= {"run queue": waited_s - throttled_s, "throttled": throttled_s, "steal": steal_s}
+    took_s = segments_of(finished, metric).duration_s
+    if took_s.size != waited_s.size:  # the metric has other readings than those measured
+        return finished
+    took_ns, waited_ns = (
+        np.rint(each * 1e9).astype(np.int64).tolist() for each in (took_s, waited_s)
+    )
+    for source, part_ns in charge(rises, took_ns, waited_ns).items():
+        seconds[source] = np.array(part_ns) / 1e9
+    if "throttled" in seconds:
+        seconds["run queue"] = np.maximum(waited_s - seconds["throttled"], 0.0)
     return replace(finished, delays=Delays(stops=finished.delays.stops, seconds=seconds))
-
-
-def _shared(lost_ns: int, room_s: Floats) -> Floats:
-    """Return, in seconds, what each stretch has of a delay."""
-    part_s = np.zeros(room_s.size)
-    for index, share_ns in shares(lost_ns, (room_s * 1e9).astype(np.int64).tolist()):
-        part_s[index] = share_ns / 1e9
-    return part_s

@@ -31,7 +31,7 @@ from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.chain import CHECK, LINE_REPORT, REPORT, Material, analyse
 from benchrigor.session.failures import failed_hook, no_data, nothing_of, too_short
 from benchrigor.session.intake import Intake
-from benchrigor.session.light import disturbed, interference_of, is_red, passed_over
+from benchrigor.session.light import disturbed, interference_of, is_red, measured_only, passed_over
 from benchrigor.session.pacing import Pace, next_readings
 from benchrigor.session.rules import default_rules, wanted_half_width
 from benchrigor.session.working import NextWork, as_next_work, disagreement, with_work
@@ -102,7 +102,7 @@ class Engine:
         self._intake = Intake(self.options, metrics, detector, complete=complete, seed=seed)
         self._rounds: list[Round] = []
         self._notices: list[Notice] = []
-        self._red: list[int] = []
+        self._red: dict[int, None] = {}
         self._pending: RoundPlan | None = None
         self._elapsed_ns = 0
         self._stop_requested = False
@@ -212,7 +212,7 @@ class Engine:
         self._rounds.append(finished)
         self._elapsed_ns += finished.elapsed_ns
         if self._is_left_out(finished):
-            self._red.append(finished.plan.index)
+            self._red[finished.plan.index] = None
             self._intake.rejected += 1
         else:
             self._intake.take(finished)
@@ -229,12 +229,11 @@ class Engine:
         if self.options.red_rounds == "keep":
             return False
         alike = self.options.rounds == "restarted"
-        return is_red(finished, self._counted, self.time_metric, alike=alike)
+        return is_red(finished, self._rounds[:-1], self.time_metric, alike=alike)
 
     @property
     def _counted(self) -> tuple[Round, ...]:
-        left_out = set(self._red)
-        return tuple(each for each in self._rounds if each.plan.index not in left_out)
+        return tuple(each for each in self._rounds if each.plan.index not in self._red)
 
     def end(self, reason: StopReason, notice: Notice | None = None) -> None:
         """End the session from outside with what there is; nothing once it has ended."""
@@ -276,6 +275,8 @@ class Engine:
 
     def _interference(self, analyses: Sequence[Analysis]) -> Interference | None:
         """Return what the first metric that can tell says was lost to others."""
+        if len(self._red) == len(self._rounds):
+            return measured_only(self._rounds, self.time_metric, "No round counts")
         told = (interference_of(each, self._counted) for each in analyses)
         return next((each for each in told if each is not None), None)
 
@@ -364,7 +365,8 @@ class Engine:
             for notice in each.notices
         }
         nothing = self._decision is not None and not self._intake.metrics
-        refusal = (no_data("No round gave any reading."),) if nothing else ()
+        why = "All rounds were red." if self._red else "No round gave any reading."
+        refusal = (no_data(why),) if nothing else ()
         return (*self._notices, *said.values(), *refusal)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,17 +18,29 @@ from benchrigor.model import (
     Light,
     Notice,
     Round,
+    SegmentProfile,
     Severity,
 )
 from benchrigor.model.headline import many
-from benchrigor.stats.segments import estimate_interference, light_of
+from benchrigor.stats.lights import light_of
+from benchrigor.stats.segments import estimate_interference, profile_interference
 
-__all__ = ["Stretched", "disturbed", "interference_of", "is_red", "passed_over", "segments_of"]
+__all__ = [
+    "Stretched",
+    "disturbed",
+    "interference_of",
+    "is_red",
+    "measured_only",
+    "passed_over",
+    "segments_of",
+]
 
 _SHORTEST_S = 2e-3
 """Shorter segments hold more of what disturbs clocks than of what disturbs programs."""
 _FEWEST = 5
-"""Segments, at least, of which a group can tell what is usual."""
+"""Segments, or rounds, at least, of which one can tell what is usual."""
+_BESIDE = 10
+"""Rounds beside which another is judged: from the fifth on, slower ones are the usual."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,9 +48,17 @@ class Stretched:
     """Stretches of readings, one item per stretch, arrays of shape (k,)."""
 
     duration_s: Floats
-    delay_s: Floats
+    delays: Mapping[str, Floats]
+    """By source, what was measured to be lost; empty where nothing was measured."""
     readings: npt.NDArray[np.int64]
     """How many readings each holds: stretches of equally many are alike."""
+
+    @property
+    def delay_s(self) -> Floats:
+        """Measured delay from all sources, at most the duration."""
+        lost: Floats = sum(self.delays.values(), start=np.zeros(self.duration_s.size))
+        capped: Floats = np.minimum(lost, self.duration_s)
+        return capped
 
 
 def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference | None:
@@ -56,30 +76,69 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
     rounds
         Those that it counted.
     """
-    if analysis.kind is not Kind.WORK and not analysis.metric.is_duration:
+    if analysis.kind is Kind.WORK:
+        return measured_only(rounds, None, "Work amounts vary", Severity.NOTE)
+    if not analysis.metric.is_duration:
         return None
-    metric = None if analysis.kind is Kind.WORK else analysis.metric.name
-    each = [segments_of(finished, metric) for finished in rounds]
-    measured = any(finished.delays is not None for finished in rounds)
+    each = [segments_of(finished, analysis.metric.name) for finished in rounds]
     kept = np.concatenate([[], *_kept(analysis, each)]).astype(bool)
+    if not kept.any():
+        return measured_only(rounds, analysis.metric.name, "There is no stable phase")
     nominal: dict[str, npt.NDArray[np.int64]] = {}
-    if measured and not kept.any():
-        kept[:] = True
-        nominal["segment"] = np.arange(kept.size)
-    elif analysis.kind is Kind.INVOCATIONS:
+    if analysis.kind is Kind.INVOCATIONS:
         nominal["round"] = np.repeat(np.arange(len(each)), [part.readings.size for part in each])
-    duration_s, delay_s, readings = (values[kept] for values in _joined(each))
-    if duration_s.sum() <= 0.0 or (duration_s.size < _FEWEST and not measured):
+    whole = _joined(each)
+    if whole.duration_s[kept].sum() <= 0.0 or (kept.sum() < _FEWEST and not whole.delays):
         return None
-    found = estimate_interference(
-        duration_s,
-        {"readings": readings},
-        nominal={name: values[kept] for name, values in nominal.items()},
-        delay_s=delay_s if measured else None,
+    found = profile_interference(
+        SegmentProfile(
+            duration_s=whole.duration_s[kept],
+            computation={"readings": whole.readings[kept]},
+            nominal={name: values[kept] for name, values in nominal.items()},
+            delays={source: values[kept] for source, values in whole.delays.items()},
+        )
     )
-    if "segment" in nominal:
-        found = replace(found, notices=(_only_measured(analysis),))
-    return replace(found, delays=_by_source(rounds, found.measured_percent))
+    return replace(found, notices=(*_said(rounds), *found.notices))
+
+
+def measured_only(
+    rounds: Sequence[Round],
+    metric: str | None,
+    why: str,
+    severity: Severity = Severity.WARNING,
+) -> Interference | None:
+    """Tell what rounds lost by measure alone, where no two of their segments are alike.
+
+    Parameters
+    ----------
+    rounds
+        Those to tell of; None is told where nothing was measured in any.
+    metric
+        What says how long their readings took; None where amounts vary.
+    why
+        The reason, as the beginning of a sentence.
+    severity
+        How much it weighs.
+    """
+    whole = _joined([segments_of(finished, metric) for finished in rounds])
+    if not whole.delays or whole.duration_s.sum() <= 0.0:
+        return None
+    alone = np.arange(whole.duration_s.size)
+    found = profile_interference(
+        SegmentProfile(duration_s=whole.duration_s, nominal={"segment": alone}, delays=whole.delays)
+    )
+    notice = Notice(
+        code=Code.UNCLUSTERED,
+        severity=severity,
+        sentence=f"{why}: only measured delay is in the light, and nothing was estimated.",
+    )
+    return replace(found, notices=(*_said(rounds), notice))
+
+
+def _said(rounds: Sequence[Round]) -> tuple[Notice, ...]:
+    """Return what the workload said of delays that it could not measure."""
+    said = (notice for finished in rounds for notice in finished.notices)
+    return tuple(each for each in said if each.code is Code.DELAY_NOT_MEASURED)[:1]
 
 
 def is_red(
@@ -87,12 +146,17 @@ def is_red(
 ) -> bool:
     """Tell whether a round lost more than a run may lose.
 
+    Measured delay counts as it is. Beside at least five rounds before it, so does its excess over
+    the thresholds of like segments, less what such rounds usually have of it: a garbage
+    collection in each of them is the program's own. The last ten are looked at, whether they were
+    red or not, so that a program that has changed for good is soon taken for what it is.
+
     Parameters
     ----------
     finished
-        The round to judge: by its measured delay and, where there are others, beside them.
+        The round to judge.
     before
-        Those that count.
+        All rounds before it.
     metric
         What says how long its readings took; None where amounts vary, and only measured delay
         can tell.
@@ -100,19 +164,32 @@ def is_red(
         Whether rounds start anew, so that whole rounds can be compared and their parts cannot.
     """
     mine = segments_of(finished, metric, whole=alike)
-    spent_s, lost_s = float(mine.duration_s.sum()), float(mine.delay_s.sum())
+    spent_s = float(mine.duration_s.sum())
     if spent_s <= 0.0:
         return False
-    if before and metric is not None:
-        each = [mine, *(segments_of(other, metric, whole=alike) for other in before)]
-        duration_s, delay_s, readings = _joined(each)
-        usual = estimate_interference(duration_s, {"readings": readings}, delay_s=delay_s)
-        limit_s = np.full(mine.readings.size, math.inf)
-        for group in usual.groups:
+    share = float(mine.delay_s.sum()) / spent_s
+    if len(before) >= _FEWEST and metric is not None:
+        others = [segments_of(each, metric, whole=alike) for each in before[-_BESIDE:]]
+        own, *usual = _excesses([mine, *others])
+        share += max(own - float(np.median(usual)), 0.0)
+    return light_of(100.0 * share) is Light.RED
+
+
+def _excesses(each: Sequence[Stretched]) -> list[float]:
+    """Return, of each round, the share of its time in excess of the thresholds of them all."""
+    whole = _joined(each)
+    left_s, readings = whole.duration_s - whole.delay_s, whole.readings
+    excess_s = np.zeros(left_s.size)
+    if left_s.sum() > 0.0:
+        for group in estimate_interference(left_s, {"readings": readings}).groups:
             fewest, most = group.computation["readings"]
-            limit_s[(mine.readings >= fewest) & (mine.readings <= most)] = group.threshold_s
-        lost_s += float(np.maximum(mine.duration_s - mine.delay_s - limit_s, 0.0).sum())
-    return light_of(100.0 * lost_s / spent_s) is Light.RED
+            like = (readings >= fewest) & (readings <= most)
+            excess_s[like] = np.maximum(left_s[like] - group.threshold_s, 0.0)
+    stops = np.cumsum([part.duration_s.size for part in each])
+    return [
+        float(lost_s.sum() / max(part.duration_s.sum(), 1e-12))
+        for lost_s, part in zip(np.split(excess_s, stops[:-1]), each, strict=True)
+    ]
 
 
 def disturbed(found: Interference | None) -> tuple[Notice, ...]:
@@ -120,6 +197,7 @@ def disturbed(found: Interference | None) -> tuple[Notice, ...]:
     if found is None or found.light is Light.GREEN:
         return ()
     advice = "run it again" if found.light is Light.RED else "another run would tell more"
+    own = " What is estimated may also be slow moments of the program's own."
     return (
         Notice(
             code=Code.DISTURBED,
@@ -127,7 +205,7 @@ def disturbed(found: Interference | None) -> tuple[Notice, ...]:
             sentence=(
                 f"{found.total_percent:.1f}% of the time was lost to others "
                 f"({found.measured_percent:.1f}% measured, {found.percent:.1f}% estimated): "
-                f"{advice}."
+                f"{advice}.{own if found.percent > found.measured_percent else ''}"
             ),
             evidence={
                 "percent": found.percent,
@@ -143,13 +221,14 @@ def passed_over(red: int, rounds: int, fate: str) -> tuple[Notice, ...]:
     if not red:
         return ()
     done = "repeated" if fate == "repeat" else "dropped"
+    means = "the number speaks of undisturbed rounds" if red < rounds else "none is left"
     return (
         Notice(
             code=Code.RED_ROUNDS,
             severity=Severity.WARNING,
             sentence=(
                 f"{red} of {many(rounds, 'round')} lost more than 15% of their time to others and "
-                f"were {done}: the number speaks of undisturbed rounds."
+                f"were {done}: {means}."
             ),
             evidence={"red": red, "rounds": rounds, "red_rounds": fate},
         ),
@@ -157,26 +236,29 @@ def passed_over(red: int, rounds: int, fate: str) -> tuple[Notice, ...]:
 
 
 def segments_of(finished: Round, metric: str | None, *, whole: bool = False) -> Stretched:
-    """Cut a round into segments: where its delays were measured, else by time."""
-    seconds = _seconds(finished, metric)
-    delays = finished.delays
+    """Cut a round into segments: where its delays were measured, else by time.
+
+    Parameters
+    ----------
+    finished
+        The round.
+    metric
+        What says how long its readings took; None where the round's own duration does.
+    whole
+        Take it as one segment.
+    """
+    seconds, delays = _seconds(finished, metric), finished.delays
     if delays is None or delays.stops[-1] != seconds.size:
-        delays = None
         held = max(1, math.ceil(_SHORTEST_S / max(float(np.median(seconds)), 1e-9)))
-        stops = np.append(np.arange(held, seconds.size, held), seconds.size)
-        delay_s = np.zeros(stops.size)
+        stops, lost = np.append(np.arange(held, seconds.size, held), seconds.size), {}
     else:
-        stops, delay_s = delays.stops, np.sum(list(delays.seconds.values()), axis=0)
+        stops, lost = delays.stops, dict(delays.seconds)
     readings = np.diff(stops, prepend=0)
     duration_s = np.add.reduceat(seconds, stops - readings)
-    delay_s = np.minimum(delay_s, duration_s)
     if whole:
-        return Stretched(
-            duration_s=duration_s.sum(keepdims=True),
-            delay_s=delay_s.sum(keepdims=True),
-            readings=readings.sum(keepdims=True),
-        )
-    return Stretched(duration_s=duration_s, delay_s=delay_s, readings=readings)
+        duration_s, readings = duration_s.sum(keepdims=True), readings.sum(keepdims=True)
+        lost = {source: values.sum(keepdims=True) for source, values in lost.items()}
+    return Stretched(duration_s=duration_s, delays=lost, readings=readings)
 
 
 def _seconds(finished: Round, metric: str | None) -> Floats:
@@ -188,23 +270,18 @@ def _seconds(finished: Round, metric: str | None) -> Floats:
     return np.array([finished.readings.get(metric or "", finished.duration_s)])
 
 
-def _only_measured(analysis: Analysis) -> Notice:
-    """Say that nothing could be estimated: no two segments are known to be alike."""
-    varied = analysis.kind is Kind.WORK
-    why = "Work amounts vary" if varied else "The readings have no stable phase"
-    return Notice(
-        code=Code.UNCLUSTERED,
-        severity=Severity.NOTE if varied else Severity.WARNING,
-        sentence=f"{why}: only measured delay is in the light, and nothing was estimated.",
-    )
-
-
-def _joined(each: Sequence[Stretched]) -> tuple[Floats, Floats, Floats]:
-    """Return duration, delay and readings of the segments of all rounds."""
-    return (
-        np.concatenate([[], *(part.duration_s for part in each)]),
-        np.concatenate([[], *(part.delay_s for part in each)]),
-        np.concatenate([[], *(part.readings for part in each)]),
+def _joined(each: Sequence[Stretched]) -> Stretched:
+    """Return the segments of all rounds, in order."""
+    sources = dict.fromkeys(source for part in each for source in part.delays)
+    return Stretched(
+        duration_s=np.concatenate([[], *(part.duration_s for part in each)]),
+        delays={
+            source: np.concatenate(
+                [part.delays.get(source, np.zeros(part.readings.size)) for part in each]
+            )
+            for source in sources
+        },
+        readings=np.concatenate([[], *(part.readings for part in each)]).astype(np.int64),
     )
 
 
@@ -224,13 +301,3 @@ def _kept(analysis: Analysis, each: Sequence[Stretched]) -> Iterator[npt.NDArray
             yield np.zeros(stops.size, dtype=bool)
         else:
             yield (stops - part.readings >= phase.start) & (stops <= phase.stop)
-
-
-def _by_source(rounds: Sequence[Round], percent: float) -> dict[str, float]:
-    """Share what was measured out among its sources, as they shared it in all rounds."""
-    lost_s: dict[str, float] = {}
-    for finished in rounds:
-        for source, seconds in (finished.delays.seconds if finished.delays else {}).items():
-            lost_s[source] = lost_s.get(source, 0.0) + float(seconds.sum())
-    whole = sum(lost_s.values()) or 1.0
-    return {source: percent * lost / whole for source, lost in lost_s.items()}

@@ -57,7 +57,7 @@ def drive(
             return
         recorder = RoundRecorder()
         if host is not None:
-            host.rises_ns()  # what was lost between rounds befell none
+            host.rises()  # what was lost between rounds befell none
         began = clock.now_ns() if plan.work is not None else None
         if not run_round(workload, plan, recorder):
             engine.end(StopReason.EXHAUSTED)
@@ -69,7 +69,7 @@ def drive(
             raise ClockFailed(f"the clock went backwards by {since - now} ns in round {plan.index}")
         finished = recorder.finish(plan, now - since, ran_ns=ran_ns)
         if host is not None:
-            finished = charged(finished, host.rises_ns(), engine.time_metric)
+            finished = charged(finished, host.rises(), engine.time_metric)
         since = now
         engine.tell(finished)
         if not _called(engine, "after_round", hooks.after_round, finished):

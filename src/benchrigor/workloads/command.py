@@ -230,20 +230,7 @@ class CommandWorkload:
         """Start the process and wait until it has ended, whatever ends it."""
         environment = {**os.environ, **self._env}
         start = self._clock.now_ns()
-        try:
-            process = subprocess.Popen(  # noqa: S603  # the caller's own command, without a shell
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                cwd=self._cwd,
-                env=environment,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise WorkloadFailed(
-                f"{_shown(argv)} cannot be started: {error.strerror}: {str(error.filename)!r}"
-            ) from error
+        process = self._started(argv, stdout, stderr, environment)
         overran = threading.Event()
 
         def stop() -> None:
@@ -278,6 +265,24 @@ class CommandWorkload:
             overran=overran.is_set(),
             delay_ns=delay_ns,
         )
+
+    def _started(
+        self, argv: list[str], stdout: BinaryIO | int, stderr: BinaryIO, env: dict[str, str]
+    ) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(  # noqa: S603  # the caller's own command, without a shell
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=self._cwd,
+                env=env,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise WorkloadFailed(
+                f"{_shown(argv)} cannot be started: {error.strerror}: {str(error.filename)!r}"
+            ) from error
 
     def _failure(self, ended: _Ended) -> str | None:
         """Say what is wrong with how the process ended; None when nothing is."""

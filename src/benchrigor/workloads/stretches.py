@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
 from collections.abc import Callable
+from operator import sub
 
+from benchrigor.model import Code, Notice, Severity
 from benchrigor.protocols import DelayMeter, Recorder
+
+try:
+    from resource import RUSAGE_CHILDREN, getrusage
+except ImportError:  # Windows
+    getrusage = None  # type: ignore[assignment]
 
 __all__ = ["Stretches"]
 
@@ -15,6 +23,8 @@ _SHORTEST_NS = 2_000_000
 _TRIED = 16
 """Stretches after which their length is judged; again whenever there are four times as many.
 It stays what it was where that is near enough: only like ones can be compared."""
+_BY_THE_WAY = 0.1
+"""Share of the time that others may use without being what is measured: showing progress, say."""
 
 
 class Stretches:
@@ -52,6 +62,7 @@ class Stretches:
         self._length = 1
         self._closed = 0
         self._judged_at = _TRIED
+        self._used = _used_ns()
 
     def expect(self, typical_ns: float) -> None:
         """Choose how many readings a stretch shall hold, from how long one takes."""
@@ -96,6 +107,9 @@ class Stretches:
     def report(self, recorder: Recorder, readings: int) -> None:
         """Hand over the stretches of a round, the last one however short, and forget them.
 
+        Where others did most of the work, what this thread lost does not speak for it: a Notice
+        says so instead.
+
         Parameters
         ----------
         recorder
@@ -106,8 +120,13 @@ class Stretches:
         if readings > (self.stops[-1] if self.stops else 0):
             self.pause()
             self._keep(readings)
-        recorder.delays(self.stops, [each / 1e9 for each in self.delays_ns])
-        self.stops, self.delays_ns = [], []
+        used = _used_ns()
+        own_ns, others_ns, wall_ns = map(sub, used, self._used)
+        if others_ns > max(own_ns, _BY_THE_WAY * wall_ns):
+            recorder.notice(_elsewhere(own_ns, others_ns))
+        else:
+            recorder.delays(self.stops, [each / 1e9 for each in self.delays_ns])
+        self.stops, self.delays_ns, self._used = [], [], used
 
     def _next(self, readings: int) -> int:
         """Return how many of the readings to come the next stretch holds: about as many as all."""
@@ -131,3 +150,24 @@ class Stretches:
         self.stops.append(stop)
         self.delays_ns.append(self._lost_ns)
         self._lost_ns = 0
+
+
+def _used_ns() -> tuple[int, int, int]:
+    """Return the processor time of this thread, of all others and children waited for, and now."""
+    own_ns, all_ns = time.thread_time_ns(), time.process_time_ns()
+    if getrusage is not None:
+        used = getrusage(RUSAGE_CHILDREN)
+        all_ns += round((used.ru_utime + used.ru_stime) * 1e9)
+    return own_ns, all_ns - own_ns, time.monotonic_ns()
+
+
+def _elsewhere(own_ns: int, others_ns: int) -> Notice:
+    return Notice(
+        code=Code.DELAY_NOT_MEASURED,
+        severity=Severity.WARNING,
+        sentence=(
+            "Most processor time was used by other threads or processes: what they lost to others "
+            "is not measured."
+        ),
+        evidence={"own_cpu_s": own_ns / 1e9, "other_cpu_s": others_ns / 1e9},
+    )
