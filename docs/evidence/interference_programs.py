@@ -17,7 +17,17 @@ import numpy.typing as npt
 from benchrigor.model import SegmentProfile
 from benchrigor.stats import probability_high
 
-__all__ = ["INSIDE", "OUTSIDE", "Floats", "Program", "Ran", "accuracy", "at_high_rate", "steady"]
+__all__ = [
+    "INSIDE",
+    "OUTSIDE",
+    "Floats",
+    "Program",
+    "Ran",
+    "accuracy",
+    "at_high_rate",
+    "exponential",
+    "steady",
+]
 
 Floats = npt.NDArray[np.float64]
 SPREAD = 0.3
@@ -32,6 +42,21 @@ def steady(rng: np.random.Generator, n: int) -> Floats:
 def heavy(rng: np.random.Generator, n: int) -> Floats:
     """Return factors of 2 % noise with Student's t of two degrees of freedom, 0.5 at least."""
     return np.maximum(1.0 + 0.02 * rng.standard_t(2.0, n), 0.5)
+
+
+def lognormal(rng: np.random.Generator, n: int) -> Floats:
+    """Return factors of 5 % lognormal noise."""
+    return rng.lognormal(0.0, 0.05, n)
+
+
+def gamma(rng: np.random.Generator, n: int) -> Floats:
+    """Return factors of 10 % gamma noise."""
+    return rng.gamma(100.0, 0.01, n)
+
+
+def exponential(rng: np.random.Generator, n: int) -> Floats:
+    """Return factors with an exponential tail of 5 %, 1 in the mean."""
+    return 0.95 + 0.05 * rng.standard_exponential(n)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +104,8 @@ class Program:
     even
         Features spread evenly, in logarithms, from the first class to the last, and durations
         with them: there are no classes.
+    contended
+        Delays cost processor time, and that is what the computation features are.
     """
 
     duration_s: tuple[float, ...]
@@ -88,6 +115,7 @@ class Program:
     feature_noise: float = 0.003
     time_noise: Callable[[np.random.Generator, int], Floats] = steady
     even: bool = False
+    contended: bool = False
 
     def classes(self, rng: np.random.Generator, n: int) -> npt.NDArray[np.intp]:
         """Return the class of each segment, which is the same in every run of a program."""
@@ -129,6 +157,8 @@ class Program:
         mean_s = level / (1.0 - level) * float(clean_s.sum()) / struck.size
         wall_s = clean_s.copy()
         wall_s[struck] += np.maximum(rng.normal(mean_s, SPREAD * mean_s, struck.size), 0.0)
+        if self.contended:
+            features = dict.fromkeys(features, wall_s)
         profile = SegmentProfile(
             duration_s=wall_s,
             computation={
@@ -187,6 +217,15 @@ OUTSIDE = {
     "40 segments": _ONE,
     "evenly spread": _of(1.0, 20.0, unit_s=0.004, even=True),
     "3,000 a second": at_high_rate(_ONE, 3000.0),
+    "80 % hit": _ONE,
+    "5 % lognormal noise": replace(_ONE, time_noise=lognormal),
+    "10 % gamma noise": replace(_ONE, time_noise=gamma),
+    "contention that costs CPU time": replace(
+        _ONE,
+        computation={"processor_s": _ONE.duration_s},
+        nominal={"label": ("solve", "write", "exchange", "read")},
+        contended=True,
+    ),
 }
 """Programs, and runs of them, of which it may be wrong, and should say so."""
 

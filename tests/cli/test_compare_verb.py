@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import benchrigor as br
-from benchrigor.model import Metric
+from benchrigor.model import Interference, Light, Metric
 from benchrigor.session import Session
 from benchrigor.stats.comparison import compare
 from benchrigor.storage import Journal
@@ -240,6 +240,23 @@ def test_other_machines_are_named(cli, keep, strict):
     assert (document["baseline"]["host"], document["candidate"]["host"]) == ("alpha", "beta")
     again = keep(0.001, 3, host="alpha")
     assert len(strict(cli("compare", here, again, "--json").stdout)["warnings"]) == 2
+
+
+def test_a_side_that_lost_much_to_others_is_named_with_its_light(cli, keep, tmp_path, strict):
+    calm = br.RunRecord.from_dict(strict(cli("show", keep(0.001, 1), "--json").stdout))
+    given = {"percent": 0.0, "probability_high": 0.0, "unclustered_percent": 0.0}
+    given |= {"continuous_percent": None, "above_median_percent": 0.0, "flagged_percent": 0.0}
+    for name, light, lost in (("calm", Light.GREEN, 2.0), ("red", Light.RED, 31.0)):
+        found = Interference(**given, light=light, measured_percent=lost, n=99, duration_s=1.0)
+        replace(calm, name=name, run_id=name, interference=found).save(tmp_path / f"{name}.json")
+    words = "compare", "calm.json", "red.json"
+    *_, said = strict(cli(*words, "--json").stdout)["warnings"]
+    assert said == (
+        "red (red) has a red light: 31.0% of its time was lost to others, which may be what "
+        "differs. [disturbed-run]"
+    )
+    assert "[disturbed-run]" in cli(*words).stdout
+    assert "calm (calm) has" not in cli(*words).stdout
 
 
 def test_metrics_of_other_names_are_named(cli, store):

@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -176,6 +177,42 @@ def test_a_record_that_tells_nothing_of_interference_is_named(cli, tmp_path):
     assert "rates.json tells nothing of interference" in result.stderr
 
 
+def test_a_record_of_before_is_judged_by_its_readings(cli, record, strict):
+    replace(record, interference=None).save("old.json")
+    (run,) = strict(cli("interference", "old.json", "--json").stdout)["runs"]
+    assert run["n"] == record.interference.n
+    assert run["percent"] == pytest.approx(record.interference.percent)
+
+
+@pytest.mark.usefixtures("record")
+def test_a_session_is_not_asked_for_a_reference_that_it_cannot_have(cli):
+    result = cli("interference", "record.json")
+    assert result.exit_code == 0
+    assert "[no-reference]" not in result.stdout
+
+
+def test_a_reference_that_does_not_match_is_not_called_none(cli, saved):
+    other = SegmentProfile(
+        duration_s=[0.1] * 50,
+        computation={"instructions": [7e8] * 50},
+        nominal={"label": ["start"] * 50},
+    )
+    files = saved(run=profile(), other=other)
+    shown = cli("interference", files[0], "--reference", files[1]).stdout
+    assert "continuous   unknown: the reference does not match" in shown
+    assert "[reference-differs]" in shown
+
+
+def test_errors_of_a_composite_name_files(cli, saved):
+    given = {"one": profile(1), "two": profile(2, program="cool"), "three": profile(3)}
+    unlike = SegmentProfile(duration_s=[1.0] * 9, program="heat", computation={"flops": [1.0] * 9})
+    result = cli("interference", *saved(**given, four=unlike), "--composite")
+    assert result.exit_code == 2
+    assert "two.csv is of program 'cool', one.csv of 'heat': give runs of one" in result.stderr
+    assert "four.csv has computation ['flops'], one.csv ['instructions']" in result.stderr
+    assert "profiles[" not in result.stderr
+
+
 def test_the_id_of_a_stored_run_is_enough(cli, store):
     cli("run", "--max-rounds", "6", "true")
     run_id = Journal(store).runs()[0]["run_id"]
@@ -201,6 +238,8 @@ def test_the_id_of_a_stored_run_is_enough(cli, store):
         (["run.csv", "record.json", "--composite"], "--composite is for segment profiles, found"),
         (["run.csv", "rank.csv", "--plot", "p.png"], "--plot draws the segment profile of one run"),
         (["record.json", "--plot", "p.png"], "found record.json: synthetic"),
+        (["run.csv", "--composite", "--reference", "rank.csv"], "--reference is given (rank.csv)"),
+        (["run.csv"] * 3 + ["--composite"], "run.csv is given 3 times, expected once"),
         (["run.csv", "--composite", "--plot", "p.png"], "found run.csv: heat, --composite"),
         (["run.csv", "--plot", "p.gif"], "ends otherwise than in .png"),
         ([], "Missing argument"),

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import enum
+import functools
+import os
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument import Segments, segments
-from benchrigor.model import Interference, SegmentProfile
+from benchrigor.model import Interference, SegmentProfile, Severity
 
 
 def test_all_ways_to_mark_segments_are_one_profile(tmp_path: Path) -> None:
@@ -164,10 +172,22 @@ def _cut_in_pause(run: Segments) -> None:
         (lambda run: run.cut(3), "label is 3, expected a string"),
         (lambda run: run.cut(work=float("nan")), "work is nan, expected a finite number"),
         (lambda run: run.segment(work="much"), "work is 'much', expected a finite number"),
+        (lambda run: run.cut(work=True), "work is True, expected a finite number"),
+        (lambda run: run.cut(work=1e151), "work is 1e[+]151, expected .* at most 1e150"),
+        (lambda run: run.cut(work=10**400), "work is a whole number beyond 1e150"),
+        (lambda run: run.cut("\ud800"), "label is '.ud800', which has half of a character"),
+        (lambda run: run.count("x", float("nan")), "amount is nan, expected a finite number"),
+        (lambda run: run.count("x", "1"), "amount is '1', expected a finite number"),
+        (lambda run: run.count(3), "name is 3, expected a string"),
+        (lambda run: run.count(""), "name is '', expected one without space"),
         (lambda run: run.__enter__(), "entered before"),
         (lambda _: segments().__enter__(), "recorded already"),
     ],
-    ids=["nested", "cut", "pause", "label", "nan", "text", "again", "second"],
+    ids=[
+        *("nested", "cut", "pause", "label", "nan", "text", "truth", "huge", "huge-whole"),
+        *("surrogate", "count-nan", "count-text", "count-name", "count-no-name"),
+        *("again", "second"),
+    ],
 )
 def test_misuse_is_refused_and_what_comes_after_is_recorded(
     misuse: Callable[[Segments], object], message: str
@@ -221,9 +241,116 @@ def test_functions_that_do_not_run_when_called_are_refused() -> None:
             segments().each(func)
 
 
+def test_whatever_can_be_called_is_a_segment() -> None:
+    class Adder:
+        def __call__(self, a: int) -> int:
+            return a + 1
+
+    async def later() -> None: ...
+
+    with segments() as run:
+        assert run.each(functools.partial(pow, 2))(5) == 32
+        assert run.each(Adder())(5) == 6
+        with pytest.raises(InvalidInput, match="func is 5, expected a function"):
+            run.each(5)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="later does not run when called"):
+            run.each(functools.partial(later))
+    assert run.profile.nominal["label"].tolist() == ["pow", "Adder"]
+
+
+def test_numbers_and_strings_of_others_are_taken() -> None:
+    class Step(enum.StrEnum):
+        SOLVE = "solve"
+
+    with segments() as run:
+        run.count("sends", np.int32(3))
+        run.cut(Step.SOLVE, work=np.int64(4))
+        run.cut(np.str_("write"), work=np.float32(2))
+        run.cut("read", work=Fraction(1, 2))
+    assert run.profile.nominal["label"].tolist() == ["solve", "write", "read"]
+    assert run.profile.computation["work"].tolist() == [4.0, 2.0, 0.5]
+    assert run.profile.nominal["sends"].tolist() == [3, 0, 0]
+
+
+def test_without_a_segment_no_file_is_written_and_one_is_told(tmp_path: Path) -> None:
+    with (
+        pytest.warns(RuntimeWarning, match="no segment was recorded") as told,
+        segments(tmp_path / "run.csv"),
+    ):
+        pass
+    assert told[0].filename == __file__
+    assert not list(tmp_path.iterdir())
+
+
+def test_whatever_fails_at_the_end_the_programs_own_error_passes(tmp_path: Path) -> None:
+    def fail() -> None:
+        with segments(tmp_path / "run.csv") as run:
+            run.cut()
+            run._recording._columns = None  # type: ignore[assignment]
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        fail()
+    assert "could not be written: 'NoneType'" in caught.value.__notes__[0]
+    with segments() as again:  # the thread is free
+        again.cut()
+
+
 def test_all_that_makes_no_sense_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
-        segments(tmp_path / "no" / "run.csv", process=2, processes=2)
-    assert len(caught.value.problems) == 2
+        segments(tmp_path / "no" / "run.csv", program="\ud800", process=2, processes=2)
+    assert len(caught.value.problems) == 3
     with pytest.raises(InvalidInput, match="bins is 1"):
         segments(bins=1)
+    for process in (0.0, True, "0"):
+        with pytest.raises(InvalidInput, match=r"process is .*, expected a whole number"):
+            segments(process=process)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (5, "path is 5, expected a str or Path"),
+        ("", "path is '', expected a str or Path"),
+        (".", "which is a folder"),
+        ("a\0b", "expected a str or Path that names a file"),
+    ],
+    ids=["number", "empty", "folder", "nul"],
+)
+def test_a_path_that_is_none_is_refused_before_anything_runs(path: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        segments(path)
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InvalidInput, match="a folder that can be written to"):
+        segments(tmp_path / "run.csv")
+
+
+def _in_a_thread() -> None:
+    def burn() -> None:
+        began = time.thread_time()
+        while time.thread_time() - began < 0.15:
+            pass
+
+    thread = threading.Thread(target=burn)
+    thread.start()
+    thread.join()
+
+
+def _in_a_child() -> None:
+    code = "import time\nwhile time.process_time() < 0.15: pass"
+    subprocess.run([sys.executable, "-S", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("burn", [_in_a_thread, _in_a_child], ids=["thread", "child"])
+def test_work_done_elsewhere_is_told(burn: Callable[[], None]) -> None:
+    with segments() as run, run.segment():
+        burn()
+    assert run.profile.facts["other_cpu_s"] >= 0.14
+    assert run.profile.facts["thread_cpu_s"] < 0.1
+    assert any(
+        each.code == "delay-not-measured" and each.severity is Severity.WARNING
+        for each in run.interference().notices
+    )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchrigor.instrument.host_delays import HostDelays, Steal, Throttling, shares
+from benchrigor.instrument.host_delays import HostDelays, Rises, Steal, Throttling, charge, shares
 from benchrigor.instrument.kernel_files import Unavailable
 
 GROUP = "proc/self/cgroup"
@@ -64,7 +64,7 @@ def test_a_thread_is_charged_its_share_of_what_was_stolen(
 def test_what_the_host_does_not_tell_is_left_out_with_the_reason(write) -> None:
     host = HostDelays(root=write({"proc/stat": "intr 5\n"}))
     host.start()
-    assert host.rises_ns() == {}
+    assert host.rises().lost_ns == {}
     assert "cgroup: No such file" in host.missing["throttled"]
     assert "cannot be understood" in host.missing["steal"]
     host.close()
@@ -73,12 +73,55 @@ def test_what_the_host_does_not_tell_is_left_out_with_the_reason(write) -> None:
 def test_what_cannot_be_read_once_is_in_the_next_rise(write, quiet) -> None:
     host = HostDelays(root=quiet, cpu_ns=lambda: 0)
     host.start()
-    assert host.rises_ns() == {"throttled": 0, "steal": 0}
+    assert host.rises().lost_ns == {"throttled": 0, "steal": 0}
     name = "sys/fs/cgroup/bench/cpu.stat"
     for text, rise in (("throttled_usec 3\n", 3_000), ("throttled_usec 8\n", 5_000)):
         write({name: text, "proc/stat": ""})
-        assert host.rises_ns() == {"throttled": rise}
+        assert host.rises().lost_ns == {"throttled": rise}
     host.close()
+
+
+def test_a_rise_has_the_wall_time_since_the_reading_before(quiet, clock) -> None:
+    host = HostDelays(root=quiet, cpu_ns=lambda: 0, now_ns=clock.now_ns)
+    clock.advance(3)
+    host.start()
+    for step_ns in (7, 20):
+        clock.advance(step_ns)
+        assert host.rises().wall_ns == step_ns
+    host.close()
+
+
+def test_files_that_the_program_closed_are_no_error(quiet) -> None:
+    host = HostDelays(root=quiet, cpu_ns=lambda: 0)
+    host.start()
+    for source in host._sources.values():
+        source.close()
+    host.close()
+
+
+@pytest.mark.parametrize(
+    ("wall_ns", "stolen_ns"),
+    [(1_000, [9, 0]), (100, [50, 40]), (0, [50, 40])],
+    ids=["a-tenth", "all", "clocks-apart"],
+)
+def test_of_what_was_stolen_segments_have_their_part_of_the_time(wall_ns, stolen_ns) -> None:
+    rises = Rises(wall_ns=wall_ns, lost_ns={"steal": 90})
+    assert charge(rises, [50, 50], [0, 0]) == {"steal": stolen_ns}
+
+
+@given(
+    st.integers(0, 500),
+    st.integers(0, 500),
+    st.lists(st.tuples(st.integers(0, 100), st.integers(0, 100)), max_size=6),
+)
+@settings(max_examples=40)
+def test_throttled_time_is_never_more_than_was_waited(throttled, stolen, pairs) -> None:
+    waits, walls = [min(each) for each in pairs], [max(each) for each in pairs]
+    lost_ns = {"throttled": throttled, "steal": stolen}
+    found = charge(Rises(wall_ns=sum(walls), lost_ns=lost_ns), walls, waits)
+    assert sum(found["throttled"]) == min(throttled, sum(waits))
+    assert all(part <= wait for part, wait in zip(found["throttled"], waits, strict=True))
+    assert sum(found["steal"]) == min(stolen, sum(walls) - sum(waits))
 
 
 @given(st.integers(0, 1_000), st.lists(st.integers(0, 300), max_size=8))

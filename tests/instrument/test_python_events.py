@@ -15,8 +15,9 @@ from benchrigor.instrument.python_events import Collections, count_opens, forget
 
 @pytest.fixture
 def opens() -> Iterator[list[int]]:
-    yield count_opens()
-    forget_opens()
+    count = count_opens()
+    yield count
+    forget_opens(count)
 
 
 def touch() -> None:
@@ -41,7 +42,9 @@ def test_opens_of_others_do_not(opens) -> None:
 
 def test_nothing_counts_any_more_once_forgotten() -> None:
     opens = count_opens()
-    forget_opens()
+    thread = threading.Thread(target=forget_opens, args=(opens,))
+    thread.start()
+    thread.join()
     touch()
     assert opens == [0]
 
@@ -64,3 +67,11 @@ def test_collections_are_told_by_generation() -> None:
         gc.enable()
     assert (counted.young, counted.full) == (3, 1)
     assert not any(getattr(each, "__self__", None) is counted for each in gc.callbacks)
+
+
+def test_a_program_may_clear_the_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc, "callbacks", [])
+    counted = Collections()
+    counted.start()
+    gc.callbacks.clear()
+    counted.stop()

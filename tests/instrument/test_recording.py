@@ -22,7 +22,14 @@ class Made:
 
     def __init__(self, root: Path, clock: FakeClock) -> None:
         self.clock = clock
-        self.recording = Recording(bins=None, root=root, now_ns=clock.now_ns, cpu_ns=clock.now_ns)
+        self.all_cpu_ns = 0
+        self.recording = Recording(
+            bins=None,
+            root=root,
+            now_ns=clock.now_ns,
+            cpu_ns=clock.now_ns,
+            all_cpu_ns=lambda: self.all_cpu_ns,
+        )
         self.recording.start()
 
     def run(self, ms: int) -> None:
@@ -51,14 +58,53 @@ def test_each_segment_has_what_passed_since_the_one_before(made: Made, write) ->
 
 
 def test_the_host_is_read_every_ten_milliseconds_at_most(made: Made, write) -> None:
+    write({SCHEDSTAT: f"1000 {4 * MS} 2\n"})
     made.run(4)
     write({CPU_STAT: "throttled_usec 3000\n"})
     made.run(4)  # too early to look
     made.run(4)
-    write({CPU_STAT: "throttled_usec 5000\n"})
+    write({CPU_STAT: "throttled_usec 5000\n", SCHEDSTAT: f"1000 {8 * MS} 3\n"})
     made.run(4)
     profile = made.stop()  # looks once more
     np.testing.assert_allclose(profile.delays["throttled"], [0.003, 0.0, 0.0, 0.002])
+    np.testing.assert_allclose(profile.delays["run queue"], [0.001, 0.0, 0.0, 0.002])
+
+
+def test_what_the_host_lost_outside_of_segments_is_not_theirs(made: Made, write) -> None:
+    for _ in range(2):  # a tenth of the time is in segments
+        made.clock.advance(90 * MS)
+        made.recording.begin()
+        made.run(10)
+    write({CPU_STAT: "throttled_usec 9000\n", "proc/stat": "cpu 110 0 0 0 0 0 0 10 0 0\n"})
+    made.clock.advance(90 * MS)
+    made.recording.begin()
+    made.run(10)
+    profile = made.stop()
+    # of 100 ms stolen, a tenth; and nobody waited for a quota
+    np.testing.assert_allclose(profile.delays["steal"], [0.0, 0.0, 0.010])
+    assert profile.delays["throttled"].tolist() == [0.0] * 3
+
+
+def test_what_others_compute_is_told_beside_the_threads_own(made: Made) -> None:
+    made.run(3)
+    made.all_cpu_ns = 23 * MS
+    profile = made.stop()
+    assert profile.facts["thread_cpu_s"] == 0.003
+    assert profile.facts["other_cpu_s"] == 0.020
+
+
+def test_a_start_or_stop_that_fails_lets_go_of_the_thread(made: Made, quiet: Path, clock) -> None:
+    def fail() -> int:
+        raise RuntimeError
+
+    made.recording._all_cpu_ns = fail
+    for recording in (made.recording, Recording(root=quiet, now_ns=clock.now_ns, all_cpu_ns=fail)):
+        with pytest.raises(RuntimeError):
+            (recording.stop if recording is made.recording else recording.start)()
+        assert not recording.running
+        again = Made(quiet, clock)
+        again.run(1)
+        again.stop()
 
 
 def test_the_recorders_own_time_is_in_no_segment(made: Made, monkeypatch) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchrigor.instrument.host_delays import Rises
 from benchrigor.instrument.segment_columns import SegmentColumns
 from benchrigor.instrument.thread_counters import EVIDENCE, NOMINAL
 from benchrigor.model import SegmentProfile
@@ -23,6 +24,10 @@ def filled(
         label = labels[index : index + 1]
         columns.add(wall_ns, (delay_ns, index, *range(REST)), label, None)
     return columns
+
+
+def charge(columns: SegmentColumns, **lost_ns: int) -> None:
+    columns.charge(Rises(wall_ns=0, lost_ns=lost_ns))
 
 
 def delays_ns(columns: SegmentColumns) -> dict[str, list[int]]:
@@ -89,21 +94,21 @@ def test_memory_is_bounded_by_bins_alone(bins) -> None:
 
 def test_throttling_is_taken_out_of_the_run_delay() -> None:
     columns = filled([(100, 80), (100, 10), (100, 30)])
-    columns.charge({"throttled": 90})
+    charge(columns, throttled=90)
     assert delays_ns(columns) == {"run queue": [0, 10, 20], "throttled": [80, 0, 10]}
 
 
-def test_throttling_beyond_the_run_delay_goes_to_who_has_most_time_left() -> None:
+def test_throttling_beyond_the_run_delay_befell_somebody_else() -> None:
     columns = filled([(100, 80), (60, 0), (50, 0)])
-    columns.charge({"throttled": 150})
-    assert delays_ns(columns) == {"run queue": [0, 0, 0], "throttled": [80, 60, 10]}
+    charge(columns, throttled=150)
+    assert delays_ns(columns) == {"run queue": [0, 0, 0], "throttled": [80, 0, 0]}
 
 
 def test_only_segments_since_the_last_reading_are_charged() -> None:
     columns = filled([(500, 0)])
-    columns.charge({"steal": 0})
+    charge(columns)
     columns.add(70, (0, 0, *range(REST)), "", None)
-    columns.charge({"steal": 50})
+    charge(columns, steal=50)
     columns.add(90, (0, 0, *range(REST)), "", None)
     assert delays_ns(columns)["steal"] == [0, 50, 0]
 
@@ -117,10 +122,18 @@ def test_only_segments_since_the_last_reading_are_charged() -> None:
 def test_nobody_loses_more_than_its_wall_time(pairs, throttled, stolen) -> None:
     segments = [(max(pair), min(pair)) for pair in pairs]
     columns = filled(segments)
-    columns.charge({"throttled": throttled, "steal": stolen})
+    charge(columns, throttled=throttled, steal=stolen)
     found = delays_ns(columns)
     walls, waits = (sum(each) for each in zip(*segments, strict=True))
-    assert sum(found["run queue"]) + sum(found["throttled"]) == min(walls, max(waits, throttled))
+    assert sum(found["run queue"]) + sum(found["throttled"]) == waits
     lost = np.sum(list(found.values()), axis=0)
     assert (lost <= [wall for wall, _ in segments]).all()
-    assert lost.sum() == min(walls, max(waits, throttled) + stolen)
+    assert lost.sum() == min(walls, waits + stolen)
+
+
+def test_whole_counts_are_integers_and_others_are_not() -> None:
+    columns = filled([(5, 0), (5, 0)], bins=16)
+    columns.add_counts({"sends": 3, "mean": 0.5})
+    found = columns.profile_columns("cpu_s", ())["nominal"]
+    assert found["reads"].dtype == found["sends"].dtype == np.int64
+    assert found["mean"].tolist() == [0.0, 0.5]

@@ -109,6 +109,22 @@ def test_only_labels_written_alike_are_alike(
         ),
         pytest.param(TITLE + "duration_s\nnan\n", "line 3: 'nan', expected a finite", id="nan"),
         pytest.param(
+            TITLE + "duration_s\n1\n1_000\n", "line 4: '1_000', expected a finite", id="underscore"
+        ),
+        pytest.param(
+            TITLE + 'duration_s,nominal:x\n1,a\n2,"b\n3,c\n',
+            "unexpected end of data, in the row after line 3; expected quotes that are closed",
+            id="quote",
+        ),
+        pytest.param(
+            TITLE + "duration_s\n" + "1\n" * 20_000 + "x\n", "line 20003: 'x', expected", id="far"
+        ),
+        pytest.param(
+            TITLE + "duration_s,nominal:x\n" + "1,2\n" * 20_000 + "1\n",
+            "line 20003: 1 values, expected 2",
+            id="short-and-far",
+        ),
+        pytest.param(
             TITLE + "duration_s\n1\n-2\n", r"run.csv: duration_s\[1\] is -2.0", id="negative"
         ),
         pytest.param(
@@ -128,6 +144,19 @@ def test_a_file_that_is_none_says_what_and_where(
     with pytest.raises(br.InvalidInput, match=message) as caught:
         loaded(tmp_path, text)
     assert "run.csv" in str(caught.value)
+
+
+@pytest.mark.parametrize("last", ["7", "07"], ids=["numbers", "texts"])
+def test_labels_are_judged_by_all_of_a_long_column(tmp_path: Path, last: str) -> None:
+    rows = [str(each % 7) for each in range(20_000)] + [last]
+    text = TITLE + "duration_s,nominal:x\n" + "".join(f"0.5,{each}\n" for each in rows)
+    found = loaded(tmp_path, text).nominal["x"].tolist()
+    assert found == (rows if last == "07" else [int(each) for each in rows])
+
+
+def test_a_fact_with_underscores_is_no_number(tmp_path: Path) -> None:
+    profile = loaded(tmp_path, f"{TITLE}# build: 2024_01\nduration_s\n1\n")
+    assert profile.facts == {"build": "2024_01"}
 
 
 def test_a_profile_that_a_c_program_wrote_is_estimated_like_any_other() -> None:

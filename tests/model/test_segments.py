@@ -136,3 +136,4 @@ def test_a_profile_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> 
     with pytest.raises(UnicodeEncodeError):
         SegmentProfile(duration_s=[2.0], nominal={"label": ["\ud800"]}).save(path)
     assert SegmentProfile.load(path).duration_s.tolist() == [1.0]
+    assert [each.name for each in tmp_path.iterdir()] == ["run.csv"]

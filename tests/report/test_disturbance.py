@@ -173,6 +173,39 @@ def test_the_continuous_part_is_told_apart(percent: float | None, said: str) -> 
     assert row(render_interference(found), "continuous") == said
 
 
+def test_where_no_segment_could_be_judged_nothing_is_called_lost_or_not(record) -> None:
+    alone = replace(YELLOW, percent=0.0, unclustered_percent=100.0, flagged_percent=0.0, groups=())
+    said = row(render_interference(alone), "estimated")
+    assert said == "nothing could be estimated of 2,400 segments"
+    disturbed = replace(record, interference=alone)
+    assert "8.1% measured, nothing could be estimated" in row(render(disturbed), "light")
+    told = " ".join(explain(disturbed).split())
+    assert "8.1% measured, nothing could be estimated." in told
+    assert "None has enough others like it" in told
+    assert "lasted longer than median" not in told
+    assert "lasted longer than median" in " ".join(explain(record).split())
+
+
+def test_a_reference_that_does_not_match_is_no_missing_one() -> None:
+    differs = replace(NOTE, code=Code.REFERENCE_DIFFERS)
+    said = row(render_interference(replace(YELLOW, notices=(differs,))), "continuous")
+    assert said == "unknown: the reference does not match"
+
+
+def test_rounds_that_were_left_out_are_counted_apart(record) -> None:
+    rounds = tuple(
+        br.Round(plan=br.RoundPlan(index=index, seed=1), elapsed_ns=10**9, readings={"time": 1.0})
+        for index in range(43)
+    )
+    whole = replace(record, rounds=rounds)
+    dropped = replace(whole, red_rounds=tuple(range(41)))
+    assert row(render(whole), "rounds") == "43 in 43 s, still running"
+    assert row(render(dropped), "rounds") == "43 in 43 s, 41 red left out, still running"
+    assert "9 readings were taken in 43 rounds." in explain(whole)
+    told = " ".join(explain(dropped).split())
+    assert "taken in 2 rounds; 41 more lost too much to others and are left out." in told
+
+
 def test_groups_are_told_by_what_they_do_not_share() -> None:
     lines = render_interference(YELLOW).splitlines()
     assert [line.split() for line in lines if line.startswith(("  solve", "  write"))] == [

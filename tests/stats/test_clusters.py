@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
@@ -44,6 +44,7 @@ def by_hand(values: list[float], threshold: float, spread: float) -> list[int]:
     return [next(i for i, piece in enumerate(pieces) if value in piece) for value in values]
 
 
+@example([-110.0, -1e-9, 90.0], 3.0)
 @given(values_of_any_sign, st.sampled_from([0.05, 0.1, 0.5, 3.0]))
 def test_one_pass_over_sorted_values_gives_the_same(values: list[float], threshold: float) -> None:
     found = relative_clusters(values, threshold=threshold, spread=math.inf)

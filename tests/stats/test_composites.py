@@ -170,9 +170,22 @@ def test_runs_that_cannot_be_cleaned_are_named() -> None:
     profiles = several(7, 3)
     struck = rng.random(N) < 0.6
     bad = replace(profiles[0], duration_s=profiles[1].duration_s * np.where(struck, 3.0, 1.0))
-    (notice,) = composite_profile([*profiles, bad]).notices
+    notice, _ = composite_profile([*profiles, bad]).notices
     assert (notice.code, notice.severity) == (Code.DOUBTFUL_RUNS, Severity.WARNING)
     assert notice.evidence["runs"] == "3"
+
+
+@pytest.mark.parametrize(("noise", "noted"), [("normal", False), ("exponential", True)])
+def test_what_the_program_itself_is_slow_by_is_noted(noise: str, noted: bool) -> None:
+    def run(rng: np.random.Generator) -> SegmentProfile:
+        drawn = rng.normal(size=N) if noise == "normal" else rng.exponential(size=N)
+        return SegmentProfile(duration_s=1.0 + 0.05 * drawn)
+
+    rng = np.random.default_rng(11)
+    found = [composite_profile([run(rng) for _ in range(5)]) for _ in range(20)]
+    said = [[each for each in one.notices if each.code is Code.NATURAL_TAIL] for one in found]
+    assert sum(map(len, said)) == (20 if noted else 0)
+    assert all(each.severity is Severity.NOTE for notices in said for each in notices)
 
 
 def test_less_than_three_runs_give_no_interval() -> None:
@@ -226,6 +239,16 @@ def test_what_cannot_be_compared_is_refused_all_at_once() -> None:
         "profiles[1] has computation ['flops'], profiles[0] []: record the same in all runs",
         "profiles[2] is of run 'a' as profiles[0] is: give each run once, its processes merged",
     )
+
+
+def test_runs_of_other_programs_are_refused_where_they_have_names() -> None:
+    first, second, third, fourth = several(12)
+    named = [replace(second, program="a"), replace(third, program="b")]
+    with pytest.raises(
+        InvalidInput, match=r"profiles\[2\] is of program 'b', profiles\[1\] of 'a'"
+    ):
+        composite_profile([first, *named, fourth])
+    assert composite_profile([first, named[0], third]).duration.n == 3
 
 
 @pytest.mark.parametrize(

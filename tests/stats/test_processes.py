@@ -51,6 +51,18 @@ def test_one_alone_comes_back_as_it_is() -> None:
     assert merge_processes([only]) is only
 
 
+def test_delays_of_several_processes_are_not_added_up() -> None:
+    waited, stolen = [0.3, 0.0, 0.2], [0.0, 0.3, 0.2]
+    parts = [
+        process(index, 2, duration_s=[1.0] * 3, delays={"run queue": first, "steal": second})
+        for index, (first, second) in enumerate([(waited, [0.0] * 3), ([0.0, 0.0, 0.1], stolen)])
+    ]
+    found = merge_processes(parts)
+    assert found.delays["run queue"].tolist() == [0.3, 0.0, 0.1]
+    assert found.delays["steal"].tolist() == [0.0, 0.3, 0.2]
+    assert found.delay_s.tolist() == pytest.approx([0.3] * 3)
+
+
 def test_numbers_that_differ_between_processes_become_combinations() -> None:
     assert merged("nominal", [8, 9, 8, 8], [9, 9, 9, 8]).tolist() == [1, 2, 1, 0]
 

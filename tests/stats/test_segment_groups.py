@@ -19,15 +19,65 @@ from benchrigor.stats import estimate_interference, profile_interference
         ["a", "b"],
         [0, 70000],
         [-5, 65530],
+        [-0.5, 0.5, 1.5],
+        [0.0, 1.0, 5.0],
+        [-5.0, 0.0, 1e-20],
+        [-1e308, 1e308],
+        [7.0, 7.0],
+        ["a", "ab", "b", "ba", ""],
+        ["x" * 40, "x" * 39 + "y"],
     ],
-    ids=["int8", "bool", "int64", "uint64", "float", "text", "wide", "16-bit"],
+    ids=[
+        "int8",
+        "bool",
+        "int64",
+        "uint64",
+        "float",
+        "text",
+        "wide",
+        "16-bit",
+        "half steps",
+        "whole",
+        "hardly whole",
+        "far apart",
+        "constant",
+        "words",
+        "long words",
+    ],
 )
 def test_nominal_values_of_any_type_tell_segments_apart(values: list[Any]) -> None:
     column = np.array(values, dtype=np.int8) if values[0] == -128 else np.array(values)
     found = estimate_interference(
-        [1.0] * 5 + [2.0] * 5, {}, nominal={"x": np.repeat(column, 5), "y": [3] * 10}
+        [1.0] * (5 * column.size),
+        {},
+        nominal={"x": np.repeat(column, 5), "y": [3] * 5 * column.size},
     )
-    assert Counter(group.nominal["x"] for group in found.groups) == Counter(column.tolist())
+    assert {group.nominal["x"] for group in found.groups} == set(column.tolist())
+    assert len(found.groups) == len(set(column.tolist()))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_combinations_of_many_columns_tell_segments_apart(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 3000
+    nominal = {
+        f"x{index}": values[rng.integers(0, 3, n)]
+        for index, values in enumerate(
+            [
+                np.array([-0.5, 0.5, 1.5]),
+                np.array([0, 30000, 60000]),
+                np.array(["solve", "write", "write on"]),
+                np.array([0.1, 0.2, 0.3]),
+                np.array([-1, 0, 2**40]),
+                np.array([1.0, 2.0, 4000.0], dtype=np.float32),
+            ]
+        )
+    }
+    found = estimate_interference(np.ones(n), {}, nominal=nominal)
+    alike = Counter(zip(*(values.tolist() for values in nominal.values()), strict=True))
+    assert {tuple(each.nominal.values()): each.n for each in found.groups} == {
+        did: number for did, number in alike.items() if number >= 5
+    }
 
 
 @pytest.mark.parametrize("n", [5, 6, 7, 8, 100, 101])

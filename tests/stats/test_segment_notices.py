@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Interference, Light, SegmentProfile, Severity
-from benchrigor.stats import estimate_interference, profile_interference
+from benchrigor.stats import estimate_interference, probability_high, profile_interference
 
 Simulate = Callable[..., SegmentProfile]
 
@@ -94,9 +94,88 @@ def test_the_median_has_not_moved(noise: str, hit: float, simulated: Simulate) -
     assert fired("median-moved", run) <= 2
 
 
-@pytest.mark.parametrize("hit", [0.45, 0.5, 0.6, 0.7])
+@pytest.mark.parametrize("hit", [0.45, 0.5, 0.6, 0.7, 0.8, 0.9])
 def test_the_median_has_moved(hit: float, simulated: Simulate) -> None:
     assert fired("median-moved", lambda seed: estimated(simulated(seed, hit=hit, percent=30))) >= 18
+
+
+@pytest.mark.parametrize("n", [120, 1000])
+@pytest.mark.parametrize("noise", ["normal", "lognormal", "gamma", "exponential", "standard_t"])
+def test_no_noise_passes_for_nearly_all_hit(noise: str, n: int) -> None:
+    """All with so much noise that the least gap counted does not hide the shape."""
+
+    def run(seed: int) -> Interference:
+        rng = np.random.default_rng(seed)
+        drawn = {
+            "normal": lambda: rng.normal(1.0, 0.2, n),
+            "lognormal": lambda: rng.lognormal(0.0, 0.5, n),
+            "gamma": lambda: rng.gamma(4.0, 0.25, n),
+            "exponential": lambda: 1.0 + rng.exponential(1.0, n),
+            "standard_t": lambda: 1.0 + 0.1 * rng.standard_t(2.0, n),
+        }[noise]()
+        return estimate_interference(np.maximum(drawn, 0.1), {})
+
+    assert fired("median-moved", run, 60) <= 4  # 1 % each: more have probability 0.0003
+
+
+def noisy(seed: int, noise: str, level: float) -> tuple[float, Interference]:
+    """Return the true share lost, and what is estimated where like segments differ."""
+    rng = np.random.default_rng(seed)
+    clean = {
+        "1 % normal": lambda: rng.normal(1.0, 0.01, 2000),
+        "5 % lognormal": lambda: rng.lognormal(0.0, 0.05, 2000),
+        "10 % gamma": lambda: rng.gamma(100.0, 0.01, 2000),
+    }[noise]()
+    lost = np.where(rng.random(2000) < 0.2, rng.gamma(2.0, size=2000), 0.0)
+    lost *= level / (1.0 - level) * clean.sum() / lost.sum()
+    truth = 100.0 * float(lost.sum() / (clean + lost).sum())
+    return truth, estimate_interference(0.01 * (clean + lost), {})
+
+
+@pytest.mark.parametrize("noise", ["5 % lognormal", "10 % gamma"])
+def test_where_the_excess_counts_from_matters(noise: str) -> None:
+    off, said = 0, 0
+    for seed in range(20):
+        truth, found = noisy(seed, noise, 0.12)
+        off += abs(probability_high(truth) - found.probability_high) > 0.1
+        said += "wide-groups" in codes(found)
+    assert off >= 18
+    assert said >= 18
+
+
+@pytest.mark.parametrize("level", [0.0, 0.06, 0.12, 0.18, 0.4])
+def test_where_like_segments_are_alike_it_does_not(level: float) -> None:
+    assert fired("wide-groups", lambda seed: noisy(seed, "1 % normal", level)[1]) == 0
+
+
+def contended(seed: int, feature: str, *, told: bool = False, hit: float = 0.1) -> Interference:
+    """Slow a tenth of the segments of two kinds by what costs processor time as well."""
+    rng = np.random.default_rng(seed)
+    kinds = np.arange(600) % 2
+    lasted = (1.0 + 2.0 * kinds) * rng.normal(1.0, 0.01, 600)
+    lasted *= np.where(rng.random(600) < hit, 1.5, 1.0)
+    nominal = {"kind": kinds} if told else {}
+    return estimate_interference(lasted, {feature: lasted}, nominal=nominal)
+
+
+def test_contention_that_costs_processor_time_is_noted() -> None:
+    found = contended(1, "processor_s", told=True)
+    assert found.percent < 0.5  # of the 4.8 that were lost
+    (said,) = (each for each in found.notices if each.code == "processor-time")
+    assert said.severity is Severity.NOTE
+
+
+def test_processor_time_that_alone_tells_work_apart_is_noted() -> None:
+    assert "processor-time" in codes(contended(1, "processor_s", hit=0.0))
+
+
+@pytest.mark.parametrize(
+    ("feature", "told", "hit"), [("processor_s", True, 0.0), ("work", False, 0.1)]
+)
+def test_processor_time_that_tells_nothing_is_not_noted(
+    feature: str, told: bool, hit: float
+) -> None:
+    assert "processor-time" not in codes(contended(1, feature, told=told, hit=hit))
 
 
 def mixed(seed: int, *, apart: float, n: int = 1000) -> Interference:
@@ -176,3 +255,23 @@ def test_delay_that_nobody_measured_is_noted(simulated: Simulate) -> None:
 def test_what_recording_costs(cost_s: Any, warned: bool) -> None:
     profile = SegmentProfile(duration_s=[1.0] * 10, facts={"recording_cost_s": cost_s})
     assert ("recording-cost" in codes(profile_interference(profile))) == warned
+
+
+@pytest.mark.parametrize(
+    ("own_s", "other_s", "severity"),
+    [
+        pytest.param(4.0, 3.9, None, id="less"),
+        pytest.param(4.0, 4.1, Severity.WARNING, id="more"),
+        pytest.param(0.1, 0.9, None, id="hardly-anything"),
+        pytest.param("?", 4.1, Severity.WARNING, id="own-unknown"),
+        pytest.param(4.0, None, None, id="unknown"),
+    ],
+)
+def test_work_of_others_is_not_measured(own_s: Any, other_s: Any, severity: Any) -> None:
+    profile = SegmentProfile(
+        duration_s=[1.0] * 10,
+        delays={"run queue": [0.0] * 10},
+        facts={"thread_cpu_s": own_s, "other_cpu_s": other_s},
+    )
+    found = {str(each.code): each.severity for each in profile_interference(profile).notices}
+    assert found.get("delay-not-measured") == severity

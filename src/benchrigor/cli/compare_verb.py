@@ -21,6 +21,7 @@ from benchrigor.model import (
     Comparison,
     Estimate,
     Kind,
+    Light,
     Notice,
     RunRecord,
     Severity,
@@ -243,6 +244,14 @@ def _warnings(sides: Sequence[_Side]) -> list[str]:
         f"{each.label} was {ended(each.run.decision)}."
         for each in sides
         if each.run is not None and ended(each.run.decision) != "satisfied"
+    ]
+    warnings += [
+        f"{each.label} has a {lost.light} light: {lost.total_percent:.1f}% of its time was lost to "
+        f"others, which may be what differs. [{Code.DISTURBED}]"
+        for each in sides
+        if each.run is not None
+        and (lost := each.run.interference) is not None
+        and lost.light is not Light.GREEN
     ]
     if len(hosts) > 1:
         warnings.append(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -16,8 +18,9 @@ from benchrigor.cli.output import print_json
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import recorded_run
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Interference, Light, RunRecord, SegmentProfile, codec
+from benchrigor.model import Code, Interference, Light, RunRecord, SegmentProfile, codec
 from benchrigor.report import plot_interference, render_composite, render_interference
+from benchrigor.session.light import interference_of
 
 __all__ = ["interference"]
 
@@ -27,6 +30,7 @@ class _Run:
     """One run: its segments, or, of a session, what is known of them."""
 
     name: str
+    source: str = ""
     profile: SegmentProfile | None = None
     found: Interference | None = None
     parts: dict[str, SegmentProfile] | None = None
@@ -77,6 +81,7 @@ def interference(
       benchrigor interference run.csv --plot run.png
       benchrigor interference 3f2a --json
     """  # noqa: D301  # click wants the backspace itself
+    _check(sources, reference, composite=composite)
     runs = _runs(sources, store)
     _check_picture(picture, runs, composite=composite)
     if composite:
@@ -86,6 +91,21 @@ def interference(
     _print_runs(runs, found, as_json=as_json)
     if picture and runs[0].profile is not None:
         write_picture(plot_interference(runs[0].profile, found[0], title=runs[0].name), picture)
+
+
+def _check(sources: Sequence[str], reference: Sequence[str], *, composite: bool) -> None:
+    problems = [
+        f"{source} is given {times} times, expected once: however often, it is one run"
+        for source, times in Counter(sources).items()
+        if times > 1
+    ]
+    if composite and reference:
+        problems.append(
+            f"--reference is given ({', '.join(reference)}) with --composite, which compares with "
+            "no other run: leave one of both away"
+        )
+    if problems:
+        raise InvalidInput(problems)
 
 
 def _runs(sources: Sequence[str], store: Path | None) -> list[_Run]:
@@ -113,11 +133,17 @@ def _profile(source: str) -> SegmentProfile:
 
 
 def _known(record: RunRecord, source: str) -> Interference:
-    if record.interference is None:
+    """Return what a session lost; a record of old has readings that tell it, too."""
+    told = (interference_of(each, record.counted_rounds) for each in record.analyses)
+    found = record.interference or next((each for each in told if each is not None), None)
+    if found is None:
         raise InvalidInput(
-            f"{source} tells nothing of interference: a session needs some readings of a duration"
+            f"{source} tells nothing of interference: no delay was measured, and there is no "
+            "stable phase of a duration to estimate from; run it again"
         )
-    return record.interference
+    # Nobody can give a session a reference.
+    notices = tuple(each for each in found.notices if each.code is not Code.NO_REFERENCE)
+    return replace(found, notices=notices)
 
 
 def _merged(parts: Mapping[str, SegmentProfile]) -> _Run:
@@ -128,7 +154,8 @@ def _merged(parts: Mapping[str, SegmentProfile]) -> _Run:
     about = [first.program] if first.program else []
     if max(profile.processes, len(parts)) > 1:
         about.append(f"{len(parts)} of {profile.processes} processes")
-    return _Run(name=f"{where}: {', '.join(about)}" if about else where, profile=profile)
+    name = f"{where}: {', '.join(about)}" if about else where
+    return _Run(name=name, source=where, profile=profile)
 
 
 def _reference(sources: Sequence[str]) -> SegmentProfile | None:
@@ -136,11 +163,17 @@ def _reference(sources: Sequence[str]) -> SegmentProfile | None:
 
 
 def _together(parts: Mapping[str, SegmentProfile]) -> SegmentProfile:
-    """Merge profiles of processes; errors name their files."""
-    try:
+    """Merge profiles of processes."""
+    with _naming(list(parts)):
         return stats.merge_processes(parts.values())
+
+
+@contextmanager
+def _naming(files: Sequence[str]) -> Iterator[None]:
+    """Let errors name the files of profiles."""
+    try:
+        yield
     except InvalidInput as error:
-        files = list(parts)
         raise InvalidInput(
             re.sub(r"profiles\[(\d+)\]", lambda found: files[int(found[1])], problem)
             for problem in error.problems
@@ -184,7 +217,9 @@ def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
     if len(profiles) < len(runs):
         others = ", ".join(each.name for each in runs if each.profile is None)
         raise InvalidInput(f"--composite is for segment profiles, found {others}")
-    found, names = stats.composite_profile(profiles), [each.name for each in runs]
+    with _naming([each.source for each in runs]):
+        found = stats.composite_profile(profiles)
+    names = [each.name for each in runs]
     if as_json:
         print_json({**codec.versions(), "names": names, **codec.encode(found)})
     else:

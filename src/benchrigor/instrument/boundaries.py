@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.recording import Recording
 from benchrigor.instrument.segment_columns import RESERVED
+from benchrigor.instrument.segment_inputs import path_problem, text_of
 from benchrigor.model import SegmentProfile
 from benchrigor.stats import profile_interference
 
@@ -45,7 +48,8 @@ def segments(
     Parameters
     ----------
     path
-        CSV file to write the profile to at the end, also when the program raised.
+        CSV file to write the profile to at the end, also when the program raised. Without any
+        segment none is written, and a warning says so unless the program raised.
     program
         What runs, for people; the name of the script where nothing is said.
     run, process, processes
@@ -66,7 +70,9 @@ def segments(
     Notes
     -----
     Reads and opens are counted for the thread that entered, closes and garbage collections for the
-    process. What the system does not tell is left out, and a fact of the profile says why.
+    process. What the system does not tell is left out, and a fact of the profile says why. What
+    other threads and child processes lose is not measured; the fact "other_cpu_s" tells how much
+    processor time they used, beside "thread_cpu_s" of the thread that entered.
 
     The first recorder of a process installs an audit hook to see files being opened. Python has no
     way to remove it; while nobody records it costs a tenth of a microsecond per audited event.
@@ -125,22 +131,22 @@ class Segments:
         process: int = 0,
         processes: int = 1,
     ) -> None:
-        problems = []
-        if path is not None and not Path(path).parent.is_dir():
-            problems.append(f"path is {path}, expected one in a folder that exists")
-        if not 0 <= process < processes:
-            problems.append(
-                f"process is {process} of {processes}, expected 0 to one less than those"
-            )
-        if problems:
-            raise InvalidInput(problems)
+        problems = [] if path is None else [path_problem(path)]
+        for name, text in (("program", program), ("run", run)):
+            try:
+                text_of(text, name)
+            except InvalidInput as error:
+                problems.extend(error.problems)
+        problems.append(_process_problem(process, processes))
+        if any(problems):
+            raise InvalidInput([each for each in problems if each])
         self._path = path
         self._recording = recording
         self._about: dict[str, Any] = {
             "program": program,
             "run": run,
-            "process": process,
-            "processes": processes,
+            "process": int(process),
+            "processes": int(processes),
         }
 
     def __enter__(self) -> Self:
@@ -153,16 +159,26 @@ class Segments:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._recording.stop()
-        if self._path is None or (error is not None and not len(self._recording)):
-            return
         try:
-            self.profile.save(self._path)
-        except OSError as failed:
+            self._recording.stop()
+            self._write(warn=error is None)
+        except Exception as failed:
             if error is None:
                 raise
             # The program's own error is what matters.
             error.add_note(f"The segment profile could not be written: {failed}")
+
+    def _write(self, *, warn: bool) -> None:
+        if self._path is None:
+            return
+        if len(self._recording):
+            self.profile.save(self._path)
+        elif warn:
+            warnings.warn(
+                f"no segment was recorded, so {self._path} was not written",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def segment(self, label: str = "", *, work: float | None = None) -> _Segment:
         """Return a context manager; what runs inside of it is one segment.
@@ -179,8 +195,7 @@ class Segments:
         InvalidInput
             When label or work make no sense, inside of another segment, or in another thread.
         """
-        self._recording.check(label, work)
-        return _Segment(self._recording, label, work)
+        return _Segment(self._recording, *self._recording.check(label, work))
 
     def cut(self, label: str = "", *, work: float | None = None) -> None:
         """End a segment here, and begin the next.
@@ -200,8 +215,7 @@ class Segments:
         """
         recording = self._recording
         ended_ns = recording.now_ns()
-        recording.check(label, work)
-        recording.finish(ended_ns, label, work)
+        recording.finish(ended_ns, *recording.check(label, work))
 
     def over(self, iterable: Iterable[_T], label: str = "") -> Iterator[_T]:
         """Iterate; each run through the loop's body is a segment, fetching the next item is not.
@@ -219,23 +233,26 @@ class Segments:
                 yield item
 
     def each(self, func: Callable[_P, _T]) -> Callable[_P, _T]:
-        """Decorate a function; each call is a segment, labelled with its name.
+        """Decorate a function, or whatever else can be called; each call is a segment.
+
+        It is labelled with the name of the function, of what a `functools.partial` calls, or of
+        the class of another object.
 
         Raises
         ------
         InvalidInput
-            When calling the function does not run it: coroutine and generator functions.
+            When it cannot be called, or when calling it does not run it: coroutine and generator
+            functions.
         """
-        if (
-            inspect.iscoroutinefunction(func)
-            or inspect.isgeneratorfunction(func)
-            or inspect.isasyncgenfunction(func)
-        ):
-            raise InvalidInput(f"{func.__qualname__} does not run when called, expected a function")
+        if not callable(func):
+            raise InvalidInput(f"func is {func!r}, expected a function")
+        name = _name_of(func)
+        if _runs_later(func) or _runs_later(type(func).__call__):
+            raise InvalidInput(f"{name} does not run when called, expected a function")
 
         @functools.wraps(func)
         def segmented(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-            with self.segment(func.__name__):
+            with self.segment(name):
                 return func(*args, **kwargs)
 
         return segmented
@@ -255,10 +272,13 @@ class Segments:
         Raises
         ------
         InvalidInput
-            When the recorder counts something of that name itself.
+            When name or amount make no sense, or the recorder counts something of that name itself.
         """
+        name = text_of(name, "name")
         if name in RESERVED:
             raise InvalidInput(f"name is {name!r}, which is counted already, expected another")
+        if not name or name != name.strip():
+            raise InvalidInput(f"name is {name!r}, expected one without space around it")
         self._recording.count(name, amount)
 
     def paused(self) -> _Pause:
@@ -299,6 +319,30 @@ class Segments:
             When there is no segment.
         """
         return profile_interference(self.profile, reference=reference)
+
+
+def _process_problem(process: Any, processes: Any) -> str:
+    for name, value in (("process", process), ("processes", processes)):
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            return f"{name} is {value!r}, expected a whole number"
+    first, count = int(process), int(processes)
+    if 0 <= first < count:
+        return ""
+    return f"process is {first} of {count}, expected 0 to one less than those"
+
+
+def _runs_later(func: object) -> bool:
+    return (
+        inspect.iscoroutinefunction(func)
+        or inspect.isgeneratorfunction(func)
+        or inspect.isasyncgenfunction(func)
+    )
+
+
+def _name_of(func: object) -> str:
+    while isinstance(func, functools.partial):
+        func = func.func
+    return str(getattr(func, "__name__", type(func).__name__))
 
 
 class _Segment:

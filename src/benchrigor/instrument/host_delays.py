@@ -6,17 +6,34 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from benchrigor.instrument.kernel_files import Unavailable, cgroup_folders, keep_open
 
-__all__ = ["HostDelays", "Steal", "Throttling", "shares"]
+__all__ = ["HostDelays", "Rises", "Steal", "Throttling", "charge", "shares"]
 
 _ROOT = Path("/")
 _THROTTLED = re.compile(rb"^throttled_(usec|time) (\d+)", re.M)
 _UNIT_NS = {b"usec": 1_000, b"time": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rises:
+    """What was lost between two readings of the host.
+
+    Parameters
+    ----------
+    wall_ns
+        Wall time between the readings.
+    lost_ns
+        By source ("throttled", "steal"), what was lost; a source that cannot be read has none.
+    """
+
+    wall_ns: int
+    lost_ns: Mapping[str, int]
 
 
 class HostDelays:
@@ -28,6 +45,8 @@ class HostDelays:
         Folder that holds ``proc`` and ``sys``.
     cpu_ns
         Tells the thread's processor time.
+    now_ns
+        Tells wall time.
 
     Attributes
     ----------
@@ -36,8 +55,14 @@ class HostDelays:
     """
 
     def __init__(
-        self, *, root: Path = _ROOT, cpu_ns: Callable[[], int] = time.thread_time_ns
+        self,
+        *,
+        root: Path = _ROOT,
+        cpu_ns: Callable[[], int] = time.thread_time_ns,
+        now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
+        self._now_ns = now_ns
+        self._read_ns = 0
         self._makers: dict[str, Callable[[], Throttling | Steal]] = {
             "throttled": partial(Throttling, root=root),
             "steal": partial(Steal, root=root, cpu_ns=cpu_ns),
@@ -54,22 +79,25 @@ class HostDelays:
                 self._last_ns[name] = self._sources[name].lost_ns()
             except (Unavailable, OSError, ValueError) as error:
                 self.missing[name] = str(error)
+        self._read_ns = self._now_ns()
 
-    def rises_ns(self) -> dict[str, int]:
-        """Return by source what was lost since the last reading, in nanoseconds."""
-        rises = {}
+    def rises(self) -> Rises:
+        """Return what was lost since the last reading."""
+        lost_ns = {}
         for name, source in self._sources.items():
             # What cannot be read now is read with the next rise.
             with contextlib.suppress(OSError, ValueError):
                 now_ns = source.lost_ns()
-                rises[name] = max(0, now_ns - self._last_ns[name])
+                lost_ns[name] = max(0, now_ns - self._last_ns[name])
                 self._last_ns[name] = now_ns
-        return rises
+        since_ns, self._read_ns = self._read_ns, self._now_ns()
+        return Rises(wall_ns=self._read_ns - since_ns, lost_ns=lost_ns)
 
     def close(self) -> None:
         """Close the files."""
         for source in self._sources.values():
-            source.close()
+            with contextlib.suppress(OSError):  # the program may have closed whatever was open
+                source.close()
 
 
 class Throttling:
@@ -168,6 +196,54 @@ class Steal:
         fields = os.pread(self._descriptor, 256, 0).split(None, 9)
         user, nice, system, _, _, interrupts, soft_interrupts, steal = map(int, fields[1:9])
         return steal, user + nice + system + interrupts + soft_interrupts
+
+
+def charge(
+    rises: Rises, duration_ns: Sequence[int], waited_ns: Sequence[int]
+) -> dict[str, list[int]]:
+    """Charge what a host lost to the segments that ran between its two readings.
+
+    A thread whose control group is throttled waits in its run queue (on Linux 6.18, 2.409 s of run
+    delay for 2.408 s throttled): so much of the segments' run delay is called throttled, and what
+    exceeds it befell another process, or this one outside of the segments. A stolen processor
+    shows in no run queue: of what was stolen, the segments are charged by how much of the wall time
+    between the readings they took. Those with most room are charged first.
+
+    Parameters
+    ----------
+    rises
+        What was lost between the readings.
+    duration_ns
+        How long each segment took, in nanoseconds.
+    waited_ns
+        How much of that was waited in the run queue.
+
+    Returns
+    -------
+    dict
+        By source, nanoseconds of each segment; what is throttled is part of ``waited_ns``.
+
+    Examples
+    --------
+    Segments that took half of the time are charged half of what was stolen.
+
+    >>> rises = Rises(wall_ns=200, lost_ns={"throttled": 70, "steal": 30})
+    >>> charge(rises, [60, 40], [5, 10])
+    {'throttled': [5, 10], 'steal': [15, 0]}
+    """
+    room_ns = {
+        "throttled": [*map(min, waited_ns, duration_ns)],
+        "steal": [max(0, took - wait) for took, wait in zip(duration_ns, waited_ns, strict=True)],
+    }
+    took_ns = sum(duration_ns)
+    charged: dict[str, list[int]] = {}
+    for source, lost_ns in rises.lost_ns.items():
+        if source == "steal":
+            lost_ns = lost_ns * took_ns // max(took_ns, rises.wall_ns, 1)  # noqa: PLW2901
+        charged[source] = [0] * len(duration_ns)
+        for index, share_ns in shares(lost_ns, room_ns[source]):
+            charged[source][index] = share_ns
+    return charged
 
 
 def shares(lost_ns: int, room_ns: Sequence[int]) -> Iterator[tuple[int, int]]:

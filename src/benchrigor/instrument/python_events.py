@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 import threading
@@ -41,9 +42,11 @@ def count_opens() -> list[int]:
     return _opens.setdefault(thread, [0])
 
 
-def forget_opens() -> None:
-    """Stop counting for the calling thread."""
-    _opens.pop(threading.get_ident(), None)
+def forget_opens(count: list[int]) -> None:
+    """Stop counting for the thread that `count_opens` gave this list, in whichever thread."""
+    for thread, each in tuple(_opens.items()):
+        if each is count:
+            del _opens[thread]
 
 
 def _on_event(event: str, _args: tuple[object, ...]) -> None:
@@ -75,7 +78,8 @@ class Collections:
 
     def stop(self) -> None:
         """Stop counting."""
-        gc.callbacks.remove(self._on_collection)
+        with contextlib.suppress(ValueError):  # the program may have cleared the list
+            gc.callbacks.remove(self._on_collection)
 
     def _on_collection(self, phase: str, info: dict[str, int]) -> None:
         if phase == "stop":

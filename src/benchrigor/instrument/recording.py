@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +14,13 @@ from benchrigor.instrument.host_delays import HostDelays
 from benchrigor.instrument.kernel_files import Unavailable
 from benchrigor.instrument.pressure import read_pressure
 from benchrigor.instrument.segment_columns import SegmentColumns
+from benchrigor.instrument.segment_inputs import amount_of, text_of
 from benchrigor.instrument.thread_counters import ThreadCounters
+
+try:
+    from resource import RUSAGE_CHILDREN, getrusage
+except ImportError:  # Windows
+    getrusage = None  # type: ignore[assignment]
 
 __all__ = ["Recording"]
 
@@ -35,8 +40,8 @@ class Recording:
         As `SegmentColumns` has them.
     root
         Folder that holds ``proc`` and ``sys``.
-    now_ns, cpu_ns
-        Wall time, and processor time of the thread.
+    now_ns, cpu_ns, all_cpu_ns
+        Wall time; processor time of the thread; of all threads, and of children waited for.
     """
 
     def __init__(
@@ -46,11 +51,14 @@ class Recording:
         root: Path = Path("/"),
         now_ns: Callable[[], int] = time.perf_counter_ns,
         cpu_ns: Callable[[], int] = time.thread_time_ns,
+        all_cpu_ns: Callable[[], int] | None = None,
     ) -> None:
         self.now_ns = now_ns
+        self._cpu_ns, self._all_cpu_ns = cpu_ns, all_cpu_ns or _all_cpu_ns
+        self._cpus_ns = 0, 0
         self._root = root
         self._counters = ThreadCounters(root=root, cpu_ns=cpu_ns)
-        self._host = HostDelays(root=root, cpu_ns=cpu_ns)
+        self._host = HostDelays(root=root, cpu_ns=cpu_ns, now_ns=now_ns)
         self._columns = SegmentColumns(bins)
         self._facts: dict[str, str | float] = {} if bins is None else {"bins": bins}
         self._thread: int | None = None
@@ -74,34 +82,42 @@ class Recording:
         if self._base:
             raise InvalidInput("this recorder has been entered before, expected a new one")
         self._counters.start()
-        self._host.start()
-        self._pressure = self._read_pressure()
-        self._thread = threading.get_native_id()
-        self._started_ns = self.now_ns()
-        self._host_due_ns = self._started_ns + _HOST_NS
-        self._base = self._counters.read()
-        self._go_on(self._started_ns)
+        try:
+            self._host.start()
+            self._pressure = self._read_pressure()
+            self._cpus_ns = self._cpu_ns(), self._all_cpu_ns()
+            self._started_ns = self.now_ns()
+            self._host_due_ns = self._started_ns + _HOST_NS
+            self._base = self._counters.read()
+            self._thread = threading.get_native_id()
+            self._go_on(self._started_ns)
+        except BaseException:
+            self._close()
+            raise
 
     def stop(self) -> None:
         """Stop recording."""
-        self._facts["wall_s"] = (self.now_ns() - self._started_ns) / 1e9
-        self._facts["recording_cost_s"] = self._cost_ns / 1e9
-        self._columns.charge(self._host.rises_ns())
-        self._thread = None
-        self._counters.close()
-        self._host.close()
+        try:
+            self._facts["wall_s"] = (self.now_ns() - self._started_ns) / 1e9
+            self._facts["recording_cost_s"] = self._cost_ns / 1e9
+            own_ns, all_ns = (
+                self._cpu_ns() - self._cpus_ns[0],
+                self._all_cpu_ns() - self._cpus_ns[1],
+            )
+            self._facts["thread_cpu_s"] = own_ns / 1e9
+            self._facts["other_cpu_s"] = max(0, all_ns - own_ns) / 1e9
+            self._columns.charge(self._host.rises())
+        finally:
+            self._close()
         after = self._read_pressure()
         for name in self._pressure.keys() & after.keys():
             self._facts[name] = round(after[name] - self._pressure[name], 6)
 
-    def check(self, label: str = "", work: float | None = None) -> None:
-        """Refuse what cannot be a segment here."""
+    def check(self, label: str = "", work: float | None = None) -> tuple[str, float | None]:
+        """Refuse what cannot be a segment here; return label and work as Python's own."""
         if threading.get_native_id() != self._thread or self._open or self._pauses:
             self._refuse()
-        if type(label) is not str:
-            raise InvalidInput(f"label is {label!r}, expected a string")
-        if work is not None and not (isinstance(work, int | float) and math.isfinite(work)):
-            raise InvalidInput(f"work is {work!r}, expected a finite number")
+        return text_of(label, "label"), None if work is None else amount_of(work, "work")
 
     def begin(self) -> None:
         """Begin a segment that `finish` will end."""
@@ -134,6 +150,7 @@ class Recording:
 
     def count(self, name: str, amount: float) -> None:
         """Add to a nominal feature of the segment under way."""
+        amount = amount_of(amount, "amount")
         self._counts[name] = self._counts.get(name, 0) + amount
 
     def pause(self) -> None:
@@ -159,6 +176,14 @@ class Recording:
         if 0 < without < len(self):
             facts["work"] = f"{without} of {len(self)} segments have none: left out"
         return {**columns, "facts": facts}
+
+    def _close(self) -> None:
+        """Let go of the thread, whatever happens."""
+        self._thread = None
+        try:
+            self._counters.close()
+        finally:
+            self._host.close()
 
     def _refuse(self) -> None:
         if self._thread is None:
@@ -188,7 +213,7 @@ class Recording:
             self._columns.pack()
         if now_ns >= self._host_due_ns:
             began_ns = self.now_ns()
-            self._columns.charge(self._host.rises_ns())
+            self._columns.charge(self._host.rises())
             spent_ns = self.now_ns() - began_ns
             self._host_due_ns = now_ns + min(max(_HOST_NS, _HOST_SHARE * spent_ns), _HOST_MOST_NS)
 
@@ -206,3 +231,12 @@ class Recording:
             self._facts["pressure"] = str(error)
             return {}
         return totals
+
+
+def _all_cpu_ns() -> int:
+    """Return the processor time of this process and of the children it has waited for."""
+    used_ns = time.process_time_ns()
+    if getrusage is not None:
+        children = getrusage(RUSAGE_CHILDREN)
+        used_ns += int(1e9 * (children.ru_utime + children.ru_stime))
+    return used_ns

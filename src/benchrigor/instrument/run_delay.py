@@ -12,6 +12,10 @@ from benchrigor.instrument.kernel_files import Unavailable, keep_open
 __all__ = ["RunDelay", "open_schedstat"]
 
 _ROOT = Path("/")
+_TICK_NS = 1_000_000_000 // (os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100)
+_MOST, _TICKS_OFF = 0.8, 2
+"""A main thread with four fifths of the processor time speaks for its process; the process's own
+time is told in ticks, of usually 10 ms."""
 
 
 class RunDelay:
@@ -69,6 +73,10 @@ class RunDelay:
     def delay_of(self, pid: int) -> int | None:
         """Return the same of the main thread of a child not yet waited for; None if unknown.
 
+        It speaks for the whole process only where the main thread did the work: where other
+        threads, or children that the process waited for, took more than a fifth of its processor
+        time, what they waited is not known, and so nothing is.
+
         Examples
         --------
         >>> RunDelay().delay_of(2**30) is None
@@ -76,10 +84,12 @@ class RunDelay:
         """
         try:
             text = (self._root / f"proc/{pid}/schedstat").read_bytes()
-            _, waited_ns, slices = map(int, text.split())
-        except (OSError, ValueError):
+            ran_ns, waited_ns, slices = map(int, text.split())
+            used_ns = _used_ns(self._root / f"proc/{pid}/stat")
+        except (OSError, ValueError, IndexError):
             return None
-        return waited_ns if slices else None
+        alone = ran_ns + _TICKS_OFF * _TICK_NS >= _MOST * used_ns
+        return waited_ns if slices and alone else None
 
     def _opened(self) -> _Kept:
         kept = self._threads.kept = _Kept(open_schedstat(self._root))
@@ -99,6 +109,12 @@ class _Kept:
     def __del__(self) -> None:
         with contextlib.suppress(OSError):
             os.close(self.descriptor)
+
+
+def _used_ns(path: Path) -> int:
+    """Return the processor time of all threads of a process, and of its children waited for."""
+    fields = path.read_bytes().rpartition(b")")[2].split()  # the name before may hold spaces
+    return sum(map(int, fields[11:15])) * _TICK_NS
 
 
 def open_schedstat(root: Path = _ROOT) -> int:

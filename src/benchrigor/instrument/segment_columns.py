@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.instrument.host_delays import shares
+from benchrigor.instrument.host_delays import Rises, charge
 from benchrigor.instrument.thread_counters import EVIDENCE, NOMINAL
 from benchrigor.stats import Quantiser
 
@@ -21,6 +21,8 @@ RESERVED = frozenset({"label", "unfinished", *NOMINAL})
 """Names of nominal features that are not the user's."""
 _WIDTH = 1 + len(_QUANTISED)
 _NONE = math.nan
+_WHOLE = 2.0**53
+"""Beyond it a float no longer tells one whole number from the next."""
 _ROWS = 2_048
 """Quantising so many at once takes about a microsecond each."""
 
@@ -45,6 +47,7 @@ class SegmentColumns:
         self._durations_ns = array("q")
         self._run_queue_ns = array("q")
         self._charged_ns: dict[str, array[int]] = {}
+        self._charged = 0
         self._works = array("d")
         self._labels: dict[str, int] = {}
         self._label_of = array("L")
@@ -89,26 +92,20 @@ class SegmentColumns:
                 kept.add(column)
         self._rows = array("q")
 
-    def charge(self, lost_ns: Mapping[str, int]) -> None:
-        """Charge what was lost since the last call to the segments since then, longest first.
+    def charge(self, rises: Rises) -> None:
+        """Charge what the host lost since the last call to the segments since then.
 
-        A thread whose control group is throttled waits in its run queue: so much of the run delay
-        of a segment is called throttled, and none counts twice.
+        Throttled time is taken out of their run delay, so that none counts twice.
         """
-        n = len(self)
-        for source, lost in lost_ns.items():
+        first, self._charged = self._charged, len(self)
+        parts = charge(rises, self._durations_ns[first:], self._run_queue_ns[first:])
+        for source, part in parts.items():
             charged = self._charged_ns.setdefault(source, array("q"))
-            first = len(charged)
-            charged.frombytes(bytes(charged.itemsize * (n - first)))
-            known = 0
-            if lost and source == "throttled":
-                for index, share in shares(lost, self._run_queue_ns[first:]):
-                    self._run_queue_ns[first + index] -= share
-                    charged[first + index] += share
-                    known += share
-            if lost > known:
-                for index, share in shares(lost - known, self._room_ns(first)):
-                    charged[first + index] += share
+            charged.frombytes(bytes(charged.itemsize * (first - len(charged))))
+            charged.extend(part)
+            if source == "throttled":
+                for index, share_ns in enumerate(part, first):
+                    self._run_queue_ns[index] -= share_ns
 
     def profile_columns(self, computation: str, missing: Iterable[str]) -> dict[str, Any]:
         """Return the columns of a `SegmentProfile`, without those that are missing."""
@@ -125,8 +122,8 @@ class SegmentColumns:
         if self._unfinished:
             nominal["unfinished"] = np.zeros(len(self), dtype=np.int64)
             nominal["unfinished"][self._unfinished] = 1
-        nominal |= {name: found[name] for name in NOMINAL if name not in missing}
-        nominal |= {name: kept.values() for name, kept in self._counts.items()}
+        nominal |= {name: _whole(found[name]) for name in NOMINAL if name not in missing}
+        nominal |= {name: _whole(kept.values()) for name, kept in self._counts.items()}
         works = np.array(self._works)
         if self.without_work:
             by_name = {computation: computed}
@@ -154,14 +151,6 @@ class SegmentColumns:
             delays[source] = seconds
         return delays
 
-    def _room_ns(self, first: int) -> list[int]:
-        """Return how much of each segment from ``first`` on is not known to be lost yet."""
-        room = np.array(self._durations_ns[first:]) - np.array(self._run_queue_ns[first:])
-        for charged in self._charged_ns.values():
-            part = charged[first:]
-            room[: len(part)] -= part
-        return [max(0, each) for each in room.tolist()]
-
     def _column(self) -> Quantiser | _Exact:
         return _Exact() if self._bins is None else Quantiser(self._bins)
 
@@ -184,3 +173,9 @@ class _Exact:
 
 def _seconds(nanoseconds: array[int]) -> npt.NDArray[np.float64]:
     return np.array(nanoseconds, dtype=np.float64) / 1e9
+
+
+def _whole(values: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+    """Return counts as integers, which are faster to group, where all of them are."""
+    whole = (values == np.rint(values)).all() and (np.abs(values) < _WHOLE).all()
+    return values.astype(np.int64) if whole else values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -139,11 +140,12 @@ class ThreadCounters:
 
     def close(self) -> None:
         """Stop counting."""
+        forget_opens(self._opened)
         self._collections.stop()
-        forget_opens()
         for each in (self._instructions, self._schedstat, self._io, self._folder):
-            if each is not None:
-                os.close(each)
+            with contextlib.suppress(OSError):  # the program may have closed whatever was open
+                if each is not None:
+                    os.close(each)
 
     def _compute(self) -> int:
         if self._instructions is None:

@@ -76,6 +76,9 @@ class Code(enum.StrEnum):
     DELAY_NOT_MEASURED = "delay-not-measured"
     RECORDING_COST = "recording-cost"
     DISTURBED = "disturbed-run"
+    PROCESSOR_TIME = "processor-time"
+    WIDE_GROUPS = "wide-groups"
+    NATURAL_TAIL = "natural-tail"
     DOUBTFUL_RUNS = "doubtful-runs"
     RED_ROUNDS = "red-rounds"
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 import csv
 import itertools
 import math
-from collections.abc import Sequence
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 
@@ -26,6 +31,8 @@ _FIELDS = {
 _TEXTS = ("program", "run")
 _COUNTS = ("process", "processes")
 _BOOLS = {"True": True, "False": False}
+_ROWS = 1_024
+"""So many are held as text at once."""
 
 
 def write(profile: SegmentProfile, file: IO[str]) -> None:
@@ -65,49 +72,127 @@ def read(file: IO[str], *, name: str) -> dict[str, Any]:
         Naming the file, the line, and what was expected there.
     """
     try:
-        about, header, rows = _parts(file)
+        return _read(file, name)
     except (csv.Error, UnicodeDecodeError) as error:
         raise InvalidInput(f"{name} is no segment profile: {error}") from error
+
+
+def _read(file: IO[str], name: str) -> dict[str, Any]:
+    about, line, above = _comments(file)
     if _TITLE not in about:
         raise InvalidInput(f"{name} is no segment profile, expected '# {_TITLE}: 1' on line 1")
     if (version := about.pop(_TITLE)) != _VERSION:
         raise InvalidInput(f"{name} is a segment profile of version {version}, expected {_VERSION}")
-    heads = _heads(header, name)
-    for line, row in rows:
-        if len(row) != len(heads):
-            raise InvalidInput(
-                f"{name}, line {line}: {len(row)} values, expected {len(heads)} as in the header"
-            )
-    if not rows:
-        raise InvalidInput(f"{name} has no segments, expected a row for each")
-    lines = [line for line, _ in rows]
-    columns = zip(*(row for _, row in rows), strict=True)
+    table = csv.reader(itertools.chain([line], file), strict=True)
+    heads = _heads(next(table, []), name)
+    columns = _columns(_numbered(table, above, name), heads, name)
     found: dict[str, Any] = {field: {} for field in _FIELDS.values()}
-    for (kind, title), texts in zip(heads, columns, strict=True):
-        if kind == "nominal":
-            found[kind][title] = _labels([text.strip() for text in texts])
-        elif title:
-            found[_FIELDS[kind]][title] = _numbers(texts, lines, name)
+    for (kind, title), values in zip(heads, columns, strict=True):
+        if title:
+            found[_FIELDS[kind]][title] = values
         else:
-            found[kind] = _numbers(texts, lines, name)
+            found[kind] = values
     return {**_about(about, name), **found}
 
 
-def _parts(file: IO[str]) -> tuple[dict[str, str], list[str], list[tuple[int, list[str]]]]:
-    """Return the comments at the beginning, the header, and the rows with their line numbers."""
+def _columns(
+    rows: Iterator[tuple[int, list[str]]], heads: list[tuple[str, str]], name: str
+) -> list[npt.NDArray[Any]]:
+    """Return the columns of a table, or raise naming the first line that does not fit."""
+    kept: list[_Labels | _Numbers] = [
+        _Labels() if kind == "nominal" else _Numbers() for kind, _ in heads
+    ]
+    while chunk := list(itertools.islice(rows, _ROWS)):
+        lines, texts = zip(*chunk, strict=True)
+        lengths = [*map(len, texts)]
+        if lengths.count(len(heads)) < len(lengths):
+            line, n = next(
+                each for each in zip(lines, lengths, strict=True) if each[1] != len(heads)
+            )
+            raise InvalidInput(
+                f"{name}, line {line}: {n} values, expected {len(heads)} as in the header"
+            )
+        for column, part in zip(kept, zip(*texts, strict=True), strict=True):
+            if (bad := column.extend(part)) is not None:
+                raise InvalidInput(
+                    f"{name}, line {lines[bad]}: {part[bad]!r}, expected a finite number"
+                )
+    if not len(kept[0]):
+        raise InvalidInput(f"{name} has no segments, expected a row for each")
+    return [column.values() for column in kept]
+
+
+def _comments(file: IO[str]) -> tuple[dict[str, str], str, int]:
+    """Return the comments at the beginning, the line after them, and how many they are."""
     about: dict[str, str] = {}
-    line, above = "", 0
-    for line in file:
+    for above, line in enumerate(file):
         if not line.startswith("#"):
-            break
-        above += 1
+            return about, line, above
         key, _, value = line[1:].partition(":")
         about[key.strip()] = value.strip()
-    else:
-        line = ""
-    table = csv.reader(itertools.chain([line], file))
-    header = next(table, [])
-    return about, header, [(above + table.line_num, row) for row in table if row]
+    return about, "", 0
+
+
+def _numbered(table: Any, above: int, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not empty, with the numbers of their last lines."""
+    line = above + table.line_num
+    try:
+        for row in table:
+            line = above + table.line_num
+            if row:
+                yield line, row
+    except csv.Error as error:
+        raise InvalidInput(
+            f"{name} is no segment profile: {error}, in the row after line {line}; expected "
+            "quotes that are closed"
+        ) from error
+
+
+class _Numbers:
+    """A column of numbers, 8 bytes each."""
+
+    def __init__(self) -> None:
+        self._values = array("d")
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def extend(self, texts: Sequence[str]) -> int | None:
+        """Keep more of them; return the place of the first that is no finite number."""
+        try:
+            values = array("d", map(float, texts))
+        except ValueError:
+            values = None
+        # Python takes 1_000 for a number; other programs do not.
+        if values is None or not np.isfinite(values).all() or "_" in "".join(texts):
+            return next(i for i, text in enumerate(texts) if isinstance(_plain(text.strip()), str))
+        self._values.extend(values)
+        return None
+
+    def values(self) -> npt.NDArray[np.float64]:
+        return np.array(self._values)
+
+
+class _Labels:
+    """A column of labels: each of the distinct ones once, and 4 or 8 bytes for each row."""
+
+    def __init__(self) -> None:
+        self._places: defaultdict[str, int] = defaultdict()
+        self._places.default_factory = self._places.__len__
+        self._place_of = array("L")
+
+    def __len__(self) -> int:
+        return len(self._place_of)
+
+    def extend(self, texts: Sequence[str]) -> int | None:
+        """Keep more of them."""
+        self._place_of.extend(map(self._places.__getitem__, map(str.strip, texts)))
+        return None
+
+    def values(self) -> npt.NDArray[Any]:
+        distinct = np.array(_labels(list(self._places)))
+        found: npt.NDArray[Any] = distinct[np.array(self._place_of)]
+        return found
 
 
 def _heads(header: list[str], name: str) -> list[tuple[str, str]]:
@@ -127,23 +212,16 @@ def _heads(header: list[str], name: str) -> list[tuple[str, str]]:
     return heads
 
 
-def _numbers(texts: Sequence[str], lines: list[int], name: str) -> list[float]:
-    """Return a column of numbers, or raise naming the first line without one."""
-    numbers: list[float] = []
-    for line, text in zip(lines, texts, strict=True):
-        value = _plain(text.strip())
-        if isinstance(value, str):
-            raise InvalidInput(f"{name}, line {line}: {text!r}, expected a finite number")
-        numbers.append(value)
-    return numbers
-
-
 def _labels(texts: list[str]) -> Sequence[str | int | float]:
     """Return numbers where all are written as Python would, else texts: "007" is not "7"."""
-    values = [_plain(text) for text in texts]
-    canonical = all(str(value) == text for value, text in zip(values, texts, strict=True))
-    alike = len({type(value) for value in values}) == 1
-    return values if canonical and alike else texts
+    values: list[int | float] = []
+    for text in texts:
+        value = _plain(text)
+        alike = not values or type(value) is type(values[0])
+        if isinstance(value, str) or str(value) != text or not alike:
+            return texts
+        values.append(value)
+    return values
 
 
 def _about(about: dict[str, str], name: str) -> dict[str, Any]:
@@ -161,6 +239,8 @@ def _about(about: dict[str, str], name: str) -> dict[str, Any]:
 
 def _plain(text: str) -> str | int | float:
     """Return a number where the text is one that is finite; an int where 64 bits hold it."""
+    if "_" in text:
+        return text
     try:
         whole = int(text)
         return whole if -(2**63) <= whole < 2**63 else float(whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,8 @@ class SegmentProfile:
         which only equal ones mean like work.
     delays
         By source, seconds of its wall time that were measured to be lost ("run queue", "steal").
+        Where they add up to more than that (counters and clocks do not tick together), `delay_s`
+        takes the wall time, and no error says so.
     evidence
         By name, what was seen beside it (page faults, context switches). Never used to group.
     program
@@ -118,9 +121,14 @@ class SegmentProfile:
         """
         target = Path(path)
         partial = target.with_name(f"{target.name}.partial")
-        with partial.open("w", encoding="utf-8", newline="") as file:
-            profile_file.write(self, file)
-        partial.replace(target)
+        try:
+            with partial.open("w", encoding="utf-8", newline="") as file:
+                profile_file.write(self, file)
+            partial.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                partial.unlink()
+            raise
 
     @classmethod
     def load(cls, path: str | Path) -> SegmentProfile:

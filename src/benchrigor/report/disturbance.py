@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from benchrigor import stats
 from benchrigor.model import (
+    Code,
     Composite,
     CompositeGroup,
     Interference,
@@ -23,6 +24,7 @@ __all__ = [
     "describe",
     "doubtful",
     "doubts",
+    "is_estimated",
     "lost",
     "parted",
     "render_composite",
@@ -37,6 +39,7 @@ _MEANING = {
     Light.RED: "run it again",
 }
 _LIMITS = (7.5, 15.0)
+_ALL = 100.0 - 1e-9
 _NARROWEST = 12
 
 Group = SegmentGroup | CompositeGroup
@@ -71,8 +74,7 @@ def render_interference(found: Interference, *, name: str = "") -> str:
             *_row("light", f"{lost(found)}, {_MEANING[found.light]}", doubtful(found)),
             *_row("", _soft(found)),
             *_row("measured", _measured(found)),
-            *_row("estimated", f"{found.percent:.1f}% instantaneous: {_flagged(found)}"),
-            *_row("", f"{found.above_median_percent:.1f}% if all beyond the median counted"),
+            *_row("estimated", *_estimated(found)),
             *_row("continuous", _continuous(found)),
             *_row("unclustered", _unclustered(found)),
             *_groups(found.groups),
@@ -116,9 +118,16 @@ def lost(found: Interference) -> str:
     )
 
 
+def is_estimated(found: Interference) -> bool:
+    """Tell whether any segment had enough others like it to be judged beside them."""
+    return found.unclustered_percent < _ALL
+
+
 def parted(found: Interference) -> str:
     """Say how much of that was measured and how much is an estimate."""
     estimated = f"{found.percent:.1f}% estimated"
+    if not is_estimated(found):
+        estimated = "nothing could be estimated"
     if _is_unmeasured(found):
         return f"{estimated}, delay not measured"
     return f"{found.measured_percent:.1f}% measured, {estimated}"
@@ -211,16 +220,20 @@ def _measured(found: Interference) -> str:
     return f"{found.measured_percent:.1f}% delay{f': {sources}' if sources else ''}"
 
 
-def _flagged(found: Interference) -> str:
+def _estimated(found: Interference) -> tuple[str, ...]:
+    if not is_estimated(found):
+        return (f"nothing could be estimated of {many(found.n, 'segment')}",)
     return (
-        f"{found.flagged_percent:.1f}% of {many(found.n, 'segment')} lasted longer than the "
-        "threshold of their group"
+        f"{found.percent:.1f}% instantaneous: {found.flagged_percent:.1f}% of "
+        f"{many(found.n, 'segment')} lasted longer than the threshold of their group",
+        f"{found.above_median_percent:.1f}% if all beyond the median counted",
     )
 
 
 def _continuous(found: Interference) -> str:
     if found.continuous_percent is None:
-        return "unknown without a reference"
+        differs = any(each.code is Code.REFERENCE_DIFFERS for each in found.notices)
+        return "unknown: the reference does not match" if differs else "unknown without a reference"
     return f"{found.continuous_percent:+z.1f}% against the reference, and not in the light"
 
 

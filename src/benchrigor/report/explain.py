@@ -25,7 +25,7 @@ from benchrigor.model.headline import (
     show_overhead,
     show_value,
 )
-from benchrigor.report.disturbance import lost, parted
+from benchrigor.report.disturbance import is_estimated, lost, parted
 from benchrigor.report.lines import WIDTH
 from benchrigor.report.text import (
     NOTABLE,
@@ -195,8 +195,10 @@ def _checks(analysis: Analysis, fit: WpsFit) -> list[str]:
 
 
 def _readings(analysis: Analysis, record: RunRecord) -> str:
-    rounds = f"{len(record.rounds)} round{'' if len(record.rounds) == 1 else 's'}"
-    return f"{counted(analysis.n)} readings were taken in {rounds}."
+    red = len(record.rounds) - len(record.counted_rounds)
+    beside = f"; {red} more lost too much to others and are left out" if red else ""
+    rounds = many(len(record.counted_rounds), "round")
+    return f"{counted(analysis.n)} readings were taken in {rounds}{beside}."
 
 
 def _phases(analysis: Analysis) -> list[str]:
@@ -356,8 +358,12 @@ def _light(found: Interference | None) -> list[str]:
     return [
         f"Lost to others, of {many(found.n, 'segment')}: {parted(found)}. "
         + (f"Measured delay ({sources}) is taken off first. " if sources else "")
-        + f"{found.flagged_percent:.1f}% lasted longer than median + 4 MAD of those that did the "
-        "same, and by how much they did is lost.",
+        + (
+            f"{found.flagged_percent:.1f}% lasted longer than median + 4 MAD of those that did "
+            "the same, and by how much they did is lost."
+            if is_estimated(found)
+            else "None has enough others like it to tell whether it lasted longer than usual."
+        ),
         f"{lost(found)[2:].capitalize()} (green below 7.5%, red above 15%). What slows all "
         "segments alike does not show.",
     ]

@@ -324,7 +324,9 @@ def _phase(phase: Phase, unit: str) -> str:
 
 
 def _ending(record: RunRecord) -> str:
-    return f"{len(record.rounds)} in {show_value(record.elapsed_s, 's')}, {ended(record.decision)}"
+    red = len(record.rounds) - len(record.counted_rounds)
+    took = f"{len(record.rounds)} in {show_value(record.elapsed_s, 's')}"
+    return ", ".join([took, *([f"{red} red left out"] if red else []), ended(record.decision)])
 
 
 def _light(found: Interference | None) -> list[str]:

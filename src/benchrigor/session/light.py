@@ -98,7 +98,9 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
             delays={source: values[kept] for source, values in whole.delays.items()},
         )
     )
-    return replace(found, notices=(*_said(rounds), *found.notices))
+    said = _said(rounds)
+    others = [each for each in found.notices if each.code not in {notice.code for notice in said}]
+    return replace(found, notices=(*said, *others))
 
 
 def measured_only(
@@ -138,7 +140,7 @@ def measured_only(
 def _said(rounds: Sequence[Round]) -> tuple[Notice, ...]:
     """Return what the workload said of delays that it could not measure."""
     said = (notice for finished in rounds for notice in finished.notices)
-    return tuple(each for each in said if each.code is Code.DELAY_NOT_MEASURED)[:1]
+    return tuple(each for each in said if each.code is Code.DELAY_NOT_MEASURED)[-1:]
 
 
 def is_red(

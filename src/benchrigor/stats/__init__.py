@@ -20,6 +20,7 @@ from benchrigor.stats.hierarchy import (
 )
 from benchrigor.stats.intervals import estimate_level, required_readings
 from benchrigor.stats.levels import fit_level
+from benchrigor.stats.lights import light_of, probability_high
 from benchrigor.stats.means import estimate_mean
 from benchrigor.stats.merging import autocorrelation, merge_subsessions
 from benchrigor.stats.modes import find_modes
@@ -30,12 +31,7 @@ from benchrigor.stats.quantiles import estimate_quantile
 from benchrigor.stats.quantising import Quantiser, quantise
 from benchrigor.stats.rates import estimate_rate
 from benchrigor.stats.regression import fit_wps
-from benchrigor.stats.segments import (
-    estimate_interference,
-    light_of,
-    probability_high,
-    profile_interference,
-)
+from benchrigor.stats.segments import estimate_interference, profile_interference
 from benchrigor.stats.trackrecord import pair_runs, track_record, track_records
 from benchrigor.stats.trimming import trimmed
 

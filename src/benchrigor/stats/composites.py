@@ -19,10 +19,11 @@ from benchrigor.model import (
     SegmentProfile,
     Severity,
 )
-from benchrigor.model.series import short
+from benchrigor.model.headline import many
 from benchrigor.stats.clusters import Indices
 from benchrigor.stats.hierarchy import combine_values
 from benchrigor.stats.intervals import check_confidence
+from benchrigor.stats.processes import profiles_among
 from benchrigor.stats.segment_groups import FEWEST, Groups, aggregated, codes_of, grouped
 from benchrigor.stats.segment_judging import judged
 from benchrigor.stats.segments import profile_interference
@@ -34,6 +35,8 @@ _UNLIKE = 0.05
 """Share of the work in which a run may differ from the usual one: now and then a collection of
 garbage falls into another segment, or a feature to the other side of a bound."""
 _MATERIAL = 10.0
+_NOISE, _FEWEST_SLOW = 2.0, 3
+"""Per cent of the segments: normal noise flags 0.35 %, exponential noise 7 %."""
 
 
 def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float = 0.95) -> Composite:
@@ -72,7 +75,10 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
     performance' (Euro-Par 2018), section 5, have a composite profile as future work; what it is,
     and the interval, are ours. Interference below the threshold stays in, and what of a natural
-    tail lies above it is left out: in simulations with 1 % normal noise the bias is below 0.1 %.
+    tail lies above it is left out: in simulations with 1 % normal noise the bias is below 0.1 %,
+    with exponential tails of 5 % it is -1 %, twice the half-width of 15 runs. Runs must be
+    independent: of 15 that are correlated by 0.5 with the run before, a 95 % interval holds the
+    truth in 74 % of the cases, with 0.9 in 30 %.
 
     Examples
     --------
@@ -102,7 +108,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
             if groups[g].n >= FEWEST
         ),
         runs=runs,
-        notices=(*_unreliable(runs), *_unclustered(cleaned)),
+        notices=(*_unreliable(runs), *_tails(runs), *_unclustered(cleaned)),
     )
 
 
@@ -126,15 +132,8 @@ class _Cleaned:
 
 
 def _checked(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
-    if not isinstance(profiles, Iterable):
-        raise InvalidInput(f"profiles is {short(profiles)}, expected a sequence of SegmentProfile")
-    given = list(profiles)
-    problems = [
-        f"profiles[{index}] is {short(each)}, expected a SegmentProfile"
-        for index, each in enumerate(given)
-        if not isinstance(each, SegmentProfile)
-    ]
-    problems = problems or _misfits(given)
+    given = profiles_among(profiles)
+    problems = _misfits(given)
     if problems:
         raise InvalidInput(problems)
     if len(given) < _FEWEST_RUNS:
@@ -142,7 +141,7 @@ def _checked(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
             Notice(
                 code=Code.FEW_INVOCATIONS,
                 severity=Severity.REFUSAL,
-                sentence=f"Only {len(given)} runs: {_FEWEST_RUNS} at least tell how runs differ.",
+                sentence=f"Only {many(len(given), 'run')}, expected {_FEWEST_RUNS} at least.",
                 evidence={"invocations": len(given), "wanted": _FEWEST_RUNS},
             )
         )
@@ -153,11 +152,17 @@ def _misfits(given: Sequence[SegmentProfile]) -> list[str]:
     """Say which profiles cannot be compared with the first one."""
     problems = []
     seen: dict[str, int] = {}
+    named = next((index for index, each in enumerate(given) if each.program), 0)
     for index, each in enumerate(given):
         if each.run and seen.setdefault(each.run, index) != index:
             problems.append(
                 f"profiles[{index}] is of run {each.run!r} as profiles[{seen[each.run]}] is: give "
                 "each run once, its processes merged"
+            )
+        if each.program and each.program != given[named].program:
+            problems.append(
+                f"profiles[{index}] is of program {each.program!r}, profiles[{named}] of "
+                f"{given[named].program!r}: give runs of one program"
             )
         if not each.duration_s.any():
             problems.append(f"profiles[{index}]: duration_s sums to 0, expected some time")
@@ -276,6 +281,23 @@ def _unreliable(runs: Sequence[Interference]) -> tuple[Notice, ...]:
             f"them out, or take others instead."
         ),
         evidence={"runs": ", ".join(map(str, doubtful)), "of": len(runs), "reasons": reasons},
+    )
+    return (notice,)
+
+
+def _tails(runs: Sequence[Interference]) -> tuple[Notice, ...]:
+    """Note that segments were slow in all runs, perhaps by themselves."""
+    least = min(runs, key=lambda run: run.flagged_percent)
+    if least.flagged_percent * least.n < 100.0 * _FEWEST_SLOW or least.flagged_percent <= _NOISE:
+        return ()
+    notice = Notice(
+        code=Code.NATURAL_TAIL,
+        severity=Severity.NOTE,
+        sentence=(
+            f"In every run at least {least.flagged_percent:.1f}% of the segments took longer than "
+            "usual: where the program itself is slow now and then, the composite leaves that out."
+        ),
+        evidence={"flagged_percent": least.flagged_percent, "limit_percent": _NOISE},
     )
     return (notice,)
 

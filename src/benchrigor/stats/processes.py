@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import SegmentProfile
+from benchrigor.model import Floats, SegmentProfile
 from benchrigor.model.readings import Facts
 from benchrigor.model.series import short
 from benchrigor.stats.quantising import check_bins, quantise
 
-__all__ = ["merge_processes"]
+__all__ = ["merge_processes", "profiles_among"]
 
 _KINDS = ("computation", "nominal", "delays", "evidence")
 
@@ -46,7 +46,8 @@ def merge_processes(profiles: Iterable[SegmentProfile], *, bins: int = 512) -> S
           combination of their values: numbers from 0 on for numbers, "combination 0" and so on
           for strings (in segments where the processes differ). Numbers with more than ``bins``
           combinations are summed instead;
-        - each delay, the largest of the processes: who is late makes all wait;
+        - the delays, those of the process that was held up longest, all sources together: who is
+          late makes all wait, but for one of them at a time;
         - each column of evidence, the sum.
 
         Of facts that differ, numbers become the largest, all else a list; "merged_processes" is
@@ -91,7 +92,7 @@ def merge_processes(profiles: Iterable[SegmentProfile], *, bins: int = 512) -> S
             for name in first.computation
         },
         nominal={name: _combined(of_all("nominal", name), bins) for name in first.nominal},
-        delays={name: of_all("delays", name).max(axis=0) for name in first.delays},
+        delays=_of_the_latest(given),
         evidence={name: of_all("evidence", name).sum(axis=0) for name in first.evidence},
         program=first.program,
         run=first.run,
@@ -100,7 +101,8 @@ def merge_processes(profiles: Iterable[SegmentProfile], *, bins: int = 512) -> S
     )
 
 
-def _checked(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
+def profiles_among(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
+    """Return profiles as a list; raise where anything else is among them."""
     if not isinstance(profiles, Iterable):
         raise InvalidInput(f"profiles is {short(profiles)}, expected a sequence of SegmentProfile")
     given = list(profiles)
@@ -109,10 +111,14 @@ def _checked(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
         for index, each in enumerate(given)
         if not isinstance(each, SegmentProfile)
     ]
-    if not given:
-        problems.append("profiles is empty, expected one of each process")
-    if not problems:
-        problems = _misfits(given)
+    if problems:
+        raise InvalidInput(problems)
+    return given
+
+
+def _checked(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
+    given = profiles_among(profiles)
+    problems = _misfits(given) if given else ["profiles is empty, expected one of each process"]
     if problems:
         raise InvalidInput(problems)
     return given
@@ -171,6 +177,16 @@ def _combined(columns: _Columns, bins: int) -> _Columns:
     if int(codes.max()) < bins:
         return codes
     return _binned(np.asarray(columns.sum(axis=0)), bins)
+
+
+def _of_the_latest(profiles: Sequence[SegmentProfile]) -> dict[str, Floats]:
+    """Return, segment by segment, the delays of the process with the largest sum of them."""
+    names = list(profiles[0].delays)
+    if not names:
+        return {}
+    lost = np.array([[each.delays[name] for name in names] for each in profiles])
+    latest = lost.sum(axis=1).argmax(axis=0)
+    return dict(zip(names, lost[latest, :, np.arange(latest.size)].T, strict=True))
 
 
 def _joined(facts: Sequence[Facts]) -> Facts:

@@ -14,7 +14,7 @@ from benchrigor.stats.segment_groups import Groups, grouped_by_features, undelay
 __all__ = ["Judged", "judged"]
 
 _MADS = 4.0
-_FAST_HALF = (0.05, 0.25, 0.6)
+_TRIPLES = ((0.05, 0.25, 0.6), (0.02, 0.07, 0.25))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class Judged:
         Of the durations without measured delay, in seconds; a segment counts as interfered with
         beyond the threshold.
     quantiles
-        The twentieth, the quarter and three fifths of them, in seconds.
+        Of each of two triples of shares, those quantiles of them, in seconds: up to where they
+        are undisturbed when half of the segments were hit, or nine tenths.
     durations
         Wall time of each group, in seconds.
     flagged
@@ -51,7 +52,7 @@ class Judged:
     medians: Floats
     mads: Floats
     thresholds: Floats
-    quantiles: tuple[Floats, ...]
+    quantiles: tuple[tuple[Floats, Floats, Floats], ...]
     durations: Floats
     flagged: Indices
     excess: Floats
@@ -108,7 +109,10 @@ def judged(profile: SegmentProfile) -> Judged:
     if profile.delays:
         durations += groups.sums(profile.delay_s[groups.order])
     medians = groups.medians(ordered)
-    quantiles = tuple(groups.quantiles(ordered, share) for share in _FAST_HALF)
+    quantiles = tuple(
+        (groups.quantiles(ordered, a), groups.quantiles(ordered, b), groups.quantiles(ordered, c))
+        for a, b, c in _TRIPLES
+    )
     mads = groups.mads(ordered, medians)
     thresholds = medians + _MADS * mads
     excess = np.subtract(ordered, groups.spread(thresholds), out=ordered)

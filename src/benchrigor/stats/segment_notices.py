@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Code, Evidence, Floats, Notice, SegmentProfile, Severity
 from benchrigor.model.headline import many
 from benchrigor.stats.clusters import Indices
+from benchrigor.stats.lights import probability_high
 from benchrigor.stats.segment_groups import FEWEST, undelayed
 from benchrigor.stats.segment_judging import Judged
 
@@ -25,12 +24,13 @@ _MATERIAL = 10.0
 _MANY, _VALID, _SURE = 0.25, 0.2, 2.33
 """A group has many flagged segments above a quarter, unless a fifth hit, the most that leaves
 the median alone, explains them: by 2.33 standard deviations, one group in a hundred."""
-_FEWEST_FOR_SHAPE = 20
-_MOVED, _MOVED_FEW = 3.5, 25.0
-"""How many spreads of its fast half a group's slow half may lie away: by simulation 0.5 to 2.7
+_FEWEST_FOR_SHAPE = (20, 100)
+_MOVED, _MOVED_FEW = 3.5, (25.0, 100.0)
+"""How many spreads of its fast part a group's slow part may lie away: by simulation 0.5 to 2.7
 (median over groups of 500) with normal, lognormal, exponential and t(2) noise, of which at most
 one group in a hundred exceeds 3.5 + 25/sqrt(n), n >= 50; 21 to 28 with 45 to 70 % of the segments
-hit by delays of 50 times the noise."""
+hit by delays of 50 times the noise. Of the lower triple likewise 3.5 + 100/sqrt(n), n >= 100,
+gamma noise too; 17 to 29 with 80 to 90 % hit."""
 _MOVED_FAR = 0.05
 """Of the duration; a median cannot have moved farther than the slow half lies away."""
 _MIXED_EXCESS = 1.0
@@ -46,6 +46,12 @@ _GOLDEN = (5.0**0.5 - 1.0) / 2.0
 _CHAINED = 30.0
 """Per cent of the time: features spread evenly over a factor of 1.5 have 40 to 50 % in pieces cut
 off, CPU times of a few kinds of work on a busy machine up to 26 %."""
+_WIDE = 0.07
+"""Between probabilities of high interference. Of 800 simulated runs with 1 % normal noise, a fifth
+hit at most, none is warned of; of those off by more than 0.1, with lognormal noise of 5 % 70 of 71,
+with gamma noise of 10 % 135 of 141 (with a limit of 0.1: 60 and 128)."""
+_SPLIT = 1.0
+"""Per cent of the time outside of the largest group of otherwise like segments."""
 _REFERENCE = 50.0
 _RECORDING = 4.0
 
@@ -57,8 +63,8 @@ def doubts(judged: Judged) -> tuple[Notice, ...]:
     if n < FEWEST:
         few = _notice(
             Code.FEW_SEGMENTS,
-            f"Too few segments to tell what is usual ({n}; {FEWEST} alike are wanted): cut the run "
-            "into more.",
+            f"Too few segments to tell what is usual ({n}; {FEWEST} alike are wanted): measure "
+            "longer, or cut the run into more.",
             n=n,
             wanted=FEWEST,
         )
@@ -86,6 +92,8 @@ def doubts(judged: Judged) -> tuple[Notice, ...]:
         _median_moved(judged),
         _mixed(judged),
         _chained(judged),
+        _wide(judged),
+        _by_processor_time(judged),
     ]
     return tuple(each for each in found if each)
 
@@ -98,7 +106,8 @@ def _few(judged: Judged) -> Notice | None:
     return _notice(
         Code.FEW_SEGMENTS,
         f"{percent:.0f}% of the time is in groups of fewer than {_FEW} segments, too few to tell "
-        "well what is usual: measure longer, or drop features that tell like work apart.",
+        "well what is usual: measure longer. Of a profile, drop features that tell like work "
+        "apart.",
         time_percent=percent,
         wanted=_FEW,
     )
@@ -130,21 +139,25 @@ def _median_moved(judged: Judged) -> Notice | None:
     """Warn where half of a group or more was hit, so that its median is one of those hit.
 
     Then there is a gap between the quarter and the three fifths of its durations, far wider than
-    the undisturbed quarter below it; smooth noise, however skewed, has none.
+    the undisturbed quarter below it; smooth noise, however skewed, has none. Where up to nine
+    tenths were hit, the gap lies lower.
     """
-    low, quarter, beyond = judged.quantiles
     sizes = judged.groups.sizes
-    limit = _MOVED + _MOVED_FEW / np.sqrt(sizes)
-    moved = beyond - quarter > np.maximum(limit * (quarter - low), _MOVED_FAR * quarter)
-    moved &= sizes >= _FEWEST_FOR_SHAPE
+    moved = np.zeros(sizes.size, dtype=bool)
+    for (low, usual, beyond), few, fewest in zip(
+        judged.quantiles, _MOVED_FEW, _FEWEST_FOR_SHAPE, strict=True
+    ):
+        limit = (_MOVED + few / np.sqrt(sizes)) * (usual - low)
+        gap = beyond - usual > np.maximum(limit, _MOVED_FAR * usual)
+        moved |= gap & (sizes >= fewest)
     percent = judged.percent(judged.durations[moved])
     if percent <= _MATERIAL:
         return None
     return _notice(
         Code.MEDIAN_MOVED,
-        f"In groups with {percent:.0f}% of the time about half of the segments took far longer "
-        "than the others: where that is interference, the estimate misses it; where it is work "
-        "of two kinds, record a feature or a label that tells them apart.",
+        f"In groups with {percent:.0f}% of the time half of the segments or more took far longer "
+        "than the others: where that is interference, the estimate misses it; where it is work of "
+        "two kinds, record a feature or a label that tells them apart.",
         time_percent=percent,
         groups=int(np.count_nonzero(moved)),
     )
@@ -235,6 +248,52 @@ def _chained(judged: Judged) -> Notice | None:
     )
 
 
+def _wide(judged: Judged) -> Notice | None:
+    """Warn where it matters whether the excess counts from the threshold or from the median."""
+    measured = judged.percent(judged.profile.delay_s) if judged.profile.delays else 0.0
+    percent, above_median = judged.percent(judged.excess), judged.percent(judged.above_median)
+    apart = probability_high(measured + above_median) - probability_high(measured + percent)
+    if abs(apart) <= _WIDE:
+        return None
+    return _notice(
+        Code.WIDE_GROUPS,
+        "Like segments differ so much that the estimate depends on where the excess is counted "
+        f"from: {percent:.1f}% from the threshold, {above_median:.1f}% from the median.",
+        percent=percent,
+        above_median_percent=above_median,
+    )
+
+
+def _by_processor_time(judged: Judged) -> Notice | None:
+    """Note that groups of otherwise like segments differ in seconds alone."""
+    profile, groups = judged.profile, judged.groups
+    seconds = [name for name in profile.computation if name.endswith("_s")]
+    if not seconds:
+        return None
+    firsts = groups.order[groups.starts]
+    others = [
+        clusters.labels[firsts].tolist()
+        for name, clusters in zip(profile.computation, judged.clusters, strict=True)
+        if name not in seconds
+    ]
+    others += [values[firsts].tolist() for values in profile.nominal.values()]
+    kinds = list(zip(*others, strict=True)) or [()] * firsts.size
+    largest: dict[tuple[object, ...], float] = {}
+    for kind, lasted in zip(kinds, judged.durations.tolist(), strict=True):
+        largest[kind] = max(largest.get(kind, 0.0), lasted)
+    percent = 100.0 - judged.percent(sum(largest.values()))
+    if percent <= _SPLIT:
+        return None
+    return _notice(
+        Code.PROCESSOR_TIME,
+        "Work is told apart by processor time, which contention raises too: segments that it "
+        "slowed may count as other work; give work amounts or labels.",
+        Severity.NOTE,
+        features=", ".join(seconds),
+        split_percent=percent,
+    )
+
+
 def reference_doubts(matched_percent: float | None) -> tuple[Notice, ...]:
     """Say what is missing of the continuous part; None: there is no reference."""
     if matched_percent is None:
@@ -261,7 +320,18 @@ def reference_doubts(matched_percent: float | None) -> tuple[Notice, ...]:
 def recording(profile: SegmentProfile, total_s: float) -> tuple[Notice, ...]:
     """Say what the way a profile was recorded means for the estimate."""
     found = []
-    if not profile.delays:
+    other_s, own_s = _fact(profile, "other_cpu_s"), _fact(profile, "thread_cpu_s")
+    if other_s > own_s and 100.0 * other_s > _MATERIAL * total_s:
+        found.append(
+            _notice(
+                Code.DELAY_NOT_MEASURED,
+                "Most processor time was used by other threads or processes: what they lost is "
+                "not measured.",
+                other_cpu_s=other_s,
+                thread_cpu_s=own_s,
+            )
+        )
+    elif not profile.delays:
         found.append(
             _notice(
                 Code.DELAY_NOT_MEASURED,
@@ -270,9 +340,9 @@ def recording(profile: SegmentProfile, total_s: float) -> tuple[Notice, ...]:
                 Severity.NOTE,
             )
         )
-    cost = profile.facts.get("recording_cost_s")
-    if isinstance(cost, Real) and 100.0 * float(cost) > _RECORDING * total_s:
-        percent = 100.0 * float(cost) / total_s
+    cost_s = _fact(profile, "recording_cost_s")
+    if 100.0 * cost_s > _RECORDING * total_s:
+        percent = 100.0 * cost_s / total_s
         found.append(
             _notice(
                 Code.RECORDING_COST,
@@ -283,6 +353,11 @@ def recording(profile: SegmentProfile, total_s: float) -> tuple[Notice, ...]:
             )
         )
     return tuple(found)
+
+
+def _fact(profile: SegmentProfile, name: str) -> float:
+    value = profile.facts.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _notice(
