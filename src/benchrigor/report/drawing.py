@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHANGE",
+    "DOTS",
     "FRAME",
     "INK",
     "NUMBER",
@@ -32,6 +33,8 @@ __all__ = [
     "write_words",
 ]
 
+DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o", "markeredgewidth": 0.0, "alpha": 0.7}
+"""How single readings, or segments, are drawn."""
 # Okabe and Ito's colours, which the colour-blind tell apart; tints for areas, dark for text.
 INK, PALE, FRAME = "#262626", "#8c8c8c", "#a6a6a6"
 NUMBER, CHANGE = "#0072b2", "#d55e00"
@@ -146,14 +149,11 @@ def _draw_points(axes: Axes, trace: Trace) -> None:
         axes.plot(
             at,
             trace.series[at],
-            linestyle="none",
-            marker="o",
             markersize=size,
-            markeredgewidth=0.0,
             color=color,
-            alpha=0.7,
             zorder=2.0,
             label=label,
+            **DOTS,
         )
 
 

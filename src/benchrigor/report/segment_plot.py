@@ -10,7 +10,7 @@ import numpy.typing as npt
 from benchrigor.model import Floats, Interference, Light, SegmentGroup, SegmentProfile
 from benchrigor.model.headline import show_value
 from benchrigor.report.disturbance import doubts, lost, parted
-from benchrigor.report.drawing import CHANGE, FRAME, INK, NUMBER, SMALL, new_axes
+from benchrigor.report.drawing import CHANGE, DOTS, FRAME, INK, NUMBER, SMALL, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,14 +74,11 @@ def plot_interference(
         axes.plot(
             began_s[chosen],
             own_s[chosen],
-            linestyle="none",
-            marker="o",
             markersize=size,
-            markeredgewidth=0.0,
             color=color,
-            alpha=0.7,
             rasterized=profile.n > _MOST_POINTS,
             label=label if chosen.any() else None,
+            **DOTS,
         )
     axes.hlines(
         [each.threshold_s for each in found.groups[:_MOST_GROUPS]],
