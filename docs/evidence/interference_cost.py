@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -22,7 +24,9 @@ __all__ = ["overhead", "speed"]
 OVERHEAD, SPEED = 89, 90
 BARS = {100: 0.01, 1000: 0.04}
 """Most that recording may add to the wall time, by segments per second."""
-PAIRS, RUN_S = 15, 3.0
+TURNS_OF_RUNS, RUN_S = 20, 1.0
+BLOCK = bytes(range(256)) * 16
+Work = Callable[[int], object]
 BOUNDARIES, TURNS = 20_000, 7
 MILLION, MOST_SORTS, CALLS = 1_000_000, 8.0, 9
 SPLITS = INSIDE["nominal splits"]
@@ -39,18 +43,31 @@ WITH = {
 """Programs by what their segments have, and whether the bar is on them."""
 
 
-def plain(n: int, loops: int) -> None:
+def checksums(n: int) -> None:
+    """Do work that takes as long whatever surrounds it, unlike a loop of bytecode."""
+    for _ in range(n):
+        zlib.crc32(BLOCK)
+
+
+def plain(work: Work, n: int, times: int) -> None:
     """Run the program as it is."""
     for _ in range(n):
-        busy(loops)
+        work(times)
 
 
-def recorded(n: int, loops: int) -> None:
-    """Run the same, each loop a segment; opening and closing the recording counts."""
+def bracketed(work: Work, n: int, times: int) -> None:
+    """Run the same within a ``with`` that does nothing: what differs is not the recorder's."""
+    for _ in range(n):
+        with nullcontext():
+            work(times)
+
+
+def recorded(work: Work, n: int, times: int) -> None:
+    """Run the same, each call a segment; opening and closing the recording counts."""
     with segments() as recorder:
         for _ in range(n):
             with recorder.segment("loop"):
-                busy(loops)
+                work(times)
 
 
 def seconds(function: Callable[[], object]) -> float:
@@ -60,17 +77,20 @@ def seconds(function: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def paired(key: tuple[int, ...], rate: int, pairs: int) -> tuple[list[float], list[float]]:
-    """Return wall times without and with recording, pair by pair in random order."""
+WAYS_TO_RUN = (plain, bracketed, recorded)
+
+
+def in_turn(key: tuple[int, ...], work: Work, rate: int, turns: int) -> list[list[float]]:
+    """Return wall times of each of `WAYS_TO_RUN`, turn by turn in random order."""
     rng = np.random.default_rng(key)
-    trial = 1_000_000
-    loops = round(trial / rate / min(seconds(partial(busy, trial)) for _ in range(5)))
-    both = [partial(each, round(RUN_S * rate), loops) for each in (plain, recorded)]
-    both[1]()  # the first recording loads what it needs
-    walls: tuple[list[float], list[float]] = ([], [])
-    for _ in range(pairs):
-        for each in rng.permutation(2).tolist():
-            walls[each].append(seconds(both[each]))
+    trial = 20_000 if work is checksums else 1_000_000
+    times = round(trial / rate / min(seconds(partial(work, trial)) for _ in range(5)))
+    calls = [partial(each, work, round(RUN_S * rate), times) for each in WAYS_TO_RUN]
+    calls[-1]()  # the first recording loads what it needs
+    walls: list[list[float]] = [[], [], []]
+    for _ in range(turns):
+        for each in rng.permutation(len(calls)).tolist():
+            walls[each].append(seconds(calls[each]))
     return walls
 
 
@@ -112,22 +132,23 @@ def interval(without: list[float], with_: list[float]) -> str:
 
 def overhead(setting: Setting) -> None:
     """Print what recording adds, from whole runs and from empty segments."""
-    pairs = setting.runs(PAIRS, 3)
-    print(f"{pairs} pairs of runs of {RUN_S:g} s, without and with recording, in random order:")
-    print("median over median, and the 95 % interval of the ratio of means.\n")
-    heading(["segments a second", "without", "with", "adds", "bar", "interval"])
-    for rate, most in BARS.items():
-        without, with_ = paired((setting.seed, OVERHEAD, rate), rate, pairs)
-        low, high = float(np.median(without)), float(np.median(with_))
-        verdict = setting.verdict(f"recording at {rate} a second, runs", high / low - 1.0 <= most)
-        row(
-            rate,
-            f"{low:.3f} s",
-            f"{high:.3f} s",
-            f"{high / low - 1.0:+.2%}",
-            f"{most:.0%}: {verdict}",
-            interval(without, with_),
-        )
+    turns = setting.runs(TURNS_OF_RUNS, 3)
+    print(f"{turns} runs of {RUN_S:g} s each way in random order: median over median, and the 95 %")
+    print(
+        "interval of the ratio of means. Loops of bytecode are shown without a bar: how fast they"
+    )
+    print("run depends on what surrounds them, as the `with` that does nothing shows.\n")
+    heading(["work", "segments a second", "empty with", "recording", "bar", "interval"])
+    for number, (name, work) in enumerate({"checksums": checksums, "bytecode": busy}.items()):
+        for rate, most in BARS.items():
+            walls = in_turn((setting.seed, OVERHEAD, number, rate), work, rate, turns)
+            bare, empty, full = (float(np.median(each)) for each in walls)
+            verdict = "none"
+            if work is checksums:
+                what = f"recording at {rate} a second, runs"
+                verdict = f"{most:.0%}: {setting.verdict(what, full / bare - 1.0 <= most)}"
+            shares = [f"{each / bare - 1.0:+.2%}" for each in (empty, full)]
+            row(name, rate, *shares, verdict, interval(walls[0], walls[2]))
     print(f"\n{BOUNDARIES:,} empty segments, least of {TURNS} turns, minus an empty loop:\n")
     heading(["recorded by", "a segment", *(f"at {each} a second" for each in BARS)])
     calls = [partial(each, BOUNDARIES) for each in (_bare, *WAYS.values())]
