@@ -25,6 +25,7 @@ OVERHEAD, SPEED = 89, 90
 BARS = {100: 0.01, 1000: 0.04}
 """Most that recording may add to the wall time, by segments per second."""
 TURNS_OF_RUNS, RUN_S = 20, 1.0
+CALLS_BY_TURNS = 1_500
 BLOCK = bytes(range(256)) * 16
 Work = Callable[[int], object]
 BOUNDARIES, TURNS = 20_000, 7
@@ -78,19 +79,42 @@ def seconds(function: Callable[[], object]) -> float:
 
 
 WAYS_TO_RUN = (plain, bracketed, recorded)
+WORKS: dict[str, Work] = {"checksums": checksums, "bytecode": busy}
 
 
 def in_turn(key: tuple[int, ...], work: Work, rate: int, turns: int) -> list[list[float]]:
     """Return wall times of each of `WAYS_TO_RUN`, turn by turn in random order."""
-    rng = np.random.default_rng(key)
-    trial = 20_000 if work is checksums else 1_000_000
-    times = round(trial / rate / min(seconds(partial(work, trial)) for _ in range(5)))
+    rng, times = np.random.default_rng(key), times_for(work, rate)
     calls = [partial(each, work, round(RUN_S * rate), times) for each in WAYS_TO_RUN]
     calls[-1]()  # the first recording loads what it needs
     walls: list[list[float]] = [[], [], []]
     for _ in range(turns):
         for each in rng.permutation(len(calls)).tolist():
             walls[each].append(seconds(calls[each]))
+    return walls
+
+
+def times_for(work: Work, rate: int) -> int:
+    """Return how often work has to be done for so many calls to take a second."""
+    trial = 20_000 if work is checksums else 1_000_000
+    return round(trial / rate / min(seconds(partial(work, trial)) for _ in range(5)))
+
+
+def interleaved(
+    key: tuple[int, ...], work: Work, rate: int, calls: int
+) -> tuple[list[float], list[float]]:
+    """Return wall times of single calls without and with a segment around them, in random order."""
+    rng, times = np.random.default_rng(key), times_for(work, rate)
+    walls: tuple[list[float], list[float]] = ([], [])
+    with segments() as recorder:
+        for each in np.tile([0, 1], calls)[rng.permutation(2 * calls)].tolist():
+            start = time.perf_counter()
+            if each:
+                with recorder.segment("loop"):
+                    work(times)
+            else:
+                work(times)
+            walls[each].append(time.perf_counter() - start)
     return walls
 
 
@@ -139,7 +163,7 @@ def overhead(setting: Setting) -> None:
     )
     print("run depends on what surrounds them, as the `with` that does nothing shows.\n")
     heading(["work", "segments a second", "empty with", "recording", "bar", "interval"])
-    for number, (name, work) in enumerate({"checksums": checksums, "bytecode": busy}.items()):
+    for number, (name, work) in enumerate(WORKS.items()):
         for rate, most in BARS.items():
             walls = in_turn((setting.seed, OVERHEAD, number, rate), work, rate, turns)
             bare, empty, full = (float(np.median(each)) for each in walls)
@@ -149,6 +173,26 @@ def overhead(setting: Setting) -> None:
                 verdict = f"{most:.0%}: {setting.verdict(what, full / bare - 1.0 <= most)}"
             shares = [f"{each / bare - 1.0:+.2%}" for each in (empty, full)]
             row(name, rate, *shares, verdict, interval(walls[0], walls[2]))
+    _single_calls(setting)
+    _empty_segments(setting)
+
+
+def _single_calls(setting: Setting) -> None:
+    calls = setting.runs(CALLS_BY_TURNS, 20)
+    print(f"\nSingle calls with and without a segment around them, {calls} of each in random order")
+    print("within one run, medians: whole runs cannot tell where a machine's speed wanders.\n")
+    heading(["work", "segments a second", "without", "with", "adds", "bar"])
+    for number, (name, work) in enumerate(WORKS.items()):
+        for rate, most in BARS.items():
+            key = (setting.seed, OVERHEAD, len(WORKS) + number, rate)
+            low, high = (float(np.median(each)) for each in interleaved(key, work, rate, calls))
+            what = f"recording {name} at {rate} a second, calls"
+            verdict = setting.verdict(what, high / low - 1.0 <= most)
+            shown = [f"{each * 1e3:.3f} ms" for each in (low, high)]
+            row(name, rate, *shown, f"{high / low - 1.0:+.2%}", f"{most:.0%}: {verdict}")
+
+
+def _empty_segments(setting: Setting) -> None:
     print(f"\n{BOUNDARIES:,} empty segments, least of {TURNS} turns, minus an empty loop:\n")
     heading(["recorded by", "a segment", *(f"at {each} a second" for each in BARS)])
     calls = [partial(each, BOUNDARIES) for each in (_bare, *WAYS.values())]
