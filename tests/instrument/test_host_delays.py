@@ -94,9 +94,11 @@ def test_a_rise_has_the_wall_time_since_the_reading_before(quiet, clock) -> None
 def test_files_that_the_program_closed_are_no_error(quiet) -> None:
     host = HostDelays(root=quiet, cpu_ns=lambda: 0)
     host.start()
+    assert host._sources  # there is something to close twice
     for source in host._sources.values():
         source.close()
     host.close()
+    assert not any(host.rises().lost_ns.values())
 
 
 @pytest.mark.parametrize(

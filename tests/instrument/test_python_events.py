@@ -75,3 +75,4 @@ def test_a_program_may_clear_the_callbacks(monkeypatch: pytest.MonkeyPatch) -> N
     counted.start()
     gc.callbacks.clear()
     counted.stop()
+    assert gc.callbacks == []
