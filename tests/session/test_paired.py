@@ -334,6 +334,10 @@ def test_real_functions_are_compared_on_the_wall_clock() -> None:
         statistic="median",
         preset="quick",
         target=0.5,
-        budget_s=30.0,  # for machines that are busy with other tests
+        budget_s=5.0,
     )
+    if found.ratio is None:  # a machine whose speed wanders has no stable phase, and that is said
+        assert found.verdict is br.Verdict.UNDECIDED
+        assert br.model.Code.NO_STABLE_PHASE in {notice.code for notice in found.notices}
+        return
     assert found.verdict is br.Verdict.WORSE
