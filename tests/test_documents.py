@@ -9,7 +9,7 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 from benchrigor.cli.exits import ExitCode
-from benchrigor.model import Code, PhaseReason, StopReason
+from benchrigor.model import Code, PhaseReason, RateReason, ServiceProcess, StopReason
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -42,6 +42,8 @@ def listed(title: str) -> list[str]:
         ("Why a session stopped", StopReason),
         ("What became of the phases", PhaseReason),
         ("Notices", Code),
+        ("Why a service rate has not converged", RateReason),
+        ("Service processes", ServiceProcess),
         ("Exit codes", [str(int(code)) for code in ExitCode]),
     ],
 )

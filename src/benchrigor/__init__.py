@@ -108,7 +108,7 @@ _WHERE = {
     "benchrigor.workloads": ("CommandWorkload", "StepwiseWorkload"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
-_ROOMS = ("errors", "instrument", "model", "report", "stats", "testing", "workloads")
+_ROOMS = ("errors", "instrument", "model", "queues", "report", "stats", "testing", "workloads")
 
 __all__ = [
     "Analysis",

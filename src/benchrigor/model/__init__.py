@@ -27,8 +27,19 @@ from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Code, Evidence, Notice, Severity
 from benchrigor.model.options import Options
+from benchrigor.model.pipelines import (
+    Bottleneck,
+    BufferSize,
+    PipelineAdvice,
+    PipelineStage,
+    Quantity,
+    ReplicaCount,
+    StageAdvice,
+    StageLoad,
+)
 from benchrigor.model.planning import Plan, Price, RunPair, Standing, Tally, TrackRecord
 from benchrigor.model.progress import Progress
+from benchrigor.model.queues import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.model.readings import Delays, Round, RoundPlan
 from benchrigor.model.replay import Replay, Ruling
 from benchrigor.model.run import Decision, Provenance, RunRecord, StopReason
@@ -41,6 +52,8 @@ from benchrigor.model.wps import WpsFit
 
 __all__ = [
     "Analysis",
+    "Bottleneck",
+    "BufferSize",
     "Capability",
     "ChangePoints",
     "Code",
@@ -64,12 +77,17 @@ __all__ = [
     "Phase",
     "PhaseLabel",
     "PhaseReason",
+    "PipelineAdvice",
+    "PipelineStage",
     "Plan",
     "Price",
     "Progress",
     "Provenance",
+    "Quantity",
     "Ranked",
+    "RateReason",
     "Replay",
+    "ReplicaCount",
     "Round",
     "RoundPlan",
     "Ruling",
@@ -77,8 +95,13 @@ __all__ = [
     "RunRecord",
     "SegmentGroup",
     "SegmentProfile",
+    "ServiceMoments",
+    "ServiceProcess",
+    "ServiceRate",
     "Severity",
     "StablePhase",
+    "StageAdvice",
+    "StageLoad",
     "Standing",
     "StopReason",
     "Subsessions",

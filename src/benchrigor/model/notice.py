@@ -81,6 +81,13 @@ class Code(enum.StrEnum):
     NATURAL_TAIL = "natural-tail"
     DOUBTFUL_RUNS = "doubtful-runs"
     RED_ROUNDS = "red-rounds"
+    DISTURBED_RATE = "disturbed-rate"
+    DROPPED_PERIODS = "dropped-periods"
+    SATURATED = "saturated-stage"
+    QUEUE_MODEL = "queue-model-assumed"
+    HUGE_BUFFER = "huge-buffer"
+    UNEVEN_SERVICE = "uneven-service"
+    SEVERAL_BOTTLENECKS = "several-bottlenecks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

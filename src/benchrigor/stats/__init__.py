@@ -13,6 +13,8 @@ from benchrigor.stats.clusters import relative_clusters
 from benchrigor.stats.comparison import compare
 from benchrigor.stats.composites import composite_profile
 from benchrigor.stats.families import compare_family, rank
+from benchrigor.stats.finite_queues import md1k_blocking, mg1k_blocking, mg1k_waiting, mm1k_blocking
+from benchrigor.stats.flows import sum_rates, utilisation_of
 from benchrigor.stats.hierarchy import (
     combine_levels,
     estimate_invocations,
@@ -25,13 +27,22 @@ from benchrigor.stats.means import estimate_mean
 from benchrigor.stats.merging import autocorrelation, merge_subsessions
 from benchrigor.stats.modes import find_modes
 from benchrigor.stats.phases import find_stable_phase
+from benchrigor.stats.pipelines import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.stats.processes import merge_processes
 from benchrigor.stats.proportions import estimate_proportion
 from benchrigor.stats.quantiles import estimate_quantile
 from benchrigor.stats.quantising import Quantiser, quantise
+from benchrigor.stats.queueing import (
+    mean_wait_s,
+    mean_waiting,
+    unblocked_read_probability,
+    unblocked_write_probability,
+)
 from benchrigor.stats.rates import estimate_rate
 from benchrigor.stats.regression import fit_wps
+from benchrigor.stats.routing import filter_ratio, filter_ratio_of, visit_ratios
 from benchrigor.stats.segments import estimate_interference, profile_interference
+from benchrigor.stats.sizing import suggest_buffer, suggest_replicas
 from benchrigor.stats.trackrecord import pair_runs, track_record, track_records
 from benchrigor.stats.trimming import trimmed
 
@@ -39,6 +50,7 @@ __all__ = [
     "ChangeDetector",
     "Quantiser",
     "RupturesDetector",
+    "advise_pipeline",
     "autocorrelation",
     "combine_levels",
     "compare",
@@ -52,13 +64,22 @@ __all__ = [
     "estimate_proportion",
     "estimate_quantile",
     "estimate_rate",
+    "filter_ratio",
+    "filter_ratio_of",
+    "find_bottleneck",
     "find_modes",
     "find_stable_phase",
     "fit_level",
     "fit_wps",
     "light_of",
+    "md1k_blocking",
+    "mean_wait_s",
+    "mean_waiting",
     "merge_processes",
     "merge_subsessions",
+    "mg1k_blocking",
+    "mg1k_waiting",
+    "mm1k_blocking",
     "pair_runs",
     "probability_high",
     "profile_interference",
@@ -70,7 +91,15 @@ __all__ = [
     "required_invocations",
     "required_readings",
     "split_variance",
+    "stage_of",
+    "suggest_buffer",
+    "suggest_replicas",
+    "sum_rates",
     "track_record",
     "track_records",
     "trimmed",
+    "unblocked_read_probability",
+    "unblocked_write_probability",
+    "utilisation_of",
+    "visit_ratios",
 ]

@@ -1,0 +1,276 @@
+"""What service rates suggest for a pipeline: its bottleneck, its queues, its replicas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchrigor.model.estimate import Estimate
+from benchrigor.model.headline import counted, many, percent, show_estimate
+from benchrigor.model.notice import Notice
+from benchrigor.model.queues import ServiceProcess
+
+__all__ = [
+    "Bottleneck",
+    "BufferSize",
+    "PipelineAdvice",
+    "PipelineStage",
+    "Quantity",
+    "ReplicaCount",
+    "StageAdvice",
+    "StageLoad",
+]
+
+Quantity = float | Estimate
+"""A number that is known exactly, or one that was estimated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineStage:
+    """One stage of a pipeline, as far as its rates tell.
+
+    Parameters
+    ----------
+    name
+        What people call it; no two stages of a pipeline share one.
+    rate
+        What one replica serves while it does not wait, in items of its own per second.
+    visits
+        Items of its own per item of the source.
+    replicas
+        How many work side by side.
+    process
+        What the service times look like. Exponential, the default, asks for more room than any
+        steadier service.
+    variation
+        Squared coefficient of variation of the service times, where ``process`` is "other".
+
+    Examples
+    --------
+    >>> PipelineStage(name="hash", rate=1200.0).replicas
+    1
+    """
+
+    name: str
+    rate: Quantity
+    visits: Quantity = 1.0
+    replicas: int = 1
+    process: ServiceProcess = ServiceProcess.EXPONENTIAL
+    variation: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageLoad:
+    """What a stage can do, and how much of it is used.
+
+    Parameters
+    ----------
+    stage
+        The stage as it was given.
+    capacity
+        What all of its replicas serve together, in items of the source per second.
+    utilisation
+        Share of that which the source asks for; None where the rate of the source is not known,
+        or the capacity may be 0.
+    """
+
+    stage: PipelineStage
+    capacity: Estimate
+    utilisation: Estimate | None = None
+
+    def __str__(self) -> str:
+        used = "" if self.utilisation is None else f" · {_used(self.utilisation)}"
+        return f"{self.stage.name}: {show_estimate(self.capacity, 'items/s')}{used}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bottleneck:
+    """The stage that limits a pipeline.
+
+    Parameters
+    ----------
+    stage
+        Name of the stage of lowest capacity.
+    rivals
+        Names of the others that it may be just as well: their intervals reach down to its own.
+    capacity
+        What the pipeline can serve, in items of the source per second, given room enough in its
+        queues; the interval is that of the lowest capacity, whichever stage has it.
+    loads
+        All stages, in order.
+    notices
+        What the reader must know.
+    """
+
+    stage: str
+    rivals: tuple[str, ...]
+    capacity: Estimate
+    loads: tuple[StageLoad, ...]
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def certain(self) -> bool:
+        """Whether its interval lies below those of all others."""
+        return not self.rivals
+
+    def __str__(self) -> str:
+        most = show_estimate(self.capacity, "items/s")
+        if self.certain:
+            return f"{self.stage} is the bottleneck: {most}"
+        return f"{self.stage} may be the bottleneck, or {', '.join(self.rivals)}: {most}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferSize:
+    """How much room the queue in front of each replica of a stage should have.
+
+    Parameters
+    ----------
+    capacity
+        Items that the queue holds, besides the one that is served, so that it is full to no more
+        than the wanted share of arrivals, if arrivals are as fast and service as slow as their
+        intervals allow; None where no size is known to do that.
+    capacity_at_value
+        The same if both rates are as estimated.
+    blocked_share
+        The share of arrivals that may find the queue full.
+    utilisation
+        Of each replica, both rates being as estimated.
+    worst_utilisation
+        If arrivals are as fast and service as slow as their intervals allow; None where service
+        may be as slow as can be.
+    variation
+        Squared coefficient of variation of the service times that was assumed.
+    notices
+        What the reader must know.
+    """
+
+    capacity: int | None
+    capacity_at_value: int | None
+    blocked_share: float
+    utilisation: float
+    worst_utilisation: float | None
+    variation: float
+    notices: tuple[Notice, ...] = ()
+
+    def __str__(self) -> str:
+        share = f"at most {percent(self.blocked_share)} blocked"
+        used = f"utilisation {percent(self.utilisation)}"
+        if self.worst_utilisation != self.utilisation:
+            used += f", at worst {_worst(self.worst_utilisation)}"
+        if self.capacity is not None:
+            room = f"room for {many(self.capacity, 'item')}"
+            if self.capacity_at_value not in (None, self.capacity):
+                room += f" ({counted(self.capacity_at_value or 0)} at the estimated rates)"
+            return f"{room}: {share} · {used}"
+        if self.capacity_at_value is not None:
+            room = f"room for {many(self.capacity_at_value, 'item')} at the estimated rates: "
+            return f"{room}{share} · at worst no size is enough · {used}"
+        return f"no size is enough for {share} · {used}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaCount:
+    """How many replicas of a stage keep its utilisation down.
+
+    Parameters
+    ----------
+    replicas
+        The fewest, if arrivals are as fast and service as slow as their intervals allow; None
+        where service may be as slow as can be.
+    replicas_at_value
+        The fewest if both rates are as estimated.
+    utilisation
+        The most that was wanted.
+    notices
+        What the reader must know.
+    """
+
+    replicas: int | None
+    replicas_at_value: int
+    utilisation: float
+    notices: tuple[Notice, ...] = ()
+
+    def __str__(self) -> str:
+        least = many(self.replicas_at_value, "replica")
+        goal = f"utilisation {percent(self.utilisation)} at most"
+        if self.replicas is None:
+            return f"{least} at the estimated rates: {goal} · at worst no number is known to do"
+        if self.replicas == self.replicas_at_value:
+            return f"{least}: {goal}"
+        at_value = f"{counted(self.replicas_at_value)} at the estimated rates"
+        return f"{many(self.replicas, 'replica')} ({at_value}): {goal}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageAdvice:
+    """What is suggested for one stage.
+
+    Parameters
+    ----------
+    load
+        Its capacity and utilisation as it is now.
+    replicas
+        How many to run.
+    buffer
+        The queue in front of each, run with as many as suggested.
+    buffer_now
+        The queue in front of each, run with as many as now.
+    """
+
+    load: StageLoad
+    replicas: ReplicaCount
+    buffer: BufferSize
+    buffer_now: BufferSize
+
+    def __str__(self) -> str:
+        return f"{self.load} · {self.replicas} · {self.buffer}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineAdvice:
+    """What is suggested for a pipeline.
+
+    Parameters
+    ----------
+    source_rate
+        What the source asks for, in items per second.
+    bottleneck
+        What limits the pipeline as it is now, and where.
+    stages
+        What is suggested for each stage, in order.
+    notices
+        What the reader must know, first of all what is assumed.
+    """
+
+    source_rate: Quantity
+    bottleneck: Bottleneck
+    stages: tuple[StageAdvice, ...]
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def throughput(self) -> Estimate:
+        """What the pipeline can serve as it is now, in items of the source per second."""
+        return self.bottleneck.capacity
+
+    def __str__(self) -> str:
+        changes = [
+            f"{advice.load.stage.name} {_change(advice.load.stage.replicas, advice.replicas)}"
+            for advice in self.stages
+            if advice.replicas.replicas != advice.load.stage.replicas
+        ]
+        told = f"replicas: {', '.join(changes)}" if changes else "no change of replicas"
+        return f"{self.bottleneck} · {told}"
+
+
+def _change(now: int, wanted: ReplicaCount) -> str:
+    least = f"{wanted.replicas_at_value} or more"
+    return f"{now} → {least if wanted.replicas is None else wanted.replicas}"
+
+
+def _used(utilisation: Estimate) -> str:
+    low, high = percent(utilisation.low), percent(utilisation.high)
+    return f"{percent(utilisation.value)} used [{low}, {high}]"
+
+
+def _worst(utilisation: float | None) -> str:
+    return "any" if utilisation is None else percent(utilisation)
