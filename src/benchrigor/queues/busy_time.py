@@ -9,12 +9,14 @@ import numpy as np
 from benchrigor.model import Floats, ServiceRate
 from benchrigor.stats.rateshifts import find_shift
 from benchrigor.stats.servicerates import busy_rate
-from benchrigor.stats.tallies import Row, matured, observed, pooled, tallied
+from benchrigor.stats.tallies import RIPE, Row, matured, observed, pooled, tallied
 
 __all__ = ["BusyTime"]
 
 _BATCHES = 256
 """Stretches that a phase is kept in; when there are more, neighbours are pooled."""
+_FINER = 4
+"""A new phase begins with stretches so many times shorter."""
 _LOOKS = 32
 """A phase's end is looked for each time that it has lasted a 32nd longer."""
 _PHASES = 1000
@@ -88,7 +90,7 @@ class BusyTime:
         self._ended.append(self._rate(self._batches[:, :place]))
         self._began_s += float(self._batches[Row.WALL, : place + 1].sum())
         self._batches = self._batches[:, place + 1 :]
-        self._size = self._unit
+        self._size = max(self._unit, self._size // _FINER)
 
     def _pool(self) -> None:
         """Pool neighbours; while their counts are small, what they come to is one observation."""
@@ -102,7 +104,7 @@ class BusyTime:
 
     def _is_ripe(self) -> bool:
         busy = self._batches[:, self._batches[Row.BUSY] > 0.0]
-        return bool(busy.shape[1]) and matured(busy)[0].shape[1] == busy.shape[1]
+        return bool(busy.shape[1]) and matured(busy, items=RIPE)[0] is busy
 
     def _now(self) -> Floats:
         """Return all stretches of the phase under way; unfinished ones join the last whole one."""

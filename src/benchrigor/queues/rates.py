@@ -25,6 +25,8 @@ _HELD = 1024
 """Periods that are kept back and worked off together."""
 _ROUNDING = 1e-6
 """Relative excess of blocked time over the period that clocks may show."""
+_NOTHING = 1e-9
+"""What is less is the rounding of differences, and counts as 0: no clock sees less."""
 
 _CHUNK = 65_536
 _NAMES = ("items", "period_s", "blocked_s", "blocked", "cpu_s", "delay_s")
@@ -145,7 +147,7 @@ class ServiceRateEstimator:
         row = tuple(map(_number, _NAMES, values))
         if not 0.0 < row[1] < math.inf:
             raise InvalidInput(f"period_s is {short(period_s)}, expected seconds above 0")
-        if row[2] > row[1] * self.servers * (1.0 + _ROUNDING):
+        if not _fits(row[2], row[1], self.servers):
             raise InvalidInput(_too_long(row[2], row[1], self.servers))
         self._held.append(row)
         if len(self._held) >= _HELD:
@@ -181,7 +183,7 @@ class ServiceRateEstimator:
         index = _first(rows[1] <= 0.0)
         if index is not None:
             raise InvalidInput(f"period_s[{index}] is {rows[1, index]}, expected seconds above 0")
-        index = _first(rows[2] > rows[1] * self.servers * (1.0 + _ROUNDING))
+        index = _first(~_fits(rows[2], rows[1], self.servers))
         if index is not None:
             found = rows[2, index], rows[1, index]
             raise InvalidInput(_too_long(*found, self.servers, f"[{index}]"))
@@ -198,11 +200,13 @@ class ServiceRateEstimator:
     def _add(self, rows: Floats) -> None:
         """Hand the periods on, as what they came to."""
         items, wall_s, blocked_s, blocked, cpu_s, delay_s = rows
-        waited = (blocked > 0.0) | (blocked_s > 0.0)
-        known = ~(waited & (blocked_s <= 0.0))
+        timed = blocked_s > _NOTHING
+        known = (blocked <= 0.0) | (blocked_s > 0.0)
+        waited = timed | ~known
         periods = np.empty((Row.COUNT, items.size))
         periods[Row.ITEMS] = items * known
-        periods[Row.BUSY] = np.maximum(self.servers * wall_s - blocked_s, 0.0) * known
+        busy_s = self.servers * wall_s - np.where(timed, blocked_s, 0.0)
+        periods[Row.BUSY] = np.maximum(busy_s, 0.0) * known
         periods[Row.WALL] = wall_s
         periods[Row.PERIODS] = 1.0
         periods[Row.UNBLOCKED] = ~waited
@@ -233,9 +237,9 @@ def _number(name: str, value: object) -> float:
             return value
     elif value is None and name in _OPTIONAL:
         return math.nan
-    if not isinstance(value, Real | np.bool_) or not 0.0 <= float(value) < math.inf:
+    if not isinstance(value, Real | np.bool_) or not -_NOTHING <= float(value) < math.inf:
         raise InvalidInput(f"{name} is {short(value)}, expected a finite number from 0 on")
-    return float(value)
+    return max(float(value), 0.0)
 
 
 def _column(name: str, values: Any, size: int) -> Floats:
@@ -245,10 +249,15 @@ def _column(name: str, values: Any, size: int) -> Floats:
     column = as_series(values, name=name)
     if column.size != size:
         raise InvalidInput(f"{name} holds {column.size} numbers for {size} items, expected as many")
-    index = _first(column < 0.0)
+    index = _first(column < -_NOTHING)
     if index is not None:
         raise InvalidInput(f"{name}[{index}] is {column[index]}, expected a number from 0 on")
-    return column
+    return np.maximum(column, 0.0)
+
+
+def _fits(blocked_s: Any, period_s: Any, servers: int) -> Any:
+    """Tell whether so much waiting has room in a period."""
+    return blocked_s <= period_s * servers * (1.0 + _ROUNDING)
 
 
 def _first(flags: npt.NDArray[np.bool_]) -> int | None:

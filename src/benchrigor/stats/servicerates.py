@@ -20,7 +20,7 @@ from benchrigor.model.headline import percent
 from benchrigor.stats.intervals import student_t
 from benchrigor.stats.nonblocking import WINDOW, Settling
 from benchrigor.stats.rates import estimate_rate
-from benchrigor.stats.tallies import Row, matured, service_moments
+from benchrigor.stats.tallies import RIPE, Row, dispersion, matured, service_moments
 
 __all__ = ["BUSY_TIME", "QUANTILE", "busy_rate", "moved", "quantile_rate"]
 
@@ -33,8 +33,6 @@ _DISTURBED = 0.05
 """Share of its busy time that a stage may wait for a processor before its rate is doubtful."""
 _MOVED, _ERRORS = 0.2, 3.0
 """Relative change, and standard errors, by which a rate that has not converged is another one."""
-_RIPE = 64.0
-"""Items of a stretch whose count tells of the variance of service times, long ones among them."""
 
 
 def busy_rate(
@@ -111,7 +109,7 @@ def _per_time(tallies: Floats, spent: Row, servers: int, confidence: float) -> E
 
 def _moments(busy: Floats) -> ServiceMoments | None:
     """Tell moments of the service time of one server."""
-    return service_moments(matured(busy, items=_RIPE)[0]) if busy.shape[1] else None
+    return service_moments(matured(busy, items=RIPE)[0]) if busy.shape[1] else None
 
 
 def _reason(total: Floats) -> RateReason:
@@ -194,8 +192,7 @@ def _of_quantiles(settling: Settling, kept: Floats, guards: bool, confidence: fl
     low, below = high, above
     if guards:
         low = float(kept[Row.ITEMS] / kept[Row.WALL])
-        spread = float(kept[Row.SECOND]) / max(float(kept[Row.COUNT]) - 1.0, 1.0)
-        below = reach * math.sqrt(spread * float(kept[Row.BUSY])) / float(kept[Row.WALL])
+        below = reach * math.sqrt(dispersion(kept) * float(kept[Row.BUSY])) / float(kept[Row.WALL])
     return Estimate(
         value=(low + high) / 2.0,
         low=max(0.0, min(low - below, high - above)),

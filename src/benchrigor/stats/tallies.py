@@ -15,7 +15,20 @@ import numpy.typing as npt
 
 from benchrigor.model import Floats, ServiceMoments, ServiceProcess
 
-__all__ = ["Row", "matured", "observed", "pooled", "rates_of", "service_moments", "tallied"]
+__all__ = [
+    "RIPE",
+    "Row",
+    "dispersion",
+    "matured",
+    "observed",
+    "pooled",
+    "rates_of",
+    "service_moments",
+    "tallied",
+]
+
+RIPE = 64.0
+"""Items of a stretch whose count tells of the variance of service times, and of long ones."""
 
 _FEWEST = 30
 """Observations below which nothing is said of moments beyond the mean."""
@@ -38,12 +51,13 @@ class Row(enum.IntEnum):
     CPU = 6
     DELAY = 7
     COUNT = 8
-    RECIPROCAL = 9
-    SECOND = 10
-    THIRD = 11
-
-
-_SUMS = slice(Row.ITEMS, Row.COUNT)
+    ITEMS_2 = 9
+    ITEMS_BUSY = 10
+    BUSY_2 = 11
+    ITEMS_3 = 12
+    ITEMS_2_BUSY = 13
+    ITEMS_BUSY_2 = 14
+    BUSY_3 = 15
 
 
 def tallied(columns: npt.ArrayLike) -> Floats:
@@ -53,12 +67,10 @@ def tallied(columns: npt.ArrayLike) -> Floats:
 
 
 def observed(tallies: Floats) -> Floats:
-    """Return the same, each stretch in which a stage was busy as one observation of its rate."""
-    busy = tallies[Row.BUSY]
+    """Return the same, each stretch as one observation of items and busy time."""
     found = tallies.copy()
-    found[Row.COUNT] = busy > 0.0
-    found[Row.RECIPROCAL] = np.divide(1.0, busy, out=np.zeros_like(busy), where=busy > 0.0)
-    found[Row.SECOND :] = 0.0
+    found[Row.COUNT] = tallies[Row.USED] > 0.0
+    found[Row.ITEMS_2 :] = 0.0
     return found
 
 
@@ -74,25 +86,40 @@ def pooled(tallies: Floats, starts: npt.NDArray[np.int64]) -> Floats:
 
     Notes
     -----
-    Moments are of rates weighted by busy time. With group means mu_i, weights w_i and mean mu:
-    M2 = sum M2_i + w_i (mu_i - mu)^2 and M3 = sum M3_i + 3 M2_i (mu_i - mu) + w_i (mu_i - mu)^3
-    (Pébay 2008, the pairwise formulas summed over a group).
+    The last seven rows are central moments of the pairs (items, busy time), as sums. With the
+    number n_i of observations, and the distance d_i of their mean from the group's: M2 = sum M2_i +
+    n_i d_i^2 and M3 = sum M3_i + 3 d_i M2_i + n_i d_i^3, and likewise for products (Pébay 2008, the
+    pairwise formulas summed over a group).
     """
     sums: Floats = np.add.reduceat(tallies, starts, axis=1)
     sizes = np.diff(starts, append=tallies.shape[1])
-    rates = rates_of(tallies)
-    off = rates - np.repeat(rates_of(sums), sizes)
-    second = tallies[Row.BUSY] * off**2
-    sums[Row.SECOND] += np.add.reduceat(second, starts)
-    sums[Row.THIRD] += np.add.reduceat(3.0 * tallies[Row.SECOND] * off + second * off, starts)
+    n = tallies[Row.COUNT]
+    c, b = (
+        _share(tallies[each], n) - np.repeat(_share(sums[each], sums[Row.COUNT]), sizes)
+        for each in (Row.ITEMS, Row.BUSY)
+    )
+    cc, cb, bb = tallies[Row.ITEMS_2 : Row.ITEMS_3]
+    added = [
+        n * c * c,
+        n * c * b,
+        n * b * b,
+        c * (3.0 * cc + n * c * c),
+        2.0 * c * cb + b * (cc + n * c * c),
+        2.0 * b * cb + c * (bb + n * b * b),
+        b * (3.0 * bb + n * b * b),
+    ]
+    sums[Row.ITEMS_2 :] += np.add.reduceat(np.vstack(added), starts, axis=1)
     return sums
 
 
 def rates_of(tallies: Floats) -> Floats:
     """Return items per busy second of each stretch; 0 where it was never busy."""
-    busy = tallies[Row.BUSY]
-    rates: Floats = np.divide(tallies[Row.ITEMS], busy, out=np.zeros_like(busy), where=busy > 0.0)
-    return rates
+    return _share(tallies[Row.ITEMS], tallies[Row.BUSY])
+
+
+def _share(parts: Floats, wholes: Floats) -> Floats:
+    found: Floats = np.divide(parts, wholes, out=np.zeros_like(parts), where=wholes > 0.0)
+    return found
 
 
 def matured(tallies: Floats, *, items: float = 16.0) -> tuple[Floats, npt.NDArray[np.int64]]:
@@ -130,17 +157,19 @@ def service_moments(tallies: Floats) -> ServiceMoments | None:
 
     Notes
     -----
-    Counts of a renewal process over a long time t have the cumulants t a, t b, t c with a = 1/m,
-    b = s^2/m^3, c = 3 s^4/m^5 - k/m^4, for service times of mean m, variance s^2 and third central
-    moment k (Cox 1962, Renewal Theory, chapter 4; the cumulant generating functions are inverse to
-    each other). b and c are read off the weighted moments of the rates: a residual of busy time w
-    has variance b w, and third moment c w.
+    Counts of a renewal process over a long busy time t have the cumulants t a, t b, t c with
+    a = 1/m, b = s^2/m^3, c = 3 s^4/m^5 - k/m^4, for service times of mean m, variance s^2 and third
+    central moment k (Cox 1962, Renewal Theory, chapter 4; the cumulant generating functions are
+    inverse to each other). When a period ends depends on the services in it, for the queue may run
+    empty. So b and c are read off Wald's identity E exp(x N - K(x) t) = 1, whatever ends a period,
+    to third order: with the residual e = N - a t, b = E e^2 / E t and c = (E e^3 - 3 b E e t) / E t.
 
     Examples
     --------
     >>> rng = np.random.default_rng(1)
     >>> periods = np.zeros((8, 5000))
     >>> periods[Row.ITEMS], periods[Row.BUSY] = rng.poisson(100.0, 5000), 0.1
+    >>> periods[Row.USED] = 1.0
     >>> found = service_moments(observed(tallied(periods)))
     >>> str(found.process), round(found.mean_s * 1e3, 2)
     ('exponential', 1.0)
@@ -148,21 +177,31 @@ def service_moments(tallies: Floats) -> ServiceMoments | None:
     whole = tallies[:, 0]
     if tallies.shape[1] > 1:
         whole = pooled(tallies, np.zeros(1, dtype=np.int64))[:, 0]
-    count, items = float(whole[Row.COUNT]), float(whole[Row.ITEMS])
+    count, items, busy = (float(whole[each]) for each in (Row.COUNT, Row.ITEMS, Row.BUSY))
     if count < _FEWEST or items <= 0.0:
         return None
-    mean_s = float(whole[Row.BUSY]) / items
-    spread = float(whole[Row.SECOND]) / (count - 1.0)
-    skew = float(whole[Row.THIRD]) / float(whole[Row.RECIPROCAL])
+    rate, mean_s = items / busy, busy / items
+    _, cb, bb, ccc, ccb, cbb, bbb = whole[Row.ITEMS_2 :].tolist()
+    spread = dispersion(whole)
+    skew = ccc - 3.0 * rate * ccb + 3.0 * rate**2 * cbb - rate**3 * bbb
+    skew = (skew - 3.0 * spread * (cb - rate * bb)) / busy
     variance_s2 = spread * mean_s**3
-    variation = spread * mean_s
     return ServiceMoments(
         n=int(count),
         mean_s=mean_s,
         variance_s2=variance_s2,
         third_s3=3.0 * variance_s2**2 / mean_s - skew * mean_s**4,
-        process=_resembling(variation, count),
+        process=_resembling(spread * mean_s, count),
     )
+
+
+def dispersion(tally: Floats) -> float:
+    """Return the variance of items per busy second, of one tally, shape (rows,)."""
+    rate = float(tally[Row.ITEMS] / tally[Row.BUSY])
+    cc, cb, bb = map(float, tally[Row.ITEMS_2 : Row.ITEMS_3])
+    count = float(tally[Row.COUNT])
+    residuals = max(0.0, cc - 2.0 * rate * cb + rate**2 * bb)
+    return residuals / float(tally[Row.BUSY]) * count / max(count - 1.0, 1.0)
 
 
 def _resembling(variation: float, count: float) -> ServiceProcess:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from benchrigor.testing.clock import FakeClock
     from benchrigor.testing.injector import Injector, cpu_hog
     from benchrigor.testing.meter import FakeMeter
+    from benchrigor.testing.stages import StagePeriods, SyntheticStage
     from benchrigor.testing.stores import MemoryStore
     from benchrigor.testing.workloads import (
         ExponentialWarmUp,
@@ -29,9 +30,11 @@ __all__ = [
     "FakeMeter",
     "Injector",
     "MemoryStore",
+    "StagePeriods",
     "StepCoolDown",
     "StepWarmUp",
     "SyntheticJob",
+    "SyntheticStage",
     "SyntheticWorkload",
     "cpu_hog",
 ]
@@ -42,9 +45,11 @@ _HOMES = {
     "FakeMeter": "meter",
     "Injector": "injector",
     "MemoryStore": "stores",
+    "StagePeriods": "stages",
     "StepCoolDown": "workloads",
     "StepWarmUp": "workloads",
     "SyntheticJob": "workloads",
+    "SyntheticStage": "stages",
     "SyntheticWorkload": "workloads",
     "cpu_hog": "injector",
 }

@@ -1,0 +1,296 @@
+"""The estimator as its users meet it."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Code, RateReason, ServiceRate
+from benchrigor.queues import ServiceRateEstimator
+from benchrigor.testing import StagePeriods, SyntheticStage
+
+METHODS = ("busy-time", "quantile")
+
+
+def told(seen: StagePeriods, **given: Any) -> ServiceRateEstimator:
+    est = ServiceRateEstimator(**given)
+    est.tell_many(seen.items, seen.period_s, seen.blocked_s, seen.blocked_s > 0.0)
+    return est
+
+
+def watched(seed: int = 1, items: int = 20_000, **stage: Any) -> StagePeriods:
+    rng = np.random.default_rng(seed)
+    return SyntheticStage(**stage).watch(items, period_s=0.032, rng=rng)
+
+
+def only(est: ServiceRateEstimator) -> ServiceRate:
+    (rate,) = est.rates
+    return rate
+
+
+def value(rate: ServiceRate) -> float:
+    assert rate.estimate is not None
+    return rate.estimate.value
+
+
+def figures(rates: list[ServiceRate]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            each.converged,
+            each.reason,
+            each.periods,
+            each.unblocked,
+            each.used,
+            each.items,
+            pytest.approx(each.start_s, abs=1e-9),
+            pytest.approx(each.stop_s),
+            None if each.estimate is None else pytest.approx(each.estimate.value),
+            None if each.estimate is None else pytest.approx(each.estimate.half_width, rel=1e-6),
+        )
+        for each in rates
+    ]
+
+
+@pytest.mark.parametrize("utilisation", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("service", ["exponential", "deterministic"])
+def test_busy_time_tells_the_rate_at_any_load(utilisation: float, service: str) -> None:
+    rate = only(told(watched(utilisation=utilisation, service=service)))
+    assert rate.converged
+    assert rate.reason is None
+    assert value(rate) == pytest.approx(1000.0, rel=0.03)
+
+
+def test_the_window_and_the_share_of_unblocked_periods_are_those_of_the_data() -> None:
+    seen = watched(utilisation=0.8)
+    rate = only(told(seen))
+    assert (rate.start_s, rate.stop_s) == (0.0, pytest.approx(seen.period_s.sum()))
+    assert rate.periods == rate.used == len(seen.items)
+    assert rate.unblocked == np.count_nonzero(seen.blocked_s == 0.0)
+    assert rate.unblocked_share == rate.unblocked / rate.periods
+    assert rate.items == seen.items.sum()
+    assert rate.period_s == pytest.approx(0.032)
+
+
+def test_a_phase_change_gives_two_rates_with_windows_that_meet_at_it() -> None:
+    seen = watched(items=60_000, utilisation=0.7, later=0.5)
+    first, second = told(seen).rates
+    assert value(first) == pytest.approx(1000.0, rel=0.05)
+    assert value(second) == pytest.approx(500.0, rel=0.05)
+    assert seen.changed is not None
+    changed_s = seen.period_s[: seen.changed].sum()
+    assert first.stop_s <= second.start_s
+    assert second.start_s - first.stop_s < 0.02 * seen.period_s.sum()
+    assert first.stop_s == pytest.approx(changed_s, rel=0.05)
+
+
+def test_the_quantile_method_answers_at_high_load_and_refuses_at_low() -> None:
+    high = told(watched(items=100_000, utilisation=0.95), method="quantile").rates
+    assert all(each.converged for each in high)
+    assert all(value(each) == pytest.approx(1000.0, rel=0.10) for each in high)
+    low = told(watched(utilisation=0.2), method="quantile").rates
+    assert [each.converged for each in low] == [False]
+    assert low[0].reason is RateReason.NO_NONBLOCKING
+
+
+def test_as_published_the_filter_takes_its_toll_and_guards_mend_it() -> None:
+    for guards, expected in ((False, 990.866), (True, 1000.0)):
+        est = ServiceRateEstimator("quantile", guards=guards)
+        est.tell_many(np.full(200, 100.0), 0.1)
+        assert [value(each) for each in est.rates] == pytest.approx([expected] * len(est.rates))
+        assert est.rates[0].converged
+
+
+def test_the_published_method_starts_anew_after_each_convergence() -> None:
+    est = ServiceRateEstimator("quantile", guards=False)
+    est.tell_many(np.full(330, 100.0), 0.1)
+    # 16 counts give the first quantile, 17 more looks are steady: 33 periods each.
+    assert [each.periods for each in est.rates] == [33] * 10
+    assert [each.start_s for each in est.rates] == pytest.approx([3.3 * n for n in range(10)])
+
+
+def test_only_periods_of_the_wanted_width_count_for_the_quantile() -> None:
+    est = ServiceRateEstimator("quantile", period_s=0.1)
+    for number in range(200):
+        est.tell(300 if number % 10 == 0 else 100, 0.3 if number % 10 == 0 else 0.1)
+    assert value(est.rates[0]) == pytest.approx(1000.0)
+    assert est.rates[0].used < est.rates[0].periods
+
+
+def test_too_few_items_in_a_given_period_are_refused_with_the_best_so_far() -> None:
+    est = ServiceRateEstimator("quantile", period_s=0.1)
+    est.tell_many(np.full(300, 15.0), 0.1)
+    rate = only(est)
+    assert (rate.converged, rate.reason) == (False, RateReason.FEW_ITEMS)
+    assert value(rate) == pytest.approx(150.0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("utilisation", [0.5, 0.95])
+def test_telling_one_by_one_in_parts_and_at_once_is_the_same(
+    method: str, utilisation: float
+) -> None:
+    seen = watched(items=50_000, utilisation=utilisation, later=0.5)
+    at_once = figures(told(seen, method=method).rates)
+    by_one, in_parts = ServiceRateEstimator(method), ServiceRateEstimator(method)
+    columns = (seen.items, seen.period_s, seen.blocked_s)
+    for items, period_s, blocked_s in zip(*columns, strict=True):
+        by_one.tell(float(items), float(period_s), float(blocked_s), bool(blocked_s > 0.0))
+    rng = np.random.default_rng(5)
+    start = 0
+    while start < len(seen.items):
+        stop = start + int(rng.integers(1, 700))
+        part = [each[start:stop] for each in columns]
+        in_parts.tell_many(*part, part[2] > 0.0)
+        assert in_parts.rates  # looking changes nothing
+        start = stop
+    assert figures(by_one.rates) == at_once
+    assert figures(in_parts.rates) == at_once
+
+
+@settings(max_examples=10)
+@given(st.floats(1e-3, 1e3), st.sampled_from(METHODS))
+def test_the_rate_scales_with_the_unit_of_time(unit: float, method: str) -> None:
+    seen = watched(items=5_000, utilisation=0.95)
+    usual = ServiceRateEstimator(method)
+    scaled = ServiceRateEstimator(method)
+    usual.tell_many(seen.items, seen.period_s, seen.blocked_s)
+    scaled.tell_many(seen.items, unit * seen.period_s, unit * seen.blocked_s)
+    assert [value(each) * unit for each in scaled.rates] == pytest.approx(
+        [value(each) for each in usual.rates], rel=1e-6
+    )
+
+
+def test_several_servers_serve_as_much_as_all_of_them() -> None:
+    est = ServiceRateEstimator(servers=4)
+    for number in range(100):
+        est.tell(100 + number % 2, 1.0, blocked_s=2.0)
+    assert value(only(est)) == pytest.approx(201.0)
+
+
+def test_memory_does_not_grow_with_the_stream() -> None:
+    sizes = []
+    for method in METHODS:
+        est = ServiceRateEstimator(method)
+        rng = np.random.default_rng(3)
+        for _ in range(2):
+            tracemalloc.start()
+            for _ in range(40):
+                est.tell_many(rng.poisson(40.0, 1000), 0.04, rng.random(1000) * 0.01)
+            sizes.append(tracemalloc.get_traced_memory()[0])
+            tracemalloc.stop()
+    assert all(size < 2_000_000 for size in sizes), sizes
+
+
+def test_of_phases_the_newest_thousand_are_remembered() -> None:
+    est = ServiceRateEstimator("quantile", guards=False)
+    est.tell_many(np.full(33 * 1100, 100.0), 0.1)
+    assert len(est.rates) == 1000
+    assert est.rates[0].start_s == pytest.approx(3.3 * 100)
+
+
+def test_periods_with_waiting_of_unknown_length_do_not_count_and_that_is_said() -> None:
+    est = ServiceRateEstimator()
+    for number in range(100):
+        est.tell(7 if number % 2 else 50 + number % 3, 0.1, blocked=bool(number % 2))
+    rate = only(est)
+    assert (rate.periods, rate.used) == (100, 50)
+    assert value(rate) == pytest.approx(510.0, rel=0.01)
+    assert [each.code for each in rate.notices] == [Code.DROPPED_PERIODS]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ((0, 0.1, 0.1), RateReason.NEVER_BUSY),
+        ((0, 0.1, 0.0), RateReason.NO_ITEMS),
+        ((5, 0.1, 0.0, True), RateReason.NO_NONBLOCKING),
+    ],
+)
+def test_why_there_is_no_rate_is_said(row: tuple[Any, ...], reason: RateReason) -> None:
+    est = ServiceRateEstimator()
+    for _ in range(50):
+        est.tell(*row)
+    rate = only(est)
+    assert (rate.estimate, rate.converged, rate.reason) == (None, False, reason)
+    assert "no rate" in str(rate)
+
+
+def test_before_the_first_period_there_are_no_rates() -> None:
+    assert ServiceRateEstimator().rates == ServiceRateEstimator("quantile").rates == []
+
+
+def test_a_few_periods_give_the_best_so_far() -> None:
+    est = ServiceRateEstimator()
+    for items in (40, 60, 50):
+        est.tell(items, 0.1)
+    rate = only(est)
+    assert (rate.converged, rate.reason) == (False, RateReason.NOT_CONVERGED)
+    assert value(rate) == pytest.approx(500.0)
+
+
+def test_processor_time_and_delay_stand_beside_the_rate() -> None:
+    est = ServiceRateEstimator()
+    for number in range(100):
+        est.tell(50 + number % 2, 0.1, cpu_s=0.05, delay_s=0.02)
+    rate = only(est)
+    assert rate.cpu_rate is not None
+    assert rate.cpu_rate.value == pytest.approx(1010.0)
+    assert rate.delay_share == pytest.approx(0.2)
+    assert [each.code for each in rate.notices] == [Code.DISTURBED_RATE]
+    est = ServiceRateEstimator()
+    for number in range(100):
+        est.tell(50 + number % 2, 0.1)
+    assert (only(est).cpu_rate, only(est).delay_share, only(est).notices) == (None, None, ())
+
+
+def test_a_rate_is_shown_in_one_line() -> None:
+    assert str(only(told(watched(utilisation=0.5)))).endswith("unblocked · converged")
+
+
+BAD: list[tuple[Callable[[ServiceRateEstimator], object], str]] = [
+    (lambda est: est.tell(-1, 0.1), "items is -1, expected a finite number from 0 on"),
+    (lambda est: est.tell("3", 0.1), "items is '3'"),  # type: ignore[arg-type]
+    (lambda est: est.tell(None, 0.1), "items is None"),  # type: ignore[arg-type]
+    (lambda est: est.tell(float("nan"), 0.1), "items is nan"),
+    (lambda est: est.tell(1, 0.0), "period_s is 0.0, expected seconds above 0"),
+    (lambda est: est.tell(1, float("inf")), "period_s is inf"),
+    (lambda est: est.tell(1, 0.1, 0.2), "blocked_s is 0.2 in a period of 0.1 s, expected at most"),
+    (lambda est: est.tell(1, 0.1, cpu_s=-1.0), "cpu_s is -1.0"),
+    (lambda est: est.tell_many([], 0.1), "items is empty"),
+    (lambda est: est.tell_many([1, 2], [0.1, 0.1, 0.1]), "period_s holds 3 numbers for 2 items"),
+    (lambda est: est.tell_many([1, 2], [0.1, 0.0]), r"period_s\[1\] is 0.0"),
+    (lambda est: est.tell_many([1, -2], 0.1), r"items\[1\] is -2.0"),
+    (lambda est: est.tell_many([1, 2], 0.1, [0.0, 0.5]), r"blocked_s\[1\] is 0.5 in a period"),
+    (lambda est: est.tell_many([[1], [2]], 0.1), "two dimensions"),
+    (lambda _: ServiceRateEstimator("median"), "method is 'median', expected 'busy-time' or"),
+    (lambda _: ServiceRateEstimator(period_s=0), "period_s is 0, expected seconds above 0"),
+    (lambda _: ServiceRateEstimator(servers=0), "servers is 0, expected a whole number from 1"),
+    (lambda _: ServiceRateEstimator(target=0.0), "target is 0.0, expected a relative half-width"),
+    (lambda _: ServiceRateEstimator(confidence=1.0), "confidence is 1.0"),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), BAD)
+def test_bad_input_is_named_and_changes_nothing(
+    call: Callable[[ServiceRateEstimator], object], said: str
+) -> None:
+    est = ServiceRateEstimator()
+    with pytest.raises(InvalidInput, match=said):
+        call(est)
+    assert est.rates == []
+
+
+def test_differences_of_clocks_may_be_rounded() -> None:
+    est = ServiceRateEstimator("quantile")
+    for _ in range(150):
+        est.tell(100, 0.1, blocked_s=-1e-17)
+        est.tell(100, 0.1, blocked_s=1e-17)
+    assert est.rates[-1].unblocked_share == 1.0
+    ServiceRateEstimator().tell(0, 0.1, blocked_s=0.1 + 1e-9)
