@@ -162,7 +162,8 @@ def service_moments(tallies: Floats) -> ServiceMoments | None:
     central moment k (Cox 1962, Renewal Theory, chapter 4; the cumulant generating functions are
     inverse to each other). When a period ends depends on the services in it, for the queue may run
     empty. So b and c are read off Wald's identity E exp(x N - K(x) t) = 1, whatever ends a period,
-    to third order: with the residual e = N - a t, b = E e^2 / E t and c = (E e^3 - 3 b E e t) / E t.
+    to third order: with the residual e = N - a t, b = E e^2 / E t and
+    c = (E e^3 - 3 b E e t) / E t.
 
     Examples
     --------

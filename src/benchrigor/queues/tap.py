@@ -1,0 +1,282 @@
+"""The public face of taps: one for each queue, with two ends to be read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from benchrigor.errors import InvalidInput
+from benchrigor.queues.cells import Cell, Counts
+from benchrigor.queues.kinds import tap_source
+from benchrigor.queues.page_files import NAME_BYTES, check_name
+from benchrigor.queues.pages import Page
+from benchrigor.queues.writers import Writer
+
+__all__ = ["End", "Tap"]
+
+_LONGEST_NAME = NAME_BYTES - len(".head")
+
+
+class End:
+    """One end of a queue, as whoever looks on reads it.
+
+    It may be sent to another process, which opens the page for reading.
+
+    Parameters
+    ----------
+    page
+        That holds the cells.
+    name
+        Of the cells.
+    servers
+        How many threads of a process share this end.
+    item_bytes
+        Of one item, where all have the same size; None where the cells count bytes, or nobody does.
+
+    Attributes
+    ----------
+    page, name, servers, item_bytes
+        As given.
+
+    Examples
+    --------
+    >>> with Page.create() as page:
+    ...     page.claim("work.head").words[0] = 7
+    ...     [(each.items, each.bytes) for each in End(page, "work.head", item_bytes=8).read()]
+    [(7, 56)]
+    """
+
+    def __init__(
+        self, page: Page, name: str, *, servers: int = 1, item_bytes: int | None = None
+    ) -> None:
+        self.page = page
+        self.name = name
+        self.servers = servers
+        self.item_bytes = item_bytes
+        self._cells: tuple[Cell, ...] = ()
+
+    def read(self, now_ns: int | None = None) -> tuple[Counts, ...]:
+        """Return what has been counted, one for each process that has used this end.
+
+        Parameters
+        ----------
+        now_ns
+            Up to when waits under way are counted; now where nothing is said.
+        """
+        if not self.page.closed:  # what was counted can be read after that
+            self._cells = tuple(each for each in self.page.cells() if each.name == self.name)
+        found = (each.read(now_ns) for each in self._cells)
+        if self.item_bytes is None:
+            return tuple(found)
+        return tuple(replace(each, bytes=each.items * self.item_bytes) for each in found)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _end_of, (self.page.path, self.name, self.servers, self.item_bytes)
+
+
+def _end_of(path: Path, name: str, servers: int, item_bytes: int | None) -> End:
+    return End(Page.open(path), name, servers=servers, item_bytes=item_bytes)
+
+
+class Tap:
+    """Counts what passes a queue, and how long either end has waited for the other.
+
+    The consumer's end is the head: items that leave, and waits because there are none. The
+    producer's end is the tail: items that enter, and waits because there is no room. An attempt
+    that was told not to wait and failed counts nothing; one that waited in vain counts its wait.
+
+    =============================  ==============================================================
+    source                         ``queue``
+    =============================  ==============================================================
+    `queue.Queue`, Lifo, Priority  the source itself, which counts until the tap is closed
+    `asyncio.Queue`, likewise      the same
+    `multiprocessing` queues       stands in for the source, also in other processes
+    `queue.SimpleQueue`, others    stands in for anything with ``get`` and ``put``
+    with ``get`` and ``put``
+    iterables, asynchronous ones   is iterated over instead; each item is a wait of either end
+    sockets                        stands in; counts ``recv``, ``recv_into``, ``send``, ``sendall``
+    streams of `asyncio`           stands in; a reader has only a head, a writer only a tail
+    =============================  ==============================================================
+
+    Parameters
+    ----------
+    source
+        The queue.
+    name
+        Of the queue, for people and programs; the name of its type where nothing is said.
+    page
+        Where to count; one of its own where nothing is given.
+    servers
+        How many threads of a process share an end.
+    item_bytes
+        Of one item, where all have the same size. Sockets and streams count bytes as they are.
+    now_ns
+        Reads the clock; all processes must share it.
+
+    Raises
+    ------
+    InvalidInput
+        When the source is nothing that can be tapped, or is tapped already; naming every other
+        parameter that makes no sense.
+
+    Attributes
+    ----------
+    queue
+        What the program uses in place of the source.
+    head, tail
+        Each an `End`.
+    name, page
+        As given, or chosen.
+
+    Notes
+    -----
+    The source of the counters, and of the resizing, is Beard & Chamberlain (2015), section III.
+    Unlike theirs the counters are never set to zero by who reads them, so that none is lost, and
+    blocked time is counted beside blocked events.
+
+    Tapping begins when the tap is made: a wait that is under way then is not counted. A process
+    that uses an end claims its cell at the first event, and so does a forked one.
+
+    Examples
+    --------
+    >>> import queue
+    >>> with Tap(queue.Queue(maxsize=8), name="work") as tap:
+    ...     for item in range(5):
+    ...         tap.queue.put(item)
+    ...     _ = tap.queue.get()
+    >>> tap.tail.read()[0].items, tap.head.read()[0].items, tap.head.read()[0].blocked_ns
+    (5, 1, 0)
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        name: str | None = None,
+        page: Page | None = None,
+        servers: int = 1,
+        item_bytes: int | None = None,
+        now_ns: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        _check(name, page, servers, item_bytes)
+        self.name = type(source).__name__ if name is None else name
+        self._own = page is None
+        self.page = Page.create() if page is None else page
+        self.head = End(self.page, f"{self.name}.head", servers=servers, item_bytes=item_bytes)
+        self.tail = End(self.page, f"{self.name}.tail", servers=servers, item_bytes=item_bytes)
+        self._writers = tuple(Writer(self.page, end.name, now_ns) for end in (self.head, self.tail))
+        try:
+            self._tapped = tap_source(source, *self._writers)
+        except InvalidInput:
+            self._let_go()
+            raise
+
+    @property
+    def queue(self) -> Any:
+        """What the program uses in place of the source."""
+        return self._tapped.queue
+
+    def grow(self, by: int) -> None:
+        """Let a bounded queue take more items, and wake the producers that wait for room.
+
+        Parameters
+        ----------
+        by
+            How many more.
+
+        Raises
+        ------
+        InvalidInput
+            When it is less than one, the queue is not bounded, or is of a kind whose bound cannot
+            be moved: those of `queue` and `asyncio` can.
+        """
+        if isinstance(by, bool) or not isinstance(by, int) or by < 1:
+            raise InvalidInput(f"by is {by!r}, expected a whole number of at least 1")
+        self._resize(by)
+
+    @contextmanager
+    def grown(self, by: int) -> Iterator[None]:
+        """Let a bounded queue take more items for a while, in which producers need not wait.
+
+        Afterwards the bound is as before. Items above it stay until they are taken; producers wait
+        until there is room.
+
+        Parameters
+        ----------
+        by
+            How many more.
+
+        Raises
+        ------
+        InvalidInput
+            As for `grow`.
+
+        Examples
+        --------
+        >>> import queue
+        >>> work = queue.Queue(maxsize=1)
+        >>> with Tap(work) as tap, tap.grown(2):
+        ...     for item in range(3):
+        ...         work.put_nowait(item)
+        >>> work.qsize(), work.maxsize
+        (3, 1)
+        """
+        self.grow(by)
+        try:
+            yield
+        finally:
+            self._resize(-by)
+
+    def close(self) -> None:
+        """Give the source back as it was, and count no more; what was counted can be read."""
+        self._tapped.release()
+        self._let_go()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_own": False}
+
+    def _let_go(self) -> None:
+        for writer in self._writers:
+            writer.close()
+        if self._own:
+            for end in (self.head, self.tail):
+                end.read()
+            self.page.close()
+
+    def _resize(self, by: int) -> None:
+        if self._tapped.resize is None:
+            raise InvalidInput(
+                f"the bound of {self.queue!r} cannot be moved, expected a queue of queue or asyncio"
+            )
+        self._tapped.resize(by)
+
+
+def _check(name: Any, page: Any, servers: Any, item_bytes: Any) -> None:
+    problems = []
+    if name is None and page is not None:
+        problems.append("name is None, expected one to tell this tap from the page's others")
+    if name is not None:
+        try:
+            check_name(name, _LONGEST_NAME)
+        except InvalidInput as error:
+            problems.extend(error.problems)
+    if page is not None and not isinstance(page, Page):
+        problems.append(f"page is {page!r}, expected a Page")
+    elif page is not None and (page.closed or not page.writable):
+        problems.append(f"{page.path} cannot be written, expected a page that is open, writable")
+    for what, value in (("servers", servers), ("item_bytes", item_bytes)):
+        absent = what == "item_bytes" and value is None
+        if not absent and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            problems.append(f"{what} is {value!r}, expected a whole number of at least 1")
+    if problems:
+        raise InvalidInput(problems)

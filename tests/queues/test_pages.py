@@ -1,0 +1,216 @@
+"""Files of cells: made, found by their path, claimed from by anybody, and gone in the end."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchrigor.errors import InvalidInput
+from benchrigor.queues import Page
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+
+HEADER, CELL = struct.Struct("=8s7Q"), struct.Struct("=8Q64s")
+FORK = multiprocessing.get_context("fork")
+FOREIGN = """
+import fcntl, mmap, os, struct, sys
+with open(sys.argv[1], "r+b") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    page = mmap.mmap(file.fileno(), 0)
+    magic, version, cells, size, claimed = struct.unpack_from("=8s4Q", page)
+    assert (magic, version, size) == (b"BRIGCELL", 1, 128) and claimed < cells
+    start = 64 + size * claimed
+    page[start + 64:start + 128] = "grün.head".encode().ljust(64, bytes(1))
+    struct.pack_into("=8Q", page, start, 3, 30, 1, -500 % 2**64, 1, 7 << 32 | 8, 0,
+                     (-500 % 2**64) ^ 1)
+    struct.pack_into("=Q", page, 32, claimed + 1)
+"""
+
+
+def test_the_file_is_as_documented(page: Page) -> None:
+    cell = page.claim("work.head")
+    cell.count_bytes(9)
+    content = page.path.read_bytes()
+    assert len(content) == 64 + 128 * 8
+    assert HEADER.unpack_from(content) == (b"BRIGCELL", 1, 8, 128, 1, 0, 0, 0)
+    owner = os.getpid() << 32 | threading.get_native_id()
+    name = b"work.head".ljust(64, b"\0")
+    assert CELL.unpack_from(content, 64) == (1, 9, 0, 0, 0, owner, 0, 0, name)
+    assert not any(content[192:])
+
+
+def test_a_program_that_knows_nothing_but_the_layout_is_read(page: Page) -> None:
+    page.claim("work.tail")
+    subprocess.run([sys.executable, "-c", FOREIGN, page.path], check=True)
+    first, second = page.cells()
+    assert first.name == "work.tail"
+    counts = second.read(900)
+    assert (counts.name, counts.items, counts.bytes) == ("grün.head", 3, 30)
+    assert (counts.blocked_ns, counts.waiting, counts.pid, counts.tid) == (400, 1, 7, 8)
+
+
+def test_readers_see_what_is_written_after_they_came(page: Page) -> None:
+    reader = Page.open(page.path)
+    assert reader.cells() == ()
+    cell = page.claim("work.head")
+    (seen,) = reader.cells()
+    cell.count()
+    assert seen.read().items == 1
+    page.claim("work.head")
+    assert reader.cells()[0] is seen
+    assert len(reader.cells()) == 2
+
+
+def test_a_reader_cannot_write(page: Page) -> None:
+    page.claim("work.head")
+    reader = Page.open(page.path)
+    with pytest.raises(InvalidInput, match="expected writable=True"):
+        reader.claim("work.head")
+    with pytest.raises(TypeError):
+        reader.cells()[0].count()
+
+
+def test_when_all_cells_are_claimed_that_is_said_and_counted() -> None:
+    with Page.create(cells=1) as page:
+        page.claim("work.head")
+        with pytest.raises(InvalidInput, match="has room for 1 cells, all in use"):
+            page.claim("work.tail")
+        assert page.refused == Page.open(page.path).refused == 1
+        assert len(page.cells()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("", "0 bytes"),
+        ("x" * 65, "65 bytes"),
+        ("ü" * 33, "66 bytes"),
+        ("a\0b", "no zero byte"),
+        ("\ud800", "expected text"),
+        (None, "expected text"),
+    ],
+)
+def test_a_name_that_cannot_be_written_is_refused(page: Page, name: Any, problem: str) -> None:
+    with pytest.raises(InvalidInput, match=problem):
+        page.claim(name)
+    assert page.cells() == ()
+
+
+def test_the_longest_name_is_kept(page: Page) -> None:
+    page.claim("ü" * 32)
+    assert page.cells()[0].name == "ü" * 32
+
+
+def claim_many(path: Path) -> None:
+    page = Page.open(path, writable=True)
+    for _ in range(25):
+        page.claim(f"{os.getpid()}").words[0] = os.getpid()
+
+
+def test_processes_that_claim_at_once_get_cells_of_their_own() -> None:
+    with Page.create(cells=120) as page:
+        children = [FORK.Process(target=claim_many, args=(page.path,)) for _ in range(4)]
+        for each in children:
+            each.start()
+        for each in children:
+            each.join()
+        found = [(each.name, each.read().items, each.read().pid) for each in page.cells()]
+    assert len(found) == 100
+    assert all(name == str(items) == str(pid) for name, items, pid in found)
+    assert {pid for *_, pid in found} == {each.pid for each in children}
+
+
+def test_threads_that_claim_at_once_get_cells_of_their_own() -> None:
+    with Page.create(cells=64) as page:
+        threads = [threading.Thread(target=page.claim, args=(str(each),)) for each in range(16)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert sorted(int(each.name) for each in page.cells()) == list(range(16))
+
+
+def test_the_creator_removes_the_file() -> None:
+    with Page.create() as page:
+        assert page.path.exists()
+    assert not page.path.exists()
+    page.close()
+
+
+def test_a_page_that_nobody_holds_removes_its_file() -> None:
+    page = Page.create()
+    path = page.path
+    del page
+    gc.collect()
+    assert not path.exists()
+
+
+def test_a_page_left_open_is_removed_when_its_program_ends() -> None:
+    code = "from benchrigor.queues import Page; page = Page.create(); print(page.path)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert not Path(done.stdout.strip()).exists()
+
+
+def close(page: Page) -> None:
+    page.close()
+
+
+def test_neither_a_reader_nor_a_forked_process_removes_the_file(page: Page) -> None:
+    Page.open(page.path, writable=True).close()
+    child = FORK.Process(target=close, args=(page,))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert page.path.exists()
+
+
+def test_a_closed_page_says_so_and_its_cells_go_on() -> None:
+    page = Page.create()
+    cell = page.claim("work.head")
+    page.close()
+    assert page.closed
+    with pytest.raises(InvalidInput, match="is closed"):
+        page.cells()
+    with pytest.raises(InvalidInput, match="is closed"):
+        page.claim("work.head")
+    cell.count()
+    assert cell.read().items == 1
+
+
+def test_claiming_from_a_file_that_is_gone_says_so(page: Page) -> None:
+    page.path.unlink()
+    with pytest.raises(InvalidInput, match="No such file"):
+        page.claim("work.head")
+
+
+def test_it_may_be_sent_to_another_process(page: Page, sent: Callable[[Any], Any]) -> None:
+    page.claim("work.head").count()
+    copy = sent(page)
+    assert (copy.path, copy.writable) == (page.path, True)
+    assert copy.cells()[0].read().items == 1
+    assert not sent(Page.open(page.path)).writable
+
+
+@pytest.mark.parametrize("cells", [0, -1, 2.5, True, 2**21, "8"])
+def test_a_number_of_cells_that_makes_no_sense_is_refused(cells: Any) -> None:
+    with pytest.raises(InvalidInput, match="cells is"):
+        Page.create(cells=cells)
+
+
+def test_a_page_goes_where_it_is_told(tmp_path: Path) -> None:
+    with Page.create(cells=2, path=tmp_path / "work.cells") as page:
+        assert page.path == tmp_path / "work.cells"
+        with pytest.raises(InvalidInput, match="File exists"):
+            Page.create(cells=2, path=page.path)
+    with pytest.raises(InvalidInput, match="No such file"):
+        Page.create(path=tmp_path / "nowhere" / "work.cells")
