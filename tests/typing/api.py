@@ -1,10 +1,13 @@
 """User code that must type-check under mypy --strict."""
 
+import queue
+
 import numpy as np
 
 import benchrigor as br
 from benchrigor import stats
 from benchrigor.protocols import Detector
+from benchrigor.queues import ServiceRateEstimator, Tap
 from benchrigor.testing import FakeClock, SyntheticWorkload
 
 
@@ -89,3 +92,20 @@ def one_run(reference: br.SegmentProfile) -> tuple[float, bool, str]:
 def several_runs(profiles: list[br.SegmentProfile]) -> br.Estimate:
     composite: br.Composite = stats.composite_profile(profiles)
     return composite.duration
+
+
+def queued_stage() -> tuple[float | None, str]:
+    est = ServiceRateEstimator("busy-time", period_s=None, guards=True, servers=2, target=0.05)
+    est.tell(41, 0.05, 0.012, cpu_s=0.03, delay_s=0.001)
+    est.tell_many([41, 44], 0.05, [0.012, 0.009], blocked=[True, True])
+    rate: br.ServiceRate = est.rates[-1]
+    reason = "" if rate.reason is None else str(rate.reason)
+    return None if rate.estimate is None else rate.estimate.value, reason
+
+
+def tapped() -> int:
+    with Tap(queue.Queue[int](maxsize=8), name="work", servers=2, item_bytes=8) as tap:
+        tap.queue.put(1)
+        with tap.grown(4):
+            counts = tap.tail.read()
+    return sum(each.items for each in counts)

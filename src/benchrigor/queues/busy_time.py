@@ -62,11 +62,11 @@ class BusyTime:
         if not whole:
             return
         starts = np.arange(0, whole, self._unit, dtype=np.int64)
-        units = observed(pooled(tallied(self._loose[:, :whole]), starts))
+        units = observed(tallied(np.add.reduceat(self._loose[:, :whole], starts, axis=1)))
         self._loose = self._loose[:, whole:]
         if self._open is not None:
             units = np.hstack([self._open, units])
-        self._open = pooled(units, _ALL)
+        self._open = units if units.shape[1] == 1 else pooled(units, _ALL)
         if self._open[Row.PERIODS, 0] == self._size:
             self._batches = np.hstack([self._batches, self._open])
             self._open = None
@@ -108,8 +108,9 @@ class BusyTime:
 
     def _now(self) -> Floats:
         """Return all stretches of the phase under way; unfinished ones join the last whole one."""
-        loose = observed(pooled(tallied(self._loose), _ALL)) if self._loose.shape[1] else None
-        rest = [each for each in (self._open, loose) if each is not None]
+        rest = [] if self._open is None else [self._open]
+        if self._loose.shape[1]:
+            rest.append(observed(tallied(self._loose.sum(axis=1, keepdims=True))))
         found = np.hstack([self._batches, *rest])
         whole = max(self._batches.shape[1], min(found.shape[1], 1))
         return pooled(found, np.arange(whole, dtype=np.int64)) if found.shape[1] else found
