@@ -44,7 +44,7 @@ class NonBlocking:
         self._found: deque[ServiceRate] = deque(maxlen=_RATES)
         self._waiting = np.zeros((Row.COUNT, 0))
         self._number, self._sought = 0 if self._widening else 1, _SOUGHT
-        self._most, self._since = _MOST_SOUGHT, 0.0
+        self._since, self._final = 0.0, False
         self._reason: RateReason | None = None
         self._began_s = 0.0
         self._restart()
@@ -62,8 +62,7 @@ class NonBlocking:
 
     def _ended(self) -> list[ServiceRate]:
         """Return the rates as if no more periods came; what is changed is a copy's."""
-        self._most = self._waiting.shape[1]
-        self._sought = min(self._sought, self._most)
+        self._final = True
         self._found = deque(self._found)
         self.add(self._waiting[:, :0])
         current = self._current()
@@ -92,13 +91,14 @@ class NonBlocking:
 
     def _seek(self) -> bool:
         """Decide how many periods to join, by more and more of them while none will do."""
-        if not 0 < self._sought <= self._waiting.shape[1]:
+        size = self._waiting.shape[1]
+        if not size or (size < self._sought and not self._final):
             return False
         sought = self._waiting[:, : self._sought]
         found = widest(sought)
         if isinstance(found, RateReason):
-            if self._sought < self._most:
-                self._sought = min(2 * self._sought, self._most)
+            if self._sought < (size if self._final else _MOST_SOUGHT):
+                self._sought *= 2
                 return self._seek()
             self._number, self._reason, self._sought = 1, found, _SOUGHT
             return True

@@ -5,6 +5,8 @@ from __future__ import annotations
 from benchrigor.report.disturbance import render_composite, render_interference
 from benchrigor.report.explain import explain
 from benchrigor.report.plots import plot_phases, plot_trace, plot_work
+from benchrigor.report.rate_plot import plot_rates
+from benchrigor.report.rates import render_rates
 from benchrigor.report.segment_plot import plot_interference
 from benchrigor.report.table import tabulate
 from benchrigor.report.text import render
@@ -13,10 +15,12 @@ __all__ = [
     "explain",
     "plot_interference",
     "plot_phases",
+    "plot_rates",
     "plot_trace",
     "plot_work",
     "render",
     "render_composite",
     "render_interference",
+    "render_rates",
     "tabulate",
 ]
