@@ -5,8 +5,8 @@
 Every section stands in a module of its own, queues_*.py. Simulated stages, whose rate is known,
 are `benchrigor.testing.SyntheticStage`: one server, arrivals at random, 100,000 items a run. Noisy:
 1 in 1000 items stalls by 20 service times in the mean, 2 % of the periods are stretched by half,
-1 % of the counts miss an item. Every draw is default_rng([seed, section, row, run]). ``--quick`` runs
-fewer rows of the simulated sections, and fails when a bar is missed. The other sections want a
+1 % of the counts miss an item. Every draw is default_rng([seed, section, row, run]). ``--quick``
+runs fewer rows of the simulated sections, and fails when a bar is missed. The other sections want a
 machine that does nothing else.
 """
 
@@ -26,7 +26,7 @@ SECTIONS = {
 }
 """Title of each section, and the module whose function of that name prints it."""
 
-REAL = {"series", "taps", "monitor", "applications"}
+REAL = {"moments", "series", "taps", "monitor", "applications"}
 
 if __name__ == "__main__":
     raise SystemExit(print_sections(SECTIONS, __doc__, seed=20261207, not_quick=REAL))

@@ -18,11 +18,11 @@ from benchrigor.testing import StagePeriods, SyntheticStage
 __all__ = ["busy", "moments", "phases", "quantile"]
 
 BUSY, QUANTILE, PHASES, MOMENTS = 91, 92, 93, 94
-RUNS, ITEMS = 100, 100_000
+RUNS, QUICK_RUNS, ITEMS = 100, 12, 100_000
 PERIOD_S = 0.032
 """32 items at the true rate of 1000 a second."""
 UTILISATIONS = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99)
-QUICK_UTILISATIONS = (0.2, 0.8, 0.99)
+QUICK_UTILISATIONS = (0.2, 0.9)
 COLUMNS = ("service", "noise", "load", "within 5 %", "10 %", "off (least to most)", "covered")
 SERVICES = ("exponential", "deterministic")
 NOISY = {"stalled": 0.001, "stretched": 0.02, "missed": 0.01}
@@ -168,7 +168,7 @@ def shown(found: Sequence[Answer]) -> tuple[str, ...]:
 
 def busy(setting: Setting) -> None:
     """Print how the default estimator does: of each run, its last rate."""
-    runs = setting.runs(RUNS, 24)
+    runs = setting.runs(RUNS, QUICK_RUNS)
     print(f"{runs} runs a row of {ITEMS:,} items, periods of 32 service times. A run without a")
     print("converged rate is a miss. Covered: share of runs whose 95 % interval holds the truth,")
     print("and mean half-width. Further phases are false ones.\n")
@@ -214,12 +214,12 @@ def _pooled(setting: Setting, found: Sequence[Answer]) -> None:
 
 def quantile(setting: Setting) -> None:
     """Print how the quantile method does, with guards and as published."""
-    runs = setting.runs(RUNS, 24)
+    runs = setting.runs(RUNS, QUICK_RUNS)
     print(
         f"{runs} runs a row of {ITEMS:,} items, told in periods of 32 service times, which guards"
     )
     print("join. Every converged rate is an answer; a run without one is refused.\n")
-    for guards in (True, False):
+    for guards in (True,) if setting.quick else (True, False):
         print(f"\nguards={guards}\n")
         heading([*COLUMNS, "answers", "refused", "off by > 20 %"])
         answers, refused, wild = [], [], 0
@@ -251,7 +251,7 @@ def quantile(setting: Setting) -> None:
 
 def phases(setting: Setting) -> None:
     """Print whether both rates of a run are found, and how soon the second one is."""
-    runs = setting.runs(RUNS, 24)
+    runs = setting.runs(RUNS, QUICK_RUNS)
     print(f"{runs} runs a row of {ITEMS:,} items; rate and arrivals halve midway. Soon: the last")
     print(
         f"rate when {LATEST:.0%} of the run's periods have passed since. Found: within 10 %. Three"
@@ -260,19 +260,20 @@ def phases(setting: Setting) -> None:
     heading(["service", "noise", "load", "first", "second soon", "second", "3 phases", "bar"])
     for number, cell in enumerate(cells(setting, 0.5)):
         found = setting.repeated(partial(halved, (setting.seed, PHASES, number), cell), runs)
-        both = float(np.mean([each.first and each.soon and each.second for each in found]))
+        both = sum(each.first and each.soon and each.second for each in found)
+        reached = wilson(both, runs, setting.z)[1] if setting.quick else both / runs
         shares = [np.mean([each[place] for each in found]) for place in range(3)]
         row(
             *cell.names(),
             *(f"{each:.0%}" for each in shares),
             sum(each.phases > 2 for each in found),
-            setting.verdict(f"phases, {' '.join(cell.names())}", both >= BOTH_FOUND),
+            setting.verdict(f"phases, {' '.join(cell.names())}", reached >= BOTH_FOUND),
         )
 
 
 def moments(setting: Setting) -> None:
     """Print what is learned of the service time: for information, there is no bar."""
-    runs = setting.runs(RUNS, 24)
+    runs = setting.runs(RUNS, QUICK_RUNS)
     print("Squared coefficient of variation and skewness of service times, from counts; medians of")
     print(f"{runs} runs of {ITEMS:,} items. In truth: exponential 1 and 2; deterministic 0; with")
     print("stalls 1.73 and 20.7, and 0.77 and 67. Of stalls that last longer than the stretches of")

@@ -131,7 +131,7 @@ class NonBlocking:
             self._end()
         elif last is not None:
             self._settling = self._settling._replace(steady=0)
-        elif self._widening and periods.shape[1] == _CHUNK:
+        elif self._widening and periods.shape[1] == _CHUNK and self._doubt() is not None:
             self._number = 0
         return used
 
