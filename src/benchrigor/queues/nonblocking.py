@@ -20,6 +20,8 @@ _RATES = 1000
 _SOUGHT, _SOUGHT_EACH = 128, 50
 """Periods, at least, by which it is decided how many of them to join; and per joined one."""
 _MOST_SOUGHT = 2048
+_SELDOM = 4
+"""It is decided anew with a new window, once so many times as many periods have passed."""
 _CHUNK = 400
 """Joined periods after which that is decided anew, where too few of them were free of waiting."""
 _WIDTH = 0.01
@@ -102,7 +104,7 @@ class NonBlocking:
                 return self._seek()
             self._number, self._reason, self._sought = 1, found, _SOUGHT
             return True
-        period_s = float(np.median(sought[Row.WALL])) * min(found, _MOST)
+        period_s = float(np.sort(sought[Row.WALL])[sought.shape[1] // 2]) * min(found, _MOST)
         if self._reason is not None or period_s != self._period_s:
             self._end()
         self._number, self._reason, self._period_s = min(found, _MOST), None, period_s
@@ -144,7 +146,7 @@ class NonBlocking:
         """End a window; the next begins where it ended, with other periods if that is due."""
         self._began_s += float(self._seen[Row.WALL])
         self._since += float(self._seen[Row.PERIODS]) * self._number
-        if self._widening and self._since >= 2 * self._sought:
+        if self._widening and self._since >= _SELDOM * self._sought:
             self._sought = max(_SOUGHT, _SOUGHT_EACH * self._number)
             self._number = 0
         self._restart()

@@ -60,6 +60,9 @@ class Row(enum.IntEnum):
     BUSY_3 = 15
 
 
+_PAIR = slice(Row.ITEMS, Row.BUSY + 1)
+
+
 def tallied(columns: npt.ArrayLike) -> Floats:
     """Return tallies of single periods from their first eight rows, shape (8, n)."""
     sums = np.asarray(columns, dtype=np.float64)
@@ -92,12 +95,10 @@ def pooled(tallies: Floats, starts: npt.NDArray[np.int64]) -> Floats:
     pairwise formulas summed over a group).
     """
     sums: Floats = np.add.reduceat(tallies, starts, axis=1)
-    sizes = np.diff(starts, append=tallies.shape[1])
+    sizes = np.concatenate([starts[1:], [tallies.shape[1]]]) - starts
     n = tallies[Row.COUNT]
-    c, b = (
-        _share(tallies[each], n) - np.repeat(_share(sums[each], sums[Row.COUNT]), sizes)
-        for each in (Row.ITEMS, Row.BUSY)
-    )
+    means, centres = (_share(each[_PAIR], each[Row.COUNT]) for each in (tallies, sums))
+    c, b = means - np.repeat(centres, sizes, axis=1)
     cc, cb, bb = tallies[Row.ITEMS_2 : Row.ITEMS_3]
     added = [
         n * c * c,
