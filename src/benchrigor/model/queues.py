@@ -76,7 +76,8 @@ class ServiceRate:
     Parameters
     ----------
     estimate
-        In items per second of wall time; None where there is nothing to estimate from.
+        In items per second of wall time; None where there is nothing to estimate from. With
+        "busy-time" its n counts stretches of the window, which are at most 256.
     converged
         Whether the rate is as well known as was asked for.
     reason

@@ -1,0 +1,167 @@
+"""Watches the queues of a program while it runs."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Self
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import ServiceRate
+from benchrigor.model.pipelines import PipelineAdvice, Quantity
+from benchrigor.model.series import short
+from benchrigor.queues.monitor_report import MonitorReport
+from benchrigor.queues.process_watch import ProcessWatch
+from benchrigor.queues.sampling import Watching
+from benchrigor.queues.stage import Stage, stages_of
+from benchrigor.queues.tap import Tap
+from benchrigor.queues.thread_watch import ThreadWatch
+
+__all__ = ["Monitor"]
+
+_THREAD_FROM_S = 0.02
+"""A thread has to wait for the interpreter, for 5 ms and more: shorter periods are a process's."""
+_WHERE = ("thread", "process")
+
+
+class Monitor:
+    """Samples the counters of tapped queues, and tells how fast each stage could go.
+
+    It only ever reads what the taps count: nothing in the program waits for it, and whatever
+    becomes of it stands in ``failure``. Neither the program's end nor its own loses what was known.
+
+    Parameters
+    ----------
+    *what
+        Stages; or taps, each of whose ends is watched as a stage.
+    period_s
+        Sampling period, in seconds; None to find out which one the machine can keep to.
+    method, guards
+        As of `ServiceRateEstimator`.
+    where
+        "thread" or "process"; a thread for periods of 20 ms and more, where nothing is said.
+    record
+        Path of a recording to be written, as ``benchrigor rate`` reads it.
+    confidence, target
+        As of `ServiceRateEstimator`.
+
+    Raises
+    ------
+    InvalidInput
+        Naming what makes no sense.
+
+    Notes
+    -----
+    Sampling is as of Beard & Chamberlain (2015), section IV. A process takes about as long to start
+    as importing numpy does; what passes before is not seen. A program that forks is better watched
+    by a process.
+
+    Examples
+    --------
+    >>> import queue, time
+    >>> with Tap(queue.Queue(), name="work") as tap, Monitor(tap, period_s=0.02) as monitor:
+    ...     for item in range(200):
+    ...         tap.queue.put(item)
+    ...         time.sleep(0.001)
+    >>> monitor.failure, monitor.rates()["work.tail"][0].estimate.value < 1000.0
+    (None, True)
+    """
+
+    def __init__(
+        self,
+        *what: Stage | Tap,
+        period_s: float | None = 0.05,
+        method: str = "busy-time",
+        guards: bool = True,
+        where: str | None = None,
+        record: str | os.PathLike[str] | None = None,
+        confidence: float = 0.95,
+        target: float = 0.05,
+    ) -> None:
+        stages = stages_of(what)
+        watching = Watching(
+            period_s=period_s, method=method, guards=guards, confidence=confidence, target=target
+        )
+        path = None if record is None else Path(record)
+        _check(watching, where, path)
+        if where is None:
+            where = "thread" if period_s is not None and period_s >= _THREAD_FROM_S else "process"
+        self.where = where
+        self._watch = (ThreadWatch if where == "thread" else ProcessWatch)(stages, watching, path)
+        self._started = self._stopped = False
+
+    @property
+    def failure(self) -> str | None:
+        """Why it watches no more, although nobody told it to stop; None where there is nothing."""
+        return self._watch.failure
+
+    @property
+    def cost_s(self) -> float:
+        """Processor time that watching took, in seconds; a process's start counts as well."""
+        return self.report().cost_s
+
+    @property
+    def cost_share(self) -> float:
+        """The same as a share of the time."""
+        return self.report().cost_share
+
+    def start(self) -> Self:
+        """Begin to watch; once."""
+        if self._started:
+            raise InvalidInput("the monitor has been started already, expected a new one")
+        self._started = True
+        self._watch.start()
+        return self
+
+    def stop(self) -> None:
+        """End watching; what is known can be asked for after that, too."""
+        if self._started and not self._stopped:
+            self._stopped = True
+            self._watch.stop()
+
+    def rates(self) -> dict[str, list[ServiceRate]]:
+        """Return the rates of each stage so far, phase by phase."""
+        return {stage.name: list(stage.rates) for stage in self.report().stages}
+
+    def report(self) -> MonitorReport:
+        """Return all that is known so far; where a process watches, up to a second ago."""
+        return self._watch.report()
+
+    def advice(
+        self,
+        *,
+        source_rate: Quantity | None = None,
+        utilisation: float = 0.8,
+        blocked_share: float = 0.01,
+    ) -> PipelineAdvice:
+        """Suggest replicas and queue sizes, as `MonitorReport.advice` does."""
+        return self.report().advice(
+            source_rate=source_rate, utilisation=utilisation, blocked_share=blocked_share
+        )
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def __str__(self) -> str:
+        return str(self.report())
+
+
+def _check(watching: Watching, where: str | None, record: Path | None) -> None:
+    problems = []
+    period_s = watching.period_s
+    if period_s is not None and not 0.0 < period_s < math.inf:
+        problems.append(f"period_s is {short(period_s)}, expected seconds above 0, or None")
+    if where is not None and where not in _WHERE:
+        problems.append(f"where is {short(where)}, expected {' or '.join(map(repr, _WHERE))}")
+    if record is not None and not record.absolute().parent.is_dir():
+        problems.append(f"record is {str(record)!r}, expected a path in a folder that is there")
+    try:
+        watching.estimator()
+    except InvalidInput as error:
+        problems.extend(error.problems)
+    if problems:
+        raise InvalidInput(problems)

@@ -1,0 +1,146 @@
+"""The processes and threads that count, seen from outside: are they there, what have they used."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["Owner", "Owners", "Used"]
+
+_ROOT = Path("/")
+
+
+class Owner(NamedTuple):
+    """A thread, as the system numbers it and its process."""
+
+    pid: int
+    tid: int
+
+
+class Used(NamedTuple):
+    """What a thread has had of processors since it began.
+
+    Parameters
+    ----------
+    cpu_ns
+        Nanoseconds of processor time.
+    delay_ns
+        Nanoseconds in which it waited for a processor although it could have run.
+    """
+
+    cpu_ns: int
+    delay_ns: int
+
+
+class Owners:
+    """Asks the system; whatever it is asked for stays open until `close`, or until it is gone.
+
+    What is open stands for one process or thread, even if its number is given to another one.
+
+    Parameters
+    ----------
+    root
+        Folder that holds ``proc``.
+
+    Examples
+    --------
+    >>> owners = Owners()
+    >>> owners.gone([os.getpid()])
+    frozenset()
+    >>> owners.close()
+    """
+
+    def __init__(self, *, root: Path = _ROOT) -> None:
+        self._root = root
+        self._processes: dict[int, int | None] = {}
+        self._threads: dict[Owner, int | None] = {}
+        self._gone: set[int] = set()
+        self._poll = select.poll() if hasattr(os, "pidfd_open") else None
+
+    def gone(self, pids: Iterable[int]) -> frozenset[int]:
+        """Return which processes have ended.
+
+        Parameters
+        ----------
+        pids
+            Number 0, a process that is not known, has not ended; nor has the one that asks.
+        """
+        known = self._processes
+        for pid in pids:
+            if pid not in known and pid not in (0, os.getpid()):
+                known[pid] = self._opened(pid)
+            if known.get(pid, 0) is None and not _is_there(pid):
+                self._gone.add(pid)
+        # Without anything open nothing is asked: any question lets other threads run.
+        if self._poll is not None and any(known.values()):
+            for descriptor, _ in self._poll.poll(0):
+                self._forget(next(pid for pid, each in known.items() if each == descriptor))
+        return frozenset(self._gone)
+
+    def used(self, owner: Owner) -> Used | None:
+        """Return what a thread has used; None where that is not known, or it has ended."""
+        if owner not in self._threads:
+            self._threads[owner] = self._schedstat(owner)
+        descriptor = self._threads[owner]
+        if descriptor is None:
+            return None
+        try:
+            cpu_ns, delay_ns, slices = map(int, os.pread(descriptor, 64, 0).split())
+        except (OSError, ValueError):
+            os.close(descriptor)
+            self._threads[owner] = None
+            return None
+        # A kernel that does not count says nothing but 0.
+        return Used(cpu_ns, delay_ns) if slices else None
+
+    def close(self) -> None:
+        """Let go of everything."""
+        for each in (*self._processes.values(), *self._threads.values()):
+            if each is not None:
+                with contextlib.suppress(OSError):
+                    os.close(each)
+        self._processes.clear()
+        self._threads.clear()
+
+    def _opened(self, pid: int) -> int | None:
+        """Return a descriptor of a process, which is ready when that ends; None if none is had."""
+        if self._poll is None:
+            return None
+        try:
+            descriptor = os.pidfd_open(pid)
+        except OSError:
+            return None
+        self._poll.register(descriptor, select.POLLIN)
+        return descriptor
+
+    def _forget(self, pid: int) -> None:
+        descriptor = self._processes[pid]
+        if descriptor is not None and self._poll is not None:
+            self._poll.unregister(descriptor)
+            os.close(descriptor)
+        self._processes[pid] = None
+        self._gone.add(pid)
+
+    def _schedstat(self, owner: Owner) -> int | None:
+        path = self._root / f"proc/{owner.pid}/task/{owner.tid}/schedstat"
+        try:
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+
+
+def _is_there(pid: int) -> bool:
+    """Whether a process is there, as far as can be known; one not yet waited for is."""
+    if os.name != "posix":  # elsewhere a signal, even none, is more than a question
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
