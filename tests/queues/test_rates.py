@@ -250,6 +250,13 @@ def test_processor_time_and_delay_stand_beside_the_rate() -> None:
     assert (only(est).cpu_rate, only(est).delay_share, only(est).notices) == (None, None, ())
 
 
+def test_no_more_delay_counts_than_has_room_in_the_busy_time() -> None:
+    est = ServiceRateEstimator()
+    for number in range(100):
+        est.tell(50 + number % 2, 0.1, blocked_s=0.09, cpu_s=0.008, delay_s=0.05)
+    assert only(est).delay_share == pytest.approx(0.2)
+
+
 def test_a_rate_is_shown_in_one_line() -> None:
     assert str(only(told(watched(utilisation=0.5)))).endswith("unblocked · converged")
 

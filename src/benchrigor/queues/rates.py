@@ -205,14 +205,16 @@ class ServiceRateEstimator:
         waited = timed | ~known
         periods = np.empty((Row.COUNT, items.size))
         periods[Row.ITEMS] = items * known
-        busy_s = self.servers * wall_s - np.where(timed, blocked_s, 0.0)
-        periods[Row.BUSY] = np.maximum(busy_s, 0.0) * known
+        busy_s = np.maximum(self.servers * wall_s - np.where(timed, blocked_s, 0.0), 0.0)
+        # Who is woken waits for a processor as well, but that is part of the blocked time.
+        room_s = np.maximum(busy_s - np.nan_to_num(cpu_s), 0.0)
+        periods[Row.BUSY] = busy_s * known
         periods[Row.WALL] = wall_s
         periods[Row.PERIODS] = 1.0
         periods[Row.UNBLOCKED] = ~waited
         periods[Row.USED] = known
         periods[Row.CPU] = cpu_s * known
-        periods[Row.DELAY] = delay_s * known
+        periods[Row.DELAY] = np.minimum(delay_s, room_s) * known
         self._estimator.add(periods)
 
 

@@ -283,9 +283,9 @@ def _scaled(found: Estimate, scale: Scale) -> str:
 
 
 def _notices(rates: Sequence[ServiceRate]) -> list[str]:
-    """Show every Notice once, those of the last rate first."""
-    notices = [each for rate in reversed(rates) for each in rate.notices]
+    """Show every Notice once, with the figures of the last phase that has it."""
+    notices = [each for rate in rates for each in rate.notices]
     if rates[-1].estimate is not None:
         notices += rates[-1].estimate.notices
-    told = {str(each): each for each in notices}
+    told = {each.code: each for each in notices}
     return ["", *(line for each in told.values() for line in marked(each))] if told else []
