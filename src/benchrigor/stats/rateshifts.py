@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchrigor.model import Floats
-from benchrigor.stats.tallies import Row, rates_of
+from benchrigor.stats.tallies import BORDERS, Row, rates_of
 
 __all__ = ["find_shift"]
 
@@ -19,8 +19,6 @@ _CLIPPED = 3.0
 """Standard errors of its own beyond which a stretch says no more: one stall is no phase."""
 _SCALES = (1, 2, 4, 8)
 _FEWEST_STEPS = 12
-_BORDERS = 1.0 / 6.0
-"""Variance of a count by where the borders of its stretch fall between two items, uniformly."""
 
 
 def find_shift(tallies: Floats) -> int | None:
@@ -72,7 +70,7 @@ def _noise(rates: Floats, busy: Floats) -> float:
 
     The most of that at scales of up to eight stretches, since slow noise shows only there.
     """
-    found = _BORDERS * rates.size / float(busy.sum())
+    found = BORDERS * rates.size / float(busy.sum())
     for scale in _SCALES:
         groups = rates.size // scale
         if groups <= _FEWEST_STEPS:

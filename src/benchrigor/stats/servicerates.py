@@ -20,7 +20,7 @@ from benchrigor.model.headline import percent
 from benchrigor.stats.intervals import student_t
 from benchrigor.stats.nonblocking import WINDOW, Settling
 from benchrigor.stats.rates import estimate_rate
-from benchrigor.stats.tallies import RIPE, Row, dispersion, matured, service_moments
+from benchrigor.stats.tallies import BORDERS, RIPE, Row, dispersion, matured, service_moments
 
 __all__ = ["BUSY_TIME", "QUANTILE", "busy_rate", "moved", "quantile_rate"]
 
@@ -182,17 +182,20 @@ def _of_quantiles(settling: Settling, kept: Floats, guards: bool, confidence: fl
 
     A period that stays free of waiting is one in which service was slow, so that the mean of such
     counts errs low; the quantile lies above the mean, the more the fewer items a period holds.
-    The interval reaches from the one to the other, and beyond each by its own error.
+    The interval reaches from the one to the other, and beyond each by its own error, to which it
+    adds where the borders of periods fall between two items.
     """
     period_s = float(kept[Row.WALL] / kept[Row.USED])
     freedom = max(settling.n / WINDOW, 1.0)  # windows overlap
     reach = student_t(freedom, confidence)
     high = settling.mean / period_s
-    above = reach * settling.deviation / math.sqrt(freedom) / period_s
+    borders = BORDERS / float(kept[Row.USED])
+    above = reach * math.sqrt(settling.deviation**2 / freedom + borders) / period_s
     low, below = high, above
     if guards:
         low = float(kept[Row.ITEMS] / kept[Row.WALL])
-        below = reach * math.sqrt(dispersion(kept) * float(kept[Row.BUSY])) / float(kept[Row.WALL])
+        spread = dispersion(kept) * float(kept[Row.BUSY]) / float(kept[Row.USED]) ** 2
+        below = reach * math.sqrt(spread + borders) / period_s
     return Estimate(
         value=(low + high) / 2.0,
         low=max(0.0, min(low - below, high - above)),

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from benchrigor.model import Floats, ServiceMoments, ServiceProcess
 
 __all__ = [
+    "BORDERS",
     "RIPE",
     "Row",
     "dispersion",
@@ -27,6 +28,8 @@ __all__ = [
     "tallied",
 ]
 
+BORDERS = 1.0 / 6.0
+"""Variance of a count by where the borders of its stretch fall between two items, uniformly."""
 RIPE = 64.0
 """Items of a stretch whose count tells of the variance of service times, and of long ones."""
 
