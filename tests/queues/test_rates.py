@@ -222,6 +222,14 @@ def test_why_there_is_no_rate_is_said(row: tuple[Any, ...], reason: RateReason) 
     assert "no rate" in str(rate)
 
 
+def test_the_quantile_is_refused_where_it_lies_far_above_the_mean() -> None:
+    est = ServiceRateEstimator("quantile", period_s=0.1)
+    counts = np.random.default_rng(6).lognormal(3.0, 1.2, 2000).round()
+    est.tell_many(counts, 0.1)
+    assert {each.reason for each in est.rates if not each.converged} == {RateReason.APART}
+    assert not any(each.converged for each in est.rates)
+
+
 def test_before_the_first_period_there_are_no_rates() -> None:
     assert ServiceRateEstimator().rates == ServiceRateEstimator("quantile").rates == []
 
@@ -262,10 +270,14 @@ def test_a_rate_is_shown_in_one_line() -> None:
 
 
 BAD: list[tuple[Callable[[ServiceRateEstimator], object], str]] = [
-    (lambda est: est.tell(-1, 0.1), "items is -1, expected a finite number from 0 on"),
+    (lambda est: est.tell(-1, 0.1), "items is -1, expected a number from 0 to 1e.100"),
     (lambda est: est.tell("3", 0.1), "items is '3'"),  # type: ignore[arg-type]
     (lambda est: est.tell(None, 0.1), "items is None"),  # type: ignore[arg-type]
     (lambda est: est.tell(float("nan"), 0.1), "items is nan"),
+    (lambda est: est.tell(10**400, 0.1), "items is 1000"),
+    (lambda est: est.tell(1e300, 0.1), "items is 1e.300, expected a number from 0 to 1e.100"),
+    (lambda est: est.tell(1, 1e-320), "period_s is 1e-320, expected seconds above 0"),
+    (lambda _: ServiceRateEstimator(guards="no"), "guards is 'no', expected True or False"),  # type: ignore[arg-type]
     (lambda est: est.tell(1, 0.0), "period_s is 0.0, expected seconds above 0"),
     (lambda est: est.tell(1, float("inf")), "period_s is inf"),
     (lambda est: est.tell(1, 0.1, 0.2), "blocked_s is 0.2 in a period of 0.1 s, expected at most"),

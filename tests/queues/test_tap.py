@@ -206,3 +206,20 @@ def test_what_cannot_grow_says_so() -> None:
             tap.grow(1)
         with pytest.raises(InvalidInput, match="cannot be moved"), tap.grown(1):
             pass
+
+
+def test_a_closed_tap_leaves_the_bound_alone() -> None:
+    source: queue.Queue[int] = queue.Queue(maxsize=2)
+    tap = Tap(source)
+    with tap.grown(3):
+        assert source.maxsize == 5
+        tap.close()
+        assert source.maxsize == 2
+    assert source.maxsize == 2
+    with pytest.raises(InvalidInput, match="is closed, expected an open one"):
+        tap.grow(1)
+
+
+def test_a_clock_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="now_ns is 5, expected a function"):
+        Tap(queue.Queue(), now_ns=5)  # type: ignore[arg-type]

@@ -21,6 +21,8 @@ class RateReason(enum.StrEnum):
     """So few periods were free of waiting that those which were are a lucky choice."""
     FEW_ITEMS = "too-few-items-per-period"
     """Periods hold so few items that staying free of waiting is luck."""
+    APART = "readings-apart"
+    """The quantile lies more than a quarter above the mean of the same periods."""
     UNSTABLE_PERIOD = "unstable-period"
     """The realised widths of the periods do not keep to the one wanted."""
     NO_ITEMS = "no-items"

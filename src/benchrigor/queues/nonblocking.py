@@ -10,7 +10,7 @@ import numpy as np
 from benchrigor.model import Floats, RateReason, ServiceRate
 from benchrigor.stats.nonblocking import WINDOW, Settling, settle, window_quantiles
 from benchrigor.stats.periods import FEWEST_ITEMS, FEWEST_SHARE, joined, widest
-from benchrigor.stats.servicerates import moved, quantile_rate
+from benchrigor.stats.servicerates import apart, moved, quantile_rate
 from benchrigor.stats.tallies import Row, observed, pooled, tallied
 
 __all__ = ["NonBlocking"]
@@ -22,8 +22,10 @@ _SOUGHT, _SOUGHT_EACH = 128, 50
 _MOST_SOUGHT = 2048
 _SELDOM = 4
 """It is decided anew with a new window, once so many times as many periods have passed."""
-_CHUNK = 400
-"""Joined periods after which that is decided anew, where too few of them were free of waiting."""
+_CHUNK, _LEAST_CHUNK = 400, 64
+"""Joined periods that are worked off together, at most and at least if there are as many."""
+_TRIED = 400
+"""Joined periods after which it is decided anew, where the rate is in doubt."""
 _WIDTH = 0.01
 """Relative deviation from the period wanted from which on a realised one does not count."""
 _MOST = 64
@@ -47,6 +49,7 @@ class NonBlocking:
         self._waiting = np.zeros((Row.COUNT, 0))
         self._number, self._sought = 0 if self._widening else 1, _SOUGHT
         self._since, self._final = 0.0, False
+        self._tried, self._chunk = 0, _CHUNK
         self._reason: RateReason | None = None
         self._began_s = 0.0
         self._restart()
@@ -84,7 +87,7 @@ class NonBlocking:
         if not self._number and not self._seek():
             return False
         number = self._number
-        whole = min(self._waiting.shape[1] // number, _CHUNK)
+        whole = min(self._waiting.shape[1] // number, self._chunk, self._patience - self._tried)
         if not whole:
             return False
         used = self._collect(joined(self._waiting[:, : whole * number], number))
@@ -102,13 +105,13 @@ class NonBlocking:
             if self._sought < (size if self._final else _MOST_SOUGHT):
                 self._sought *= 2
                 return self._seek()
-            self._number, self._reason, self._sought = 1, found, _SOUGHT
+            self._number, self._reason, self._tried = 1, found, 0
             return True
         period_s = float(np.sort(sought[Row.WALL])[sought.shape[1] // 2]) * min(found, _MOST)
         if self._reason is not None or period_s != self._period_s:
             self._end()
         self._number, self._reason, self._period_s = min(found, _MOST), None, period_s
-        self._since = 0.0
+        self._since, self._tried = 0.0, 0
         return True
 
     def _collect(self, periods: Floats) -> int:
@@ -122,20 +125,34 @@ class NonBlocking:
         used, taken = int(periods.shape[1]), int(places.size)
         last: int | None = None
         if quantiles.size:
-            self._settling, last = settle(self._settling, quantiles, relative=self._guards)
+            self._settling, last = settle(
+                self._settling,
+                quantiles,
+                relative=self._guards,
+                stopping=self._reason is None,
+            )
         if last is not None:
             taken = places.size - (quantiles.size - 1 - last)
             used = int(places[taken - 1]) + 1
         self._window = counts[: counts.size - (places.size - taken)][1 - WINDOW :]
         self._account(periods[:, :used], periods[:, places[:taken]])
+        self._tried += used
         if last is not None and self._doubt() is None:
             self._found.append(self._rate(None))
+            self._chunk = min(max(4 * used, _LEAST_CHUNK), _CHUNK)
             self._end()
         elif last is not None:
             self._settling = self._settling._replace(steady=0)
-        elif self._widening and periods.shape[1] == _CHUNK and self._doubt() is not None:
-            self._number = 0
+        if self._tried >= self._patience:
+            self._tried = 0
+            if self._widening and self._doubt() is not None:
+                self._number = 0
         return used
+
+    @property
+    def _patience(self) -> int:
+        """Joined periods after which it is looked whether others would do better."""
+        return _MOST_SOUGHT if self._reason is not None else _TRIED
 
     def _account(self, periods: Floats, kept: Floats) -> None:
         self._seen = self._seen + periods.sum(axis=1)
@@ -149,6 +166,7 @@ class NonBlocking:
         if self._widening and self._since >= _SELDOM * self._sought:
             self._sought = max(_SOUGHT, _SOUGHT_EACH * self._number)
             self._number = 0
+        self._tried = 0
         self._restart()
 
     def _doubt(self) -> RateReason | None:
@@ -163,7 +181,9 @@ class NonBlocking:
             return RateReason.FEW_NONBLOCKING
         if used < FEWEST_SHARE * unblocked:
             return RateReason.UNSTABLE_PERIOD
-        return RateReason.FEW_ITEMS if self._kept[Row.ITEMS, 0] < FEWEST_ITEMS * used else None
+        if self._kept[Row.ITEMS, 0] < FEWEST_ITEMS * used:
+            return RateReason.FEW_ITEMS
+        return RateReason.APART if apart(self._settling, self._kept[:, 0]) else None
 
     def _current(self) -> ServiceRate | None:
         """Return what is known of the window under way; None where nothing has been told."""

@@ -28,6 +28,8 @@ _ROUNDING = 1e-6
 _NOTHING = 1e-9
 """What is less is the rounding of differences, and counts as 0: no clock sees less."""
 
+_LARGEST, _SHORTEST_S = 1e100, 1e-100
+"""Beyond them powers leave the range of a double."""
 _CHUNK = 65_536
 _NAMES = ("items", "period_s", "blocked_s", "blocked", "cpu_s", "delay_s")
 _OPTIONAL = ("cpu_s", "delay_s")
@@ -86,7 +88,14 @@ class ServiceRateEstimator:
         target: float = 0.05,
         confidence: float = 0.95,
     ) -> None:
-        _check_options(method, period_s, servers, target, confidence)
+        _check_options(
+            method=method,
+            period_s=period_s,
+            guards=guards,
+            servers=servers,
+            target=target,
+            confidence=confidence,
+        )
         self.method, self.servers = method, int(servers)
         self._held: list[tuple[float, ...]] = []
         self._estimator: BusyTime | NonBlocking = (
@@ -94,7 +103,7 @@ class ServiceRateEstimator:
             if method == "busy-time"
             else NonBlocking(
                 period_s=None if period_s is None else float(period_s),
-                guards=bool(guards),
+                guards=guards,
                 confidence=confidence,
             )
         )
@@ -145,7 +154,7 @@ class ServiceRateEstimator:
         """
         values = (items, period_s, blocked_s, blocked, cpu_s, delay_s)
         row = tuple(map(_number, _NAMES, values))
-        if not 0.0 < row[1] < math.inf:
+        if row[1] < _SHORTEST_S:
             raise InvalidInput(f"period_s is {short(period_s)}, expected seconds above 0")
         if not _fits(row[2], row[1], self.servers):
             raise InvalidInput(_too_long(row[2], row[1], self.servers))
@@ -180,7 +189,7 @@ class ServiceRateEstimator:
         values = (items, period_s, blocked_s, blocked, cpu_s, delay_s)
         size = as_series(items, name="items").size
         rows = np.vstack([_column(*each, size) for each in zip(_NAMES, values, strict=True)])
-        index = _first(rows[1] <= 0.0)
+        index = _first(rows[1] < _SHORTEST_S)
         if index is not None:
             raise InvalidInput(f"period_s[{index}] is {rows[1, index]}, expected seconds above 0")
         index = _first(~_fits(rows[2], rows[1], self.servers))
@@ -219,12 +228,20 @@ class ServiceRateEstimator:
 
 
 def _check_options(
-    method: str, period_s: float | None, servers: int, target: float, confidence: float
+    *,
+    method: str,
+    period_s: float | None,
+    guards: object,
+    servers: int,
+    target: float,
+    confidence: float,
 ) -> None:
     if method not in METHODS:
         raise InvalidInput(f"method is {short(method)}, expected {' or '.join(map(repr, METHODS))}")
     if period_s is not None and not _number("period_s", period_s) > 0.0:
         raise InvalidInput(f"period_s is {period_s!r}, expected seconds above 0")
+    if not isinstance(guards, bool):
+        raise InvalidInput(f"guards is {short(guards)}, expected True or False")
     if isinstance(servers, bool) or not isinstance(servers, Integral) or servers < 1:
         raise InvalidInput(f"servers is {short(servers)}, expected a whole number from 1 on")
     if not _number("target", target) > 0.0:
@@ -232,15 +249,16 @@ def _check_options(
     check_confidence(confidence)
 
 
-def _number(name: str, value: object) -> float:
+def _number(name: str, value: Any) -> float:
     """Return a number from 0 on; NaN for what is not known."""
     if type(value) is float or type(value) is int:  # five times as fast as asking what is Real
-        if 0.0 <= value < math.inf:
+        if 0.0 <= value < _LARGEST:
             return value
     elif value is None and name in _OPTIONAL:
         return math.nan
-    if not isinstance(value, Real | np.bool_) or not -_NOTHING <= float(value) < math.inf:
-        raise InvalidInput(f"{name} is {short(value)}, expected a finite number from 0 on")
+    known = isinstance(value, Real | np.bool_)
+    if not known or not bool(value >= -_NOTHING) or not bool(value < _LARGEST):
+        raise InvalidInput(f"{name} is {short(value)}, expected a number from 0 to {_LARGEST:g}")
     return max(float(value), 0.0)
 
 

@@ -162,9 +162,10 @@ class Tap:
         item_bytes: int | None = None,
         now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        _check(name, page, servers, item_bytes)
+        _check(name, page, servers, item_bytes, now_ns)
         self.name = type(source).__name__ if name is None else name
         self._own = page is None
+        self._closed, self._grown = False, 0
         self.page = Page.create() if page is None else page
         self.head = End(self.page, f"{self.name}.head", servers=servers, item_bytes=item_bytes)
         self.tail = End(self.page, f"{self.name}.tail", servers=servers, item_bytes=item_bytes)
@@ -196,6 +197,8 @@ class Tap:
         """
         if isinstance(by, bool) or not isinstance(by, int) or by < 1:
             raise InvalidInput(f"by is {by!r}, expected a whole number of at least 1")
+        if self._closed:
+            raise InvalidInput(f"the tap of {self.name!r} is closed, expected an open one")
         self._resize(by)
 
     @contextmanager
@@ -226,13 +229,20 @@ class Tap:
         (3, 1)
         """
         self.grow(by)
+        self._grown += by
         try:
             yield
         finally:
-            self._resize(-by)
+            if self._grown:  # closing has given the room back
+                self._grown -= by
+                self._resize(-by)
 
     def close(self) -> None:
         """Give the source back as it was, and count no more; what was counted can be read."""
+        if self._grown:
+            self._resize(-self._grown)
+            self._grown = 0
+        self._closed = True
         self._tapped.release()
         self._let_go()
 
@@ -261,8 +271,10 @@ class Tap:
         self._tapped.resize(by)
 
 
-def _check(name: Any, page: Any, servers: Any, item_bytes: Any) -> None:
+def _check(name: Any, page: Any, servers: Any, item_bytes: Any, now_ns: Any) -> None:
     problems = []
+    if not callable(now_ns):
+        problems.append(f"now_ns is {now_ns!r}, expected a function that reads a clock")
     if name is None and page is not None:
         problems.append("name is None, expected one to tell this tap from the page's others")
     if name is not None:

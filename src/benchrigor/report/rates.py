@@ -25,6 +25,8 @@ _REASONS = {
     f"count: {_INSTEAD}, or sample shorter periods",
     RateReason.FEW_NONBLOCKING: "so few periods were free of waiting that those which were are a "
     f"lucky choice: {_INSTEAD}, or sample shorter periods",
+    RateReason.APART: "the quantile lies more than a quarter above the mean of the same periods, "
+    f"and the rate anywhere between: {_INSTEAD}, or sample wider periods",
     RateReason.FEW_ITEMS: "periods hold so few items (fewer than 16) that staying free of waiting "
     f"is luck: {_INSTEAD}, or sample longer periods",
     RateReason.UNSTABLE_PERIOD: "hardly any period kept to the width that was wanted, within 1%: "

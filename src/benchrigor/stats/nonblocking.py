@@ -90,7 +90,9 @@ def window_quantiles(counts: Floats, *, normalised: bool) -> Floats:
     return found
 
 
-def settle(before: Settling, quantiles: Floats, *, relative: bool) -> tuple[Settling, int | None]:
+def settle(
+    before: Settling, quantiles: Floats, *, relative: bool, stopping: bool = True
+) -> tuple[Settling, int | None]:
     """Take more quantiles into their running mean, up to where it has converged.
 
     Parameters
@@ -101,6 +103,8 @@ def settle(before: Settling, quantiles: Floats, *, relative: bool) -> tuple[Sett
         New ones, in order, shape (n,), n >= 1.
     relative
         Take the tolerance relative to the mean; as published it is in items.
+    stopping
+        False takes all of them, converged or not.
 
     Returns
     -------
@@ -114,7 +118,8 @@ def settle(before: Settling, quantiles: Floats, *, relative: bool) -> tuple[Sett
     """
     reference = before.mean if before.n else float(quantiles[0])
     off = quantiles - reference
-    n = before.n + np.arange(1.0, quantiles.size + 1.0)
+    places = np.arange(quantiles.size)
+    n = before.n + 1.0 + places
     first = np.cumsum(off)
     means = reference + first / n
     second = np.maximum(before.second + np.cumsum(off * off) - first * first / n, 0.0)
@@ -126,7 +131,7 @@ def settle(before: Settling, quantiles: Floats, *, relative: bool) -> tuple[Sett
         late = quantiles.size - bend.size
         limits = _RELATIVE * np.abs(means[late:]) if relative else _CONVERGED
         steady[late:] = _runs(bend <= limits, before.steady)
-    hits = np.flatnonzero(steady >= WINDOW)
+    hits = np.flatnonzero(steady >= WINDOW) if stopping else places[:0]
     last = int(hits[0]) if hits.size else quantiles.size - 1
     after = Settling(
         n=int(n[last]),

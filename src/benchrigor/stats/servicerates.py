@@ -22,7 +22,7 @@ from benchrigor.stats.nonblocking import WINDOW, Settling
 from benchrigor.stats.rates import estimate_rate
 from benchrigor.stats.tallies import BORDERS, RIPE, Row, dispersion, matured, service_moments
 
-__all__ = ["BUSY_TIME", "QUANTILE", "busy_rate", "moved", "quantile_rate"]
+__all__ = ["BUSY_TIME", "QUANTILE", "apart", "busy_rate", "moved", "quantile_rate"]
 
 BUSY_TIME = "busy-time"
 QUANTILE = "quantile"
@@ -31,6 +31,7 @@ _FEWEST = 10
 """Stretches below which an interval is too rough to stop by."""
 _DISTURBED = 0.05
 """Share of its busy time that a stage may wait for a processor before its rate is doubtful."""
+_APART = 0.25
 _MOVED, _ERRORS = 0.2, 3.0
 """Relative change, and standard errors, by which a rate that has not converged is another one."""
 
@@ -166,6 +167,12 @@ def quantile_rate(
         moments=service_moments(kept) if used else None,
         notices=_disturbed(delay_share),
     )
+
+
+def apart(settling: Settling, kept: Floats) -> bool:
+    """Tell whether the quantile lies so far above the mean that neither is to be relied on."""
+    mean = float(kept[Row.ITEMS] / kept[Row.USED]) if kept[Row.USED] else 0.0
+    return settling.mean > (1.0 + _APART) * mean
 
 
 def moved(former: ServiceRate, latter: ServiceRate) -> bool:
