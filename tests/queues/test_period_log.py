@@ -6,24 +6,25 @@ from pathlib import Path
 
 import pytest
 
+from benchrigor.queues.period_block import PeriodBlock
 from benchrigor.queues.period_log import PeriodLog, logged
 from benchrigor.queues.recordings import Recording
-from benchrigor.queues.stage_reader import Period
 
-PERIOD = Period(start_s=0.0, period_s=0.05, items=12, blocked_s=0.01, cpu_s=0.004, delay_s=0.001)
+BLOCK = PeriodBlock.of(period_s=0.05, items=12, blocked_s=0.01, cpu_s=0.004, delay_s=0.001)
 
 
 def test_periods_come_back_by_stage(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     log = PeriodLog(path, period_s=0.05)
-    for stage, items in (("hash", 12), ("sink", 3), ("hash", 14)):
-        log.add(stage, Period(start_s=0.0, period_s=0.05, items=items, blocked_s=0.01))
-    log.add("sink", PERIOD)
+    log.add("hash", PeriodBlock.of(period_s=0.05, items=[12, 13], blocked_s=0.01))
+    log.add("sink", PeriodBlock.of(period_s=0.05, items=3))
+    log.add("hash", PeriodBlock.of(period_s=0.05, items=14))
+    log.add("sink", BLOCK)
     log.close()
     with Recording.open(path) as recording:
         found = dict(recording.periods())
     assert recording.head.period_s == 0.05
-    assert found["hash"].items.tolist() == [12, 14]
+    assert found["hash"].items.tolist() == [12, 13, 14]
     assert found["sink"].items.tolist() == [3, 12]
     assert found["sink"].cpu_s is not None
     assert found["sink"].cpu_s[1] == 0.004
@@ -34,7 +35,7 @@ def test_with_other_servers_a_stage_is_another_one(tmp_path: Path) -> None:
     with logged(path, period_s=None) as add:
         assert add is not None
         for servers in (1, 3, 1):
-            add("hash", Period(start_s=0.0, period_s=0.05, items=12, servers=servers))
+            add("hash", PeriodBlock.of(period_s=0.05, items=12, servers=servers))
     with Recording.open(path) as recording:
         found = dict(recording.periods())
     assert {name: (each.n, each.servers) for name, each in found.items()} == {
@@ -46,8 +47,8 @@ def test_with_other_servers_a_stage_is_another_one(tmp_path: Path) -> None:
 def test_each_period_is_in_the_file_at_once(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     log = PeriodLog(path, period_s=0.05)
-    log.add("hash", PERIOD)
-    assert path.read_text(encoding="utf-8").endswith("hash,0.05,12,0.01,1,0.004,0.001\n")
+    log.add("hash", BLOCK)
+    assert path.read_text(encoding="utf-8").endswith("hash,1,0.05,12,0.01,0.004,0.001\n")
     log.close()
 
 

@@ -11,8 +11,8 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import ServiceRate
 from benchrigor.queues import Cell, End, Page, Stage
 from benchrigor.queues.owners import Owner, Owners, Used
+from benchrigor.queues.period_block import PeriodBlock
 from benchrigor.queues.sampling import Sampler, Watching, keep_sampling
-from benchrigor.queues.stage_reader import Period
 from benchrigor.testing import FakeClock
 
 MS = 1_000_000
@@ -127,19 +127,20 @@ def test_samples_are_few_at_any_time(watched: Make) -> None:
     program = watched(period_s=0.01)
     program.run(1000)
     assert len(program.sampler._samples) == 0
-    for _ in range(100):
+    for _ in range(600):
         program.sampler.sample(program.clock.now_ns())
         program.clock.advance(MS)
-        assert len(program.sampler._samples) < 64
+        assert len(program.sampler._samples) < 256
 
 
 def test_what_counts_is_passed_on_as_well(watched: Make) -> None:
     program = watched(period_s=0.05)
-    found: list[tuple[str, Period]] = []
-    program.sampler.record = lambda stage, period: found.append((stage, period))
+    found: list[tuple[str, PeriodBlock]] = []
+    program.sampler.record = lambda stage, block: found.append((stage, block))
     (rate,) = program.run(13)
-    assert [stage for stage, _ in found] == ["hash"] * rate.periods
-    assert {period.items for _, period in found} == {140}
+    assert sum(block.n for _, block in found) == rate.periods
+    assert {stage for stage, _ in found} == {"hash"}
+    assert {items for _, block in found for items in block.items.tolist()} == {140}
 
 
 def test_processor_time_is_told_of_a_thread_that_serves_one_stage(watched: Make) -> None:
@@ -166,16 +167,16 @@ def test_processor_time_is_not_told_of_a_thread_that_serves_two(page: Page) -> N
     ends = [End(page, name) for name in ("a.head", "b.head")]
     sampler = Sampler([Stage(end.name, reads=[end]) for end in ends], Watching(), owners=owners)
     cells = [page.claim(end.name) for end in ends]
-    found: list[Period] = []
-    sampler.record = lambda _, period: found.append(period)
+    found: list[float] = []
+    sampler.record = lambda _, block: found.extend(block.cpu_s.tolist())
     for number in range(5):
         for cell in cells:
             cell.words[5] = 5 << 32 | 6
             cell.count()
         sampler.sample(number * MS)
     sampler.work_off()
-    assert [each.cpu_s for each in found] == [None] * len(found)
     assert found
+    assert all(map(math.isnan, found))
 
 
 def test_a_stage_that_is_described_wrongly_is_no_other_ones_loss(page: Page) -> None:

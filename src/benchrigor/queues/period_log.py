@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchrigor.queues.period_block import PeriodBlock
 from benchrigor.queues.recordings import RecordingWriter
-from benchrigor.queues.stage_reader import Period
 
 __all__ = ["PeriodLog", "logged"]
 
-_COLUMNS = ("end", "period_s", "items", "blocked_s", "servers", "cpu_s", "delay_s")
+_COLUMNS = ("end", "servers", "period_s", "items", "blocked_s", "cpu_s", "delay_s")
 
 
 class PeriodLog:
@@ -36,10 +36,10 @@ class PeriodLog:
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("r") as file:
     ...     log = PeriodLog(file.name, period_s=0.05)
-    ...     log.add("hash", Period(start_s=0.0, period_s=0.05, items=12, blocked_s=0.01))
+    ...     log.add("hash", PeriodBlock.of(period_s=0.05, items=12, blocked_s=0.01))
     ...     log.close()
     ...     print(file.readlines()[-1].strip())
-    hash,0.05,12,0.01,1,nan,nan
+    hash,1,0.05,12,0.01,nan,nan
     """
 
     def __init__(self, path: str | Path, *, period_s: float | None) -> None:
@@ -47,19 +47,13 @@ class PeriodLog:
         self._rows = RecordingWriter.create(path, columns=_COLUMNS, counters="delta", facts=facts)
         self._servers: dict[str, int] = {}
 
-    def add(self, stage: str, period: Period) -> None:
-        """Add a period of a stage."""
-        usual = self._servers.setdefault(stage, period.servers)
-        name = stage if period.servers == usual else f"{stage} ({period.servers} servers)"
-        self._rows.add(
-            name,
-            period.period_s,
-            period.items,
-            period.blocked_s,
-            period.servers,
-            period.cpu_s,
-            period.delay_s,
-        )
+    def add(self, stage: str, block: PeriodBlock) -> None:
+        """Add periods of a stage."""
+        usual = self._servers.setdefault(stage, block.servers)
+        name = stage if block.servers == usual else f"{stage} ({block.servers} servers)"
+        columns = (block.period_s, block.items, block.blocked_s, block.cpu_s, block.delay_s)
+        for period_s, items, *times in zip(*(each.tolist() for each in columns), strict=True):
+            self._rows.add(name, block.servers, period_s, int(items), *times)
 
     def close(self) -> None:
         """Close the file."""
@@ -69,7 +63,7 @@ class PeriodLog:
 @contextmanager
 def logged(
     path: str | Path | None, *, period_s: float | None
-) -> Iterator[Callable[[str, Period], None] | None]:
+) -> Iterator[Callable[[str, PeriodBlock], None] | None]:
     """Return what takes the periods for a file, which is closed in the end; None without a path.
 
     Raises

@@ -15,7 +15,7 @@ from benchrigor.queues.monitor_report import MonitorReport
 from benchrigor.queues.orders import Order
 from benchrigor.queues.sampling import Watching
 from benchrigor.queues.stage import Stage
-from benchrigor.queues.watcher import published
+from benchrigor.queues.watcher import beside, published
 
 __all__ = ["ProcessWatch"]
 
@@ -46,7 +46,6 @@ class ProcessWatch:
         )
         self._process: subprocess.Popen[bytes] | None = None
         self._last = MonitorReport(period_s=watching.period_s)
-        self._told = False
         self._own_failure: str | None = None
 
     @property
@@ -71,7 +70,6 @@ class ProcessWatch:
 
     def stop(self) -> None:
         """End, and read what there was to tell."""
-        self._told = True
         process = self._process
         if process is None:
             return
@@ -88,7 +86,8 @@ class ProcessWatch:
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
-        self._state.unlink(missing_ok=True)
+        for each in (self._state, beside(self._state)):
+            each.unlink(missing_ok=True)
 
     def report(self) -> MonitorReport:
         """Return what the process has told so far."""

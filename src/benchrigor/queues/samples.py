@@ -19,9 +19,9 @@ from benchrigor.queues.cells import Cell
 from benchrigor.queues.owners import Owner, Used
 from benchrigor.queues.tap import End
 
-__all__ = ["Cells", "EndKey", "Sample", "Span", "key_of", "owner_of", "spans_of"]
+__all__ = ["OWNER", "Cells", "EndKey", "Sample", "Span", "key_of", "owner_of", "spans_of"]
 
-_ITEMS, _BLOCKED, _WAITING, _OWNER, _CLOSED, _CHECK = 0, 3, 4, 5, 6, 7
+_ITEMS, _BLOCKED, _WAITING, OWNER, _CLOSED, _CHECK = 0, 3, 4, 5, 6, 7
 _TRIES = 64
 
 Integers = npt.NDArray[np.int64]
@@ -101,7 +101,7 @@ def _words(cell: Cell) -> list[int]:
 
 def owner_of(words: Sequence[int]) -> Owner:
     """Return the process and thread that count in a cell; 0 where it is not known."""
-    return Owner(words[_OWNER] >> 32, words[_OWNER] & 0xFFFFFFFF)
+    return Owner(words[OWNER] >> 32, words[OWNER] & 0xFFFFFFFF)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +191,7 @@ def spans_of(
     signed = np.where(torn, np.int64(0), blocked_ns.view(np.int64))
     seen = np.zeros(size, dtype=np.int64) if before is None else before
     blocked = np.maximum.accumulate(np.vstack([seen, signed]))[1:]
-    status = words[:, :, _OWNER : _CLOSED + 1].reshape(len(samples), -1)
+    status = words[:, :, OWNER : _CLOSED + 1].reshape(len(samples), -1)
     turns = np.flatnonzero((status[1:] != status[:-1]).any(axis=1)) + 1
     # Cells that were found since are in no sample yet.
     found = {key: [cell for cell in cells if cell < size] for key, cells in places.items()}

@@ -13,22 +13,25 @@ import numpy as np
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.queues.calibrating import PeriodCalibrator
 from benchrigor.queues.monitor_report import MonitorReport
-from benchrigor.queues.owners import Owners
+from benchrigor.queues.owners import Owner, Owners
+from benchrigor.queues.period_block import PeriodBlock
 from benchrigor.queues.rates import ServiceRateEstimator
-from benchrigor.queues.samples import Cells, Sample, Span, owner_of, spans_of
+from benchrigor.queues.samples import OWNER, Cells, Sample, Span, owner_of, spans_of
 from benchrigor.queues.stage import Stage
 from benchrigor.queues.stage_figures import StageFigures, WatchedStage
-from benchrigor.queues.stage_reader import Period, StageReader
+from benchrigor.queues.stage_reader import StageReader
 from benchrigor.queues.stretches import Stretches
 from benchrigor.stats.routing import filter_ratio
 
 __all__ = ["Record", "Sampler", "Watching", "keep_sampling"]
 
-_SAMPLES = 64
-"""Samples that are worked off together: in a program's own thread, a few milliseconds of work."""
+_SAMPLES = 256
+"""Samples that are worked off together."""
+_SOUGHT = 5
+"""The same while a period is looked for: fewer in a row decide nothing."""
 
-Record = Callable[[str, Period], Any]
-"""Is told the name of a stage, and a period of it that counts."""
+Record = Callable[[str, PeriodBlock], Any]
+"""Is told the name of a stage, and periods of it that count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,7 @@ class Sampler:
     Attributes
     ----------
     record
-        Is told of each period that counts; None where nobody is.
+        Is told of the periods that count; None where nobody is.
     period_s
         How long to wait for the next sample, in seconds; None when there is to be none.
     failure
@@ -104,10 +107,12 @@ class Sampler:
         self._owners = Owners() if owners is None else owners
         self._pairs = [(StageReader(stage), self._figures(stage)) for stage in stages]
         self._cells = Cells(end for reader, _ in self._pairs for end in reader.ends)
-        self._together = Stretches()
+        self._together = Stretches(1 + len(stages))
         reading = (number for number, stage in enumerate(stages) if stage.reads)
         self._first = next(reading, None)
         self._samples: list[Sample] = []
+        self._marks: list[int] = []
+        self._counting: set[Owner] = set()
         self._gone: frozenset[int] = frozenset()
         self._blocked_ns = np.zeros(0, dtype=np.int64)
         self._by_time = watching.method == "busy-time"
@@ -132,14 +137,16 @@ class Sampler:
         """
         words = self._cells.copy()
         self._first_ns, self._last_ns = self._first_ns or now_ns, now_ns
-        owners = {owner_of(each) for each in words}
-        gone = self._owners.gone(owner.pid for owner in owners)
+        marks = [each[OWNER] for each in words]
+        if marks != self._marks:
+            self._marks, self._counting = marks, {owner_of(each) for each in words}
+        gone = self._owners.gone({owner.pid for owner in self._counting})
         if self._samples and (gone != self._gone or len(words) > len(self._samples[-1].words)):
             self.work_off()
         self._gone = gone
-        used = {owner: self._owners.used(owner) for owner in owners if owner.tid}
+        used = {owner: self._owners.used(owner) for owner in self._counting if owner.tid}
         self._samples.append(Sample(at_ns=now_ns, words=words, used=used))
-        if self._search is not None or len(self._samples) >= _SAMPLES:
+        if len(self._samples) >= (_SAMPLES if self._search is None else _SOUGHT):
             self.work_off()
 
     def work_off(self) -> None:
@@ -170,33 +177,38 @@ class Sampler:
         """Let go of what is open."""
         self._owners.close()
 
-    def _read(self, reader: StageReader, figures: StageFigures, span: Span) -> list[Period]:
+    def _read(self, reader: StageReader, figures: StageFigures, span: Span) -> PeriodBlock | None:
         if figures.failure is not None:
-            return []
+            return None
         try:
             return reader.read(span)
         except InvalidInput as error:  # one stage that was described wrongly is no other's loss
             figures.failure = str(error)
-            return []
+            return None
 
-    def _take(self, found: Sequence[Sequence[Period]]) -> None:
+    def _take(self, found: Sequence[PeriodBlock | None]) -> None:
         """Pass the periods on to the estimators, and to the search for a period."""
+        blocks = [each for each in found if each is not None]
+        if len(blocks) == len(found):
+            items = [each.items for each in blocks]
+            self._together.add(np.column_stack([blocks[0].start_s, *items]))
         if self._search is None or self._by_time:
             threads = Counter(thread for reader, _ in self._pairs for thread in reader.threads)
-            for (reader, figures), periods in zip(self._pairs, found, strict=True):
-                alone = all(threads[each] == 1 for each in reader.threads)
-                for each in periods:
-                    figures.tell(each if alone else replace(each, cpu_s=None, delay_s=None))
-        for stages in zip(*found, strict=True) if all(found) else ():
-            self._together.add(stages[0].start_s, [float(each.items) for each in stages])
-        if self._search is not None:
-            for stages in zip(*filter(None, found), strict=True):
-                self._seek(self._search, stages)
+            for (reader, figures), block in zip(self._pairs, found, strict=True):
+                if block is not None and block.n:
+                    alone = all(threads[each] == 1 for each in reader.threads)
+                    figures.tell(block if alone else block.without_times())
+        if self._search is not None and blocks:
+            self._seek(self._search, blocks)
 
-    def _seek(self, search: PeriodCalibrator, stages: Sequence[Period]) -> None:
+    def _seek(self, search: PeriodCalibrator, blocks: Sequence[PeriodBlock]) -> None:
         """Tell the search: the stage that waits least is the one that the period is for."""
-        blocked = all(each.blocked_s > 0.0 for each in stages)
-        search.tell(stages[0].period_s, blocked, sum(each.items for each in stages))
+        widths = blocks[0].period_s.tolist()
+        blocked = np.min([each.blocked_s for each in blocks], axis=0) > 0.0
+        items = np.sum([each.items for each in blocks], axis=0)
+        for told in zip(widths, blocked.tolist(), items.tolist(), strict=True):
+            if search.ask() == self.period_s:  # what follows was not sampled with the new one yet
+                search.tell(*told)
         self.period_s = search.ask()
         if search.result is not None:
             self._search, self.period_s = None, search.result.period_s
@@ -206,18 +218,18 @@ class Sampler:
 
     def _with_visits(self, number: int, known: WatchedStage) -> WatchedStage:
         """Add how many items the stage served for each that the first one served that reads."""
-        if self._first is None or not self._together.rows:
+        if self._first is None:
             return known
-        own, first = ([row[1 + at] for row in self._together.rows] for at in (number, self._first))
+        own, first = (self._together.rows[:, 1 + at] for at in (number, self._first))
         try:
             visits = filter_ratio(own, first, confidence=self._watching.confidence)
-        except NotEstimable:
+        except (InvalidInput, NotEstimable):
             return known
         return replace(known, visits=visits)
 
-    def _pass(self, stage: str, period: Period) -> None:
+    def _pass(self, stage: str, block: PeriodBlock) -> None:
         if self.record is not None:
-            self.record(stage, period)
+            self.record(stage, block)
 
     def _figures(self, stage: Stage) -> StageFigures:
         return StageFigures(

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby
-from typing import Any, TypeVar
+from itertools import groupby, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Estimate, ServiceRate
 from benchrigor.model.headline import percent, show_value
+from benchrigor.queues.period_block import PeriodBlock
 from benchrigor.queues.rates import ServiceRateEstimator
 from benchrigor.queues.stage import HEAD, TAIL, Stage
 from benchrigor.queues.stage_flows import StageFlows
-from benchrigor.queues.stage_reader import Period
 from benchrigor.stats.flows import sum_rates, utilisation_of
 
 __all__ = ["StageFigures", "WatchedStage"]
@@ -27,7 +29,6 @@ _FEWEST = 10
 _HELD = 1024
 """Periods that are held back one by one; more are taken together."""
 
-_Number = TypeVar("_Number", int, float)
 Make = Callable[[int], ServiceRateEstimator]
 """Makes an estimator for so many servers."""
 
@@ -107,7 +108,7 @@ class StageFigures:
     confidence
         Nominal coverage of the intervals, in (0, 1).
     record
-        Is told of each period that counts.
+        Is told of the periods that count.
 
     Attributes
     ----------
@@ -125,30 +126,37 @@ class StageFigures:
         make: Make,
         *,
         confidence: float = 0.95,
-        record: Callable[[str, Period], Any] | None = None,
+        record: Callable[[str, PeriodBlock], Any] | None = None,
     ) -> None:
         self._stage, self._make, self._record = stage, make, record
         self._served = False
-        self._held: list[Period] = []
+        self._held: list[PeriodBlock] = []
         self._past: deque[ServiceRate] = deque(maxlen=_PHASES)
         self._servers = 0
         self._began_s = 0.0
         self._rate: ServiceRateEstimator | None = None
-        self._flows = StageFlows(confidence)
+        self._flows = StageFlows(len(stage.reads), confidence)
         self.failure: str | None = None
 
-    def tell(self, period: Period) -> None:
-        """Tell what the stage did in the next period."""
-        counts = self._served and period.whole and period.servers > 0
-        if period.items:
-            held, self._held = self._held, []
-            for each in held:
-                self._count(each)
+    def tell(self, block: PeriodBlock) -> None:
+        """Tell what the stage did in the next periods."""
+        if not self._served:
+            served = np.flatnonzero(block.items)
+            if not served.size:
+                return
             self._served = True
-        if counts:
-            self._held.append(period)
-        if len(self._held) > _HELD:
-            self._held = _joined(self._held)
+            block = block.part(slice(int(served[0]) + 1, None))
+        served = np.flatnonzero(block.items)
+        if served.size:
+            last = int(served[-1])
+            for each in (*self._held, block.part(slice(last))):
+                self._count(each)
+            self._held, block = [], block.part(slice(last, None))
+        self._held.append(block)
+        if sum(each.n for each in self._held) > _HELD:
+            groups = groupby(map(_whole, self._held), key=lambda each: each.servers)
+            blocks = [PeriodBlock.end_to_end(list(group)) for _, group in groups]
+            self._held = [each.joined() for each in blocks if each.n]
 
     def known(self) -> WatchedStage:
         """Return what is known so far."""
@@ -170,21 +178,25 @@ class StageFigures:
             failure=self.failure,
         )
 
-    def _count(self, period: Period) -> None:
-        if period.servers != self._servers or self._rate is None:
+    def _count(self, block: PeriodBlock) -> None:
+        block = _whole(block)
+        if not block.n:
+            return
+        if block.servers != self._servers or self._rate is None:
             self._past.extend(each for each in self._current() if each.periods >= _FEWEST)
-            self._servers, self._began_s = period.servers, period.start_s
-            self._rate = self._make(period.servers)
-        self._rate.tell(
-            period.items,
-            period.period_s,
-            period.blocked_s,
-            cpu_s=period.cpu_s,
-            delay_s=period.delay_s,
-        )
-        self._flows.add(period)
+            self._servers, self._began_s = block.servers, float(block.start_s[0])
+            self._rate = self._make(block.servers)
+        for part, timed in _runs(~np.isnan(block.cpu_s)):
+            self._rate.tell_many(
+                block.items[part],
+                block.period_s[part],
+                block.blocked_s[part],
+                cpu_s=block.cpu_s[part] if timed else None,
+                delay_s=block.delay_s[part] if timed else None,
+            )
+        self._flows.add(block)
         if self._record is not None:
-            self._record(self._stage.name, period)
+            self._record(self._stage.name, block)
 
     def _current(self) -> list[ServiceRate]:
         """Return the rates with as many servers as now, in seconds since watching began."""
@@ -213,26 +225,13 @@ def _used(arrivals: Estimate | None, capacity: Estimate | None) -> Estimate | No
         return None
 
 
-def _joined(periods: list[Period]) -> list[Period]:
-    """Take periods together as long as equally many served."""
-    groups = (list(group) for _, group in groupby(periods, key=lambda each: each.servers))
-    return [_sum(group) for group in groups]
+def _whole(block: PeriodBlock) -> PeriodBlock:
+    """Return those periods in which the same served all the time, and somebody did."""
+    return block.part(block.whole & (block.servers > 0))
 
 
-def _sum(periods: list[Period]) -> Period:
-    return replace(
-        periods[0],
-        period_s=math.fsum(each.period_s for each in periods),
-        items=sum(each.items for each in periods),
-        arrived=tuple(_added(column) for column in zip(*(p.arrived for p in periods), strict=True)),
-        given=_added([each.given for each in periods]),
-        blocked_s=math.fsum(each.blocked_s for each in periods),
-        cpu_s=_added([each.cpu_s for each in periods]),
-        delay_s=_added([each.delay_s for each in periods]),
-    )
-
-
-def _added(column: Sequence[_Number | None]) -> _Number | None:
-    """Add up what is known of all; None where it is not."""
-    known = [each for each in column if each is not None]
-    return sum(known[1:], known[0]) if len(known) == len(column) else None
+def _runs(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[slice, bool]]:
+    """Yield where the same flag is set several times in a row, and whether it is."""
+    turns = np.flatnonzero(flags[1:] != flags[:-1]) + 1
+    for start, stop in pairwise([0, *turns.tolist(), flags.size]):
+        yield slice(start, stop), bool(flags[start])

@@ -2,69 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from benchrigor.errors import InvalidInput
-from benchrigor.queues.owners import Owner, Used
+from benchrigor.model import Floats
+from benchrigor.queues.owners import Owner
+from benchrigor.queues.period_block import PeriodBlock
 from benchrigor.queues.samples import Integers, Span, key_of
 from benchrigor.queues.stage import HEAD, TAIL, Stage
 from benchrigor.queues.tap import End
 
-__all__ = ["Period", "StageReader"]
+__all__ = ["StageReader"]
 
 _NANO = 1e-9
+_UNKNOWN = (math.nan, math.nan)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Period:
-    """What a stage did in one sampling period.
+class _Looks(NamedTuple):
+    """A stage at successive times, its cells summed up; arrays of shape (n,)."""
 
-    Parameters
-    ----------
-    start_s
-        When it began, in seconds since watching did.
-    period_s
-        Realised width, in seconds.
-    items
-        Served.
-    arrived
-        Items that entered each queue that the stage reads; None where nobody counts that.
-    given
-        Items that the stage wrote; None where it reads or writes nothing.
-    blocked_s
-        How long it waited, in seconds, the sum over its servers.
-    servers
-        Threads or processes that served side by side.
-    whole
-        Whether they were the same all the time; else nobody knows for how long each served.
-    cpu_s, delay_s
-        Processor time used, and time waited for a processor, in seconds; None where not known.
-    """
-
-    start_s: float
-    period_s: float
-    items: int
-    arrived: tuple[int | None, ...] = ()
-    given: int | None = None
-    blocked_s: float = 0.0
-    servers: int = 1
-    whole: bool = True
-    cpu_s: float | None = None
-    delay_s: float | None = None
-
-
-class _Look(NamedTuple):
-    """A stage at one time, its cells summed up."""
-
-    at_ns: int
-    items: int
-    given: int
-    waited_ns: int
-    arrived: tuple[int | None, ...]
-    used: Used | None
+    at_ns: Integers
+    items: Integers
+    given: Integers
+    waited_ns: Integers
+    arrived: tuple[Integers | None, ...]
+    used_ns: Floats
+    """What its threads had used, shape (n, 2); NaN where that is not known."""
 
 
 class StageReader:
@@ -90,11 +58,11 @@ class StageReader:
         self.ends = (*self._own, *(end for end in self._arrivals if end is not None))
         self.threads: frozenset[Owner] = frozenset()
         self._first_ns: int | None = None
-        self._last: _Look | None = None
+        self._last: _Looks | None = None
         self._live: frozenset[int] = frozenset()
         self._owed_ns = 0
 
-    def read(self, span: Span) -> list[Period]:
+    def read(self, span: Span) -> PeriodBlock:
         """Return the periods that end with these samples.
 
         Raises
@@ -102,19 +70,14 @@ class StageReader:
         InvalidInput
             When more wait side by side than there should be servers.
         """
-        live = self._serving(span)
-        whole, self._live = live == self._live, live
+        live, last = self._serving(span), self._last
+        whole, self._live = last is None or live == self._live, live
         servers = self._servers(span)
         self.threads = frozenset(span.owners[cell] for cell in live if span.owners[cell].tid)
-        periods = []
-        for look in self._looks(span, servers):
-            last, self._last = self._last, look
-            if last is not None:
-                periods.append(self._between(last, look, servers, whole=whole))
-                whole = True
-            else:
-                self._first_ns = look.at_ns
-        return periods
+        self._last = looks = self._looks(span, servers)
+        if last is None:
+            self._first_ns = int(looks.at_ns[0])
+        return self._between(looks if last is None else _behind(last, looks), servers, whole=whole)
 
     def _leading(self, span: Span) -> list[int]:
         """Return the cells at which the stage serves."""
@@ -147,61 +110,54 @@ class StageReader:
                 raise InvalidInput(self._too_many(f"{waiting} wait at once", most[pid]))
         return sum(most.values())
 
-    def _looks(self, span: Span, servers: int) -> Iterator[_Look]:
+    def _looks(self, span: Span, servers: int) -> _Looks:
         leading = self._leading(span)
         ours = {span.owners[cell].pid for cell in leading}
         giving = [
             cell for cell in _cells(span, self._stage.writes) if span.owners[cell].pid in ours
         ]
         known = len(self.threads) == servers and all(span.owners[c].tid for c in self._live)
-        arrived = [_arrived(span, end) for end in self._arrivals]
-        columns = zip(
-            span.at_ns.tolist(),
-            _total(span.items, leading),
-            _total(span.items, giving),
-            _total(span.blocked_ns, sorted(self._live)),
-            zip(*arrived, strict=True) if arrived else [()] * span.at_ns.size,
-            (_used(used, self.threads) if known else None for used in span.used),
-            strict=True,
+        return _Looks(
+            at_ns=span.at_ns,
+            items=span.items[:, leading].sum(axis=1),
+            given=span.items[:, giving].sum(axis=1),
+            waited_ns=span.blocked_ns[:, sorted(self._live)].sum(axis=1),
+            arrived=tuple(_arrived(span, end) for end in self._arrivals),
+            used_ns=_used(span, self.threads if known else ()),
         )
-        return (_Look(*each) for each in columns)
 
-    def _between(self, last: _Look, look: _Look, servers: int, *, whole: bool) -> Period:
-        wall_ns = look.at_ns - last.at_ns
+    def _between(self, looks: _Looks, servers: int, *, whole: bool) -> PeriodBlock:
+        wall_ns = np.diff(looks.at_ns)
+        waited_ns, used_ns = np.diff(looks.waited_ns), np.diff(looks.used_ns, axis=0)
         if not whole:
-            self._owed_ns = 0
-        waited_ns = look.waited_ns - last.waited_ns if whole else 0
-        used = None
-        if whole and last.used is not None and look.used is not None:
-            used = [(b - a) * _NANO for a, b in zip(last.used, look.used, strict=True)]
-        both = self._stage.reads and self._stage.writes
-        return Period(
-            start_s=(last.at_ns - (self._first_ns or 0)) * _NANO,
-            period_s=wall_ns * _NANO,
-            items=look.items - last.items,
-            arrived=tuple(
-                None if b is None else b - (a or 0)
-                for a, b in zip(last.arrived, look.arrived, strict=True)
-            ),
-            given=look.given - last.given if both else None,
-            blocked_s=self._fitted(waited_ns, wall_ns * servers, servers) * _NANO,
+            waited_ns[:1], used_ns[:1], self._owed_ns = 0, np.nan, 0
+        return PeriodBlock.of(
             servers=servers,
-            whole=whole,
-            cpu_s=used[0] if used else None,
-            delay_s=used[1] if used else None,
+            start_s=(looks.at_ns[:-1] - (self._first_ns or 0)) * _NANO,
+            period_s=wall_ns * _NANO,
+            items=np.diff(looks.items),
+            given=np.diff(looks.given) if self._stage.reads and self._stage.writes else np.nan,
+            arrived=[np.nan if each is None else np.diff(each) for each in looks.arrived],
+            blocked_s=self._fitted(waited_ns, wall_ns * servers, servers) * _NANO,
+            cpu_s=used_ns[:, 0] * _NANO,
+            delay_s=used_ns[:, 1] * _NANO,
+            whole=np.arange(wall_ns.size) >= (not whole),
         )
 
-    def _fitted(self, waited_ns: int, most_ns: int, servers: int) -> int:
-        """Return how much of the waiting was in this period; what is too much is the next one's.
+    def _fitted(self, waited_ns: Integers, most_ns: Integers, servers: int) -> Integers:
+        """Return how much of the waiting was in each period; what is too much is the next one's.
 
         A wait that ends between the look at the clock and the copying of its cell shows whole.
         """
-        if self._owed_ns > most_ns:
-            what = f"it waited {self._owed_ns * _NANO:.3g} s more than there was time"
+        excess = self._owed_ns + np.cumsum(waited_ns - most_ns)
+        # What is counted up to each period is at most what was waited, and what there was time for.
+        least = np.minimum.accumulate(np.concatenate([[0], excess]))
+        owed = np.concatenate([[self._owed_ns], excess - least[1:]])
+        if (owed[:-1] > most_ns).any():
+            what = f"it waited {owed[:-1].max() * _NANO:.3g} s more than there was time"
             raise InvalidInput(self._too_many(what, servers))
-        waited_ns += self._owed_ns
-        self._owed_ns = max(0, waited_ns - most_ns)
-        return waited_ns - self._owed_ns
+        self._owed_ns = int(owed[-1])
+        return most_ns + np.diff(least)
 
     def _too_many(self, what: str, servers: int) -> str:
         return (
@@ -221,21 +177,31 @@ def _cells(span: Span, ends: Sequence[End]) -> list[int]:
     return [cell for end in ends for cell in span.places[key_of(end)]]
 
 
-def _total(counts: Integers, cells: Sequence[int]) -> list[int]:
-    found: list[int] = counts[:, cells].sum(axis=1).tolist()
+def _arrived(span: Span, end: End | None) -> Integers | None:
+    """Return what had arrived at each time; nobody knows where nobody counts."""
+    cells = [] if end is None else _cells(span, [end])
+    return span.items[:, cells].sum(axis=1) if cells else None
+
+
+def _used(span: Span, threads: Collection[Owner]) -> Floats:
+    """Return what all threads had used; unknown where it is not known of all of them."""
+    if not threads:
+        return np.full((len(span.used), 2), np.nan)
+    used = [[each.get(thread) or _UNKNOWN for thread in threads] for each in span.used]
+    found: Floats = np.array(used, dtype=np.float64).sum(axis=1)
     return found
 
 
-def _arrived(span: Span, end: End | None) -> Sequence[int | None]:
-    """Return what had arrived at each time; nobody knows where nobody counts."""
-    cells = [] if end is None else _cells(span, [end])
-    return _total(span.items, cells) if cells else [None] * span.at_ns.size
-
-
-def _used(used: Mapping[Owner, Used | None], threads: Iterable[Owner]) -> Used | None:
-    """Return what all threads had used; None where it is not known of all of them."""
-    parts = [used.get(each) for each in threads]
-    known = [each for each in parts if each is not None]
-    if not known or len(known) < len(parts):
-        return None
-    return Used(sum(each.cpu_ns for each in known), sum(each.delay_ns for each in known))
+def _behind(last: _Looks, looks: _Looks) -> _Looks:
+    """Put the last one of former looks before others."""
+    return _Looks(
+        at_ns=np.append(last.at_ns[-1:], looks.at_ns),
+        items=np.append(last.items[-1:], looks.items),
+        given=np.append(last.given[-1:], looks.given),
+        waited_ns=np.append(last.waited_ns[-1:], looks.waited_ns),
+        arrived=tuple(
+            None if after is None else np.append([0] if before is None else before[-1:], after)
+            for before, after in zip(last.arrived, looks.arrived, strict=True)
+        ),
+        used_ns=np.vstack([last.used_ns[-1:], looks.used_ns]),
+    )

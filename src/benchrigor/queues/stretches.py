@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import numpy as np
+
+from benchrigor.model import Floats
 
 __all__ = ["Stretches"]
 
@@ -13,38 +15,61 @@ _MOST = 256
 class Stretches:
     """Adds up what periods hold, in stretches of equally many.
 
+    Parameters
+    ----------
+    columns
+        How many numbers a period holds: when it began, and what is summed up.
+
     Attributes
     ----------
     rows
-        Of each stretch that is full: when it began, and its sums.
+        Of each stretch that is full: when it began, and its sums; shape (stretches, columns).
 
     Examples
     --------
-    >>> stretches = Stretches()
-    >>> for number in range(256):
-    ...     stretches.add(number, (1.0, 2.0))
-    >>> len(stretches.rows), stretches.rows[1]
-    (128, [2, 2.0, 4.0])
+    >>> stretches = Stretches(2)
+    >>> stretches.add(np.column_stack([np.arange(300.0), np.ones(300)]))
+    >>> stretches.rows.shape, stretches.rows[1].tolist()
+    ((150, 2), [2.0, 2.0])
     """
 
-    def __init__(self) -> None:
-        self.rows: list[list[float]] = []
-        self._open: list[float] = []
-        self._periods, self._size = 0, 1
+    def __init__(self, columns: int) -> None:
+        self.rows: Floats = np.zeros((0, columns))
+        self._open: Floats = np.zeros((0, columns))
+        self._taken, self._size = 0, 1
 
-    def add(self, start_s: float, counts: Iterable[float]) -> None:
-        """Add a period that began at ``start_s``; a count that is NaN makes its sum so."""
-        row = [start_s, *counts]
-        self._open = _together(self._open, row) if self._open else row
-        self._periods += 1
-        if self._periods == self._size:
-            self.rows.append(self._open)
-            self._open, self._periods = [], 0
-        if len(self.rows) == _MOST:
-            pairs = zip(self.rows[::2], self.rows[1::2], strict=True)
-            self.rows = [_together(*pair) for pair in pairs]
+    def add(self, periods: Floats) -> None:
+        """Add periods, shape (n, columns); a count that is NaN makes its sum so."""
+        while periods.shape[0]:
+            room = self._size - self._taken
+            if self._taken or periods.shape[0] < room:
+                self._fill(periods[:room])
+                periods = periods[room:]
+            else:
+                fitting = (_MOST - self.rows.shape[0]) * self._size
+                whole = min(periods.shape[0] // self._size * self._size, fitting)
+                self._append(_pooled(periods[:whole], self._size))
+                periods = periods[whole:]
+
+    def _fill(self, periods: Floats) -> None:
+        """Add to the stretch that is open, no more than it has room for."""
+        together = np.vstack([self._open, periods])
+        self._open = _pooled(together, together.shape[0])
+        self._taken += periods.shape[0]
+        if self._taken == self._size:
+            self._append(self._open)
+            self._open, self._taken = self._open[:0], 0
+
+    def _append(self, rows: Floats) -> None:
+        self.rows = np.vstack([self.rows, rows])
+        if self.rows.shape[0] == _MOST:
+            self.rows = _pooled(self.rows, 2)
             self._size *= 2
 
 
-def _together(first: list[float], other: list[float]) -> list[float]:
-    return [first[0], *(a + b for a, b in zip(first[1:], other[1:], strict=True))]
+def _pooled(rows: Floats, number: int) -> Floats:
+    """Take so many successive rows together; the first one tells when they began."""
+    groups = rows.reshape(-1, number, rows.shape[1])
+    sums: Floats = groups.sum(axis=1)
+    sums[:, 0] = groups[:, 0, 0]
+    return sums

@@ -24,7 +24,7 @@ from benchrigor.queues.owners import Owners
 from benchrigor.queues.period_log import logged
 from benchrigor.queues.sampling import Sampler, keep_sampling
 
-__all__ = ["main", "published", "watch"]
+__all__ = ["beside", "main", "published", "watch"]
 
 _EACH_NS = 1_000_000_000
 _LEAST_BETWEEN = 20
@@ -40,9 +40,9 @@ class _Notebook:
         self._due_ns = 0
 
     def write(self, report: MonitorReport) -> None:
-        beside = self._path.with_suffix(".new")
-        beside.write_text(json.dumps(encode(report)), encoding="utf-8")
-        beside.replace(self._path)
+        made = beside(self._path)
+        made.write_text(json.dumps(encode(report)), encoding="utf-8")
+        made.replace(self._path)
 
     def write_if_due(self, report: Callable[[], MonitorReport], now_ns: int) -> None:
         if now_ns >= self._due_ns:
@@ -50,6 +50,11 @@ class _Notebook:
             self.write(report())
             took_ns = time.thread_time_ns() - began_ns
             self._due_ns = now_ns + max(_EACH_NS, _LEAST_BETWEEN * took_ns)
+
+
+def beside(path: Path) -> Path:
+    """Return where a state file is made, before it takes the place of the last one."""
+    return path.with_suffix(".new")
 
 
 def published(path: str | Path) -> MonitorReport | None:

@@ -1,0 +1,180 @@
+"""What the streaming examples share: processes that end together, and a stage run by itself."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import cycle
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, NamedTuple
+
+from benchrigor import queues
+from benchrigor.errors import BenchrigorError
+from benchrigor.model import ServiceRate
+
+Work = dict[str, tuple[Any, ...]]
+"""What each process does, by its name: a function, and what it is given."""
+
+
+def stage(
+    name: str, *, reads: Iterable[queues.Tap] = (), writes: Iterable[queues.Tap] = ()
+) -> queues.Stage:
+    """Return the stage that takes from some queues, and gives to others."""
+    return queues.Stage(
+        name, reads=[tap.head for tap in reads], writes=[tap.tail for tap in writes]
+    )
+
+
+def handed(taps: Iterable[queues.Tap]) -> list[Any]:
+    """Return what a process gets of tapped queues."""
+    return [tap.queue for tap in taps]
+
+
+class Pipeline(NamedTuple):
+    """Stages that run in processes, the last of which sends a result."""
+
+    stages: Sequence[queues.Stage]
+    processes: Sequence[BaseProcess]
+    receiver: Connection
+
+    def result(self) -> Any:
+        """Wait for the result, and return it; raise if a process dies before."""
+        while not self.receiver.poll():
+            codes = {each: each.exitcode for each in self.processes}
+            dead = [each.name for each, code in codes.items() if code]
+            if dead:
+                raise RuntimeError(f"{', '.join(dead)} died: there will be no result")
+            wait([self.receiver, *(each.sentinel for each, code in codes.items() if code is None)])
+        return self.receiver.recv()
+
+
+@contextmanager
+def running(context: Any, work: Work) -> Iterator[list[BaseProcess]]:
+    """Run processes; whatever happens, none of them is left in the end."""
+    processes: list[BaseProcess] = []
+    try:
+        with uninterrupted():
+            for name, (function, *args) in work.items():
+                process = context.Process(target=function, args=args, name=name, daemon=True)
+                process.start()
+                processes.append(process)
+        yield processes
+    finally:
+        for each in processes:
+            each.terminate()
+            each.join()
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Put off ^C for a while; processes that are started meanwhile never hear of any."""
+    heard: list[int] = []
+    ours = signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, ours)
+    if heard:
+        raise KeyboardInterrupt
+
+
+def deal(items: Iterable[Any], outputs: Sequence[Any]) -> None:
+    """Put an item into each queue in turn, and in the end None: there are no more."""
+    for item, queue in zip(items, cycle(outputs), strict=False):
+        queue.put(item)
+    for queue in outputs:
+        queue.put(None)
+
+
+def in_turn(inputs: Sequence[Any]) -> Iterator[Any]:
+    """Take an item of each queue in turn, until there are no more."""
+    left = list(inputs)
+    while left:
+        for queue in tuple(left):
+            item = queue.get()
+            if item is None:
+                left.remove(queue)
+            else:
+                yield item
+
+
+class Alone(NamedTuple):
+    """Items per second of a stage run by itself, of wall time and of its processor time."""
+
+    rate: float
+    cpu_rate: float
+
+
+class Ready:
+    """A queue that never is empty: what it takes to put the next item there does not count.
+
+    An item has to fit into a pipe, which on most systems holds 64 KiB.
+    """
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self._items = iter([*items, None])
+        self._queue: Any = multiprocessing.SimpleQueue()
+        self.wall_s = self.cpu_s = 0.0
+
+    def get(self) -> Any:
+        """Get an item, as a process of the pipeline does when there is one."""
+        wall_s, cpu_s = time.perf_counter(), time.thread_time()
+        self._queue.put(next(self._items))
+        self.wall_s += time.perf_counter() - wall_s
+        self.cpu_s += time.thread_time() - cpu_s
+        return self._queue.get()
+
+
+class Nowhere:
+    """A queue, or a pipe, that forgets what it is given."""
+
+    def put(self, item: Any) -> None:
+        """Forget an item."""
+
+    send = put
+
+
+def alone(stage: Callable[[Any, Any], None], items: Sequence[Any], *, processes: int = 1) -> Alone:
+    """Run a stage with all its input ready in memory, and its output thrown away.
+
+    Returned is what so many processes would do if none of them had to share a processor.
+    """
+    ready, wall_s, cpu_s = Ready(items), time.perf_counter(), time.thread_time()
+    stage(ready, Nowhere())
+    wall_s = time.perf_counter() - wall_s - ready.wall_s
+    cpu_s = time.thread_time() - cpu_s - ready.cpu_s
+    return Alone(processes * len(items) / wall_s, processes * len(items) / cpu_s)
+
+
+def show(report: queues.MonitorReport) -> None:
+    """Print what a monitor knows, and what it suggests."""
+    print(report)
+    passed = report.stages[1].arrivals
+    try:
+        advice = report.advice(source_rate=2.0 * passed.value if passed else None)
+    except BenchrigorError as error:  # so short a run that there is nothing to go by
+        print(f"\nno advice: {error}")
+    else:
+        print("\nto do twice as much:", *advice.stages, sep="\n")
+
+
+def longest(stage: queues.WatchedStage) -> ServiceRate | None:
+    """Return the rate of the phase in which a stage did most: processes come and go one by one."""
+    return max(stage.rates, key=lambda each: each.items, default=None)
+
+
+def compare(report: queues.MonitorReport, truth: Mapping[str, Alone]) -> None:
+    """Print what stages did in the pipeline, and what they did alone."""
+    print("\nitems per second of      wall time   own time   waited for a processor")
+    for stage in report.stages:
+        rate = longest(stage)
+        if stage.name in truth and rate and rate.estimate and rate.cpu_rate:
+            found, delay = (rate.estimate.value, rate.cpu_rate.value), rate.delay_share or 0.0
+            print("{:8} watched {:16,.0f} {:10,.0f}".format(stage.name, *found), f"{delay:24.0%}")
+            print("{:>14} {:18,.0f} {:10,.0f}".format("alone", *truth[stage.name]))

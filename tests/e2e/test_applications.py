@@ -1,0 +1,220 @@
+"""Two streaming applications in processes, watched, beside their stages run alone.
+
+Machines that run tests are noisy, and have fewer processors than the applications have processes:
+what a stage does per second of wall time is bounded only from above, and what it does per second of
+its own processor time by a factor.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchrigor.queues import Monitor, MonitorReport, WatchedStage
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+START = "spawn"
+"""This process may have threads: only those that the tests start from a script are forked."""
+PERIOD_S, ENOUGH = 0.02, 8
+PATIENCE_S = 60.0
+SIZE, BLOCK = 1500, 48
+TEXT = b"foobar" * 300_000
+FACTORS = {"dot": 2.5, "hash": 2.5, "verify": 2.5, "reduce": 6.0}
+"""How far a rate may be off; the reducer does so little that each wait costs it as much again."""
+
+
+@pytest.fixture(autouse=True)
+def examples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let processes find the examples, and none of them be left."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    yield
+    assert multiprocessing.active_children() == []
+
+
+def matrices(size: int) -> tuple[Any, Any]:
+    a, b = np.random.default_rng(3).random((2, size, size), dtype=np.float32)
+    return a, b
+
+
+def places_of(pattern: bytes, text: bytes) -> list[int]:
+    found, place = [], text.find(pattern)
+    while place >= 0:
+        found.append(place)
+        place = text.find(pattern, place + 1)
+    return found
+
+
+def main_rate(stage: WatchedStage) -> Any:
+    """Return the rate of the time in which all processes were there."""
+    return import_module("streaming").longest(stage)
+
+
+def is_known(stage: WatchedStage) -> bool:
+    rate = main_rate(stage)
+    return rate is not None and rate.estimate is not None and rate.periods >= ENOUGH
+
+
+def check(report: MonitorReport, truth: dict[str, Any]) -> None:
+    """Every stage has a rate, and it is near to what the same stage does alone."""
+    assert report.failure is None
+    for stage in report.stages:
+        assert stage.failure is None
+        assert is_known(stage), stage
+        rate = main_rate(stage)
+        assert rate.estimate.low <= rate.estimate.value <= rate.estimate.high
+        if stage.name in truth:
+            factor, alone = FACTORS[stage.name], truth[stage.name].cpu_rate
+            assert 0.0 < rate.estimate.value < factor * alone, (stage, truth)
+            if sys.platform == "linux":
+                assert alone / factor < rate.cpu_rate.value < factor * alone, (stage, truth)
+
+
+def wait_for(what: Callable[[], Any]) -> Any:
+    """Return what there is as soon as there is something."""
+    last_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < last_s:
+        found = what()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("waited in vain")
+
+
+def test_a_matrix_is_multiplied_and_its_stages_have_their_rates() -> None:
+    example = import_module("matrix_multiply")
+    a, b = matrices(SIZE)
+    with example.multiplying(a, b, block=BLOCK, start=START) as pipeline:
+        page = pipeline.stages[0].writes[0].page.path
+        with Monitor(*pipeline.stages, period_s=PERIOD_S) as monitor:
+            whole = pipeline.result()
+    np.testing.assert_allclose(whole, a @ b, rtol=1e-4)
+    report = monitor.report()
+    check(report, example.truth(a, b, block=BLOCK, items=300))
+    assert report.stages[-1].reads == ("parts 0", "parts 1")
+    assert not page.exists()
+
+
+def test_places_in_a_text_are_found_and_stages_have_their_rates() -> None:
+    example = import_module("rabin_karp")
+    with example.searching(TEXT, start=START) as pipeline:
+        page = pipeline.stages[0].writes[0].page.path
+        with Monitor(*pipeline.stages, period_s=PERIOD_S) as monitor:
+            places = pipeline.result()
+    assert places.tolist() == places_of(example.PATTERN, TEXT)
+    check(monitor.report(), example.truth(TEXT, items=100))
+    assert not page.exists()
+
+
+def test_a_rolling_hash_misses_no_place_and_finds_others_by_chance() -> None:
+    example = import_module("rabin_karp")
+    rng = random.Random(5)  # noqa: S311  # no secret
+    for length in (1, 2, 6, 11):
+        for _ in range(50):
+            text = bytes(rng.choices(b"ab", k=rng.randrange(200)))
+            pattern = bytes(rng.choices(b"ab", k=length))
+            found = example.likely(text, pattern)
+            assert found == sorted(set(found))
+            true = [place for place in found if text.startswith(pattern, place)]
+            assert true == places_of(pattern, text)
+    assert len(example.likely(TEXT[:600], example.PATTERN)) > 1.9 * TEXT[:600].count(b"barfoo")
+
+
+def test_pieces_of_a_text_hold_every_place_once() -> None:
+    example = import_module("rabin_karp")
+    for length in (example.PIECE - 3, example.PIECE, 3 * example.PIECE + 7):
+        text = TEXT[:length]
+        found = [
+            start + place
+            for start, piece in example.pieces(text, b"arfoo")
+            for place in places_of(b"arfoo", piece)
+        ]
+        assert found == places_of(b"arfoo", text)
+
+
+def test_rates_stay_when_a_worker_is_killed() -> None:
+    example = import_module("rabin_karp")
+    text = b"foobar" * 4_000_000
+    with (
+        example.searching(text, verifying=1, start=START) as pipeline,
+        Monitor(*pipeline.stages, period_s=PERIOD_S) as monitor,
+    ):
+        wait_for(lambda: all(map(is_known, monitor.report().stages)))
+        victim = next(each for each in pipeline.processes if each.name == "hash 1")
+        os.kill(victim.pid, signal.SIGKILL)
+        with pytest.raises(RuntimeError, match="hash 1 died"):
+            pipeline.result()
+        before = monitor.report()
+        wait_for(lambda: monitor.report().watched_s > before.watched_s + 0.2)
+        after = monitor.report()
+    for report in (before, after, monitor.report()):
+        assert report.failure is None
+        assert all(map(is_known, report.stages))
+
+
+@pytest.mark.parametrize(
+    ("script", "size"), [("matrix_multiply", "--size=1024"), ("rabin_karp", "--megabytes=1")]
+)
+def test_a_script_says_what_its_stages_could_do(script: str, size: str) -> None:
+    command = [sys.executable, "-W", "ignore", str(EXAMPLES / f"{script}.py"), size]
+    done = subprocess.run(
+        [*command, "--start", "fork", "--truth"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "\nreduce: " in done.stdout
+    assert "\nwatched for " in done.stdout
+    assert "\nto do twice as much:\n" in done.stdout or "\nno advice: " in done.stdout
+    assert "\nitems per second of " in done.stdout
+
+
+@pytest.mark.parametrize(("script", "start"), [("matrix_multiply", START), ("rabin_karp", "fork")])
+def test_an_interrupted_script_leaves_nothing_behind(script: str, start: str) -> None:
+    command = [sys.executable, str(EXAMPLES / f"{script}.py"), "--start", start]
+    running = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    places = [Path("/dev/shm"), Path(tempfile.gettempdir())]  # noqa: S108  # to look there
+
+    def pages() -> list[Path]:
+        name = f"benchrigor-{running.pid}-*"
+        return [page for place in places for page in place.glob(name)]
+
+    def gone() -> bool:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, 0)
+            return False
+        return True
+
+    try:
+        wait_for(pages)
+        time.sleep(0.5)
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does it
+        out, err = running.communicate(timeout=PATIENCE_S)
+        wait_for(gone)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+    assert (running.returncode, out, err) == (130, "", "")
+    assert pages() == []
