@@ -27,8 +27,8 @@ from benchrigor.queues.sampling import Sampler, keep_sampling
 __all__ = ["beside", "main", "published", "watch"]
 
 _EACH_NS = 1_000_000_000
-_LEAST_BETWEEN = 20
-"""Telling takes a 20th of the time at most, however much there is to tell."""
+_LEAST_BETWEEN = 50
+"""Telling takes a 50th of the time at most, however much there is to tell."""
 _NICE = 5
 
 
