@@ -190,6 +190,8 @@ def test_a_joinable_queue_is_joined(head: Writer, tail: Writer) -> None:
     tapped.get()
     tapped.task_done()
     tapped.join()
+    with pytest.raises(ValueError, match="too many times"):  # nothing is left to be done
+        tapped.task_done()
 
 
 def test_a_closed_queue_says_so_as_before(head: Writer, tail: Writer) -> None:
