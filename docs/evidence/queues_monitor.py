@@ -19,7 +19,7 @@ from coverage_tables import Setting, heading, row
 
 import benchrigor as br
 from benchrigor.queues import Monitor, Stage, Tap
-from benchrigor.queues.thread_watch import ThreadWatch
+from benchrigor.queues.watching.thread_watch import ThreadWatch
 
 __all__ = ["monitor"]
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from coverage_tables import Setting, heading, row
 
 from benchrigor.queues import ServiceRateEstimator
-from benchrigor.queues.recorded_rates import rate_recording
-from benchrigor.queues.recordings import Recording
+from benchrigor.queues.recording.recorded_rates import rate_recording
+from benchrigor.queues.recording.recordings import Recording
 
 __all__ = ["series"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from coverage_tables import Setting, heading, row
 
 from benchrigor.queues import End, Page, Tap
-from benchrigor.queues.writers import Writer
+from benchrigor.queues.counting.writers import Writer
 
 __all__ = ["taps"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchrigor.queues import Page
-from benchrigor.queues.writers import Writer
+from benchrigor.queues.counting.writers import Writer
 
 
 @pytest.fixture

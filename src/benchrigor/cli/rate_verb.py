@@ -17,10 +17,10 @@ from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
-from benchrigor.queues.outlines import Window
 from benchrigor.queues.rates import METHODS
-from benchrigor.queues.recorded_rates import PUBLISHED, RecordedEnd, rate_recording
-from benchrigor.queues.recordings import Recording
+from benchrigor.queues.recording.outlines import Window
+from benchrigor.queues.recording.recorded_rates import PUBLISHED, RecordedEnd, rate_recording
+from benchrigor.queues.recording.recordings import Recording
 from benchrigor.report import plot_rates, render_rates
 
 __all__ = ["rate"]

@@ -1,5 +1,7 @@
 """Queues between the stages of a program: what each stage could do if it never had to wait.
 
+Taps (`tapping`) count in cells that other processes see (`counting`); a monitor samples them
+(`watching`), and tells the estimator (`rates`), as does who reads a file (`recording`).
 Names are resolved when first used, so that a program pays only for what it asks for.
 """
 
@@ -10,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from benchrigor.queues.calibrating import CalibratedPeriod, PeriodCalibrator
-    from benchrigor.queues.cells import Cell, Counts
+    from benchrigor.queues.counting.cells import Cell, Counts
+    from benchrigor.queues.counting.pages import Page
     from benchrigor.queues.monitor import Monitor
-    from benchrigor.queues.monitor_report import MonitorReport
-    from benchrigor.queues.pages import Page
     from benchrigor.queues.rates import ServiceRateEstimator
-    from benchrigor.queues.stage import Stage
-    from benchrigor.queues.stage_figures import WatchedStage
     from benchrigor.queues.tap import End, Tap
+    from benchrigor.queues.watching.monitor_report import MonitorReport
+    from benchrigor.queues.watching.stage import Stage
+    from benchrigor.queues.watching.stage_figures import WatchedStage
 
 __all__ = [
     "CalibratedPeriod",
@@ -36,17 +38,17 @@ __all__ = [
 
 _HOMES = {
     "CalibratedPeriod": "calibrating",
-    "Cell": "cells",
-    "Counts": "cells",
+    "Cell": "counting.cells",
+    "Counts": "counting.cells",
     "End": "tap",
     "Monitor": "monitor",
-    "MonitorReport": "monitor_report",
-    "Page": "pages",
+    "MonitorReport": "watching.monitor_report",
+    "Page": "counting.pages",
     "PeriodCalibrator": "calibrating",
     "ServiceRateEstimator": "rates",
-    "Stage": "stage",
+    "Stage": "watching.stage",
     "Tap": "tap",
-    "WatchedStage": "stage_figures",
+    "WatchedStage": "watching.stage_figures",
 }
 
 

@@ -11,12 +11,12 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import ServiceRate
 from benchrigor.model.pipelines import PipelineAdvice, Quantity
 from benchrigor.model.series import short
-from benchrigor.queues.monitor_report import MonitorReport
-from benchrigor.queues.process_watch import ProcessWatch
-from benchrigor.queues.sampling import Watching
-from benchrigor.queues.stage import Stage, stages_of
 from benchrigor.queues.tap import Tap
-from benchrigor.queues.thread_watch import ThreadWatch
+from benchrigor.queues.watching.monitor_report import MonitorReport
+from benchrigor.queues.watching.process_watch import ProcessWatch
+from benchrigor.queues.watching.sampling import Watching
+from benchrigor.queues.watching.stage import Stage, stages_of
+from benchrigor.queues.watching.thread_watch import ThreadWatch
 
 __all__ = ["Monitor"]
 

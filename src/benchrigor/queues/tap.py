@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues.cells import Cell, Counts
-from benchrigor.queues.kinds import tap_source
-from benchrigor.queues.page_files import NAME_BYTES, check_name
-from benchrigor.queues.pages import Page
-from benchrigor.queues.writers import Writer
+from benchrigor.queues.counting.cells import Cell, Counts
+from benchrigor.queues.counting.page_files import NAME_BYTES, check_name
+from benchrigor.queues.counting.pages import Page
+from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.kinds import tap_source
 
 __all__ = ["End", "Tap"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchrigor.model import Floats, ServiceRate
 from benchrigor.model.headline import counted, percent, show_estimate, show_value
-from benchrigor.queues.outlines import Stretches
+from benchrigor.queues.recording.outlines import Stretches
 from benchrigor.report.drawing import (
     CHANGE,
     DOTS,

@@ -1,0 +1,1 @@
+"""Counters of the ends of queues, in memory that processes share."""

@@ -1,0 +1,242 @@
+"""Counters of the ends of queues, in a file that any process may map into its memory.
+
+A program in any language counts by mapping the file (``mmap``, shared) and storing into it. All
+words are unsigned, of 64 bits, in the machine's byte order (little-endian nearly everywhere), and
+are stored one by one, aligned. Times are nanoseconds of ``CLOCK_MONOTONIC``, which all processes
+of a Linux machine share. What is called reserved is 0.
+
+The file begins with a header of 64 bytes, 8 words:
+
+====  ==========  =================================================================
+word  name        meaning
+====  ==========  =================================================================
+0     magic       the 8 bytes ``BRIGCELL``
+1     version     1
+2     cells       how many the file has room for
+3     cell_bytes  128
+4     claimed     how many are in use: the first ones, in the order they were claimed
+5     refused     how often a cell was asked for when none was left
+6, 7  reserved
+====  ==========  =================================================================
+
+Cell k takes the 128 bytes from 64 + 128 k on, 8 words and a name:
+
+====  ==============  ============================================================
+word  name            meaning
+====  ==============  ============================================================
+0     items           that passed
+1     bytes           that passed; 0 where nobody counts them
+2     blocked_events  waits begun
+3     blocked_ns      of the waits ended, and what the rule below makes of the others
+4     waiting         waits begun and not ended
+5     owner           process id << 32, plus the native thread id; 0 for the thread
+                      where several write, or where it is unknown
+6     closed          1 when nothing will be counted any more
+7     check           blocked_ns XOR waiting
+====  ==============  ============================================================
+
+The name that follows has 64 bytes, UTF-8, filled up with zero bytes. It says which end of which
+queue is counted, by convention ``<queue>.head`` (the consumer's) or ``<queue>.tail`` (the
+producer's). There are as many cells of a name as processes that use the end.
+
+**To claim a cell**: open the file anew and take an exclusive ``flock``; when claimed = cells, add
+1 to refused and give up; else write name and owner into cell number claimed, then add 1 to
+claimed; unlock. A cell has one writer at a time (a process, or whatever holds the lock that its
+threads count under), and its counters never go back. Nobody else writes into it, ever.
+
+**To begin a wait** at time t: blocked_events + 1, waiting + 1, blocked_ns - t; to **end** it:
+waiting - 1, blocked_ns + t; all modulo 2^64, then check. So the time blocked until now, with the
+waits under way, is (blocked_ns + waiting * now) modulo 2^64, for any number of waits at once, and
+is right without the writer's help while it waits, even if it is killed.
+
+**To read**: copy the words; when check does not fit, the writer is just between two stores: copy
+again. A result of 2^63 or more means that a wait has begun since the reader looked at its clock.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass
+from typing import Self
+
+from benchrigor.queues.counting.undivided import undivided
+
+__all__ = ["Cell", "Counts"]
+
+_BYTES = 64
+_MASK, _HALF = (1 << 64) - 1, 1 << 63
+_TRIES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What one process has counted at one end of a queue, since it began.
+
+    Parameters
+    ----------
+    name
+        Of the end, such as "work.head".
+    items
+        That passed.
+    bytes
+        That passed; 0 where nobody counts them.
+    blocked_events
+        Waits begun.
+    blocked_ns
+        Nanoseconds waited, those of the waits under way included; the sum over all who wait.
+    waiting
+        Waits under way.
+    pid
+        Process that counts.
+    tid
+        Its thread, as the system numbers it; None where several count, or where it is unknown.
+    closed
+        Whether nothing will be counted any more.
+    """
+
+    name: str
+    items: int
+    bytes: int
+    blocked_events: int
+    blocked_ns: int
+    waiting: int
+    pid: int
+    tid: int | None
+    closed: bool
+
+
+class Cell:
+    """The counters of one process at one end of a queue; a page hands them out.
+
+    What a writer does to it is undivided: no other thread runs in between.
+
+    Parameters
+    ----------
+    words
+        Eight, as the module describes them.
+    name
+        Of the end.
+
+    Examples
+    --------
+    >>> cell = Cell.spare("work.head")
+    >>> cell.count()
+    >>> cell.begin_wait(100)
+    >>> cell.read(130).blocked_ns, cell.read(140).blocked_ns
+    (30, 40)
+    >>> cell.end_wait(150)
+    >>> counts = cell.read(1_000)
+    >>> counts.items, counts.blocked_events, counts.blocked_ns, counts.waiting
+    (1, 1, 50, 0)
+    """
+
+    __slots__ = (
+        "_blocked_ns",
+        "_bytes",
+        "_events",
+        "_items",
+        "_seen_ns",
+        "_waiting",
+        "lock",
+        "name",
+        "words",
+    )
+
+    def __init__(self, words: memoryview[int], name: str) -> None:
+        self.words = words
+        self.name = name
+        self.lock = threading.RLock()
+        self._seen_ns = 0
+        # What was stored, for storing takes half the time of reading and storing.
+        self._items = self._bytes = self._events = self._blocked_ns = self._waiting = 0
+
+    @classmethod
+    def spare(cls, name: str) -> Self:
+        """Return a cell that nobody else sees, for who must count although nobody can look."""
+        return cls(memoryview(bytearray(_BYTES)).cast("Q"), name)
+
+    @undivided
+    def count(self) -> None:
+        """Count an item."""
+        self._items = items = self._items + 1
+        self.words[0] = items
+
+    @undivided
+    def count_bytes(self, size: int) -> None:
+        """Count an item of so many bytes."""
+        self._items = items = self._items + 1
+        self._bytes = total = self._bytes + size
+        self.words[0] = items
+        self.words[1] = total
+
+    @undivided
+    def begin_wait(self, at_ns: int) -> None:
+        """Begin a wait; any number may be under way."""
+        words = self.words
+        self._events = events = self._events + 1
+        self._blocked_ns = blocked_ns = (self._blocked_ns - at_ns) & _MASK
+        self._waiting = waiting = self._waiting + 1
+        words[2] = events
+        words[3] = blocked_ns
+        words[4] = waiting
+        words[7] = blocked_ns ^ waiting
+
+    @undivided
+    def end_wait(self, at_ns: int) -> None:
+        """End a wait, if there is one."""
+        if self._waiting:
+            words = self.words
+            self._blocked_ns = blocked_ns = (self._blocked_ns + at_ns) & _MASK
+            self._waiting = waiting = self._waiting - 1
+            words[3] = blocked_ns
+            words[4] = waiting
+            words[7] = blocked_ns ^ waiting
+
+    def own(self, thread: int | None) -> None:
+        """Say which thread of this process writes; None when several do."""
+        known = thread is not None and thread < 1 << 32
+        self.words[5] = os.getpid() << 32 | (thread or 0 if known else 0)
+
+    def close(self, at_ns: int) -> None:
+        """End all waits, and say that nothing will be counted any more."""
+        while self._waiting:
+            self.end_wait(at_ns)
+        self.words[6] = 1
+
+    def read(self, now_ns: int | None = None) -> Counts:
+        """Return what has been counted.
+
+        Parameters
+        ----------
+        now_ns
+            Up to when the waits under way are counted; now where nothing is said.
+
+        Returns
+        -------
+        Counts
+            Its blocked time never goes back from one call to the next. A writer that was killed
+            between two stores leaves it where it was last seen.
+        """
+        last_ns = self._seen_ns
+        for _ in range(_TRIES):
+            items, size, events, blocked_ns, waiting, owner, closed, check = self.words.tolist()
+            if blocked_ns ^ waiting == check:
+                now = time.perf_counter_ns() if now_ns is None else now_ns
+                gained_ns = (blocked_ns + waiting * now - last_ns) & _MASK
+                # Less than before: the wait began, or ended, after the reader's look at the clock.
+                last_ns += gained_ns if gained_ns < _HALF else 0
+                break
+        self._seen_ns = last_ns
+        return Counts(
+            name=self.name,
+            items=items,
+            bytes=size,
+            blocked_events=events,
+            blocked_ns=last_ns,
+            waiting=waiting,
+            pid=owner >> 32,
+            tid=owner & 0xFFFFFFFF or None,
+            closed=bool(closed),
+        )

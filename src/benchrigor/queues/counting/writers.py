@@ -1,0 +1,149 @@
+"""What this process counts at one end of a queue."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from benchrigor.errors import InvalidInput
+from benchrigor.queues.counting.cells import Cell
+from benchrigor.queues.counting.pages import Page
+
+__all__ = ["Writer"]
+
+
+class Writer:
+    """Counts at one end of a queue, in a cell of its own that it claims when first used.
+
+    A forked process begins anew: it claims another cell, when it uses the end. Where none can be
+    had the program goes on uncounted; the page's ``refused`` tells.
+
+    Parameters
+    ----------
+    page
+        To claim from.
+    name
+        Of the end.
+    now_ns
+        Reads the clock that all processes share.
+
+    Attributes
+    ----------
+    cell
+        What is counted in; None until something is.
+    now_ns
+        As given.
+    on_forget
+        Called when what was claimed is another process's; None where nobody needs to know.
+
+    Examples
+    --------
+    >>> with Page.create() as page:
+    ...     writer = Writer(page, "work.head")
+    ...     with writer.waiting():
+    ...         writer.count()
+    ...     page.cells()[0].read().blocked_events
+    1
+    """
+
+    def __init__(
+        self, page: Page, name: str, now_ns: Callable[[], int] = time.perf_counter_ns
+    ) -> None:
+        self._page = page
+        self._name = name
+        self.now_ns = now_ns
+        self.on_forget: Callable[[], None] | None = None
+        self._closed = False
+        self.cell: Cell | None = None
+        self._thread: int | None = None
+        self._begin_anew()
+        _WRITERS.add(self)
+
+    def count(self) -> None:
+        """Count an item."""
+        (self.cell or self.claim()).count()
+
+    def count_bytes(self, size: int) -> None:
+        """Count an item of so many bytes; nothing where there are none."""
+        if size:
+            (self.cell or self.claim()).count_bytes(size)
+
+    def begin_wait(self) -> Cell:
+        """Begin a wait; return what ends it."""
+        at_ns = self.now_ns()
+        cell = self.cell or self.claim()
+        if self._thread is not None and threading.get_ident() != self._thread:
+            self._thread = None
+            cell.own(None)
+        cell.begin_wait(at_ns)
+        return cell
+
+    def end_wait(self, begun: Cell) -> None:
+        """End a wait."""
+        at_ns = self.now_ns()
+        if begun is self.cell:  # else it ended when the cell was closed, or is another process's
+            begun.end_wait(at_ns)
+
+    def waiting(self) -> _Wait:
+        """Return a context manager; what happens inside of it is a wait."""
+        return _Wait(self)
+
+    def close(self) -> None:
+        """Count no more; waits under way end now."""
+        cell, self.cell, self._closed = self.cell, Cell.spare(self._name), True
+        if cell is not None:
+            cell.close(self.now_ns())
+
+    def claim(self) -> Cell:
+        """Return the cell of this process, claimed now in the thread's name unless it has one."""
+        with self._lock:
+            if self.cell is None:
+                self._thread = threading.get_ident()
+                try:
+                    self.cell = self._page.claim(self._name)
+                except InvalidInput:
+                    self.cell = Cell.spare(self._name)
+            return self.cell
+
+    def forget(self) -> None:
+        """Begin anew, in a forked process: the cell is its parent's."""
+        self._begin_anew()
+        if self.on_forget is not None and not self._closed:
+            self.on_forget()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._page, self._name, self.now_ns)
+
+    def _begin_anew(self) -> None:
+        self._lock = threading.RLock()  # a finaliser may use the end while it is being claimed
+        self.cell = Cell.spare(self._name) if self._closed else None
+
+
+class _Wait:
+    __slots__ = ("_begun", "_writer")
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def __enter__(self) -> None:
+        self._begun = self._writer.begin_wait()
+
+    def __exit__(self, *error: object) -> None:
+        self._writer.end_wait(self._begun)
+
+
+_WRITERS: weakref.WeakSet[Writer] = weakref.WeakSet()
+"""Python offers no way to stop being told of forks, so that it is told once, for all of them."""
+
+
+def _forget_all() -> None:
+    for writer in list(_WRITERS):
+        writer.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

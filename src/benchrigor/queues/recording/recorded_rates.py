@@ -1,0 +1,168 @@
+"""Service rates of what was recorded, by the same estimator as while it runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Floats, ServiceRate
+from benchrigor.queues.rates import METHODS, ServiceRateEstimator
+from benchrigor.queues.recording.outlines import Outline
+from benchrigor.queues.recording.recorded_periods import Periods
+from benchrigor.queues.recording.recording_head import Head
+from benchrigor.queues.recording.recordings import Recording
+
+__all__ = ["PUBLISHED", "RecordedEnd", "rate_recording"]
+
+PUBLISHED = "published"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RecordedEnd:
+    """One end of a recording.
+
+    Parameters
+    ----------
+    name
+        Of the end; empty where the recording names none.
+    rates
+        As the estimator found them, in order; none where there was no period.
+    outline
+        What happened over time.
+    """
+
+    name: str
+    rates: tuple[ServiceRate, ...]
+    outline: Outline
+
+
+def rate_recording(
+    recording: Recording,
+    *,
+    end: str | None = None,
+    method: str | None = None,
+    target: float = 0.05,
+    confidence: float = 0.95,
+) -> list[RecordedEnd]:
+    r"""Estimate how fast each end of a recording could go if it never had to wait.
+
+    Parameters
+    ----------
+    recording
+        Not read before.
+    end
+        Look at this one only.
+    method
+        "busy-time", "quantile", or "published" ("quantile" without guards); None for "busy-time"
+        where blocked time is known, and "quantile" where only blocked periods are.
+    target
+        Relative half-width at which "busy-time" has converged.
+    confidence
+        Nominal coverage of the intervals, in (0, 1).
+
+    Returns
+    -------
+    list of RecordedEnd
+        In the order in which they first appear.
+
+    Raises
+    ------
+    InvalidInput
+        Naming what the file holds and should not, or the ends that there are.
+
+    Notes
+    -----
+    The file is read part by part: memory does not grow with its length.
+
+    Examples
+    --------
+    >>> rows = (f"0.1,{45 + number % 2},0.009\n" for number in range(100))
+    >>> recording = Recording(["period_s,items,blocked_s\n", *rows], name="run.csv")
+    >>> (found,) = rate_recording(recording)
+    >>> found.rates[-1].converged, round(found.rates[-1].estimate.value)
+    (True, 500)
+    """
+    method = method or ("busy-time" if recording.head.has_blocked_time else "quantile")
+    estimators: dict[str, ServiceRateEstimator] = {}
+    outlines: dict[str, Outline] = {}
+    for name, periods in recording.periods():
+        if end is not None and name != end:
+            continue
+        if name not in estimators:
+            estimators[name] = _estimator(method, recording.head, periods, target, confidence)
+            outlines[name] = Outline()
+        _tell(estimators[name], periods)
+        outlines[name].add(periods)
+    if end is not None and end not in recording.ends:
+        raise InvalidInput(_unknown(end, recording))
+    return [
+        RecordedEnd(
+            name=name,
+            rates=tuple(estimators[name].rates) if name in estimators else (),
+            outline=outlines.get(name, Outline()),
+        )
+        for name in recording.ends
+        if end in {None, name}
+    ]
+
+
+def _estimator(
+    method: str, head: Head, periods: Periods, target: float, confidence: float
+) -> ServiceRateEstimator:
+    if method not in {*METHODS, PUBLISHED}:
+        known = ", ".join((*METHODS, PUBLISHED))
+        raise InvalidInput(f"method is {method!r}, expected one of {known}")
+    published = method == PUBLISHED
+    # As published, other periods than the one that was wanted do not count.
+    wanted_s = head.period_s or float(np.median(periods.period_s))
+    return ServiceRateEstimator(
+        "quantile" if published else method,
+        period_s=wanted_s if published else None,
+        guards=not published,
+        servers=periods.servers,
+        target=target,
+        confidence=confidence,
+    )
+
+
+def _tell(estimator: ServiceRateEstimator, periods: Periods) -> None:
+    for start, stop, cpu_s, delay_s in _runs(periods):
+        inside = slice(start, stop)
+        estimator.tell_many(
+            periods.items[inside],
+            periods.period_s[inside],
+            0.0 if periods.blocked_s is None else periods.blocked_s[inside],
+            periods.blocked[inside],
+            cpu_s=cpu_s,
+            delay_s=delay_s,
+        )
+
+
+def _runs(periods: Periods) -> Iterator[tuple[int, int, Floats | None, Floats | None]]:
+    """Yield runs of periods through which the same times are known."""
+    columns = (periods.cpu_s, periods.delay_s)
+    known = np.array(
+        [
+            np.zeros(periods.n, dtype=np.bool_) if each is None else np.isfinite(each)
+            for each in columns
+        ]
+    )
+    changes = np.flatnonzero((known[:, 1:] != known[:, :-1]).any(axis=0)) + 1
+    borders = [0, *changes.tolist(), periods.n]
+    for start, stop in itertools.pairwise(borders):
+        cpu_s, delay_s = (
+            each[start:stop] if each is not None and flags[start] else None
+            for each, flags in zip(columns, known, strict=True)
+        )
+        yield start, stop, cpu_s, delay_s
+
+
+def _unknown(end: str, recording: Recording) -> str:
+    if recording.head.column("end") is None:
+        return f"{recording.name} has no column 'end', and so no end {end!r}: leave the name away"
+    names = ", ".join(recording.ends[:10]) + (", ..." if len(recording.ends) > 10 else "")
+    return f"{recording.name} has no end {end!r}, expected one of {names}"

@@ -1,0 +1,292 @@
+"""Recordings of queues: what the ends of queues counted, period by period, by any program.
+
+A recording is CSV in UTF-8: comment lines ``# key: value``, a header that names the columns in any
+order, and a row for each period of each end::
+
+    # counters: cumulative
+    t_ns,end,items,blocked_ns
+    1000000,parse,0,0
+    51000000,parse,41,8200000
+
+=======================================  ===========================================================
+column                                   meaning
+=======================================  ===========================================================
+``t_ns`` or ``t_s``                      when the counters were read, ascending; the first row of an
+                                         end is where its first period begins, and no more
+``period_ns`` or ``period_s``            instead of that: the realised width of the period
+``items``                                items that were served
+``blocked_ns`` or ``blocked_s``          time spent waiting, for input or for room
+``blocked``                              where that time is not known: how often it waited; 0 or 1
+                                         will do
+``end``                                  name of the end, or of the stage, where there are several
+``bytes`` or ``item_bytes``              bytes served, or the size of one item
+``cpu_ns`` or ``cpu_s``                  processor time used; ``nan`` where it is not known
+``delay_ns`` or ``delay_s``              time spent waiting for a processor; likewise
+``servers``                              threads or processes that serve side by side at this end
+=======================================  ===========================================================
+
+Time, items and one of the blocked columns must be there. Comments that mean something:
+
+``counters: delta`` (as when nothing is said)
+    Each row holds what its period brought.
+``counters: cumulative``
+    All but times, ``period_*``, ``item_bytes`` and ``servers`` count from some beginning on, and
+    never go back. The first row of an end is its baseline.
+``servers: 4``
+    For all ends, where there is no such column. Blocked time is the sum of theirs.
+``unit: requests``
+    What an item is called.
+``period_s: 0.05``
+    Width of the period that was wanted.
+
+A last line without its line break was not finished by its writer, and does not count.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Self
+
+import numpy as np
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model.series import short
+from benchrigor.queues.recording.recorded_periods import EndReader, Periods
+from benchrigor.queues.recording.recorded_rows import Rows
+from benchrigor.queues.recording.recording_head import (
+    COUNTERS,
+    TITLE,
+    VERSION,
+    check_columns,
+    read_head,
+)
+
+__all__ = ["Recording", "RecordingWriter"]
+
+_ROWS = 65_536
+"""So many are held as text at once."""
+_MOST_ENDS = 1000
+
+
+class Recording:
+    r"""A recording that is being read, once, from its beginning to its end.
+
+    Parameters
+    ----------
+    lines
+        Of the file.
+    name
+        Of the file, for errors.
+
+    Attributes
+    ----------
+    head
+        What the comments and the header say (`benchrigor.queues.recording.recording_head.Head`).
+
+    Raises
+    ------
+    InvalidInput
+        When the beginning is not that of a recording.
+
+    Examples
+    --------
+    >>> recording = Recording(["period_s,items,blocked_s\n", "0.1,40,0.02\n"], name="run.csv")
+    >>> for end, periods in recording.periods():
+    ...     print(periods.items, periods.blocked_s)
+    [40.] [0.02]
+    """
+
+    def __init__(self, lines: Iterable[str], *, name: str) -> None:
+        self.name = name
+        self._lines = iter(lines)
+        with self._reading():
+            self.head = read_head(self._lines, name=name)
+        self._ends: dict[str, EndReader] = {}
+        self._unfinished: int | None = None
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: str | Path) -> Iterator[Self]:
+        """Open a file; reading ends with the context.
+
+        Raises
+        ------
+        InvalidInput
+            When it cannot be read, or its beginning is not that of a recording.
+        """
+        try:
+            file = Path(path).open(encoding="utf-8-sig")  # noqa: SIM115  # closed below
+        except OSError as error:
+            raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
+        with file:
+            yield cls(file, name=str(path))
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """Names of the ends that have been read so far; "" where there is no such column."""
+        return tuple(self._ends)
+
+    @property
+    def unfinished(self) -> int | None:
+        """Number of the last line, where its writer did not finish it; it does not count."""
+        return self._unfinished
+
+    def periods(self) -> Iterator[tuple[str, Periods]]:
+        """Yield name and successive periods of each end, part by part of the file.
+
+        Raises
+        ------
+        InvalidInput
+            Naming line and column, what was found and what was expected.
+        """
+        first, some = self.head.lines + 1, False
+        while lines := self._next_lines():
+            if not lines[-1].endswith("\n"):
+                self._unfinished = first + len(lines) - 1
+                lines.pop()
+            rows = Rows(lines, head=self.head, name=self.name, first=first)
+            for end, places in rows.ends().items():
+                periods = self._reader(end).periods(rows, places)
+                if periods is not None:
+                    some = True
+                    yield end, periods
+            first += len(lines)
+        if not some:
+            raise InvalidInput(self._too_few())
+
+    def _next_lines(self) -> list[str]:
+        with self._reading():
+            return list(itertools.islice(self._lines, _ROWS))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Let the errors of files and texts name this one."""
+        try:
+            yield
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"{self.name} is no text in UTF-8: {error}") from error
+        except OSError as error:
+            raise InvalidInput(f"{self.name} cannot be read: {error.strerror}") from error
+
+    def _reader(self, end: str) -> EndReader:
+        reader = self._ends.setdefault(end, EndReader(self.head))
+        if len(self._ends) > _MOST_ENDS:
+            raise InvalidInput(
+                f"{self.name} has more than {_MOST_ENDS} ends, expected fewer: 'end' names the end "
+                "of a queue, the same one in each of its rows"
+            )
+        return reader
+
+    def _too_few(self) -> str:
+        if self._ends:
+            return (
+                f"{self.name} has one row, expected two at least: the first is where the first "
+                "period begins"
+            )
+        return f"{self.name} has no rows, expected one for each period"
+
+
+class RecordingWriter:
+    """Writes a recording row by row.
+
+    Parameters
+    ----------
+    file
+        Open for text; may be a pipe.
+    columns
+        What each row holds, in order.
+    counters
+        "delta" or "cumulative".
+    facts
+        What else to say at the beginning, such as ``servers``, ``unit`` or ``period_s``; None says
+        nothing.
+
+    Raises
+    ------
+    InvalidInput
+        For columns, or counters, that are not known.
+    OSError
+        When the file cannot be written, at any time.
+
+    Examples
+    --------
+    >>> import sys
+    >>> rows = RecordingWriter(sys.stdout, columns=("t_ns", "end", "items", "blocked"),
+    ...                        counters="delta", facts={"unit": "lines"})
+    # benchrigor queue recording: 1
+    # counters: delta
+    # unit: lines
+    t_ns,end,items,blocked
+    >>> rows.add(1_000, "parse", 12, False)
+    1000,parse,12,0
+    """
+
+    def __init__(
+        self,
+        file: IO[str],
+        *,
+        columns: Sequence[str],
+        counters: str,
+        facts: Mapping[str, object] | None = None,
+    ) -> None:
+        _check(columns, counters)
+        self._file, self._size = file, len(columns)
+        self._rows = csv.writer(file, lineterminator="\n")
+        about = {TITLE: VERSION, "counters": counters, **(facts or {})}
+        for key, value in about.items():
+            if value is not None and value != "":
+                file.write(f"# {_one_line(key)}: {_one_line(value)}\n")
+        self._rows.writerow(columns)
+        file.flush()
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        columns: Sequence[str],
+        counters: str,
+        facts: Mapping[str, object] | None = None,
+    ) -> Self:
+        """Write to a new file, each row at once: what is killed loses one row at most."""
+        _check(columns, counters)
+        file = Path(path).open("w", encoding="utf-8", newline="", buffering=1)  # noqa: SIM115  # kept
+        return cls(file, columns=columns, counters=counters, facts=facts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, *row: object) -> None:
+        """Write a row, its values in the order of the columns; None for what is not known."""
+        if len(row) != self._size:
+            raise InvalidInput(f"row has {len(row)} values, expected {self._size} as columns has")
+        self._rows.writerow(map(_cell, row))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _check(columns: Sequence[str], counters: str) -> None:
+    check_columns(columns, where="columns")
+    if counters not in COUNTERS:
+        raise InvalidInput(f"counters is {short(counters)}, expected {' or '.join(COUNTERS)}")
+
+
+def _cell(value: object) -> object:
+    if value is None:
+        return "nan"
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    return _one_line(value) if isinstance(value, str) else value
+
+
+def _one_line(value: object) -> str:
+    return " ".join(str(value).splitlines())

@@ -1,0 +1,1 @@
+"""How each kind of source is counted, in the way that its users expect of it."""

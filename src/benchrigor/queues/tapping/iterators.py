@@ -1,0 +1,172 @@
+"""Taps iterables: the consumer waits while an item is fetched, the producer in between.
+
+An iterator has no queue: either its producer works or its consumer does, never both at once. So
+each item is a wait of either end, and takes two looks at the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Self
+
+from benchrigor.queues.counting.cells import Cell
+from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.wrapping import Tapped, Wrapper
+
+__all__ = ["tap_async_iterable", "tap_iterable"]
+
+
+class _Turns:
+    """Whose turn it is in a pass: the producer's while an item is fetched, else the consumer's."""
+
+    def __init__(self, head: Writer, tail: Writer) -> None:
+        self._head, self._tail, self._now_ns = head, tail, head.now_ns
+        self._idle: Cell | None = None
+
+    def begin(self) -> Cell:
+        """Give the producer its turn; return what ends it."""
+        at_ns = self._now_ns()
+        if self._idle is not None:
+            self._stop(at_ns)
+        begun = self._head.cell or self._head.claim()
+        begun.begin_wait(at_ns)
+        return begun
+
+    def end(self, begun: Cell, came: bool) -> None:
+        """Take it back, with an item or without one, after which the producer waits no more."""
+        at_ns = self._now_ns()
+        head = self._head.cell or self._head.claim()
+        if begun is head:
+            begun.end_wait(at_ns)
+        if came:
+            self._idle = tail = self._tail.cell or self._tail.claim()
+            head.count()
+            tail.count()
+            tail.begin_wait(at_ns)
+
+    def stop(self) -> None:
+        """Let the producer wait no longer."""
+        if self._idle is not None:
+            self._stop(self._now_ns())
+
+    def _stop(self, at_ns: int) -> None:
+        idle, self._idle = self._idle, None
+        # Else it ended when the cell was closed, or is that of a parent.
+        if idle is not None and idle is self._tail.cell:
+            idle.end_wait(at_ns)
+
+
+class _Pass(Wrapper):
+    """An iterator."""
+
+    def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
+        super().__init__(source, head, tail)
+        self._turns = _Turns(head, tail)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        came, begun = False, self._turns.begin()
+        try:
+            item = next(self._source)
+            came = True
+        finally:
+            self._turns.end(begun, came)
+        return item
+
+    def close(self) -> None:
+        """Close the source, if it can be closed."""
+        self._turns.stop()
+        getattr(self._source, "close", _do_nothing)()
+
+    def __del__(self) -> None:
+        self._turns.stop()
+
+
+class _AsyncPass(Wrapper):
+    """An asynchronous iterator."""
+
+    def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
+        super().__init__(source, head, tail)
+        self._turns = _Turns(head, tail)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        came, begun = False, self._turns.begin()
+        try:
+            item = await anext(self._source)
+            came = True
+        finally:
+            self._turns.end(begun, came)
+        return item
+
+    async def aclose(self) -> None:
+        """Close the source, if it can be closed."""
+        self._turns.stop()
+        if hasattr(self._source, "aclose"):
+            await self._source.aclose()
+
+    def __del__(self) -> None:
+        self._turns.stop()
+
+
+class _Passes(Wrapper):
+    """An iterable that can be passed through any number of times."""
+
+    def __iter__(self) -> _Pass:
+        return _Pass(iter(self._source), self._head, self._tail)
+
+
+class _SizedPasses(_Passes):
+    """One that knows its length."""
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+
+class _AsyncPasses(Wrapper):
+    """An asynchronous iterable."""
+
+    def __aiter__(self) -> _AsyncPass:
+        return _AsyncPass(aiter(self._source), self._head, self._tail)
+
+
+def _do_nothing() -> None:
+    pass
+
+
+def tap_iterable(source: Any, head: Writer, tail: Writer) -> Tapped:
+    """Return what stands in for an iterable; it is an iterator if the source is one.
+
+    Parameters
+    ----------
+    source
+        What is iterated over.
+    head, tail
+        Count what is fetched; head waits while the source works, tail while it does not.
+
+    Notes
+    -----
+    What is sent or thrown into a generator reaches it, but is neither timed nor counted.
+
+    Examples
+    --------
+    >>> from benchrigor.queues import Page
+    >>> with Page.create() as page:
+    ...     tapped = tap_iterable("abc", Writer(page, "head"), Writer(page, "tail"))
+    ...     list(tapped.queue), [each.read().items for each in page.cells()]
+    (['a', 'b', 'c'], [3, 3])
+    """
+    if isinstance(source, Iterator):
+        return Tapped(queue=_Pass(source, head, tail))
+    sized = hasattr(source, "__len__")
+    return Tapped(queue=(_SizedPasses if sized else _Passes)(source, head, tail))
+
+
+def tap_async_iterable(source: Any, head: Writer, tail: Writer) -> Tapped:
+    """Return what stands in for an asynchronous iterable, as `tap_iterable` does."""
+    one = isinstance(source, AsyncIterator)
+    return Tapped(queue=(_AsyncPass if one else _AsyncPasses)(source, head, tail))

@@ -1,0 +1,80 @@
+"""Recognises what can be tapped.
+
+Nothing is imported to recognise it: where the module of a class has never been loaded, there are
+no objects of that class.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from benchrigor.errors import InvalidInput
+from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.wrapping import Tapped
+
+__all__ = ["tap_source"]
+
+_CLASSES = (
+    ("queue", "Queue", "thread_queues", "tap_queue"),
+    ("queue", "SimpleQueue", "polled_queues", "tap_polled"),
+    ("multiprocessing.queues", "Queue", "process_queues", "tap_process_queue"),
+    ("multiprocessing.queues", "SimpleQueue", "process_queues", "tap_process_queue"),
+    ("asyncio.queues", "Queue", "async_queues", "tap_async_queue"),
+    ("asyncio.streams", "StreamReader", "async_streams", "tap_reader"),
+    ("asyncio.streams", "StreamWriter", "async_streams", "tap_writer"),
+    ("socket", "socket", "sockets", "tap_socket"),
+)
+"""Module and class of a source; module and function that tap it. The first that fits is taken."""
+
+_KNOWN = "a queue, an iterable, a socket, or a stream of asyncio"
+
+
+def tap_source(source: Any, head: Writer, tail: Writer) -> Tapped:
+    """Tap whatever it is.
+
+    Parameters
+    ----------
+    source
+        What connects two stages.
+    head, tail
+        Count what leaves and what enters.
+
+    Raises
+    ------
+    InvalidInput
+        When it is nothing that can be tapped, or is tapped already.
+
+    Examples
+    --------
+    >>> from benchrigor.queues import Page
+    >>> with Page.create() as page:
+    ...     tap_source(12, Writer(page, "work.head"), Writer(page, "work.tail"))
+    Traceback (most recent call last):
+    benchrigor.errors.InvalidInput: source is 12, of type int, expected a queue, ...
+    """
+    home, name = _maker(source)
+    make: Callable[[Any, Writer, Writer], Tapped] = getattr(
+        import_module(f"benchrigor.queues.tapping.{home}"), name
+    )
+    return make(source, head, tail)
+
+
+def _maker(source: Any) -> tuple[str, str]:
+    for module, kind, home, name in _CLASSES:
+        loaded = getattr(sys.modules.get(module), kind, None)
+        if loaded is not None and isinstance(source, loaded):
+            return home, name
+    get, put = (getattr(source, name, None) for name in ("get", "put"))
+    if callable(get) and callable(put):
+        if inspect.iscoroutinefunction(get) and inspect.iscoroutinefunction(put):
+            return "async_queues", "tap_awaited"
+        return "polled_queues", "tap_polled"
+    if hasattr(type(source), "__aiter__"):
+        return "iterators", "tap_async_iterable"
+    if hasattr(type(source), "__iter__"):
+        return "iterators", "tap_iterable"
+    raise InvalidInput(f"source is {source!r}, of type {type(source).__name__}, expected {_KNOWN}")

@@ -1,0 +1,86 @@
+"""Taps anything with the ``get`` and ``put`` of `queue.Queue`: first tries without waiting.
+
+`queue.SimpleQueue`, proxies of a manager, queues of other packages. Only an attempt that found the
+queue empty or full reads a clock.
+"""
+
+from __future__ import annotations
+
+from queue import Empty, Full
+from typing import Any
+
+from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.wrapping import Tapped, Wrapper
+
+__all__ = ["PolledQueue", "tap_polled"]
+
+
+def tap_polled(source: Any, head: Writer, tail: Writer) -> Tapped:
+    """Return what stands in for a queue.
+
+    Parameters
+    ----------
+    source
+        Has ``get`` and ``put``.
+    head, tail
+        Count what leaves and what enters.
+    """
+    return Tapped(queue=PolledQueue(source, head, tail))
+
+
+class PolledQueue(Wrapper):
+    """Stands in for a queue that raises `queue.Empty` and `queue.Full` when asked not to block.
+
+    Examples
+    --------
+    >>> from queue import SimpleQueue
+    >>> from benchrigor.queues import Page
+    >>> from benchrigor.queues.counting.writers import Writer
+    >>> with Page.create() as page:
+    ...     tapped = PolledQueue(SimpleQueue(), Writer(page, "head"), Writer(page, "tail"))
+    ...     tapped.put("item")
+    ...     tapped.get(), [each.read().items for each in page.cells()]
+    ('item', [1, 1])
+    """
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        """Put an item, as the source does."""
+        if block and (timeout is None or timeout > 0):
+            try:
+                self._source.put(item, False)
+            except Full:
+                pass
+            else:
+                self._tail.count()
+                return
+            with self._tail.waiting():
+                self._source.put(item, True, timeout)
+        else:
+            self._source.put(item, block, timeout)
+        self._tail.count()
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """Get an item, as the source does."""
+        if block and (timeout is None or timeout > 0):
+            try:
+                item = self._source.get(False)
+            except Empty:
+                pass
+            else:
+                self._head.count()
+                return item
+            # Outside of the handler, so that another Empty does not seem to come of the first.
+            with self._head.waiting():
+                item = self._source.get(True, timeout)
+        else:
+            item = self._source.get(block, timeout)
+        self._head.count()
+        return item
+
+    def put_nowait(self, item: Any) -> None:
+        """Put an item if there is room, as the source does."""
+        self.put(item, False)
+
+    def get_nowait(self) -> Any:
+        """Get an item if there is one, as the source does."""
+        return self.get(False)

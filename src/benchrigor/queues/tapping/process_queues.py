@@ -1,0 +1,156 @@
+"""Taps the queues of `multiprocessing`.
+
+An item takes one look at the pipe more than without a tap. The wait of a reader ends when the pipe
+has something to read, so that receiving and unpickling count as service. The feeder thread of a
+`multiprocessing.Queue` hides what the pipe itself makes a producer wait.
+
+What is done here is what the queue's own methods do, in the same order and under the same locks;
+only there are times to be taken in between.
+"""
+
+# ruff: noqa: SLF001  # the pipe and its locks have no public names
+
+from __future__ import annotations
+
+import multiprocessing.queues
+import select
+import time
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.reduction import ForkingPickler
+from queue import Empty
+from typing import Any
+
+from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.polled_queues import PolledQueue
+from benchrigor.queues.tapping.wrapping import Tapped, Wrapper
+
+__all__ = ["tap_process_queue"]
+
+_Attempt = Callable[[float | None], bool]
+"""Waits for so many seconds at most, with None for ever; tells whether it came to pass."""
+
+
+def tap_process_queue(source: Any, head: Writer, tail: Writer) -> Tapped:
+    """Return what stands in for a queue of `multiprocessing`, to be given to processes as well.
+
+    Parameters
+    ----------
+    source
+        A Queue, JoinableQueue or SimpleQueue.
+    head, tail
+        Count what leaves and what enters.
+    """
+    if isinstance(source, multiprocessing.queues.SimpleQueue):
+        return Tapped(queue=_PipeQueue(source, head, tail))
+    own = type(source).get is multiprocessing.queues.Queue.get
+    # What a subclass does in its place is not known: it is asked as any other queue.
+    return Tapped(queue=(_FedQueue if own else PolledQueue)(source, head, tail))
+
+
+class _FedQueue(PolledQueue):
+    """A Queue or JoinableQueue: bounded by a semaphore, written by a feeder thread."""
+
+    def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
+        super().__init__(source, head, tail)
+        self._locked, self._readable = partial(source._rlock.acquire, True), _readable(source)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """Get an item, as the source does."""
+        source, head = self._source, self._head
+        if source._closed:
+            return source.get(block, timeout)
+        left_s = _deadline(block, timeout)
+        if not _done(self._locked, left_s(), head):
+            raise Empty
+        try:
+            if not _done(self._readable, left_s(), head):
+                raise Empty
+            data = source._recv_bytes()
+            source._sem.release()
+        finally:
+            source._rlock.release()
+        head.count()
+        return ForkingPickler.loads(data)
+
+
+class _PipeQueue(Wrapper):
+    """A SimpleQueue: a pipe with a lock at either end.
+
+    A message of more than `select.PIPE_BUF` bytes may have to wait once more while it is being
+    sent, which is not seen.
+    """
+
+    def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
+        super().__init__(source, head, tail)
+        self._readable, self._writable = _readable(source), _writable(source)
+
+    def get(self) -> Any:
+        """Get an item, as the source does."""
+        source, head = self._source, self._head
+        _done(partial(source._rlock.acquire, True), None, head)
+        try:
+            _done(self._readable, None, head)
+            data = source._reader.recv_bytes()
+        finally:
+            source._rlock.release()
+        head.count()
+        return ForkingPickler.loads(data)
+
+    def put(self, obj: Any) -> None:
+        """Put an item, as the source does."""
+        source, tail = self._source, self._tail
+        data = ForkingPickler.dumps(obj)
+        lock = source._wlock
+        if lock is not None:
+            _done(partial(lock.acquire, True), None, tail)
+        try:
+            _done(self._writable, None, tail)
+            source._writer.send_bytes(data)
+        finally:
+            if lock is not None:
+                lock.release()
+        tail.count()
+
+
+def _done(attempt: _Attempt, limit_s: float | None, writer: Writer) -> bool:
+    """Try at once, and then for as long as it may take, which is a wait."""
+    if attempt(0.0):
+        return True
+    if limit_s == 0.0:
+        return False
+    with writer.waiting():
+        return attempt(limit_s)
+
+
+def _deadline(block: bool, timeout: float | None) -> Callable[[], float | None]:
+    """Return what tells how many seconds are left; None for any number."""
+    if not block:
+        return lambda: 0.0
+    if timeout is None:
+        return lambda: None
+    until_s = time.monotonic() + timeout
+    return lambda: max(0.0, until_s - time.monotonic())
+
+
+def _readable(source: Any) -> _Attempt:
+    return _polled(source._reader, "POLLIN") or source._reader.poll
+
+
+def _writable(source: Any) -> _Attempt:
+    # Where that cannot be asked, waiting for room counts as service.
+    return _polled(source._writer, "POLLOUT") or (lambda _: True)
+
+
+def _polled(connection: Any, event: str) -> _Attempt | None:
+    """Return what waits for a pipe; registered once, for it is only used under the pipe's lock."""
+    if not hasattr(select, "poll"):  # Windows
+        return None
+    poll = select.poll()
+    poll.register(connection.fileno(), getattr(select, event))
+
+    def attempt(limit_s: float | None) -> bool:
+        # A closed pipe's number may be another's by now; the pipe itself says what is wrong.
+        return connection.closed or bool(poll.poll(None if limit_s is None else limit_s * 1e3))
+
+    return attempt

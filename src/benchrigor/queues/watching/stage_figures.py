@@ -1,0 +1,237 @@
+"""From the periods of a stage to what is known of it so far."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import NotEstimable
+from benchrigor.model import Estimate, ServiceRate
+from benchrigor.model.headline import percent, show_value
+from benchrigor.queues.rates import ServiceRateEstimator
+from benchrigor.queues.watching.period_block import PeriodBlock
+from benchrigor.queues.watching.stage import HEAD, TAIL, Stage
+from benchrigor.queues.watching.stage_flows import StageFlows
+from benchrigor.stats.flows import sum_rates, utilisation_of
+
+__all__ = ["StageFigures", "WatchedStage"]
+
+_PHASES = 1000
+"""Rates that are remembered of the time in which others served."""
+_FEWEST = 10
+"""Periods below which the time with so many servers was too short to tell a rate."""
+_HELD = 1024
+"""Periods that are held back one by one; more are taken together."""
+
+Make = Callable[[int], ServiceRateEstimator]
+"""Makes an estimator for so many servers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedStage:
+    """What is known of a stage that is being watched.
+
+    Parameters
+    ----------
+    name
+        Of the stage.
+    reads, writes
+        Names of its queues; a source reads none.
+    servers
+        How many threads or processes serve; 0 as long as nothing is known.
+    rates
+        What all of them serve together while they do not wait, phase by phase; the last one speaks
+        of now.
+    inputs
+        Items per second that enter each queue which it reads, as far as somebody counts them, in
+        the time that the last rate speaks of.
+    arrivals
+        Their sum; None where one is not known.
+    utilisation
+        Share of its capacity that arrives; None where that is not known.
+    filter_ratio
+        Items that it took for each that it gave, all the time; None where that is not known.
+    visits
+        Items that it served for each that the first stage served which reads a queue, all the
+        time; None where that is not known.
+    failure
+        Why it is watched no more; None while it is.
+    """
+
+    name: str
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    servers: int = 0
+    rates: tuple[ServiceRate, ...] = ()
+    inputs: Mapping[str, Estimate]
+    arrivals: Estimate | None = None
+    utilisation: Estimate | None = None
+    filter_ratio: Estimate | None = None
+    visits: Estimate | None = None
+    failure: str | None = None
+
+    @property
+    def rate(self) -> ServiceRate | None:
+        """The rate that speaks of now; None where nothing is known."""
+        return self.rates[-1] if self.rates else None
+
+    def __str__(self) -> str:
+        parts = [str(self.rate) if self.rate is not None else "no rate yet"]
+        if self.arrivals is not None:
+            parts.append(f"{show_value(self.arrivals.value, 'items/s')} arrive")
+        if self.utilisation is not None:
+            parts.append(f"{percent(self.utilisation.value)} used")
+        if self.failure is not None:
+            parts.append(f"watched no more: {self.failure}")
+        return f"{self.name}: {' · '.join(parts)}"
+
+
+class StageFigures:
+    """Takes periods, and tells rates.
+
+    What is not whole does not count: the first period in which anything is served, those in which
+    a server came or went, and, since a stream may just end, those from the last item on, until
+    there is another one.
+
+    Parameters
+    ----------
+    stage
+        What is watched.
+    make
+        Makes an estimator for so many servers.
+    confidence
+        Nominal coverage of the intervals, in (0, 1).
+    record
+        Is told of the periods that count.
+
+    Attributes
+    ----------
+    failure
+        Why the stage is watched no more; set by who watches.
+
+    Notes
+    -----
+    With another number of servers a stage is another one: a new phase begins.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        make: Make,
+        *,
+        confidence: float = 0.95,
+        record: Callable[[str, PeriodBlock], Any] | None = None,
+    ) -> None:
+        self._stage, self._make, self._record = stage, make, record
+        self._served = False
+        self._held: list[PeriodBlock] = []
+        self._past: deque[ServiceRate] = deque(maxlen=_PHASES)
+        self._servers = 0
+        self._began_s = 0.0
+        self._rate: ServiceRateEstimator | None = None
+        self._flows = StageFlows(len(stage.reads), confidence)
+        self.failure: str | None = None
+
+    def tell(self, block: PeriodBlock) -> None:
+        """Tell what the stage did in the next periods."""
+        if not self._served:
+            served = np.flatnonzero(block.items)
+            if not served.size:
+                return
+            self._served = True
+            block = block.part(slice(int(served[0]) + 1, None))
+        served = np.flatnonzero(block.items)
+        if served.size:
+            last = int(served[-1])
+            for each in (*self._held, block.part(slice(last))):
+                self._count(each)
+            self._held, block = [], block.part(slice(last, None))
+        self._held.append(block)
+        if sum(each.n for each in self._held) > _HELD:
+            groups = groupby(map(_whole, self._held), key=lambda each: each.servers)
+            blocks = [PeriodBlock.end_to_end(list(group)) for _, group in groups]
+            self._held = [each.joined() for each in blocks if each.n]
+
+    def known(self) -> WatchedStage:
+        """Return what is known so far."""
+        rates = (*self._past, *self._current())
+        since_s = rates[-1].start_s if rates else 0.0
+        inputs = self._arrivals(since_s)
+        whole = bool(inputs) and len(inputs) == len(self._stage.reads)
+        arrivals = sum_rates(inputs.values()) if whole else None
+        return WatchedStage(
+            name=self._stage.name,
+            reads=tuple(end.name.removesuffix(HEAD) for end in self._stage.reads),
+            writes=tuple(end.name.removesuffix(TAIL) for end in self._stage.writes),
+            servers=self._servers,
+            rates=rates,
+            inputs=inputs,
+            arrivals=arrivals,
+            utilisation=_used(arrivals, rates[-1].estimate if rates else None),
+            filter_ratio=self._flows.ratio(),
+            failure=self.failure,
+        )
+
+    def _count(self, block: PeriodBlock) -> None:
+        block = _whole(block)
+        if not block.n:
+            return
+        if block.servers != self._servers or self._rate is None:
+            self._past.extend(each for each in self._current() if each.periods >= _FEWEST)
+            self._servers, self._began_s = block.servers, float(block.start_s[0])
+            self._rate = self._make(block.servers)
+        for part, timed in _runs(~np.isnan(block.cpu_s)):
+            self._rate.tell_many(
+                block.items[part],
+                block.period_s[part],
+                block.blocked_s[part],
+                cpu_s=block.cpu_s[part] if timed else None,
+                delay_s=block.delay_s[part] if timed else None,
+            )
+        self._flows.add(block)
+        if self._record is not None:
+            self._record(self._stage.name, block)
+
+    def _current(self) -> list[ServiceRate]:
+        """Return the rates with as many servers as now, in seconds since watching began."""
+        if self._rate is None:
+            return []
+        return [
+            replace(each, start_s=each.start_s + self._began_s, stop_s=each.stop_s + self._began_s)
+            for each in self._rate.rates
+        ]
+
+    def _arrivals(self, since_s: float) -> dict[str, Estimate]:
+        found = {}
+        for number, end in enumerate(self._stage.reads):
+            estimate = self._flows.arrivals(number, since_s=since_s)
+            if estimate is not None:
+                found[end.name.removesuffix(HEAD)] = estimate
+        return found
+
+
+def _used(arrivals: Estimate | None, capacity: Estimate | None) -> Estimate | None:
+    if arrivals is None or capacity is None:
+        return None
+    try:
+        return utilisation_of(arrivals, capacity)
+    except NotEstimable:
+        return None
+
+
+def _whole(block: PeriodBlock) -> PeriodBlock:
+    """Return those periods in which the same served all the time, and somebody did."""
+    return block.part(block.whole & (block.servers > 0))
+
+
+def _runs(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[slice, bool]]:
+    """Yield where the same flag is set several times in a row, and whether it is."""
+    turns = np.flatnonzero(flags[1:] != flags[:-1]) + 1
+    for start, stop in pairwise([0, *turns.tolist(), flags.size]):
+        yield slice(start, stop), bool(flags[start])

@@ -1,0 +1,46 @@
+"""What can be tapped is told from what cannot, and nothing is imported to find out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from benchrigor.errors import InvalidInput
+from benchrigor.queues import Page
+from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.kinds import tap_source
+
+
+@pytest.mark.parametrize("source", [12, None, object(), list, len, 1.5])
+def test_what_cannot_be_tapped_is_named_with_what_can(
+    page: Page, head: Writer, tail: Writer, source: Any
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        tap_source(source, head, tail)
+    message = str(caught.value)
+    assert f"of type {type(source).__name__}" in message
+    assert "expected a queue, an iterable, a socket" in message
+    assert page.cells() == ()
+
+
+def test_a_dictionary_is_iterated_over_although_it_has_get(
+    page: Page, head: Writer, tail: Writer
+) -> None:
+    assert list(tap_source({1: 2}, head, tail).queue) == [1]
+
+
+@pytest.mark.parametrize(
+    "source", ["queue.Queue()", "queue.SimpleQueue()", "iter('abc')", "[1, 2]"]
+)
+def test_tapping_imports_nothing_heavy(source: str) -> None:
+    code = (
+        "import queue, sys; from benchrigor.queues import Tap\n"
+        f"tap = Tap({source}); tap.close()\n"
+        "print(*sorted({'numpy', 'scipy', 'asyncio', 'multiprocessing', 'socket', 'ssl'}"
+        " & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []

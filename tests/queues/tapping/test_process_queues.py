@@ -1,0 +1,256 @@
+"""Queues of processes, in processes: forked, spawned, and killed in the middle of a wait."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.queues
+import os
+import queue
+import select
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from benchrigor.queues import Counts, End, Page, Tap
+from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.process_queues import tap_process_queue
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+METHODS = ("fork", "spawn")
+LONG_S = 20.0
+When = Callable[[Callable[[], object]], None]
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    last_s = time.monotonic() + LONG_S
+    while not holds():
+        assert time.monotonic() < last_s, "it did not come to pass"
+        time.sleep(0.002)
+
+
+def consume(source: Any, results: Any) -> None:
+    while (item := source.get()) is not None:
+        results.put(2 * item)
+    results.put(None)
+
+
+def drained(source: Any) -> list[Any]:
+    return list(iter(source.get, None))
+
+
+def of(found: tuple[Counts, ...], pid: int | None) -> Counts:
+    (counts,) = (each for each in found if each.pid == pid)
+    return counts
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_process_counts_in_a_cell_of_its_own(method: str) -> None:
+    context = multiprocessing.get_context(method)
+    with Tap(context.Queue(3)) as work, Tap(context.SimpleQueue()) as results:
+        child = context.Process(target=consume, args=(work.queue, results.queue))
+        child.start()
+        for each in range(20):
+            work.queue.put(each)
+        work.queue.put(None)
+        assert drained(results.queue) == [2 * each for each in range(20)]
+        child.join()
+        ours = os.getpid()
+        assert [(each.pid, each.items) for each in work.tail.read()] == [(ours, 21)]
+        assert [(each.pid, each.items) for each in work.head.read()] == [(child.pid, 21)]
+        assert [(each.pid, each.items) for each in results.tail.read()] == [(child.pid, 21)]
+        assert [(each.pid, each.items) for each in results.head.read()] == [(ours, 21)]
+        assert all(each.waiting == 0 for end in (work.head, work.tail) for each in end.read())
+
+
+def use(tap: Tap) -> None:
+    tap.queue.put(tap.queue.get() + 1)
+    tap.close()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_tap_itself_may_be_sent(method: str) -> None:
+    context = multiprocessing.get_context(method)
+    with Tap(context.SimpleQueue(), name="work", item_bytes=4) as tap:
+        tap.queue.put(1)
+        child = context.Process(target=use, args=(tap,))
+        child.start()
+        child.join()
+        assert tap.queue.get() == 2
+        theirs = of(tap.head.read(), child.pid)
+        assert (theirs.items, theirs.bytes, theirs.closed) == (1, 4, True)
+        assert not of(tap.head.read(), os.getpid()).closed
+        assert tap.page.path.exists()
+
+
+def watch(end: End, results: Any) -> None:
+    results.put([each.items for each in end.read()])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_another_process_looks_on(method: str) -> None:
+    context = multiprocessing.get_context(method)
+    with Tap(queue.Queue()) as tap:
+        tap.queue.put("item")
+        results = context.SimpleQueue()
+        child = context.Process(target=watch, args=(tap.tail, results))
+        child.start()
+        assert results.get() == [1]
+        child.join()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_process_killed_while_it_waits_leaves_its_cell_readable(method: str) -> None:
+    context = multiprocessing.get_context(method)
+    with Tap(context.Queue()) as tap:
+        child = context.Process(target=tap.queue.get)
+        child.start()
+        until(lambda: any(each.waiting for each in tap.head.read()))
+        os.kill(child.pid or 0, signal.SIGKILL)
+        child.join()
+        first, second = (tap.head.read(time.perf_counter_ns() + each)[0] for each in (0, 1_000))
+        assert (first.waiting, first.blocked_events, first.items) == (1, 1, 0)
+        assert second.blocked_ns > first.blocked_ns > 0
+
+
+pages: list[Page] = []
+
+
+class Looking:
+    """Becomes the number of waits that are under way while it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return look, ()
+
+
+def look() -> int:
+    return sum(each.read().waiting for each in pages[-1].cells())
+
+
+@pytest.mark.parametrize("kind", ["Queue", "SimpleQueue"])
+def test_unpickling_is_no_wait(
+    page: Page, head: Writer, tail: Writer, when_waiting: When, kind: str
+) -> None:
+    source = getattr(multiprocessing.get_context("spawn"), kind)()
+    tapped = tap_process_queue(source, head, tail).queue
+    pages.append(page)
+    when_waiting(lambda: tapped.put(Looking()))
+    assert tapped.get() == 0
+    assert next(each for each in page.cells() if each.name == "work.head").read().blocked_events
+
+
+def test_a_consumer_kept_out_by_another_waits(page: Page, head: Writer, tail: Writer) -> None:
+    source = multiprocessing.get_context("spawn").Queue()
+    tapped = tap_process_queue(source, head, tail).queue
+    source.put("item")
+    assert source._reader.poll(LONG_S)
+    with source._rlock:
+        with pytest.raises(queue.Empty):
+            tapped.get_nowait()
+        assert page.cells() == ()
+        with pytest.raises(queue.Empty):
+            tapped.get(timeout=0.02)
+    assert page.cells()[0].read().blocked_ns >= 15_000_000
+    assert tapped.get() == "item"
+    assert page.cells()[0].read().blocked_events == 1
+
+
+def test_of_consumers_that_wait_at_once_each_gets_its_items() -> None:
+    context = multiprocessing.get_context("fork")
+    with Tap(context.Queue()) as work, Tap(context.Queue()) as results:
+        children = [
+            context.Process(target=consume, args=(work.queue, results.queue)) for _ in range(3)
+        ]
+        for each in children:
+            each.start()
+        until(lambda: sum(each.waiting for each in work.head.read()) == 3)
+        for item in range(30):
+            work.queue.put(item)
+            time.sleep(0.001)
+        for _ in children:
+            work.queue.put(None)
+        found = [item for _ in children for item in drained(results.queue)]
+        assert sorted(found) == [2 * each for each in range(30)]
+        for each in children:
+            each.join()
+        heads = work.head.read()
+        assert sum(each.items for each in heads) == 33
+        assert {each.pid for each in heads} == {each.pid for each in children}
+        assert all(each.blocked_events >= 1 and each.waiting == 0 for each in heads)
+
+
+def test_a_joinable_queue_is_joined(head: Writer, tail: Writer) -> None:
+    source = multiprocessing.get_context("spawn").JoinableQueue()
+    tapped = tap_process_queue(source, head, tail).queue
+    tapped.put("item")
+    tapped.get()
+    tapped.task_done()
+    tapped.join()
+    with pytest.raises(ValueError, match="too many times"):  # nothing is left to be done
+        tapped.task_done()
+
+
+def test_a_closed_queue_says_so_as_before(head: Writer, tail: Writer) -> None:
+    tapped = tap_process_queue(multiprocessing.get_context("spawn").Queue(), head, tail).queue
+    tapped.close()
+    for use in (tapped.get, tapped.get_nowait, lambda: tapped.put(1)):
+        with pytest.raises(ValueError, match="is closed"):
+            use()
+
+
+def test_a_closed_pipe_says_so_although_its_number_is_anothers(head: Writer, tail: Writer) -> None:
+    tapped = tap_process_queue(multiprocessing.get_context("spawn").SimpleQueue(), head, tail).queue
+    tapped.close()
+    others = os.pipe()
+    try:
+        for use in (tapped.get, lambda: tapped.put(1)):
+            with pytest.raises(OSError, match="handle is closed"):
+                use()
+    finally:
+        for each in others:
+            os.close(each)
+
+
+class Louder(multiprocessing.queues.Queue):  # type: ignore[type-arg]
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        return str(super().get(block, timeout)).upper()
+
+
+def test_what_a_subclass_does_in_its_place_is_done(page: Page, head: Writer, tail: Writer) -> None:
+    tapped = tap_process_queue(Louder(ctx=multiprocessing.get_context("spawn")), head, tail).queue
+    tapped.put("item")
+    assert tapped.get() == "ITEM"
+    assert [each.read().items for each in page.cells()] == [1, 1]
+
+
+def test_where_pipes_cannot_be_polled_the_connection_is_asked(
+    page: Page,
+    head: Writer,
+    tail: Writer,
+    when_waiting: When,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    context = multiprocessing.get_context("spawn")
+    for source in (context.Queue(), context.SimpleQueue()):
+        with monkeypatch.context() as patch:
+            patch.delattr(select, "poll")
+            tapped = tap_process_queue(source, head, tail).queue
+        when_waiting(partial(tapped.put, "item"))
+        assert tapped.get() == "item"
+    counts = next(each for each in page.cells() if each.name == "work.head").read()
+    assert (counts.items, counts.blocked_events) == (2, 2)
+    assert counts.blocked_ns >= 30_000_000
+
+
+def test_where_writing_needs_no_lock_none_is_taken(
+    head: Writer, tail: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = multiprocessing.get_context("spawn").SimpleQueue()
+    source._wlock = None
+    tapped = tap_process_queue(source, head, tail).queue
+    tapped.put("item")
+    assert tapped.get() == "item"

@@ -1,0 +1,72 @@
+"""Attributes set on one object are gone afterwards; a wrapper hides nothing but what it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.wrapping import Patches, Tapped, Wrapper, is_own
+
+
+class Stage:
+    limit = 3
+
+    def name(self) -> str:
+        return "reduce"
+
+
+def test_patches_are_of_one_object_and_can_be_undone() -> None:
+    stage, other = Stage(), Stage()
+    patches = Patches(stage)
+    patches.set("name", lambda: "map")
+    patches.set("name", lambda: "filter")
+    assert (stage.name(), other.name()) == ("filter", "reduce")
+    patches.undo()
+    assert stage.name() == "reduce"
+    assert "name" not in vars(stage)
+    patches.undo()
+
+
+def test_what_was_set_before_comes_back() -> None:
+    stage = Stage()
+    stage.name = lambda: "mine"  # type: ignore[method-assign]
+    patches = Patches(stage)
+    patches.set("name", lambda: "map")
+    patches.undo()
+    assert stage.name() == "mine"
+
+
+def test_a_method_of_the_class_is_told_from_one_of_the_object() -> None:
+    stage = Stage()
+    assert not is_own(stage, "name")
+    stage.name = Stage().name  # type: ignore[method-assign]
+    assert is_own(stage, "name")
+
+
+def test_a_wrapper_lets_through_what_it_does_not_know(head: Writer, tail: Writer) -> None:
+    stage = Stage()
+    wrapper = Wrapper(stage, head, tail)
+    assert wrapper.name() == "reduce"
+    assert wrapper.limit == 3
+    assert repr(wrapper) == f"<tapped {stage!r}>"
+    with pytest.raises(AttributeError, match="absent"):
+        _ = wrapper.absent
+    assert not hasattr(wrapper, "__len__")
+
+
+def test_a_wrapper_half_made_does_not_look_for_itself_for_ever() -> None:
+    with pytest.raises(AttributeError):
+        _ = Wrapper.__new__(Wrapper).anything
+
+
+def test_a_wrapper_can_be_sent(head: Writer, tail: Writer, sent: Callable[[Any], Any]) -> None:
+    assert sent(Wrapper([1, 2], head, tail)).index(2) == 1
+
+
+def test_what_is_tapped_has_nothing_to_release_unless_it_says_so() -> None:
+    tapped = Tapped(queue=None)
+    tapped.release()
+    assert tapped.resize is None

@@ -1,0 +1,129 @@
+"""Copies of cells, and what they hold."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchrigor.queues import Cell, End, Page
+from benchrigor.queues.watching.owners import Owner
+from benchrigor.queues.watching.samples import Cells, EndKey, Sample, Span, key_of, spans_of
+
+HEAD = EndKey("page", "work.head")
+
+
+def words_of(
+    items: int = 0,
+    blocked_ns: int = 0,
+    waiting: int = 0,
+    owner: int = 5 << 32 | 6,
+    closed: int = 0,
+) -> list[int]:
+    blocked_ns %= 1 << 64
+    return [items, 0, 0, blocked_ns, waiting, owner, closed, blocked_ns ^ waiting]
+
+
+def spans(*samples: list[list[int]], gone: tuple[int, ...] = ()) -> list[Span]:
+    made = [Sample(at_ns=10 * at, words=words, used={}) for at, words in enumerate(samples)]
+    places = {HEAD: list(range(len(samples[0])))}
+    return list(spans_of(made, places, gone=gone))
+
+
+def test_cells_are_found_as_they_are_claimed_and_keep_their_places(page: Page) -> None:
+    head, tail = End(page, "work.head"), End(page, "work.tail")
+    cells = Cells([head, tail])
+    assert cells.copy() == []
+    page.claim("work.tail").count()
+    page.claim("other.head").count()
+    assert [words[0] for words in cells.copy()] == [1]
+    page.claim("work.head")
+    page.claim("work.tail")
+    assert [words[0] for words in cells.copy()] == [1, 0, 0]
+    assert cells.places == {key_of(head): [1], key_of(tail): [0, 2]}
+
+
+def test_what_a_closed_page_held_can_still_be_read() -> None:
+    with Page.create() as page:
+        cells = Cells([End(page, "work.head")])
+        cell = page.claim("work.head")
+        cell.count()
+        cells.copy()
+    cell.count()
+    assert [words[0] for words in cells.copy()] == [2]
+
+
+def test_an_end_that_is_asked_for_twice_is_copied_once(page: Page) -> None:
+    page.claim("work.head")
+    cells = Cells([End(page, "work.head"), End(page, "work.head")])
+    assert len(cells.copy()) == 1
+
+
+def test_waits_under_way_count_up_to_each_sample() -> None:
+    # One wait begun at 5, another one at 15.
+    (span,) = spans(
+        [words_of(blocked_ns=0)],
+        [words_of(blocked_ns=-5, waiting=1)],
+        [words_of(blocked_ns=-20, waiting=2)],
+        [words_of(blocked_ns=-20, waiting=2)],
+    )
+    assert span.blocked_ns[:, 0].tolist() == [0, 5, 20, 40]
+    assert span.waiting[:, 0].tolist() == [0, 1, 2, 2]
+
+
+def test_a_wait_that_began_behind_the_look_at_the_clock_does_not_go_back() -> None:
+    (span,) = spans([words_of(blocked_ns=7)], [words_of(blocked_ns=7 - 12, waiting=1)])
+    assert span.blocked_ns[:, 0].tolist() == [7, 7]
+
+
+def test_a_cell_whose_writer_died_between_two_stores_stays_where_it_was() -> None:
+    torn = words_of(blocked_ns=900)
+    torn[7] ^= 1
+    (span,) = spans([words_of(blocked_ns=7)], [torn])
+    assert span.blocked_ns[:, 0].tolist() == [7, 7]
+
+
+def test_a_span_ends_where_somebody_leaves_or_is_not_known_any_more() -> None:
+    alone, shared = words_of(owner=5 << 32 | 6), words_of(owner=5 << 32)
+    found = spans([alone], [alone], [shared], [words_of(owner=5 << 32, closed=1)])
+    assert [each.at_ns.tolist() for each in found] == [[0, 10], [20], [30]]
+    assert [each.owners for each in found] == [[Owner(5, 6)], [Owner(5, 0)], [Owner(5, 0)]]
+    assert [each.live for each in found] == [[True], [True], [False]]
+
+
+def test_who_is_gone_is_not_live() -> None:
+    (span,) = spans([words_of(), words_of(owner=9 << 32)], gone=(9,))
+    assert span.live == [True, False]
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from("bec"), st.integers(0, 5)), max_size=4),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_it_is_what_the_cell_itself_would_have_said(events: list[list[tuple[str, int]]]) -> None:
+    cell, now_ns = Cell.spare("work.head"), 1_000
+    samples, expected = [], []
+    for each in events:
+        looked_ns = now_ns  # some events come behind the look at the clock
+        for kind, step in each:
+            now_ns += step
+            if kind == "b":
+                cell.begin_wait(now_ns)
+            elif kind == "e":
+                cell.end_wait(now_ns)
+            else:
+                cell.count()
+        samples.append(Sample(at_ns=looked_ns, words=[cell.words.tolist()], used={}))
+        counts = cell.read(looked_ns)
+        expected.append((counts.items, counts.blocked_ns, counts.waiting))
+        now_ns += 3
+    found = list(spans_of(samples, {HEAD: [0]}, before=np.zeros(1, dtype=np.int64)))
+    rows = [
+        (int(s.items[at, 0]), int(s.blocked_ns[at, 0]), int(s.waiting[at, 0]))
+        for s in found
+        for at in range(s.at_ns.size)
+    ]
+    assert rows == expected

@@ -1,0 +1,327 @@
+"""The loop, on a clock that moves only when it is told to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import ServiceRate
+from benchrigor.queues import Cell, End, Page, Stage
+from benchrigor.queues.watching.owners import Owner, Owners, Used
+from benchrigor.queues.watching.period_block import PeriodBlock
+from benchrigor.queues.watching.sampling import Sampler, Watching, keep_sampling
+from benchrigor.testing import FakeClock
+
+MS = 1_000_000
+
+
+class FakeOwners(Owners):
+    """Knows of processes and threads what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dead: frozenset[int] = frozenset()
+        self.times: dict[Owner, Used] = {}
+
+    def gone(self, pids: object) -> frozenset[int]:
+        return self.dead
+
+    def used(self, owner: Owner) -> Used | None:
+        return self.times.get(owner)
+
+
+class Program:
+    """A stage that serves so many items a millisecond, and then waits for a while, by turns."""
+
+    def __init__(self, cell: Cell, clock: FakeClock) -> None:
+        self.cell, self.clock = cell, clock
+        self.items_per_ms, self.busy_ms, self.idle_ms = 4, 7, 3
+        self.late_ns = 0
+
+    def wait(self, seconds: float) -> bool:
+        """Let time pass as a machine does that wakes who sleeps too late."""
+        until_ns = self.clock.now_ns() + round(seconds * 1e9) + self.late_ns
+        while self.clock.now_ns() < until_ns:
+            self.work_for_a_millisecond()
+        return False
+
+    def work_for_a_millisecond(self) -> None:
+        now_ms = self.clock.now_ns() // MS
+        turn = now_ms % (self.busy_ms + self.idle_ms)
+        if turn == self.busy_ms:
+            self.cell.begin_wait(self.clock.now_ns())
+        elif turn == 0 and now_ms:
+            self.cell.end_wait(self.clock.now_ns())
+        if turn < self.busy_ms:
+            for _ in range(self.items_per_ms):
+                self.cell.count()
+        self.clock.advance(MS)
+
+
+class Watched:
+    """A program and what samples it."""
+
+    def __init__(self, page: Page, watching: Watching, **more: object) -> None:
+        self.clock, self.owners = FakeClock(), FakeOwners()
+        self.cell = page.claim("work.head")
+        self.cell.words[5] = 5 << 32 | 6
+        self.program = Program(self.cell, self.clock)
+        self.head = End(page, "work.head")
+        self.sampler = Sampler([Stage("hash", reads=[self.head])], watching, owners=self.owners)
+        self.at_ms: list[float] = []
+
+    def run(self, samples: int) -> list[ServiceRate]:
+        def take(now_ns: int) -> float | None:
+            self.at_ms.append(now_ns / MS)
+            self.sampler.sample(now_ns)
+            return self.sampler.period_s if len(self.at_ms) < samples else None
+
+        keep_sampling(take, self.program.wait, now_ns=self.clock.now_ns)
+        self.sampler.work_off()
+        return list(self.sampler.report().stages[0].rates)
+
+
+Make = Callable[..., Watched]
+
+
+@pytest.fixture
+def watched(page: Page) -> Make:
+    def make(**watching: object) -> Watched:
+        return Watched(page, Watching(**watching))  # type: ignore[arg-type]
+
+    return make
+
+
+def test_the_rate_is_items_over_the_time_that_it_did_not_wait(watched: Make) -> None:
+    (rate,) = watched(period_s=0.05).run(103)
+    assert rate.estimate is not None
+    assert rate.estimate.value == pytest.approx(4000.0)
+    assert (rate.periods, rate.unblocked) == (100, 0)
+    assert rate.period_s == pytest.approx(0.05)
+    assert (rate.start_s, rate.stop_s) == pytest.approx((0.05, 5.05))
+
+
+def test_periods_are_as_wide_as_they_were_not_as_they_should_have_been(watched: Make) -> None:
+    program = watched(period_s=0.05)
+    program.program.late_ns = 3 * MS
+    (rate,) = program.run(103)
+    assert rate.estimate is not None
+    assert rate.estimate.value == pytest.approx(4000.0)
+    # Each is late, and none the later for it.
+    assert program.at_ms[:3] == [3.0, 53.0, 103.0]
+
+
+def test_the_published_method_gets_the_same_periods(watched: Make) -> None:
+    program = watched(period_s=0.05, method="quantile")
+    program.program.idle_ms = 0
+    rate = program.run(400)[0]
+    assert rate.method == "quantile"
+    assert rate.estimate is not None
+    assert rate.estimate.value == pytest.approx(4000.0)
+
+
+def test_samples_are_few_at_any_time(watched: Make) -> None:
+    program = watched(period_s=0.01)
+    program.run(1000)
+    assert len(program.sampler._samples) == 0
+    for _ in range(600):
+        program.sampler.sample(program.clock.now_ns())
+        program.clock.advance(MS)
+        assert len(program.sampler._samples) < 256
+
+
+def test_what_counts_is_passed_on_as_well(watched: Make) -> None:
+    program = watched(period_s=0.05)
+    found: list[tuple[str, PeriodBlock]] = []
+    program.sampler.record = lambda stage, block: found.append((stage, block))
+    (rate,) = program.run(13)
+    assert sum(block.n for _, block in found) == rate.periods
+    assert {stage for stage, _ in found} == {"hash"}
+    assert {items for _, block in found for items in block.items.tolist()} == {140}
+
+
+def test_processor_time_is_told_of_a_thread_that_serves_one_stage(watched: Make) -> None:
+    program = watched(period_s=0.05)
+    busy = program.program.work_for_a_millisecond
+
+    def work() -> None:
+        before = program.owners.times.get(Owner(5, 6), Used(0, 0))
+        program.owners.times[Owner(5, 6)] = Used(
+            before.cpu_ns + MS // 2, before.delay_ns + MS // 20
+        )
+        busy()
+
+    program.program.work_for_a_millisecond = work  # type: ignore[method-assign]
+    (rate,) = program.run(103)
+    assert rate.cpu_rate is not None
+    assert rate.cpu_rate.value == pytest.approx(2800 / 0.5)
+    assert rate.delay_share == pytest.approx(0.05 / 0.7)
+
+
+def test_processor_time_is_not_told_of_a_thread_that_serves_two(page: Page) -> None:
+    owners = FakeOwners()
+    owners.times[Owner(5, 6)] = Used(1, 1)
+    ends = [End(page, name) for name in ("a.head", "b.head")]
+    sampler = Sampler([Stage(end.name, reads=[end]) for end in ends], Watching(), owners=owners)
+    cells = [page.claim(end.name) for end in ends]
+    found: list[float] = []
+    sampler.record = lambda _, block: found.extend(block.cpu_s.tolist())
+    for number in range(5):
+        for cell in cells:
+            cell.words[5] = 5 << 32 | 6
+            cell.count()
+        sampler.sample(number * MS)
+    sampler.work_off()
+    assert found
+    assert all(map(math.isnan, found))
+
+
+def test_a_stage_that_is_described_wrongly_is_no_other_ones_loss(page: Page) -> None:
+    ends = [End(page, name) for name in ("a.head", "b.head")]
+    sampler = Sampler(
+        [Stage(end.name, reads=[end]) for end in ends], Watching(), owners=FakeOwners()
+    )
+    wrong, right = (page.claim(end.name) for end in ends)
+    for number in range(5):
+        for cell in (wrong, right):
+            cell.count()
+        if number == 2:
+            wrong.begin_wait(0)
+            wrong.begin_wait(0)
+        sampler.sample(number * MS)
+    sampler.work_off()
+    first, other = sampler.report().stages
+    assert first.failure is not None
+    assert "2 wait at once" in first.failure
+    assert other.failure is None
+    assert other.rate is not None
+
+
+def test_items_of_each_stage_are_compared_with_the_first_that_reads(page: Page) -> None:
+    names = ("a.tail", "a.head", "b.head")
+    stages = [
+        Stage(name, **{"writes" if name == "a.tail" else "reads": [End(page, name)]})
+        for name in names
+    ]
+    sampler = Sampler(stages, Watching(), owners=FakeOwners())
+    cells = [page.claim(name) for name in names]
+    for number in range(40):
+        for cell, items in zip(cells, (2, 4, number % 2), strict=True):
+            for _ in range(items):
+                cell.count()
+        sampler.sample(number * MS)
+    sampler.work_off()
+    found = [stage.visits for stage in sampler.report().stages]
+    values = [each.value for each in found if each is not None]
+    assert values == pytest.approx([0.5, 1.0, 20 / 156])
+
+
+def test_whoever_dies_is_known_to_be_gone(watched: Make) -> None:
+    program = watched(period_s=0.05)
+    program.run(5)
+    assert not program.sampler.nobody_left
+    program.owners.dead = frozenset({5})
+    program.sampler.sample(program.clock.now_ns())
+    program.sampler.work_off()
+    assert program.sampler.nobody_left
+
+
+def test_cells_that_are_claimed_later_are_found(watched: Make, page: Page) -> None:
+    program = watched(period_s=0.05)
+    program.run(30)
+    other = page.claim("work.head")
+    other.words[5] = 7 << 32
+    other.begin_wait(program.clock.now_ns())
+    program.at_ms.clear()
+    assert [len(program.run(30)), program.sampler.report().stages[0].servers] == [2, 2]
+
+
+def test_where_the_machine_keeps_to_a_period_busy_time_takes_the_first(watched: Make) -> None:
+    program = watched(period_s=None)
+    (rate,) = program.run(60)
+    assert program.sampler.period_s == 0.001
+    assert rate.estimate is not None
+    assert rate.estimate.value == pytest.approx(4000.0)
+
+
+def test_the_period_of_the_published_method_ends_where_the_stage_waits(watched: Make) -> None:
+    program = watched(period_s=None, method="quantile", guards=False)
+    program.program.busy_ms, program.program.idle_ms = 200, 3
+    program.run(400)
+    # Six of 32 ms fit into what it works in a row, three of 64 ms.
+    assert program.sampler.period_s == 0.032
+    assert program.sampler.failure is None
+
+
+def test_without_any_period_watching_ends_and_says_so(watched: Make) -> None:
+    program = watched(period_s=None)
+    program.sampler._search._longest_s = 0.002  # type: ignore[union-attr]
+    turns = iter(range(10_000))
+
+    def wait(seconds: float) -> bool:
+        program.program.late_ns = next(turns) % 2 * MS
+        return Program.wait(program.program, seconds)
+
+    program.program.wait = wait  # type: ignore[method-assign]
+    program.run(10_000)
+    report = program.sampler.report()
+    assert report.period_s is None
+    assert report.failure is not None
+    assert "No period up to 0.002 s was kept" in report.failure
+    assert report.stages[0].rate is not None
+
+
+def run_loop(cost_ms: list[float], period_ms: float = 10.0) -> list[float]:
+    """Return when samples were taken that cost so much each, in milliseconds."""
+    clock, taken = FakeClock(), list[float]()
+
+    def take(now_ns: int) -> float | None:
+        clock.advance(round(cost_ms[len(taken)] * MS))
+        taken.append(now_ns / MS)
+        return period_ms / 1e3 if len(taken) < len(cost_ms) else None
+
+    def wait(seconds: float) -> bool:
+        clock.sleep_ns(round(seconds * 1e9))
+        return False
+
+    keep_sampling(take, wait, now_ns=clock.now_ns)
+    return taken
+
+
+def test_samples_are_taken_on_a_grid_whatever_they_cost() -> None:
+    assert run_loop([1, 9, 0, 5, 0]) == [0, 10, 20, 30, 40]
+
+
+def test_times_that_have_passed_are_skipped() -> None:
+    assert run_loop([1, 25, 10, 0, 0]) == [0, 10, 40, 60, 70]
+
+
+def test_it_ends_when_told_before_another_sample_is_taken() -> None:
+    taken: list[int] = []
+    told = iter([False, False, True])
+
+    def take(now_ns: int) -> float:
+        taken.append(now_ns)
+        return 0.01
+
+    keep_sampling(take, lambda _: next(told))
+    assert len(taken) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"method": "mean"}, {"target": 0.0}, {"confidence": 1.0}, {"target": math.nan}]
+)
+def test_what_no_estimator_takes_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput):
+        Watching(**wrong).estimator()  # type: ignore[arg-type]
+
+
+def test_only_the_method_as_published_is_bound_to_the_period() -> None:
+    found = [
+        Watching(method=method, guards=guards).estimator()
+        for method, guards in (("busy-time", True), ("quantile", True), ("quantile", False))
+    ]
+    assert [getattr(each._estimator, "_period_s", None) for each in found] == [None, None, 0.05]
