@@ -10,7 +10,8 @@ import pytest
 
 import benchrigor as br
 from benchrigor.model import Floats, ServiceRate
-from benchrigor.queues import ServiceRateEstimator, recordings
+from benchrigor.queues import ServiceRateEstimator
+from benchrigor.queues.recording import recordings
 from benchrigor.queues.recording.recorded_rates import rate_recording
 from benchrigor.queues.recording.recordings import Recording
 

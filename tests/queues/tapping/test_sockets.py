@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from benchrigor.queues import Counts, Page, sockets
+from benchrigor.queues import Counts, Page
 from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping import sockets
 from benchrigor.queues.tapping.sockets import tap_socket
 
 MUCH = bytes(range(256)) * 4_096
