@@ -185,7 +185,7 @@ def test_a_stage_that_is_described_wrongly_is_no_other_ones_loss(page: Page) -> 
         [Stage(end.name, reads=[end]) for end in ends], Watching(), owners=FakeOwners()
     )
     wrong, right = (page.claim(end.name) for end in ends)
-    for number in range(5):
+    for number in range(15):
         for cell in (wrong, right):
             cell.count()
         if number == 2:

@@ -218,13 +218,44 @@ def test_waiting_that_shows_too_early_is_the_next_periods(bench: Make) -> None:
     assert (early.blocked_s, late.blocked_s) == pytest.approx((0.010, 0.002))
 
 
+def test_a_wait_that_is_stored_late_costs_no_more_than_its_own_time(bench: Make) -> None:
+    stage = bench(reads=("in.head",))
+    head = stage.cell("in.head")
+    stage.at(0)
+    for at_ms in range(5, 65, 5):  # meanwhile the writer is switched out
+        stage.at(at_ms)
+    head.begin_wait(11 * MS)  # read off the clock before that
+    blocked_s = [stage.at(at_ms)[0].blocked_s for at_ms in range(65, 85, 5)]
+    head.end_wait(82 * MS)
+    blocked_s += [stage.at(at_ms)[0].blocked_s for at_ms in range(85, 205, 5)]
+    assert max(blocked_s) <= 0.005
+    assert sum(blocked_s) == pytest.approx(0.071)
+
+
+def test_who_goes_from_one_end_to_the_other_while_they_are_copied_is_one(bench: Make) -> None:
+    stage = bench(reads=("in.head",), writes=("out.tail",))
+    head, tail = stage.cell("in.head"), stage.cell("out.tail")
+    for number in range(200):
+        seen_at_both = number % 30 == 7
+        head.begin_wait(number * MS)
+        if seen_at_both:
+            tail.begin_wait(number * MS)
+        stage.at(number)
+        head.end_wait(number * MS)
+        if seen_at_both:
+            tail.end_wait(number * MS)
+    assert stage.at(200)[0].servers == 1
+
+
 def test_more_that_wait_at_once_than_serve_are_refused(bench: Make) -> None:
     stage = bench(reads=("in.head",))
     head = stage.cell("in.head")
     head.begin_wait(0)
     head.begin_wait(0)
+    for number in range(7):
+        stage.at(number)
     with pytest.raises(InvalidInput, match=r"stage 'hash': 2 wait at once, expected 1 at most"):
-        stage.at(0)
+        stage.at(7)
 
 
 def test_more_waiting_than_there_was_time_is_refused(bench: Make) -> None:
@@ -236,14 +267,13 @@ def test_more_waiting_than_there_was_time_is_refused(bench: Make) -> None:
         for _ in range(2):
             head.begin_wait(from_ms * MS)
         for _ in range(2):
-            head.end_wait((from_ms + 9) * MS)
+            head.end_wait((from_ms + 90) * MS)
+        stage.at(from_ms + 100)
 
-    for at_ms in (0, 10):
-        wait_twice(at_ms)
-        stage.at(at_ms + 10)
-    wait_twice(20)
+    for number in range(21):  # in each 80 ms more than there was time
+        wait_twice(100 * number)
     with pytest.raises(InvalidInput, match="more than there was time, expected 1 at most"):
-        stage.at(30)
+        wait_twice(2100)
 
 
 def test_processor_time_is_that_of_the_thread_that_serves(bench: Make) -> None:

@@ -21,6 +21,13 @@ __all__ = ["StageReader"]
 
 _NANO = 1e-9
 _UNKNOWN = (math.nan, math.nan)
+_LATE_PERIODS, _LATE_NS = 16, 1_000_000_000
+"""Waiting that a server may be counted in a later period than it was in: a writer may have been
+switched out between its look at the clock and what it stores."""
+_CROWDED, _CROWDED_SHARE = 8, 0.05
+"""Samples, and share of them, that may show more waits at once than there are servers: cells are
+copied one after the other, and who has ended a wait at one end may begin the next one at the
+other meanwhile."""
 
 
 class _Looks(NamedTuple):
@@ -61,6 +68,7 @@ class StageReader:
         self._last: _Looks | None = None
         self._live: frozenset[int] = frozenset()
         self._owed_ns = 0
+        self._crowded = self._looked = 0
 
     def read(self, span: Span) -> PeriodBlock:
         """Return the periods that end with these samples.
@@ -68,7 +76,7 @@ class StageReader:
         Raises
         ------
         InvalidInput
-            When more wait side by side than there should be servers.
+            When time and again more wait side by side than there should be servers.
         """
         live, last = self._serving(span), self._last
         whole, self._live = last is None or live == self._live, live
@@ -105,10 +113,15 @@ class StageReader:
         for (pid, _), servers in beside.items():
             most[pid] = max(servers, most[pid])
         for pid, cells in mine.items():
-            waiting = int(span.waiting[:, cells].sum(axis=1).max())
-            if waiting > most[pid]:
-                raise InvalidInput(self._too_many(f"{waiting} wait at once", most[pid]))
+            self._check_crowd(span.waiting[:, cells].sum(axis=1), most[pid])
         return sum(most.values())
+
+    def _check_crowd(self, waiting: Integers, most: int) -> None:
+        """Raise when a process has had more waits at once than servers in too many samples."""
+        self._looked += waiting.size
+        self._crowded += int(np.count_nonzero(waiting > most))
+        if self._crowded >= max(_CROWDED, _CROWDED_SHARE * self._looked):
+            raise InvalidInput(self._too_many(f"{waiting.max()} wait at once", most))
 
     def _looks(self, span: Span, servers: int) -> _Looks:
         leading = self._leading(span)
@@ -147,13 +160,15 @@ class StageReader:
     def _fitted(self, waited_ns: Integers, most_ns: Integers, servers: int) -> Integers:
         """Return how much of the waiting was in each period; what is too much is the next one's.
 
-        A wait that ends between the look at the clock and the copying of its cell shows whole.
+        A wait that ends between the look at the clock and the copying of its cell shows whole, and
+        one that a writer was late to store shows in the next period.
         """
         excess = self._owed_ns + np.cumsum(waited_ns - most_ns)
         # What is counted up to each period is at most what was waited, and what there was time for.
         least = np.minimum.accumulate(np.concatenate([[0], excess]))
         owed = np.concatenate([[self._owed_ns], excess - least[1:]])
-        if (owed[:-1] > most_ns).any():
+        late_ns = np.maximum(_LATE_PERIODS * most_ns, _LATE_NS * servers)
+        if (owed[:-1] > late_ns).any():
             what = f"it waited {owed[:-1].max() * _NANO:.3g} s more than there was time"
             raise InvalidInput(self._too_many(what, servers))
         self._owed_ns = int(owed[-1])
