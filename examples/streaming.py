@@ -161,7 +161,7 @@ def show(report: queues.MonitorReport) -> None:
     except BenchrigorError as error:  # so short a run that there is nothing to go by
         print(f"\nno advice: {error}")
     else:
-        print("\nto do twice as much:", *advice.stages, sep="\n")
+        print("\nTo do twice as much:", advice, sep="\n")
 
 
 def longest(stage: queues.WatchedStage) -> ServiceRate | None:

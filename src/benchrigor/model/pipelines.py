@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.headline import counted, many, percent, show_estimate
-from benchrigor.model.notice import Notice
+from benchrigor.model.headline import counted, many, percent, show_estimate, show_value
+from benchrigor.model.notice import Notice, Severity
 from benchrigor.model.queues import ServiceProcess
+from benchrigor.model.tables import aligned
 
 __all__ = [
     "Bottleneck",
@@ -19,6 +21,8 @@ __all__ = [
     "StageAdvice",
     "StageLoad",
 ]
+
+_WIDTH = 79
 
 Quantity = float | Estimate
 """A number that is known exactly, or one that was estimated."""
@@ -253,18 +257,49 @@ class PipelineAdvice:
         return self.bottleneck.capacity
 
     def __str__(self) -> str:
-        changes = [
-            f"{advice.load.stage.name} {_change(advice.load.stage.replicas, advice.replicas)}"
-            for advice in self.stages
-            if advice.replicas.replicas != advice.load.stage.replicas
-        ]
-        told = f"replicas: {', '.join(changes)}" if changes else "no change of replicas"
-        return f"{self.bottleneck} · {told}"
+        asked = self.source_rate
+        value = asked.value if isinstance(asked, Estimate) else asked
+        header = ("stage", "used", "replicas", "room in each queue")
+        first, warned = self.stages[0], (each for each in self.notices if _warns(each))
+        goal = f"{percent(first.replicas.utilisation)} used, {percent(first.buffer.blocked_share)}"
+        return "\n".join(
+            [
+                *textwrap.wrap(str(self.bottleneck), _WIDTH),
+                f"to serve {show_value(value, 'items/s')} of the source, at most {goal} blocked:",
+                *aligned([header, *map(_cells, self.stages)], "<>><"),
+                *(
+                    line
+                    for each in warned
+                    for line in textwrap.wrap(
+                        f"! {each}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False
+                    )
+                ),
+            ]
+        )
 
 
-def _change(now: int, wanted: ReplicaCount) -> str:
-    least = f"{wanted.replicas_at_value} or more"
-    return f"{now} → {least if wanted.replicas is None else wanted.replicas}"
+def _warns(notice: Notice) -> bool:
+    return notice.severity is not Severity.NOTE
+
+
+def _cells(advice: StageAdvice) -> tuple[str, str, str, str]:
+    load, wanted, buffer = advice.load, advice.replicas, advice.buffer
+    replicas = str(load.stage.replicas)
+    if wanted.replicas != load.stage.replicas:
+        replicas = f"{replicas} → {_least(wanted.replicas, wanted.replicas_at_value)}"
+    return (
+        load.stage.name,
+        "" if load.utilisation is None else percent(load.utilisation.value),
+        replicas,
+        _least(buffer.capacity, buffer.capacity_at_value),
+    )
+
+
+def _least(number: int | None, at_value: int | None) -> str:
+    """Show how many will do, or how many are the least where no number is known to do."""
+    if number is not None:
+        return counted(number)
+    return "no size is enough" if at_value is None else f"{counted(at_value)} or more"
 
 
 def _used(utilisation: Estimate) -> str:

@@ -98,6 +98,8 @@ class ServiceRate:
         Their mean width, in seconds.
     items
         Items served in the periods that count.
+    servers
+        Threads or processes that served side by side; the rate is that of all of them.
     cpu_rate
         In items per second of the stage's processor time; None where that is not known.
     delay_share
@@ -119,10 +121,16 @@ class ServiceRate:
     used: int
     period_s: float
     items: int
+    servers: int = 1
     cpu_rate: Estimate | None = None
     delay_share: float | None = None
     moments: ServiceMoments | None = None
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def length_s(self) -> float:
+        """How long the window is, in seconds."""
+        return self.stop_s - self.start_s
 
     @property
     def unblocked_share(self) -> float:

@@ -185,7 +185,11 @@ def advise_pipeline(
     >>> stages = [hash_stage, PipelineStage(name="verify", rate=15.0, visits=0.01)]
     >>> advice = advise_pipeline(stages, source_rate=1000.0)
     >>> print(advice)
-    hash is the bottleneck: 1.200 k items/s [1.200, 1.200] 95% · replicas: hash 1 → 2
+    hash is the bottleneck: 1.200 k items/s [1.200, 1.200] 95%
+    to serve 1 k items/s of the source, at most 80% used, 1% blocked:
+    stage    used  replicas  room in each queue
+    hash    83.3%     1 → 2  4
+    verify  66.7%         1  8
     >>> print(advice.stages[1].buffer)
     room for 8 items: at most 1% blocked · utilisation 66.7%
     """

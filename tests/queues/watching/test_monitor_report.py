@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Estimate, ServiceRate
+from benchrigor.model import Estimate, RateReason, ServiceRate
 from benchrigor.model.codec import decode, encode
 from benchrigor.queues import MonitorReport, WatchedStage
 
@@ -26,8 +28,8 @@ def estimate(value: float) -> Estimate:
     )
 
 
-def rate(value: float) -> ServiceRate:
-    return ServiceRate(
+def rate(value: float, *, servers: int = 1, **more: Any) -> ServiceRate:
+    usual = ServiceRate(
         estimate=estimate(value),
         converged=True,
         reason=None,
@@ -39,7 +41,9 @@ def rate(value: float) -> ServiceRate:
         used=40,
         period_s=0.05,
         items=160,
+        servers=servers,
     )
+    return replace(usual, **more)
 
 
 def stage(
@@ -58,7 +62,7 @@ def stage(
         reads=reads,
         writes=writes,
         servers=servers,
-        rates=(rate(value),),
+        rates=(rate(value, servers=servers),),
         inputs={reads[0]: arrivals} if arrivals else {},
         arrivals=arrivals,
         visits=None if visits is None else estimate(visits),
@@ -84,9 +88,9 @@ def test_the_bottleneck_is_the_stage_of_least_capacity_in_items_of_the_source() 
     assert [load.stage.replicas for load in found.loads] == [4, 1]
 
 
-def test_the_source_asks_for_what_it_gives_while_it_does_not_wait() -> None:
+def test_what_is_to_be_served_is_what_arrives() -> None:
     used = [load.utilisation and load.utilisation.value for load in REPORT.bottleneck().loads]
-    assert used == pytest.approx([0.75, 0.5])
+    assert used == pytest.approx([0.5, 1 / 3])
     used = [
         load.utilisation and load.utilisation.value
         for load in REPORT.bottleneck(source_rate=100.0).loads
@@ -94,17 +98,11 @@ def test_the_source_asks_for_what_it_gives_while_it_does_not_wait() -> None:
     assert used == pytest.approx([0.25, 100 / 600])
 
 
-def test_without_a_source_it_is_what_arrives() -> None:
-    found = MonitorReport(stages=(HASH, SINK)).bottleneck()
-    assert found.loads[0].utilisation is not None
-    assert found.loads[0].utilisation.value == pytest.approx(0.5)
-
-
 def test_advice_is_for_one_replica_each() -> None:
     found = REPORT.advice(utilisation=0.5)
     assert [each.load.stage.name for each in found.stages] == ["hash", "sink"]
-    assert found.stages[0].replicas.replicas_at_value == 6
-    assert found.source_rate == estimate(300.0)
+    assert found.stages[0].replicas.replicas_at_value == 4
+    assert found.source_rate == estimate(200.0)
 
 
 @pytest.mark.parametrize(
@@ -124,11 +122,50 @@ def test_nothing_is_suggested_while_something_is_not_known(
         MonitorReport(stages=stages).advice()
 
 
-def test_it_reads_stage_by_stage_with_the_bottleneck_and_the_cost() -> None:
+def test_advice_is_for_the_time_in_which_all_served() -> None:
+    ending = rate(30.0, start_s=2.0, stop_s=2.1, converged=False, reason=RateReason.NOT_CONVERGED)
+    ended = replace(HASH, servers=1, rates=(*HASH.rates, ending))
+    found = replace(REPORT, stages=(SOURCE, ended, SINK)).advice()
+    assert found.stages[0].load.stage.replicas == 4
+    assert found.stages[0].load.capacity.value == pytest.approx(400.0)
+
+
+def test_it_reads_as_a_table_with_the_bottleneck_and_the_cost() -> None:
     lines = str(REPORT).splitlines()
-    assert [line.split(":")[0] for line in lines[:3]] == ["source", "hash", "sink"]
-    assert lines[3].startswith("hash is the bottleneck")
-    assert lines[4:] == ["watched for 10 s at 0.2% of a core"]
+    assert lines[0].split()[:3] == ["stage", "servers", "serves/s"]
+    assert [line.split()[:2] for line in lines[1:4]] == [
+        ["●", "source"],
+        ["●", "hash"],
+        ["●", "sink"],
+    ]
+    assert lines[2].split()[2:6] == ["4", "400", "[380,", "420]"]
+    assert lines[4].startswith("hash is the bottleneck")
+    assert lines[5:] == ["watched for 10 s at 0.2% of a core"]
+
+
+def test_what_must_be_known_of_a_stage_stands_below_the_table() -> None:
+    reason = RateReason.NEVER_BUSY
+    idle = stage("a stage of a very long name", 1234.5, reads=("a",))
+    doubtful = rate(2.0, start_s=2.0, stop_s=8.0, converged=False, reason=reason, delay_share=0.2)
+    idle = replace(idle, rates=(*idle.rates, doubtful), failure="2 wait at once")
+    text = str(MonitorReport(stages=(idle, WatchedStage(name="new", inputs={}))))
+    assert all(len(line) <= 79 for line in text.splitlines())
+    said = " ".join(text.split())
+    assert "○ a stage of a ve… 1 2.00 [1.90, 2.10]" in said
+    assert "a stage of a very long name: watched no more: 2 wait at once; not converged: never" in (
+        said
+    )
+    assert "2 of 2 phases, from 2 to 8 s; waited 20% of its busy time for a processor" in said
+    assert "new: no rate yet" in said
+
+
+def test_a_table_that_would_be_too_wide_shortens_names() -> None:
+    wide = stage("a stage of a very long name indeed", 123_456_789.0, arrives=1e6, reads=("a",))
+    lines = str(MonitorReport(stages=(wide, SINK))).splitlines()
+    assert all(len(line) <= 79 for line in lines)
+    assert lines[1].startswith("●  a stage of")
+    assert "…" in lines[1]
+    assert "123.5 M  [117.3, 129.6]" in lines[1]
 
 
 def test_why_it_watches_no_more_is_said() -> None:

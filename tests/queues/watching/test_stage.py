@@ -32,6 +32,13 @@ def test_stages_are_taken_as_they_are_in_order(tap: Tap, page: Page) -> None:
     assert found[0] is stage
 
 
+def test_a_stage_takes_taps_for_the_ends_that_it_uses(tap: Tap, page: Page) -> None:
+    with Tap(queue.Queue(), name="done") as done:
+        stage = Stage("hash", reads=[tap, End(page, "more.head")], writes=[done])
+        assert [end.name for end in stage.reads] == ["work.head", "more.head"]
+        assert stage.writes == (done.tail,)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -51,6 +58,11 @@ def test_a_stage_that_makes_no_sense_is_refused(
     usual = {"name": "hash", "reads": [End(page, "work.head")]}
     with pytest.raises(InvalidInput, match=words):
         Stage(**{**usual, **options})
+
+
+def test_a_tap_in_place_of_a_list_is_refused(tap: Tap) -> None:
+    with pytest.raises(InvalidInput, match="expected a list of taps"):
+        Stage("hash", reads=tap)  # type: ignore[arg-type]
 
 
 def test_the_wrong_end_of_a_queue_is_refused(tap: Tap) -> None:

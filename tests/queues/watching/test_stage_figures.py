@@ -133,6 +133,18 @@ def test_with_other_servers_a_new_phase_begins(kept: Kept) -> None:
     assert known.rates[1].start_s == pytest.approx(4.1)
 
 
+def test_the_end_of_a_stream_does_not_speak_for_the_stage(kept: Kept) -> None:
+    ending = block(range(60, 80), 20, servers=1)
+    kept.tell(block(range(60), 40, servers=2), ending, block(range(80, 90), 1, servers=0))
+    known = kept.figures.known()
+    assert [each.servers for each in known.rates] == [2, 1]
+    assert known.rate is known.rates[0]
+    later = block(range(90, 160), 20, servers=1)
+    now = kept.tell(later).figures.known().rate
+    assert now is not None
+    assert now.servers == 1
+
+
 def test_a_time_with_so_many_servers_that_was_short_tells_no_rate(kept: Kept) -> None:
     kept.tell(block(range(8)), block(range(8, 60), 20, servers=2))
     assert [each.periods for each in kept.figures.known().rates] == [51]
@@ -147,6 +159,7 @@ def test_a_stage_of_which_nothing_is_known_says_so(kept: Kept) -> None:
 def test_one_line_tells_the_rate_what_arrives_and_what_is_used(kept: Kept) -> None:
     shown = str(kept.tell(block(range(102))).figures.known())
     assert shown.startswith("hash: 200")
+    assert len(shown) < 80
     assert "80 items/s arrive · 40% used" in shown
 
 

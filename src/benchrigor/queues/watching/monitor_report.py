@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.model.headline import percent
 from benchrigor.model.pipelines import Bottleneck, PipelineAdvice, PipelineStage, Quantity
+from benchrigor.queues.watching.report_table import WIDTH, stage_table
 from benchrigor.queues.watching.stage_figures import WatchedStage
 from benchrigor.stats.flows import quotient
 from benchrigor.stats.pipelines import advise_pipeline, find_bottleneck, stage_of
@@ -50,8 +52,8 @@ class MonitorReport:
         Parameters
         ----------
         source_rate
-            Items per second that the source asks for; what it gives while it does not wait, where
-            nothing is said.
+            Items per second that are to be served; those that arrive now, where nothing is said. A
+            source that the pipeline holds up would give more, and what is wanted nobody can tell.
 
         Raises
         ------
@@ -90,16 +92,16 @@ class MonitorReport:
         )
 
     def __str__(self) -> str:
-        lines = [str(stage) for stage in self.stages]
+        lines = stage_table(self.stages)
         with suppress(BenchrigorError):  # as long as there is nothing to tell
-            lines.append(str(self.bottleneck()))
+            lines += textwrap.wrap(str(self.bottleneck()), WIDTH)
         lines.append(f"watched for {self.watched_s:.3g} s at {percent(self.cost_share)} of a core")
         if self.failure is not None:
             lines.append(f"watched no more: {self.failure}")
         return "\n".join(lines)
 
     def _pipeline(self, source_rate: Quantity | None) -> tuple[Quantity, list[PipelineStage]]:
-        """Return what the source asks for, and the stages that read."""
+        """Return what is to be served, and the stages that read."""
         serving = [stage for stage in self.stages if stage.reads]
         if not serving:
             raise InvalidInput("no stage reads a queue, expected one at least")
@@ -107,9 +109,7 @@ class MonitorReport:
             _replica(stage, 1.0 if stage is serving[0] else stage.visits) for stage in serving
         ]
         if source_rate is None:
-            sources = (each for each in self.stages if each.writes == serving[0].reads)
-            source = next((each.rate for each in sources if not each.reads), None)
-            source_rate = serving[0].arrivals if source is None else source.estimate
+            source_rate = serving[0].arrivals
         if source_rate is None:
             raise InvalidInput("nobody counts what arrives, expected source_rate")
         return source_rate, pipeline
@@ -120,6 +120,6 @@ def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:
     found = stage.rate
     if found is None or found.estimate is None or visits is None:
         raise InvalidInput(f"too little is known of {stage.name!r} yet: watch longer")
-    each = quotient(found.estimate, float(stage.servers), name="servers")
+    each = quotient(found.estimate, float(found.servers), name="servers")
     rate = replace(found, estimate=each)
-    return stage_of(stage.name, rate, visits=visits, replicas=stage.servers)
+    return stage_of(stage.name, rate, visits=visits, replicas=found.servers)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from benchrigor.errors import InvalidInput
@@ -15,7 +15,7 @@ __all__ = ["HEAD", "TAIL", "Stage", "stages_of"]
 HEAD, TAIL = ".head", ".tail"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Stage:
     """A part of a program that takes items from queues, and gives items to others.
 
@@ -24,9 +24,9 @@ class Stage:
     name
         What people call it.
     reads
-        Heads of the queues that it takes from; none for a source.
+        The queues that it takes from, as taps or their heads; none for a source.
     writes
-        Tails of the queues that it gives to; none for a sink.
+        The queues that it gives to, as taps or their tails; none for a sink.
     servers
         How many threads of each of its processes serve side by side, if more than its ends say.
 
@@ -46,35 +46,37 @@ class Stage:
     --------
     >>> import queue
     >>> with Tap(queue.Queue(), name="work") as work, Tap(queue.Queue(), name="done") as done:
-    ...     stage = Stage("hash", reads=[work.head], writes=[done.tail])
+    ...     stage = Stage("hash", reads=[work], writes=[done])
     >>> [end.name for end in stage.reads]
     ['work.head']
     """
 
     name: str
-    _: KW_ONLY
-    reads: Sequence[End] = ()
-    writes: Sequence[End] = ()
-    servers: int = 1
+    reads: tuple[End, ...]
+    writes: tuple[End, ...]
+    servers: int
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        reads: Iterable[End | Tap] = (),
+        writes: Iterable[End | Tap] = (),
+        servers: int = 1,
+    ) -> None:
         problems = []
-        if not isinstance(self.name, str) or not self.name:
-            problems.append(f"name is {short(self.name)}, expected a text")
-        if (
-            isinstance(self.servers, bool)
-            or not isinstance(self.servers, int)
-            or not self.servers >= 1
-        ):
-            problems.append(f"servers is {short(self.servers)}, expected a whole number from 1 on")
-        for what, wrong in (("reads", TAIL), ("writes", HEAD)):
-            ends = getattr(self, what)
-            problems += _no_ends(ends, what, wrong)
-            object.__setattr__(self, what, tuple(ends) if isinstance(ends, Iterable) else ())
-        if not problems and not self.reads and not self.writes:
-            problems.append(f"stage {self.name!r} has no ends, expected heads or tails of queues")
+        if not isinstance(name, str) or not name:
+            problems.append(f"name is {short(name)}, expected a text")
+        if isinstance(servers, bool) or not isinstance(servers, int) or not servers >= 1:
+            problems.append(f"servers is {short(servers)}, expected a whole number from 1 on")
+        heads, tails = _ends(reads, "reads", problems), _ends(writes, "writes", problems)
+        if not problems and not heads and not tails:
+            problems.append(f"stage {name!r} has no ends, expected heads or tails of queues")
         if problems:
             raise InvalidInput(problems)
+        given = {"name": name, "reads": heads, "writes": tails, "servers": servers}
+        for what, value in given.items():
+            object.__setattr__(self, what, value)
 
 
 def stages_of(what: Iterable[Any]) -> tuple[Stage, ...]:
@@ -109,18 +111,25 @@ def stages_of(what: Iterable[Any]) -> tuple[Stage, ...]:
     return tuple(found)
 
 
-def _no_ends(ends: object, what: str, wrong: str) -> list[str]:
-    """Say what is wrong with the ends of a stage."""
-    if isinstance(ends, str) or not isinstance(ends, Iterable):
-        return [f"{what} is {short(ends)}, expected ends of queues"]
-    side = HEAD if wrong == TAIL else TAIL
-    problems = []
-    for number, end in enumerate(ends):
+_SIDES = {"reads": (HEAD, TAIL), "writes": (TAIL, HEAD)}
+
+
+def _ends(given: object, what: str, problems: list[str]) -> tuple[End, ...]:
+    """Return the ends of a stage; add what is wrong with them."""
+    if isinstance(given, str | Tap) or not isinstance(given, Iterable):
+        problems.append(f"{what} is {short(given)}, expected a list of taps, or of their ends")
+        return ()
+    side, other = _SIDES[what]
+    found = []
+    for number, each in enumerate(given):
+        end = getattr(each, side[1:]) if isinstance(each, Tap) else each
         if not isinstance(end, End):
             problems.append(f"{what}[{number}] is {short(end)}, expected the {side[1:]} of a tap")
-        elif end.name.endswith(wrong):
+        elif end.name.endswith(other):
             problems.append(f"{what}[{number}] is {end.name!r}, expected a {side[1:]}")
-    names = [end.name for end in ends if isinstance(end, End)]
+        else:
+            found.append(end)
+    names = [end.name for end in found]
     if len(set(names)) < len(names):
         problems.append(f"{what} is {', '.join(names)}, expected queues with names of their own")
-    return problems
+    return tuple(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Estimate, ServiceRate
-from benchrigor.model.headline import percent, show_value
+from benchrigor.model.headline import percent, show_estimate, show_value
 from benchrigor.queues.rates import ServiceRateEstimator
 from benchrigor.queues.watching.period_block import PeriodBlock
 from benchrigor.queues.watching.stage import HEAD, TAIL, Stage
@@ -46,11 +46,11 @@ class WatchedStage:
     servers
         How many threads or processes serve; 0 as long as nothing is known.
     rates
-        What all of them serve together while they do not wait, phase by phase; the last one speaks
-        of now.
+        What all of them serve together while they do not wait, phase by phase; a new one begins
+        where another number of them serves.
     inputs
         Items per second that enter each queue which it reads, as far as somebody counts them, in
-        the time that the last rate speaks of.
+        the time since the window of ``rate`` began.
     arrivals
         Their sum; None where one is not known.
     utilisation
@@ -78,11 +78,19 @@ class WatchedStage:
 
     @property
     def rate(self) -> ServiceRate | None:
-        """The rate that speaks of now; None where nothing is known."""
-        return self.rates[-1] if self.rates else None
+        """The rate that speaks of the stage as it is now; None where nothing is known.
+
+        It is the last one, unless that has not converged, or is of fewer servers, and has not
+        lasted as long as the one before: when a stream ends, those who serve leave one by one.
+        """
+        return _speaking(self.rates)
 
     def __str__(self) -> str:
-        parts = [str(self.rate) if self.rate is not None else "no rate yet"]
+        rate, parts = self.rate, ["no rate yet"]
+        if rate is not None and rate.estimate is not None:
+            parts = [show_estimate(rate.estimate, "items/s")]
+        if rate is not None and not rate.converged:
+            parts.append("not converged")
         if self.arrivals is not None:
             parts.append(f"{show_value(self.arrivals.value, 'items/s')} arrive")
         if self.utilisation is not None:
@@ -161,8 +169,8 @@ class StageFigures:
     def known(self) -> WatchedStage:
         """Return what is known so far."""
         rates = (*self._past, *self._current())
-        since_s = rates[-1].start_s if rates else 0.0
-        inputs = self._arrivals(since_s)
+        now = _speaking(rates)
+        inputs = self._arrivals(0.0 if now is None else now.start_s)
         whole = bool(inputs) and len(inputs) == len(self._stage.reads)
         arrivals = sum_rates(inputs.values()) if whole else None
         return WatchedStage(
@@ -173,7 +181,7 @@ class StageFigures:
             rates=rates,
             inputs=inputs,
             arrivals=arrivals,
-            utilisation=_used(arrivals, rates[-1].estimate if rates else None),
+            utilisation=_used(arrivals, None if now is None else now.estimate),
             filter_ratio=self._flows.ratio(),
             failure=self.failure,
         )
@@ -214,6 +222,19 @@ class StageFigures:
             if estimate is not None:
                 found[end.name.removesuffix(HEAD)] = estimate
         return found
+
+
+def _speaking(rates: Sequence[ServiceRate]) -> ServiceRate | None:
+    """Return the rate that speaks of now; None where there is none."""
+    if not rates:
+        return None
+    now = rates[-1]
+    for before in reversed(rates[:-1]):
+        sure = now.converged and now.servers >= before.servers
+        if sure or now.length_s >= before.length_s:
+            break
+        now = before
+    return now
 
 
 def _used(arrivals: Estimate | None, capacity: Estimate | None) -> Estimate | None:

@@ -1,0 +1,32 @@
+"""Tables of plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["aligned"]
+
+
+def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    r"""Return the rows of a table as lines, with two spaces between its columns.
+
+    Parameters
+    ----------
+    rows
+        Cells, as many in each row.
+    sides
+        For each column "<" or ">": on which side its cells begin.
+
+    Examples
+    --------
+    >>> print(*aligned([("stage", "used"), ("hash", "7%")], "<>"), sep="\n")
+    stage  used
+    hash     7%
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
