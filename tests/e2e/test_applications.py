@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -180,9 +181,10 @@ def test_a_script_says_what_its_stages_could_do(script: str, size: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert "\nreduce: " in done.stdout
+    assert re.search(r"^[●○]  reduce ", done.stdout, re.MULTILINE)
+    assert all(len(line) < 80 for line in done.stdout.splitlines())
     assert "\nwatched for " in done.stdout
-    assert "\nto do twice as much:\n" in done.stdout or "\nno advice: " in done.stdout
+    assert "\nTo do twice as much:\n" in done.stdout or "\nno advice: " in done.stdout
     assert "\nitems per second of " in done.stdout
 
 

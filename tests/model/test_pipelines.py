@@ -1,6 +1,7 @@
+from dataclasses import replace
 from typing import Any
 
-from benchrigor.model import Estimate
+from benchrigor.model import Code, Estimate, Notice, Severity
 from benchrigor.model.pipelines import (
     Bottleneck,
     BufferSize,
@@ -103,3 +104,21 @@ def test_advice_shows_what_would_change() -> None:
     assert str(advice(replicas(1, 1)).stages[0]) == (
         f"hash: 120 items/s [110, 130] 95% · 1 replica: utilisation 80% at most · {buffer()}"
     )
+
+
+def test_advice_tells_each_warning_once_and_whose_it_is() -> None:
+    def warning(stage: str, code: Code, severity: Severity = Severity.WARNING) -> Notice:
+        sentence = f"{stage}: It is said of {stage}."
+        return Notice(code=code, severity=severity, sentence=sentence, evidence={"stage": stage})
+
+    notices = (
+        warning("hash", Code.QUEUE_MODEL, Severity.NOTE),
+        warning("hash", Code.SATURATED),
+        warning("verify", Code.FEW_READINGS),
+        warning("reduce", Code.FEW_READINGS),
+    )
+    lines = str(replace(advice(replicas(1, 1)), notices=notices)).splitlines()
+    assert lines[-2:] == [
+        "! hash: It is said of hash. [saturated-stage]",
+        "! verify: It is said of verify. The same of reduce. [few-readings]",
+    ]

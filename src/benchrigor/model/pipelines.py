@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from benchrigor.model.estimate import Estimate
@@ -260,26 +261,34 @@ class PipelineAdvice:
         asked = self.source_rate
         value = asked.value if isinstance(asked, Estimate) else asked
         header = ("stage", "used", "replicas", "room in each queue")
-        first, warned = self.stages[0], (each for each in self.notices if _warns(each))
+        first = self.stages[0]
         goal = f"{percent(first.replicas.utilisation)} used, {percent(first.buffer.blocked_share)}"
         return "\n".join(
             [
                 *textwrap.wrap(str(self.bottleneck), _WIDTH),
                 f"to serve {show_value(value, 'items/s')} of the source, at most {goal} blocked:",
                 *aligned([header, *map(_cells, self.stages)], "<>><"),
-                *(
-                    line
-                    for each in warned
-                    for line in textwrap.wrap(
-                        f"! {each}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False
-                    )
-                ),
+                *_warnings(self.notices),
             ]
         )
 
 
-def _warns(notice: Notice) -> bool:
-    return notice.severity is not Severity.NOTE
+def _warnings(notices: Iterable[Notice]) -> Iterator[str]:
+    """Yield the lines of all that is more than a note: of each kind the first, and whose else."""
+    told: dict[str, list[Notice]] = {}
+    for each in notices:
+        if each.severity is not Severity.NOTE:
+            told.setdefault(each.code, []).append(each)
+    for first, *others in told.values():
+        stages = dict.fromkeys(str(each.evidence.get("stage", "")) for each in (first, *others))
+        _, *more = stages
+        also = f" The same of {', '.join(more)}." if more else ""
+        yield from textwrap.wrap(
+            f"! {first.sentence}{also} [{first.code}]",
+            _WIDTH,
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
 
 
 def _cells(advice: StageAdvice) -> tuple[str, str, str, str]:
@@ -289,7 +298,7 @@ def _cells(advice: StageAdvice) -> tuple[str, str, str, str]:
         replicas = f"{replicas} → {_least(wanted.replicas, wanted.replicas_at_value)}"
     return (
         load.stage.name,
-        "" if load.utilisation is None else percent(load.utilisation.value),
+        "-" if load.utilisation is None else percent(load.utilisation.value),
         replicas,
         _least(buffer.capacity, buffer.capacity_at_value),
     )
