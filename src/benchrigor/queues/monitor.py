@@ -54,8 +54,7 @@ class Monitor:
     Notes
     -----
     Sampling is as of Beard & Chamberlain (2015), section IV. A process takes about as long to start
-    as importing numpy does; what passes before is not seen. A program that forks is better watched
-    by a process.
+    as importing numpy does, and is waited for. A program that forks is better watched by a process.
 
     Examples
     --------

@@ -51,8 +51,9 @@ def feed_until(tap: Tap, true: Callable[[], object]) -> int:
 def test_it_tells_while_it_watches_and_all_it_knows_at_the_end(tap: Tap, tmp_path: Path) -> None:
     watch = watch_of(tap, tmp_path / "run.csv")
     watch.start()
-    items = feed_until(tap, lambda: watch.report().stages)
-    during = watch.report()
+    during = watch.report()  # it has begun to watch when it has been started
+    assert [stage.name for stage in during.stages] == ["work.tail", "work.head"]
+    items = feed(tap)
     state = watch._state
     assert state.parent == tap.page.path.parent
     items += feed(tap, 300)
@@ -129,6 +130,7 @@ def test_one_that_does_not_end_is_made_to(tap: Tap, monkeypatch: pytest.MonkeyPa
     code = "import time; time.sleep(60)"
     monkeypatch.setattr(module, "_COMMAND", (sys.executable, "-S", "-c", code))
     monkeypatch.setattr(module, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr(module, "_LOADING_S", 0.1)
     watch = watch_of(tap)
     watch.start()
     began_s = time.monotonic()

@@ -7,6 +7,7 @@ import os
 import secrets
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from benchrigor.queues.watching.watcher import beside, published
 __all__ = ["ProcessWatch"]
 
 _PATIENCE_S = 5.0
+_LOADING_S, _GLANCE_S = 10.0, 0.005
 _COMMAND = (sys.executable, "-P", "-m", "benchrigor.queues.watching.watcher")
 
 
@@ -54,7 +56,10 @@ class ProcessWatch:
         return self.report().failure
 
     def start(self) -> None:
-        """Begin; the first sample is taken as soon as the process has loaded what it needs."""
+        """Begin, and wait until the first sample has been taken, or for ten seconds at most.
+
+        The process has to load what it needs; what passes meanwhile would not be seen.
+        """
         try:
             self._process = subprocess.Popen(  # noqa: S603  # our own module
                 _COMMAND,
@@ -67,6 +72,12 @@ class ProcessWatch:
             self._send(f"{self._order.to_json()}\n".encode())
         except OSError as error:
             self._own_failure = f"no process can be started: {error}"
+            return
+        give_up_s = time.monotonic() + _LOADING_S
+        while self._process.poll() is None and time.monotonic() < give_up_s:
+            if self._state.exists():
+                return
+            time.sleep(_GLANCE_S)
 
     def stop(self) -> None:
         """End, and read what there was to tell."""
