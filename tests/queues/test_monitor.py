@@ -152,6 +152,11 @@ def test_nothing_is_suggested_before_anything_is_known(pipeline: Pipeline) -> No
     [
         ({"period_s": 0.0}, "period_s is 0.0"),
         ({"period_s": float("nan")}, "period_s is nan"),
+        ({"period_s": "a"}, "period_s is 'a', expected seconds from 0.0001 on, or None"),
+        ({"period_s": True}, "period_s is True"),
+        ({"period_s": 1e-9}, "period_s is 1e-09, expected seconds from 0.0001 on"),
+        ({"method": "quantile", "guards": False, "period_s": -1}, "^period_s is -1, expected"),
+        ({"record": 5}, "record is 5, expected a path"),
         ({"method": "mean"}, "method is 'mean'"),
         ({"where": "elsewhere"}, "where is 'elsewhere'"),
         ({"record": Path("nowhere/run.csv")}, "record is"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from numbers import Real
 from pathlib import Path
 from typing import Self
 
@@ -22,6 +23,8 @@ __all__ = ["Monitor"]
 
 _THREAD_FROM_S = 0.02
 """A thread has to wait for the interpreter, for 5 ms and more: shorter periods are a process's."""
+_SHORTEST_S = 1e-4
+"""Taking a sample takes some ten microseconds."""
 _WHERE = ("thread", "process")
 
 
@@ -82,8 +85,8 @@ class Monitor:
         watching = Watching(
             period_s=period_s, method=method, guards=guards, confidence=confidence, target=target
         )
+        _check(watching, where, record)
         path = None if record is None else Path(record)
-        _check(watching, where, path)
         if where is None:
             where = "thread" if period_s is not None and period_s >= _THREAD_FROM_S else "process"
         self.where = where
@@ -149,18 +152,29 @@ class Monitor:
         return str(self.report())
 
 
-def _check(watching: Watching, where: str | None, record: Path | None) -> None:
+def _check(watching: Watching, where: object, record: object) -> None:
     problems = []
-    period_s = watching.period_s
-    if period_s is not None and not 0.0 < period_s < math.inf:
-        problems.append(f"period_s is {short(period_s)}, expected seconds above 0, or None")
+    if not _is_period(watching.period_s):
+        shown = short(watching.period_s)
+        problems.append(f"period_s is {shown}, expected seconds from {_SHORTEST_S:g} on, or None")
     if where is not None and where not in _WHERE:
         problems.append(f"where is {short(where)}, expected {' or '.join(map(repr, _WHERE))}")
-    if record is not None and not record.absolute().parent.is_dir():
+    if record is not None and not isinstance(record, str | os.PathLike):
+        problems.append(f"record is {short(record)}, expected a path")
+    elif record is not None and not Path(record).absolute().parent.is_dir():
         problems.append(f"record is {str(record)!r}, expected a path in a folder that is there")
     try:
         watching.estimator()
     except InvalidInput as error:
-        problems.extend(error.problems)
+        problems.extend(each for each in error.problems if not each.startswith("period_s"))
     if problems:
         raise InvalidInput(problems)
+
+
+def _is_period(period_s: object) -> bool:
+    """Whether it is a period that can be kept to, or none at all."""
+    if period_s is None:
+        return True
+    if isinstance(period_s, bool) or not isinstance(period_s, Real):
+        return False
+    return _SHORTEST_S <= float(period_s) < math.inf
