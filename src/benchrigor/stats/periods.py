@@ -26,7 +26,7 @@ def joined(periods: Floats, number: int) -> Floats:
     Parameters
     ----------
     periods
-        First eight rows of their tallies, shape (8, n).
+        First rows of their tallies, shape (Row.COUNT, n).
     number
         At least 1. A joined period is unblocked, or counts, only if all of its parts do.
     """
@@ -53,7 +53,7 @@ def widest(periods: Floats) -> int | RateReason:
     Parameters
     ----------
     periods
-        First eight rows of their tallies, shape (8, n).
+        First rows of their tallies, shape (Row.COUNT, n).
 
     Notes
     -----
@@ -67,7 +67,7 @@ def widest(periods: Floats) -> int | RateReason:
     while periods.shape[1] // number >= _FEWEST_PERIODS:
         free = joined(periods, number)
         share = float(free[Row.UNBLOCKED].mean())
-        if longest_run(free[Row.UNBLOCKED]) < _IN_A_ROW:
+        if longest_run(free[Row.UNBLOCKED]) < (_IN_A_ROW if number > 1 else 1):
             break
         if float(free[Row.ITEMS].mean()) < FEWEST_ITEMS:
             reason = RateReason.FEW_ITEMS
