@@ -720,3 +720,14 @@ def test_a_closed_tap_lets_everything_pass_and_counts_nothing(kind: Played, taps
 
     assert kind.passing(closed) == kind.passing(as_it_is)
     assert taps.heads() == taps.tails() == []
+
+
+def test_a_page_that_is_gone_stops_nobody_and_that_is_said(kind: Played, taps: Taps) -> None:
+    def without_page(source: Any) -> Any:
+        tapped = taps(source)
+        taps.made[-1].page.path.unlink()
+        return tapped
+
+    assert kind.passing(without_page) == kind.passing(as_it_is)
+    assert taps.heads() == taps.tails() == []
+    assert all("No such file" in str(tap.failure) for tap in taps.made)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import pickle
 import queue
 import threading
 import time
 from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import pytest
@@ -181,6 +183,56 @@ def test_a_queue_grows_for_a_while(page: Page) -> None:
         assert tap.queue.maxsize == 3
 
 
+BOUNDED = [queue.Queue, queue.PriorityQueue, asyncio.Queue]
+
+
+def set_bound(source: Any, size: int) -> None:
+    setattr(source, "maxsize" if isinstance(source, queue.Queue) else "_maxsize", size)
+
+
+@pytest.mark.parametrize("kind", BOUNDED)
+@pytest.mark.parametrize("size", [0, 1, 3, 50])
+@pytest.mark.parametrize("how", ["leave", "close", "both"])
+def test_a_bound_that_the_program_sets_while_it_is_grown_stands(
+    kind: type[Any], size: int, how: str
+) -> None:
+    source = kind(2)
+    with Tap(source) as tap:
+        if how == "close":
+            growing = tap.grown(3)  # held: who forgets it has left it
+            growing.__enter__()
+            set_bound(source, size)
+        else:
+            with tap.grown(3):
+                set_bound(source, size)
+                if how == "both":
+                    tap.close()
+            assert source.maxsize == size
+    assert source.maxsize == size
+    source.put_nowait("item")
+    assert source.get_nowait() == "item"
+
+
+def test_what_is_grown_after_the_program_has_set_the_bound_is_given_back() -> None:
+    with Tap(queue.Queue(2)) as tap:
+        with tap.grown(3):
+            tap.queue.maxsize = 20
+            with tap.grown(5):
+                assert tap.queue.maxsize == 25
+            assert tap.queue.maxsize == 20
+        assert tap.queue.maxsize == 20
+
+
+@pytest.mark.parametrize("kind", BOUNDED)
+def test_a_queue_without_a_bound_cannot_grow(kind: type[Any]) -> None:
+    with Tap(kind()) as tap:
+        with pytest.raises(InvalidInput, match="takes any number of items, expected one with max"):
+            tap.grow(1)
+        with pytest.raises(InvalidInput, match="takes any number of items"), tap.grown(1):
+            pass
+        assert tap.queue.maxsize == 0
+
+
 def test_while_it_is_grown_its_producer_need_not_wait() -> None:
     with Tap(queue.Queue(1)) as tap:
         tap.queue.put(0)
@@ -223,3 +275,45 @@ def test_a_closed_tap_leaves_the_bound_alone() -> None:
 def test_a_clock_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(InvalidInput, match="now_ns is 5, expected a function"):
         Tap(queue.Queue(), now_ns=5)  # type: ignore[arg-type]
+
+
+class AQueueOfItemsThatWaitForASecondStageWhichHasAVeryLongNameOfItsOwn(queue.Queue[int]):
+    pass
+
+
+def test_a_class_with_a_long_name_is_counted_under_the_beginning_of_it() -> None:
+    with Tap(AQueueOfItemsThatWaitForASecondStageWhichHasAVeryLongNameOfItsOwn()) as tap:
+        tap.queue.put(1)
+        assert tap.name == "AQueueOfItemsThatWaitForASecondStageWhichHasAVeryLongNameOf"
+        assert [each.items for each in tap.tail.read()] == [1]
+        assert tap.failure is None
+
+
+@pytest.mark.parametrize(
+    "make", [queue.Queue, queue.LifoQueue, queue.SimpleQueue, asyncio.Queue, asyncio.PriorityQueue]
+)
+def test_a_tap_that_cannot_be_sent_says_why_and_what_can(make: Callable[[], Any]) -> None:
+    with Tap(make()) as tap:
+        for send in (pickle.dumps, ForkingPickler.dumps):
+            with pytest.raises(InvalidInput) as caught:
+                send(tap)
+            message = str(caught.value)
+            assert f"{tap.queue!r} is of this process alone and cannot be sent" in message
+            assert "expected a queue of multiprocessing" in message
+
+
+def test_who_counts_nothing_for_want_of_a_cell_can_find_out_why() -> None:
+    with Page.create(cells=1) as page, Tap(queue.Queue(), name="work", page=page) as tap:
+        tap.queue.put(1)
+        assert tap.failure is None
+        tap.queue.get()
+        assert "has room for 1 cells, all in use" in str(tap.failure)
+        assert tap.head.read() == ()
+
+
+def test_a_page_that_goes_before_the_first_event_stops_nobody(page: Page) -> None:
+    with Tap(queue.SimpleQueue(), name="work", page=page) as tap:
+        page.path.unlink()
+        tap.queue.put(1)
+        assert tap.queue.get() == 1
+        assert "No such file" in str(tap.failure)

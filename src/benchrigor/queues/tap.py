@@ -14,6 +14,7 @@ from benchrigor.queues.counting.cells import Cell, Counts
 from benchrigor.queues.counting.page_files import NAME_BYTES, check_name
 from benchrigor.queues.counting.pages import Page
 from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.bounds import Bound
 from benchrigor.queues.tapping.kinds import tap_source
 
 __all__ = ["End", "Tap"]
@@ -24,7 +25,8 @@ _LONGEST_NAME = NAME_BYTES - len(".head")
 class End:
     """One end of a queue, as whoever looks on reads it.
 
-    It may be sent to another process, which opens the page for reading.
+    It may be sent to another process, which opens the page for reading; where that cannot be
+    opened nothing is read, and ``page.failure`` says why.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ class End:
 
 
 def _end_of(path: Path, name: str, servers: int, item_bytes: int | None) -> End:
-    return End(Page.open(path), name, servers=servers, item_bytes=item_bytes)
+    return End(Page.reopen(path), name, servers=servers, item_bytes=item_bytes)
 
 
 class Tap:
@@ -97,7 +99,8 @@ class Tap:
     `multiprocessing` queues       stands in for the source, also in other processes
     `queue.SimpleQueue`, others    stands in for anything with ``get`` and ``put``
     with ``get`` and ``put``
-    iterables, asynchronous ones   is iterated over instead; each item is a wait of either end
+    iterables, asynchronous ones   is iterated over instead; each item is a wait of either end; no
+                                   indexing, and ``send`` to generators counts nothing
     sockets                        stands in; counts ``recv``, ``recv_into``, ``send``, ``sendall``
     streams of `asyncio`           stands in; a reader has only a head, a writer only a tail
     =============================  ==============================================================
@@ -120,8 +123,8 @@ class Tap:
     Raises
     ------
     InvalidInput
-        When the source is nothing that can be tapped, or is tapped already; naming every other
-        parameter that makes no sense.
+        When the source is nothing that can be tapped, such as a class, text or bytes, or is tapped
+        already; naming every other parameter that makes no sense.
 
     Attributes
     ----------
@@ -140,6 +143,16 @@ class Tap:
 
     Tapping begins when the tap is made: a wait that is under way then is not counted. A process
     that uses an end claims its cell at the first event, and so does a forked one.
+
+    A tap, or its ``queue``, may be sent to other processes where the source may; queues of `queue`
+    and `asyncio` may not, only forked. Looking on never ends a program: a process in which the page
+    cannot be opened, or has no cell left, uses the queue as before and counts nothing. `failure`
+    says why, and a RuntimeWarning where the page could not be opened.
+
+    What stands in for an iterable has its length and its methods, uncounted, but neither indexing
+    nor comparison. Of a generator ``send`` and ``throw`` reach the source, and what they bring out
+    is not counted. A dictionary is passed through key by key. To count the characters of a text,
+    tap ``iter(text)``.
 
     Examples
     --------
@@ -163,9 +176,9 @@ class Tap:
         now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         _check(name, page, servers, item_bytes, now_ns)
-        self.name = type(source).__name__ if name is None else name
+        self.name = _shortened(type(source).__name__) if name is None else name
         self._own = page is None
-        self._closed, self._grown = False, 0
+        self._closed = False
         self.page = Page.create() if page is None else page
         self.head = End(self.page, f"{self.name}.head", servers=servers, item_bytes=item_bytes)
         self.tail = End(self.page, f"{self.name}.tail", servers=servers, item_bytes=item_bytes)
@@ -175,6 +188,14 @@ class Tap:
         except InvalidInput:
             self._let_go()
             raise
+        resize = self._tapped.resize
+        self._bound = None if resize is None else Bound(resize)
+
+    @property
+    def failure(self) -> str | None:
+        """Why this process counts nothing at an end, or at both; None as long as it can."""
+        found = (self.page.failure, *(each.failure for each in self._writers))
+        return next((each for each in found if each is not None), None)
 
     @property
     def queue(self) -> Any:
@@ -195,18 +216,14 @@ class Tap:
             When it is less than one, the queue is not bounded, or is of a kind whose bound cannot
             be moved: those of `queue` and `asyncio` can.
         """
-        if isinstance(by, bool) or not isinstance(by, int) or by < 1:
-            raise InvalidInput(f"by is {by!r}, expected a whole number of at least 1")
-        if self._closed:
-            raise InvalidInput(f"the tap of {self.name!r} is closed, expected an open one")
-        self._resize(by)
+        self._movable(by).grow(by)
 
     @contextmanager
     def grown(self, by: int) -> Iterator[None]:
         """Let a bounded queue take more items for a while, in which producers need not wait.
 
-        Afterwards the bound is as before. Items above it stay until they are taken; producers wait
-        until there is room.
+        Afterwards the bound is as before; a bound that the program has set meanwhile stays as it
+        was set. Items above it stay until they are taken; producers wait until there is room.
 
         Parameters
         ----------
@@ -228,20 +245,17 @@ class Tap:
         >>> work.qsize(), work.maxsize
         (3, 1)
         """
-        self.grow(by)
-        self._grown += by
+        bound = self._movable(by)
+        loan = bound.lend(by)
         try:
             yield
         finally:
-            if self._grown:  # closing has given the room back
-                self._grown -= by
-                self._resize(-by)
+            bound.give_back(loan)  # nothing where closing has
 
     def close(self) -> None:
         """Give the source back as it was, and count no more; what was counted can be read."""
-        if self._grown:
-            self._resize(-self._grown)
-            self._grown = 0
+        if self._bound is not None:
+            self._bound.give_all_back()
         self._closed = True
         self._tapped.release()
         self._let_go()
@@ -253,6 +267,11 @@ class Tap:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
+        if self._tapped.local:
+            raise InvalidInput(
+                f"{self.queue!r} is of this process alone and cannot be sent to another, "
+                "expected a queue of multiprocessing, or of one of its managers"
+            )
         return {**vars(self), "_own": False}
 
     def _let_go(self) -> None:
@@ -263,12 +282,20 @@ class Tap:
                 end.read()
             self.page.close()
 
-    def _resize(self, by: int) -> None:
-        if self._tapped.resize is None:
+    def _movable(self, by: int) -> Bound:
+        if isinstance(by, bool) or not isinstance(by, int) or by < 1:
+            raise InvalidInput(f"by is {by!r}, expected a whole number of at least 1")
+        if self._closed:
+            raise InvalidInput(f"the tap of {self.name!r} is closed, expected an open one")
+        if self._bound is None:
             raise InvalidInput(
                 f"the bound of {self.queue!r} cannot be moved, expected a queue of queue or asyncio"
             )
-        self._tapped.resize(by)
+        return self._bound
+
+
+def _shortened(name: str) -> str:
+    return name.encode()[:_LONGEST_NAME].decode(errors="ignore")
 
 
 def _check(name: Any, page: Any, servers: Any, item_bytes: Any, now_ns: Any) -> None:

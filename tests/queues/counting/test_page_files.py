@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import mmap
 import os
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +64,29 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
         map_page(path, writable=False)
 
 
+@pytest.mark.parametrize(
+    ("where", "name", "error"),
+    [
+        (Path, "is_file", PermissionError(errno.EACCES, "Permission denied")),
+        (Path, "open", PermissionError(errno.EACCES, "Permission denied")),
+        (mmap, "mmap", OSError(errno.ENOMEM, "Cannot allocate memory")),
+        (mmap, "mmap", ValueError("mmap length is greater than file size")),
+    ],
+    ids=["folder", "file", "memory", "shortened"],
+)
+def test_a_file_that_cannot_be_mapped_is_refused_whatever_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, name: str, error: Exception
+) -> None:
+    def fail(*args: object, **options: object) -> None:
+        raise error
+
+    path = create_page(1, tmp_path / "work.cells")
+    monkeypatch.setattr(where, name, fail)
+    reason = getattr(error, "strerror", None) or str(error)
+    with pytest.raises(InvalidInput, match=f"work.cells: {reason}"):
+        map_page(path, writable=True)
+
+
 def test_only_its_user_may_read_a_page(tmp_path: Path) -> None:
     assert create_page(1, tmp_path / "work.cells").stat().st_mode & 0o777 == 0o600
 
@@ -112,3 +138,8 @@ def test_only_the_creator_removes_a_page(tmp_path: Path) -> None:
     remove_page(path, os.getpid())
     assert not path.exists()
     remove_page(path, os.getpid())
+
+
+def test_what_cannot_be_removed_stays(tmp_path: Path) -> None:
+    remove_page(tmp_path, os.getpid())
+    assert tmp_path.is_dir()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues import Page
+from benchrigor.queues import End, Page
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
@@ -199,6 +199,48 @@ def test_it_may_be_sent_to_another_process(page: Page, sent: Callable[[Any], Any
     assert (copy.path, copy.writable) == (page.path, True)
     assert copy.cells()[0].read().items == 1
     assert not sent(Page.open(page.path)).writable
+
+
+def test_one_that_was_sent_and_cannot_be_opened_is_as_if_closed_and_says_why(
+    page: Page, sent: Callable[[Any], Any]
+) -> None:
+    page.path.unlink()
+    with pytest.warns(RuntimeWarning, match="nothing is counted in this process .* is not there"):
+        copy = sent(page)
+    assert (copy.closed, copy.path, copy.writable) == (True, page.path, True)
+    for use in (copy.cells, lambda: copy.refused, lambda: copy.claim("work.head")):
+        with pytest.raises(InvalidInput, match="is not there, or is no file"):
+            use()
+    assert "is not there" in copy.failure
+    copy.close()
+    assert page.failure is None
+    with pytest.raises(InvalidInput, match="is not there"):
+        Page.open(page.path)
+
+
+def test_sent_on_to_where_its_file_is_it_works_again(
+    tmp_path: Path, sent: Callable[[Any], Any]
+) -> None:
+    with Page.create(path=tmp_path / "work.cells") as page:
+        page.path.rename(tmp_path / "hidden")
+        with pytest.warns(RuntimeWarning):
+            copy = sent(page)
+        (tmp_path / "hidden").rename(page.path)
+        again = sent(copy)
+        assert (again.failure, again.closed) == (None, False)
+        again.claim("work.head").count()
+        assert page.cells()[0].read().items == 1
+
+
+def test_an_end_that_was_sent_and_cannot_be_read_is_empty(
+    page: Page, sent: Callable[[Any], Any]
+) -> None:
+    page.claim("work.head").count()
+    page.path.unlink()
+    with pytest.warns(RuntimeWarning, match="is not there"):
+        end = sent(End(page, "work.head"))
+    assert end.read() == ()
+    assert "is not there" in end.page.failure
 
 
 @pytest.mark.parametrize("cells", [0, -1, 2.5, True, 2**21, "8"])

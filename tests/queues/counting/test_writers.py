@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from benchrigor.queues import Page
+from benchrigor.queues.counting.file_lock import locked
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.testing import FakeClock
 
@@ -172,3 +174,44 @@ def test_sent_to_another_process_it_claims_anew(
     head.count()
     sent(head).count()
     assert [each.name for each in page.cells()] == ["work.head"] * 2
+
+
+def test_why_nothing_is_counted_is_told_and_forgotten_by_a_forked_process() -> None:
+    with Page.create(cells=1) as page:
+        first, second = (Writer(page, name) for name in ("work.head", "work.tail"))
+        first.count()
+        assert (first.failure, second.failure) == (None, None)
+        second.count()
+        assert first.failure is None
+        assert "all in use" in str(second.failure)
+
+        def work() -> None:
+            assert second.failure is None
+            second.count()
+            assert "all in use" in str(second.failure)
+
+        assert in_child(work) == 0
+
+
+def test_a_process_forked_while_another_thread_claims_claims_for_itself(
+    page: Page, head: Writer
+) -> None:
+    held, forked = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with head._lock, locked(page.path):
+            held.set()
+            forked.wait(20.0)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(20.0)
+    pid = os.fork()
+    if not pid:
+        signal.alarm(20)  # whoever would wait for ever is killed
+        head.count()
+        os._exit(0)
+    forked.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert [(each.read().items, each.read().pid) for each in page.cells()] == [(1, pid)]

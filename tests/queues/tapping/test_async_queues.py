@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -93,15 +94,15 @@ def test_a_queue_that_grows_lets_waiting_producers_go_on(
         await asyncio.sleep(0)
         assert counts(page, "tail").waiting == 3
         if elsewhere:
-            thread = threading.Thread(target=resize, args=(2,))
+            thread = threading.Thread(target=resize, args=(lambda bound: bound + 2,))
             thread.start()
             thread.join()
         else:
-            resize(2)
+            resize(lambda bound: bound + 2)
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.sleep(0)
         assert (source.qsize(), counts(page, "tail").waiting) == (3, 1)
-        resize(-2)
+        resize(lambda bound: bound - 2)
         assert source.maxsize == 1
         for _ in range(3):
             source.get_nowait()
@@ -120,7 +121,7 @@ def test_a_queue_can_grow_before_its_loop_runs_and_after_it_ended(
 
     async def main() -> None:
         await source.put(0)
-        resize(1)
+        resize(lambda bound: bound + 1)
         await source.put(0)
         putter = asyncio.create_task(source.put(0))
         await asyncio.sleep(0)
@@ -128,15 +129,8 @@ def test_a_queue_can_grow_before_its_loop_runs_and_after_it_ended(
         await putter
 
     asyncio.run(main())
-    resize(2)
+    resize(lambda bound: bound + 2)
     assert source.maxsize == 4
-
-
-def test_a_queue_without_a_bound_cannot_grow(head: Writer, tail: Writer) -> None:
-    resize = tap_async_queue(asyncio.Queue(), head, tail).resize
-    assert resize is not None
-    with pytest.raises(InvalidInput, match="takes any number of items"):
-        resize(1)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="queues cannot be shut down before 3.13")
@@ -156,6 +150,126 @@ def test_a_queue_that_is_shut_down_says_so_and_counts_no_wait(
 
     asyncio.run(main())
     assert (counts(page, "head").items, counts(page, "head").blocked_events) == (1, 0)
+
+
+class Choosy(asyncio.Queue[int]):
+    """Gets and puts in a way of its own."""
+
+    async def get(self, *, at_least: int = 0) -> int:  # type: ignore[override]
+        while (item := await super().get()) < at_least:
+            pass
+        return item
+
+    async def put(self, item: int, times: int = 1) -> str:  # type: ignore[override]
+        for _ in range(times):
+            await super().put(item)
+        return "done"
+
+
+def test_what_a_subclass_takes_and_returns_reaches_it(
+    page: Page, head: Writer, tail: Writer
+) -> None:
+    async def main() -> None:
+        source = Choosy(1)
+        tap_async_queue(source, head, tail)
+        late = asyncio.create_task(source.get(at_least=4))
+        await asyncio.sleep(0)
+        assert await source.put(3, times=2) == "done"
+        assert await source.put(item=5) == "done"
+        assert await late == 5
+
+    asyncio.run(main())
+    assert (counts(page, "head").items, counts(page, "tail").items) == (3, 3)
+    assert counts(page, "head").blocked_events == 1
+
+
+class Prompt(asyncio.Queue[int]):
+    """Gives a task, not a coroutine."""
+
+    def get(self) -> asyncio.Task[int]:  # type: ignore[override]
+        return asyncio.create_task(super().get())
+
+
+def test_a_subclass_may_give_what_is_awaited_in_any_way(
+    page: Page, head: Writer, tail: Writer
+) -> None:
+    async def main() -> None:
+        source = Prompt()
+        tap_async_queue(source, head, tail)
+        late = asyncio.ensure_future(source.get())
+        await asyncio.sleep(0)
+        assert counts(page, "head").waiting == 1
+        await source.put(1)
+        assert await late == 1
+
+    asyncio.run(main())
+    assert (counts(page, "head").items, counts(page, "head").waiting) == (1, 0)
+
+
+@pytest.mark.parametrize("way", ["timeout", "cancel"])
+def test_who_stops_waiting_takes_nothing_and_waits_no_more(
+    page: Page, head: Writer, tail: Writer, way: str
+) -> None:
+    async def stopped(work: Coroutine[Any, Any, object]) -> None:
+        if way == "timeout":
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.001):
+                    await work
+        else:
+            task = asyncio.create_task(work)
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    async def main() -> None:
+        source: asyncio.Queue[int] = asyncio.Queue(1)
+        tap_async_queue(source, head, tail)
+        await stopped(source.get())
+        await source.put(1)
+        await stopped(source.put(2))
+        assert await source.get() == 1
+        assert source.empty()
+
+    asyncio.run(main())
+    for name in ("head", "tail"):
+        found = counts(page, name)
+        assert (found.items, found.blocked_events, found.waiting) == (1, 1, 0)
+
+
+def test_a_getter_cancelled_when_its_item_has_come_leaves_it_to_the_next(
+    page: Page, head: Writer, tail: Writer
+) -> None:
+    async def main() -> None:
+        source: asyncio.Queue[int] = asyncio.Queue()
+        tap_async_queue(source, head, tail)
+        first, second = (asyncio.create_task(source.get()) for _ in range(2))
+        await asyncio.sleep(0)
+        source.put_nowait(1)
+        first.cancel()
+        assert await second == 1
+
+    asyncio.run(main())
+    assert (counts(page, "head").items, counts(page, "head").waiting) == (1, 0)
+
+
+def test_what_a_queue_of_others_takes_and_returns_reaches_it(head: Writer, tail: Writer) -> None:
+    class Ranked:
+        async def put(self, item: int, rank: int) -> tuple[int, int]:
+            return item, rank
+
+        async def get(self, rank: int) -> int:
+            return rank
+
+        def put_nowait(self, item: int, rank: int) -> tuple[int, int]:
+            return item, rank
+
+        def get_nowait(self, rank: int) -> int:
+            return rank
+
+    tapped = tap_awaited(Ranked(), head, tail).queue
+    assert asyncio.run(tapped.put(1, rank=2)) == tapped.put_nowait(1, rank=2) == (1, 2)
+    assert asyncio.run(tapped.get(3)) == tapped.get_nowait(3) == 3
 
 
 def test_what_a_queue_of_others_cannot_take_is_not_counted(

@@ -75,6 +75,49 @@ def test_the_end_is_no_item_and_what_is_missing_is_said(
     assert page.cells() == ()
 
 
+def test_what_ends_too_early_or_is_too_long_is_said_as_before(
+    page: Page, head: Writer, tail: Writer
+) -> None:
+    async def main() -> list[tuple[type[BaseException], object]]:
+        found = []
+        for wrap in (lambda source: source, lambda source: tap_reader(source, head, tail).queue):
+            for read in (
+                lambda reader: reader.readexactly(5),
+                lambda reader: reader.readuntil(b"x"),
+            ):
+                with pytest.raises(asyncio.IncompleteReadError) as early:
+                    await read(wrap(fed(b"one")))
+                found.append((early.type, early.value.partial))
+            narrow = asyncio.StreamReader(limit=4)
+            narrow.feed_data(b"one two\n")
+            with pytest.raises(asyncio.LimitOverrunError) as long:
+                await wrap(narrow).readuntil(b"\n")
+            assert await wrap(narrow).readexactly(8) == b"one two\n"
+            found.append((long.type, long.value.consumed))
+        return found
+
+    found = asyncio.run(main())
+    assert found[:3] == found[3:]
+    assert (counts(page, "head").items, counts(page, "head").bytes) == (1, 8)
+
+
+def test_a_reader_that_is_stopped_leaves_what_came(page: Page, head: Writer, tail: Writer) -> None:
+    async def main() -> bytes:
+        source = asyncio.StreamReader()
+        reader = tap_reader(source, head, tail).queue
+        source.feed_data(b"on")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.001):
+                await reader.readexactly(3)
+        source.feed_data(b"e")
+        found: bytes = await reader.readexactly(3)
+        return found
+
+    assert asyncio.run(main()) == b"one"
+    found = counts(page, "head")
+    assert (found.items, found.bytes, found.blocked_events, found.waiting) == (1, 3, 1, 0)
+
+
 def test_what_is_written_counts_and_draining_at_once_is_no_wait(
     page: Page, head: Writer, tail: Writer
 ) -> None:

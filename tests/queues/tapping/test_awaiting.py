@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import types
+import weakref
 from collections.abc import Generator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -121,3 +124,22 @@ def test_the_wait_lasts_from_giving_way_to_the_end(page: Page) -> None:
         work.send(1)
     clock.advance(5_000)
     assert page.cells()[0].read(clock.now_ns()).blocked_ns == 42
+
+
+def test_an_error_that_was_thrown_in_is_not_kept(head: Writer) -> None:
+    class Thrown(Exception):
+        pass
+
+    def throw() -> weakref.ref[Thrown]:
+        work, errors = timed(adding(), head), [Thrown()]
+        found = weakref.ref(errors[0])
+        work.send(None)
+        with suppress(Thrown):
+            work.throw(errors.pop())  # this frame must not keep it either
+        return found
+
+    gc.disable()
+    try:
+        assert throw()() is None
+    finally:
+        gc.enable()

@@ -151,7 +151,9 @@ def test_what_has_no_length_gets_none(head: Writer, tail: Writer) -> None:
     assert not hasattr(tap_iterable(map(str, [1]), head, tail).queue, "__len__")
 
 
-def test_what_is_sent_into_a_generator_reaches_it(head: Writer, tail: Writer) -> None:
+def test_what_is_sent_into_a_generator_reaches_it_uncounted(
+    page: Page, clock: FakeClock, head: Writer, tail: Writer
+) -> None:
     def echo() -> Iterator[int]:
         got = yield 0
         yield got
@@ -159,6 +161,15 @@ def test_what_is_sent_into_a_generator_reaches_it(head: Writer, tail: Writer) ->
     tapped = tap_iterable(echo(), head, tail).queue
     next(tapped)
     assert tapped.send(8) == 8
+    assert [each.items for each in ends(page, clock)] == [1, 1]
+
+
+def test_what_is_indexed_or_compared_is_not_what_stands_in(head: Writer, tail: Writer) -> None:
+    tapped = tap_iterable([1, 2], head, tail).queue
+    with pytest.raises(TypeError, match="not subscriptable"):
+        tapped[0]
+    assert tapped != [1, 2]
+    assert 2 in tapped
 
 
 def test_a_forked_process_goes_on_in_cells_of_its_own(

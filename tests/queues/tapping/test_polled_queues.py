@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import queue
 from typing import Any
 
 import pytest
 
+from benchrigor.errors import InvalidInput
 from benchrigor.queues import Page
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.polled_queues import tap_polled
@@ -74,3 +76,35 @@ def test_what_is_not_counted_is_the_sources(head: Writer, tail: Writer) -> None:
     assert tapped.empty()
     tapped.put(1)
     assert tapped.qsize() == 1
+
+
+def test_what_cannot_be_told_not_to_wait_is_refused(head: Writer, tail: Writer) -> None:
+    class Plain:
+        def get(self) -> int:
+            return 1
+
+        def put(self, item: int, block: bool = True) -> None:
+            pass
+
+    class Cache:
+        def get(self, key: str) -> str:
+            return key
+
+        def put(self, item: str) -> None:
+            pass
+
+    for source, name in ((Plain(), "get"), (Cache(), "put")):
+        with pytest.raises(
+            InvalidInput, match=f"^{name} of .* cannot be told not to wait, expected"
+        ):
+            tap_polled(source, head, tail)
+
+
+def test_methods_that_tell_nothing_of_themselves_are_believed(head: Writer, tail: Writer) -> None:
+    class Opaque:
+        get = staticmethod(max)  # whose signature Python does not know
+        put = staticmethod(print)
+
+    with pytest.raises(ValueError, match="no signature"):
+        inspect.signature(Opaque().get)
+    assert tap_polled(Opaque(), head, tail).queue.get(False, 3) == 3

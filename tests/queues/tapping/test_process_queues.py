@@ -8,9 +8,12 @@ import os
 import queue
 import select
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -254,3 +257,117 @@ def test_where_writing_needs_no_lock_none_is_taken(
     tapped = tap_process_queue(source, head, tail).queue
     tapped.put("item")
     assert tapped.get() == "item"
+
+
+def spoil(path: Path, how: str) -> None:
+    """Put something else in the place of a page, whose own file stays as it is: it is mapped."""
+    path.unlink()
+    if how == "a folder":
+        path.mkdir()
+    elif how == "too short":
+        path.write_bytes(b"BRIGCELL")
+    elif how == "of others":
+        path.write_bytes(b"x" * 4_096)
+
+
+SPOILT = ["gone", "a folder", "too short", "of others"]
+
+
+def use_and_tell(tap: Tap, told: Any) -> None:
+    tap.queue.put(2 * tap.queue.get())
+    told.put((tap.failure, tap.head.read(), tap.tail.read(), tap.page.closed))
+    tap.close()
+
+
+@pytest.mark.parametrize("kind", ["Queue", "JoinableQueue", "SimpleQueue"])
+@pytest.mark.parametrize("how", SPOILT)
+def test_a_process_that_cannot_open_the_page_uses_the_queue_all_the_same(
+    kind: str, how: str, tmp_path: Path
+) -> None:
+    context = multiprocessing.get_context("spawn")
+    page = Page.create(path=tmp_path / "work.cells")
+    tap, told = Tap(getattr(context, kind)(), name="work", page=page), context.SimpleQueue()
+    tap.queue.put(21)
+    spoil(page.path, how)
+    child = context.Process(target=use_and_tell, args=(tap, told))
+    child.start()
+    child.join(LONG_S)
+    assert child.exitcode == 0
+    failure, *read, closed = told.get()
+    assert failure.startswith(f"{page.path} ")
+    assert (read, closed) == ([(), ()], True)
+    assert tap.queue.get() == 42
+
+
+PROGRAM = """
+import multiprocessing, sys
+from benchrigor.queues import Tap
+
+def work(tap, end, source):
+    source.put(tap.failure)
+    tap.queue.put(len(end.read()))
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    tap = Tap(context.Queue(), name="work")
+    tap.close()
+    child = context.Process(target=work, args=(tap, tap.head, tap.queue))
+    child.start()
+    print(tap.queue.get(), tap.queue.get())
+    child.join()
+    sys.exit(child.exitcode)
+"""
+
+
+def test_a_worker_whose_page_was_closed_warns_once_and_ends_well(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=LONG_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "is not there, or is no file, expected a page of cells 0" in done.stdout
+    assert done.stderr.count("RuntimeWarning: nothing is counted in this process (") == 1
+    assert "Traceback" not in done.stderr
+
+
+class Doubled(multiprocessing.queues.SimpleQueue):  # type: ignore[type-arg]
+    def get(self) -> Any:
+        return 2 * super().get()
+
+
+class Halved(multiprocessing.queues.SimpleQueue):  # type: ignore[type-arg]
+    def put(self, obj: Any) -> None:
+        super().put(obj // 2)
+
+
+@pytest.mark.parametrize(("kind", "found"), [(Doubled, 16), (Halved, 4)])
+def test_what_a_subclass_of_a_simple_queue_does_is_done(
+    page: Page, head: Writer, tail: Writer, when_waiting: When, *, kind: type[Any], found: int
+) -> None:
+    tapped = tap_process_queue(kind(ctx=multiprocessing.get_context("spawn")), head, tail).queue
+    tapped.put(8)
+    assert tapped.get() == found
+    assert [each.read().items for each in page.cells()] == [1, 1]
+    assert [each.read().blocked_events for each in page.cells()] == [0, 0]
+    when_waiting(partial(tapped.put, 8))
+    assert tapped.get() == found
+    counts = next(each for each in page.cells() if each.name == "work.head").read()
+    assert (counts.items, counts.blocked_events, counts.waiting) == (2, 1, 0)
+    tapped.close()
+    with pytest.raises(OSError, match="handle is closed"):
+        tapped.get()
+
+
+@pytest.mark.parametrize("timeout_s", [1e8, -5.0])
+def test_an_odd_time_limit_is_as_odd_as_before(
+    head: Writer, tail: Writer, timeout_s: float
+) -> None:
+    source = multiprocessing.get_context("spawn").Queue(1)
+    tapped = tap_process_queue(source, head, tail).queue
+    errors = []
+    for each in (source, tapped):
+        with pytest.raises((OverflowError, queue.Empty)) as caught:
+            each.get(timeout=timeout_s)
+        errors.append(caught.type)
+    assert errors[0] is errors[1]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import select
 import socket
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchrigor.queues import Counts, Page
@@ -207,3 +210,84 @@ def test_the_rest_of_the_socket_is_there(head: Writer, tail: Writer, pair: Pair)
     assert ours.fileno() == -1
     with pytest.raises(OSError, match="Bad file descriptor"):
         tapped.recv(1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        array("d", [1.0, 2.0]),
+        np.ones((2, 3)),
+        np.ones(2, complex),
+        np.ones(2, ">f8"),
+        np.ones((0, 3)),
+    ],
+    ids=["array", "matrix", "complex", "swapped", "none"],
+)
+@pytest.mark.parametrize("way", ["send", "sendall"])
+def test_whatever_can_be_sent_as_bytes_is(
+    head: Writer, tail: Writer, pair: Pair, data: Any, way: str
+) -> None:
+    ours, theirs = pair
+    size = memoryview(data).nbytes
+    for each in (ours, tap_socket(ours, head, tail).queue):
+        assert getattr(each, way)(data) == (size if way == "send" else None)
+        assert all_of(theirs, size) == bytes(data)
+
+
+@pytest.mark.parametrize("data", ["text", None, 3, memoryview(b"item")[::2]])
+@pytest.mark.parametrize("way", ["send", "sendall"])
+def test_what_cannot_be_sent_is_refused_as_before(
+    head: Writer, tail: Writer, pair: Pair, data: Any, way: str
+) -> None:
+    errors = []
+    for each in (pair[0], tap_socket(pair[0], head, tail).queue):
+        with pytest.raises((TypeError, BufferError)) as caught:
+            getattr(each, way)(data)
+        errors.append(caught.type)
+    assert errors[0] is errors[1]
+
+
+def test_a_time_limit_that_runs_out_is_told_and_its_wait_counted(
+    page: Page, head: Writer, tail: Writer, pair: Pair
+) -> None:
+    ours, theirs = pair
+    ours.settimeout(0.02)
+    tapped = tap_socket(ours, head, tail).queue
+    with pytest.raises(TimeoutError):
+        tapped.recv(9)
+    with pytest.raises(TimeoutError):
+        tapped.sendall(MUCH)
+    for name in ("head", "tail"):
+        found = counts(page, name)
+        assert (found.items, found.blocked_events, found.waiting) == (0, 1, 0)
+        assert 15_000_000 <= found.blocked_ns < 10_000_000_000
+    theirs.close()
+
+
+def test_files_made_of_it_read_and_write_uncounted(
+    page: Page, head: Writer, tail: Writer, pair: Pair
+) -> None:
+    ours, theirs = pair
+    tapped = tap_socket(ours, head, tail).queue
+    with tapped.makefile("rwb") as file:
+        file.write(b"one\n")
+        file.flush()
+        assert theirs.recv(9) == b"one\n"
+        theirs.sendall(b"two\n")
+        assert file.readline() == b"two\n"
+    assert page.cells() == ()
+
+
+def test_a_loop_of_asyncio_may_use_it(page: Page, head: Writer, tail: Writer, pair: Pair) -> None:
+    async def main() -> bytes:
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(tapped, b"item")
+        theirs.sendall(b"other")
+        return await loop.sock_recv(tapped, 9)
+
+    ours, theirs = pair
+    ours.setblocking(False)
+    tapped = tap_socket(ours, head, tail).queue
+    assert asyncio.run(main()) == b"other"
+    assert theirs.recv(9) == b"item"
+    assert (counts(page, "head").bytes, counts(page, "tail").bytes) == (5, 4)

@@ -205,22 +205,15 @@ def test_a_queue_that_grows_lets_waiting_producers_go_on(
     threads = [in_thread(lambda: source.put(1)) for _ in range(2)]
     while counts(page, "tail").waiting < 2:
         time.sleep(0.001)
-    tapped.resize(2)
+    tapped.resize(lambda bound: bound + 2)
     for each in threads:
         each.join()
     assert (source.qsize(), source.maxsize) == (3, 3)
-    tapped.resize(-2)
+    tapped.resize(lambda bound: bound - 2)
     assert source.maxsize == 1
     source.get()
     with pytest.raises(queue.Full):
         source.put_nowait(1)
-
-
-def test_a_queue_without_a_bound_cannot_grow(head: Writer, tail: Writer) -> None:
-    tapped = tap_queue(queue.Queue(), head, tail)
-    assert tapped.resize is not None
-    with pytest.raises(InvalidInput, match="takes any number of items"):
-        tapped.resize(1)
 
 
 class Ending(queue.Queue[int]):
@@ -246,3 +239,57 @@ def test_what_is_thrown_away_at_the_end_was_taken_by_nobody(
     source.shutdown(immediate=True)
     assert source.empty()
     assert (counts(page, "tail").items, counts(page, "head").items) == (4, 2)
+
+
+class Pool(queue.Queue[int]):
+    """Has a ``shutdown`` that is not Python's."""
+
+    def shutdown(self, workers: int = 2, *, marker: int = -1) -> int:
+        for _ in range(workers):
+            self.put(marker)
+        return workers
+
+
+class Stopping(queue.Queue[int]):
+    """Has one that takes nothing."""
+
+    def shutdown(self) -> int:
+        return 0
+
+
+def test_a_shutdown_of_another_kind_is_as_before(page: Page, head: Writer, tail: Writer) -> None:
+    stopping = Stopping()
+    tapped = tap_queue(stopping, head, tail)
+    assert stopping.shutdown() == 0
+    tapped.release()
+    source = Pool()
+    tap_queue(source, head, tail)
+    assert source.shutdown(3, marker=-2) == 3
+    assert [source.get() for _ in range(3)] == [-2] * 3
+    assert (counts(page, "tail").items, counts(page, "head").items) == (3, 3)
+    source.put(4)
+    assert source.get(timeout=0) == 4
+    assert counts(page, "head").items == 4
+
+
+def test_a_subclass_that_refuses_an_item_is_asked_again(
+    page: Page, head: Writer, tail: Writer
+) -> None:
+    class Even(queue.Queue[int]):
+        def _init(self, maxsize: int) -> None:
+            super()._init(maxsize)
+            self.refused = 0
+
+        def _put(self, item: int) -> None:
+            if item % 2:
+                self.refused += 1
+                raise ValueError(item)
+            super()._put(item)
+
+    source = Even(1)
+    tap_queue(source, head, tail)
+    with pytest.raises(ValueError, match="3"):
+        source.put(3)
+    source.put(4)
+    assert (source.get(), source.refused, source.unfinished_tasks) == (4, 1, 1)
+    assert counts(page, "tail").items == 1

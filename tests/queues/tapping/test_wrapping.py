@@ -70,3 +70,16 @@ def test_what_is_tapped_has_nothing_to_release_unless_it_says_so() -> None:
     tapped = Tapped(queue=None)
     tapped.release()
     assert tapped.resize is None
+
+
+def test_what_is_set_on_a_wrapper_is_set_on_the_source(head: Writer, tail: Writer) -> None:
+    class Renamed(Wrapper):
+        def name(self) -> str:
+            return "map"
+
+    stage = Stage()
+    wrapper = Renamed(stage, head, tail)
+    wrapper.limit = 8
+    assert (stage.limit, wrapper.limit) == (8, 8)
+    wrapper.name = lambda: "filter"  # type: ignore[method-assign]
+    assert (wrapper.name(), stage.name()) == ("filter", "reduce")

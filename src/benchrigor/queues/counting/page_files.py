@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from array import array
+from contextlib import suppress
 from pathlib import Path
 
 from benchrigor.errors import InvalidInput
@@ -44,19 +45,17 @@ def map_page(path: Path, *, writable: bool) -> memoryview[int]:
     Raises
     ------
     InvalidInput
-        When there is no such file, or it is no page of this version.
+        When there is no such file, it cannot be mapped, or it is no page of this version.
     """
-    if not path.is_file():
-        raise InvalidInput(f"{path} is not there, or is no file, expected a page of cells")
-    access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
     try:
-        with path.open("r+b" if writable else "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size < _HEADER_BYTES:
-                raise InvalidInput(f"{path} has {size} bytes, expected a page of cells")
-            view = memoryview(mmap.mmap(file.fileno(), size, access=access))
-    except OSError as error:
-        raise InvalidInput(f"{path}: {error.strerror or error}") from error
+        view = _mapped(path, writable=writable) if path.is_file() else None
+    except (OSError, ValueError) as error:  # the latter when it becomes shorter meanwhile
+        raise InvalidInput(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    if view is None:
+        raise InvalidInput(f"{path} is not there, or is no file, expected a page of cells")
+    size = view.nbytes
+    if size < _HEADER_BYTES:
+        raise InvalidInput(f"{path} has {size} bytes, expected a page of cells")
     magic, version, cells, cell_bytes, *_ = view[:_HEADER_BYTES].cast("Q")
     if magic != _MAGIC:
         raise InvalidInput(f"{path} does not begin with BRIGCELL, expected a page of cells")
@@ -69,6 +68,13 @@ def map_page(path: Path, *, writable: bool) -> memoryview[int]:
     if size < needed:
         raise InvalidInput(f"{path} has {size} bytes, expected {needed} for its {cells} cells")
     return view[:needed]
+
+
+def _mapped(path: Path, *, writable: bool) -> memoryview[int]:
+    access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
+    with path.open("r+b" if writable else "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        return memoryview(mmap.mmap(file.fileno(), size, access=access) if size else b"")
 
 
 def create_page(cells: int, path: str | os.PathLike[str] | None = None) -> Path:
@@ -115,6 +121,7 @@ def _fill(path: Path, header: bytes, size: int) -> None:
 
 
 def remove_page(path: Path, creator: int | None) -> None:
-    """Remove a page's file, in the process that created it."""
+    """Remove a page's file, in the process that created it; one that cannot be removed stays."""
     if os.getpid() == creator:  # a forked process holds the page as well
-        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.unlink()

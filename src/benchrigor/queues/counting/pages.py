@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 import weakref
 from pathlib import Path
 from typing import Any, Self
@@ -34,7 +35,8 @@ class Page:
     files. Whoever created it removes the file by closing it, or when nobody holds it any more; a
     process that is killed leaves it behind. Cells that are still held go on working after that.
 
-    A page may be sent to other processes, which then open it by its path.
+    A page may be sent to other processes, which then open it by its path, as `reopen` does: there
+    a file that is gone is a warning, not an error.
 
     Attributes
     ----------
@@ -42,6 +44,8 @@ class Page:
         Of the file.
     writable
         Whether cells can be claimed.
+    failure
+        Why a page that was sent to this process could not be opened here; None for any other.
 
     Examples
     --------
@@ -60,6 +64,7 @@ class Page:
         self._bytes = mapped
         self._words: memoryview[int] | None = mapped.cast("Q")
         self._cells: tuple[Cell, ...] = ()
+        self.failure: str | None = None
         creator = os.getpid() if created else None
         self._let_go = weakref.finalize(self, remove_page, path, creator)
 
@@ -98,10 +103,49 @@ class Page:
         Raises
         ------
         InvalidInput
-            When there is no such file, or it is no page of this version.
+            When there is no such file, it cannot be mapped, or it is no page of this version.
         """
         found = Path(path).absolute()
         return cls(found, map_page(found, writable=writable), writable=writable)
+
+    @classmethod
+    def reopen(cls, path: str | os.PathLike[str], *, writable: bool = False) -> Self:
+        """Open a page that another process has sent; one that cannot be opened counts nothing.
+
+        Looking on must not end a program: whoever made the page may have closed it by now, or be on
+        another machine. Then the page is as one that is closed, its `failure` says why, and a
+        RuntimeWarning does, which Python shows once for a page in a process. (Only a program that
+        turns warnings into errors gets one.)
+
+        Parameters
+        ----------
+        path
+            Of the file.
+        writable
+            Whether cells are to be claimed.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> with warnings.catch_warnings(record=True) as told:
+        ...     warnings.simplefilter("always")
+        ...     page = Page.reopen("/nowhere/work.cells")
+        >>> page.closed, len(told), page.failure
+        (True, 1, '/nowhere/work.cells is not there, or is no file, expected a page of cells')
+        """
+        try:
+            return cls.open(path, writable=writable)
+        except InvalidInput as error:
+            page = cls(Path(path), memoryview(b""), writable=writable)
+            page.close()
+            page.failure = str(error)
+            # In this module's name, so that it is shown once, wherever it was received.
+            warnings.warn(
+                f"nothing is counted in this process ({os.getpid()}): {error}",
+                RuntimeWarning,
+                stacklevel=1,
+            )
+            return page
 
     def claim(self, name: str) -> Cell:
         """Take a cell for this process, in the name of the calling thread.
@@ -145,7 +189,7 @@ class Page:
         Raises
         ------
         InvalidInput
-            When the page is closed.
+            When the page is closed, or could not be opened.
         """
         words, known = self._mapping(), self._cells
         for index in range(len(known), min(words[_CLAIMED], words[_CELLS])):
@@ -161,7 +205,7 @@ class Page:
 
     @property
     def closed(self) -> bool:
-        """Whether this process has closed it."""
+        """Whether this process has closed it, or could not open it."""
         return self._words is None
 
     def close(self) -> None:
@@ -181,7 +225,7 @@ class Page:
 
     def _mapping(self) -> memoryview[int]:
         if self._words is None:
-            raise InvalidInput(f"{self.path} is closed, expected an open page")
+            raise InvalidInput(self.failure or f"{self.path} is closed, expected an open page")
         return self._words
 
     def _counters(self, index: int) -> memoryview[int]:
@@ -194,4 +238,4 @@ class Page:
 
 
 def _reopened(kind: type[Page], path: Path, writable: bool) -> Page:
-    return kind.open(path, writable=writable)
+    return kind.reopen(path, writable=writable)

@@ -20,7 +20,7 @@ class Writer:
     """Counts at one end of a queue, in a cell of its own that it claims when first used.
 
     A forked process begins anew: it claims another cell, when it uses the end. Where none can be
-    had the program goes on uncounted; the page's ``refused`` tells.
+    had the program goes on uncounted, and ``failure`` tells why.
 
     Parameters
     ----------
@@ -35,6 +35,8 @@ class Writer:
     ----------
     cell
         What is counted in; None until something is.
+    failure
+        Why nothing is counted; None where something is, or will be.
     now_ns
         As given.
     on_forget
@@ -58,6 +60,7 @@ class Writer:
         self.now_ns = now_ns
         self.on_forget: Callable[[], None] | None = None
         self._closed = False
+        self.failure: str | None = None
         self.cell: Cell | None = None
         self._thread: int | None = None
         self._begin_anew()
@@ -105,8 +108,9 @@ class Writer:
                 self._thread = threading.get_ident()
                 try:
                     self.cell = self._page.claim(self._name)
-                except InvalidInput:
-                    self.cell = Cell.spare(self._name)
+                except InvalidInput as error:
+                    # No warning: it might be raised here, in the middle of an event.
+                    self.failure, self.cell = str(error), Cell.spare(self._name)
             return self.cell
 
     def forget(self) -> None:
@@ -120,7 +124,7 @@ class Writer:
 
     def _begin_anew(self) -> None:
         self._lock = threading.RLock()  # a finaliser may use the end while it is being claimed
-        self.cell = Cell.spare(self._name) if self._closed else None
+        self.cell, self.failure = Cell.spare(self._name) if self._closed else None, None
 
 
 class _Wait:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.awaiting import timed
+from benchrigor.queues.tapping.bounds import Move
 from benchrigor.queues.tapping.override_points import OverridePoints
 from benchrigor.queues.tapping.wrapping import Patches, Tapped, Wrapper, is_own
 
@@ -23,25 +25,27 @@ Queue = asyncio.Queue[Any]
 class _AwaitedQueue(Wrapper):
     """Stands in for a queue whose ``get`` and ``put`` are coroutines."""
 
-    async def put(self, item: Any) -> None:
+    async def put(self, *args: Any, **options: Any) -> Any:
         """Put an item, as the source does."""
-        await timed(self._source.put(item), self._tail)
+        done = await timed(self._source.put(*args, **options), self._tail)
         self._tail.count()
+        return done
 
-    async def get(self) -> Any:
+    async def get(self, *args: Any, **options: Any) -> Any:
         """Get an item, as the source does."""
-        item = await timed(self._source.get(), self._head)
+        item = await timed(self._source.get(*args, **options), self._head)
         self._head.count()
         return item
 
-    def put_nowait(self, item: Any) -> None:
+    def put_nowait(self, *args: Any, **options: Any) -> Any:
         """Put an item if there is room, as the source does."""
-        self._source.put_nowait(item)
+        done = self._source.put_nowait(*args, **options)
         self._tail.count()
+        return done
 
-    def get_nowait(self) -> Any:
+    def get_nowait(self, *args: Any, **options: Any) -> Any:
         """Get an item if there is one, as the source does."""
-        item = self._source.get_nowait()
+        item = self._source.get_nowait(*args, **options)
         self._head.count()
         return item
 
@@ -89,25 +93,40 @@ def tap_async_queue(source: Queue, head: Writer, tail: Writer) -> Tapped:
         else:
             await put(item)
 
-    points, methods = OverridePoints(source, head, tail), Patches(source)
-    methods.set("get", counted_get)
-    methods.set("put", counted_put)
+    kind, points, methods = type(source), OverridePoints(source, head, tail), Patches(source)
+    stock = kind.get is asyncio.Queue.get and kind.put is asyncio.Queue.put
+    methods.set("get", counted_get if stock else _timed_if(source.empty, get, head))
+    methods.set("put", counted_put if stock else _timed_if(source.full, put, tail))
 
     def release() -> None:
         points.release()
         methods.undo()
 
-    return Tapped(queue=source, release=release, resize=partial(_resize, source))
+    resize = partial(_resize, source)
+    return Tapped(queue=source, release=release, resize=resize, local=True)
 
 
-def _resize(source: Any, by: int) -> None:
-    if source.maxsize <= 0:
-        raise InvalidInput("the queue takes any number of items, expected one with maxsize")
-    source._maxsize = max(1, source.maxsize + by)
+def _timed_if(must_wait: Callable[[], bool], work: Callable[..., Any], writer: Writer) -> Any:
+    """Return what counts a method of a subclass, which may take and return what it likes."""
+
+    async def asked(*args: Any, **options: Any) -> Any:
+        return await work(*args, **options)  # which may be a future
+
+    async def counted(*args: Any, **options: Any) -> Any:
+        if must_wait():
+            return await timed(asked(*args, **options), writer)
+        return await asked(*args, **options)
+
+    return counted
+
+
+def _resize(source: Any, move: Move) -> None:
+    before = source.maxsize
+    source._maxsize = move(before)
     # Nobody has waited yet in a queue that knows no loop; nobody will where that is closed.
-    if source._loop is not None:
+    if source._loop is not None and source.maxsize > before:
         with suppress(RuntimeError):
-            source._loop.call_soon_threadsafe(_wake, source, by)
+            source._loop.call_soon_threadsafe(_wake, source, source.maxsize - before)
 
 
 def _wake(source: Any, count: int) -> None:

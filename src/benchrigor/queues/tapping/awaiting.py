@@ -57,3 +57,4 @@ def timed(work: Coroutine[Any, Any, _T], writer: Writer) -> Generator[Any, Any, 
     finally:
         if begun is not None:
             writer.end_wait(begun)
+        given = None  # an error that was thrown holds this frame: else they would hold each other

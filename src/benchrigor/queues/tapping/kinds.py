@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, get_origin
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
@@ -30,6 +30,7 @@ _CLASSES = (
 )
 """Module and class of a source; module and function that tap it. The first that fits is taken."""
 
+_TEXT = (str, bytes, bytearray)
 _KNOWN = "a queue, an iterable, a socket, or a stream of asyncio"
 
 
@@ -46,7 +47,8 @@ def tap_source(source: Any, head: Writer, tail: Writer) -> Tapped:
     Raises
     ------
     InvalidInput
-        When it is nothing that can be tapped, or is tapped already.
+        When it is nothing that can be tapped, or is tapped already. A class is none, for its
+        objects are the queues; nor are text and bytes, although they can be iterated over.
 
     Examples
     --------
@@ -64,17 +66,38 @@ def tap_source(source: Any, head: Writer, tail: Writer) -> Tapped:
 
 
 def _maker(source: Any) -> tuple[str, str]:
+    _check(source)
     for module, kind, home, name in _CLASSES:
         loaded = getattr(sys.modules.get(module), kind, None)
         if loaded is not None and isinstance(source, loaded):
             return home, name
     get, put = (getattr(source, name, None) for name in ("get", "put"))
     if callable(get) and callable(put):
-        if inspect.iscoroutinefunction(get) and inspect.iscoroutinefunction(put):
-            return "async_queues", "tap_awaited"
-        return "polled_queues", "tap_polled"
+        return _maker_by_methods(source, get, put)
     if hasattr(type(source), "__aiter__"):
         return "iterators", "tap_async_iterable"
     if hasattr(type(source), "__iter__"):
         return "iterators", "tap_iterable"
     raise InvalidInput(f"source is {source!r}, of type {type(source).__name__}, expected {_KNOWN}")
+
+
+def _check(source: Any) -> None:
+    if isinstance(source, type) or get_origin(source) is not None:
+        name = getattr(source, "__qualname__", source)
+        raise InvalidInput(f"source is the class {name}, expected an object of it, as {name}(...)")
+    if isinstance(source, _TEXT):
+        raise InvalidInput(
+            f"source is {source!r}, of type {type(source).__name__}, expected {_KNOWN}; "
+            "to count its elements, tap iter(...) of it"
+        )
+
+
+def _maker_by_methods(source: Any, get: Any, put: Any) -> tuple[str, str]:
+    awaited = [inspect.iscoroutinefunction(each) for each in (get, put)]
+    if all(awaited):
+        return "async_queues", "tap_awaited"
+    if any(awaited):
+        raise InvalidInput(
+            f"of {source!r} one of get and put is a coroutine, expected both or neither"
+        )
+    return "polled_queues", "tap_polled"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from benchrigor.queues.counting.writers import Writer
@@ -50,7 +51,7 @@ class OverridePoints:
         plain = not is_own(source, "_get") and not is_own(source, "_put")
         self._take, self._keep = (take, keep) if plain else (None, None)
         self._methods = Patches(source)
-        if hasattr(source, "shutdown"):
+        if _throws_away(source):
             self._methods.set("shutdown", self._uncounted_shutdown(source.shutdown))
         self._arm_get()
         self._arm_put()
@@ -122,10 +123,16 @@ class OverridePoints:
 
         return counting_stock
 
-    def _uncounted_shutdown(self, shutdown: Callable[[bool], None]) -> Callable[..., None]:
-        def uncounted(immediate: bool = False) -> None:
-            if immediate:
+    def _uncounted_shutdown(self, shutdown: Callable[..., Any]) -> Callable[..., Any]:
+        def uncounted(*args: Any, **options: Any) -> Any:
+            if options.get("immediate", bool(args) and args[0]):
                 self._methods.set("_get", self._get)
-            shutdown(immediate)
+            return shutdown(*args, **options)
 
         return uncounted
+
+
+def _throws_away(source: Any) -> bool:
+    """Whether it has the ``shutdown(immediate)`` of Python 3.13, not another of that name."""
+    shutdown = getattr(source, "shutdown", None)
+    return callable(shutdown) and next(iter(signature(shutdown).parameters), "") == "immediate"

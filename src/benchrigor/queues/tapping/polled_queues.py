@@ -6,9 +6,11 @@ queue empty or full reads a clock.
 
 from __future__ import annotations
 
-from queue import Empty, Full
+from inspect import signature
+from queue import Empty, Full, SimpleQueue
 from typing import Any
 
+from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.wrapping import Tapped, Wrapper
 
@@ -24,8 +26,19 @@ def tap_polled(source: Any, head: Writer, tail: Writer) -> Tapped:
         Has ``get`` and ``put``.
     head, tail
         Count what leaves and what enters.
+
+    Raises
+    ------
+    InvalidInput
+        When these cannot be told not to wait.
     """
-    return Tapped(queue=PolledQueue(source, head, tail))
+    for name, wanted in (("get", (False,)), ("put", (None, False))):
+        if not _takes(getattr(source, name), *wanted):
+            raise InvalidInput(
+                f"{name} of {source!r} cannot be told not to wait, "
+                "expected get(block, timeout) and put(item, block, timeout)"
+            )
+    return Tapped(queue=PolledQueue(source, head, tail), local=isinstance(source, SimpleQueue))
 
 
 class PolledQueue(Wrapper):
@@ -84,3 +97,15 @@ class PolledQueue(Wrapper):
     def get_nowait(self) -> Any:
         """Get an item if there is one, as the source does."""
         return self.get(False)
+
+
+def _takes(method: Any, *args: object) -> bool:
+    try:
+        expected = signature(method)
+    except ValueError:  # as of some methods written in C
+        return True
+    try:
+        expected.bind(*args)
+    except TypeError:
+        return False
+    return True

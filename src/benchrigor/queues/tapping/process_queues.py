@@ -41,11 +41,16 @@ def tap_process_queue(source: Any, head: Writer, tail: Writer) -> Tapped:
     head, tail
         Count what leaves and what enters.
     """
-    if isinstance(source, multiprocessing.queues.SimpleQueue):
-        return Tapped(queue=_PipeQueue(source, head, tail))
-    own = type(source).get is multiprocessing.queues.Queue.get
+    kind, piped = type(source), multiprocessing.queues.SimpleQueue
     # What a subclass does in its place is not known: it is asked as any other queue.
-    return Tapped(queue=(_FedQueue if own else PolledQueue)(source, head, tail))
+    stand_in: type[Wrapper]
+    if isinstance(source, piped):
+        own = kind.get is piped.get and kind.put is piped.put
+        stand_in = _PipeQueue if own else _PipeQueueOfOthers
+    else:
+        own = kind.get is multiprocessing.queues.Queue.get
+        stand_in = _FedQueue if own else PolledQueue
+    return Tapped(queue=stand_in(source, head, tail))
 
 
 class _FedQueue(PolledQueue):
@@ -111,6 +116,26 @@ class _PipeQueue(Wrapper):
             if lock is not None:
                 lock.release()
         tail.count()
+
+
+class _PipeQueueOfOthers(Wrapper):
+    """A subclass of SimpleQueue that gets or puts in its own way, which a wait may be part of."""
+
+    def get(self) -> Any:
+        """Get an item, as the source does."""
+        source, head = self._source, self._head
+        if source._reader.closed or source._reader.poll():
+            item = source.get()
+        else:
+            with head.waiting():
+                item = source.get()
+        head.count()
+        return item
+
+    def put(self, obj: Any) -> None:
+        """Put an item, as the source does."""
+        self._source.put(obj)
+        self._tail.count()
 
 
 def _done(attempt: _Attempt, limit_s: float | None, writer: Writer) -> bool:

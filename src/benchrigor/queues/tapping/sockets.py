@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Self
 
@@ -19,6 +19,9 @@ __all__ = ["tap_socket"]
 
 _AT_ONCE, _PEEK = int(getattr(socket, "MSG_DONTWAIT", 0)), int(socket.MSG_PEEK)
 """As plain numbers: testing a bit of the enumeration takes as long as receiving."""
+
+_RECORD_BYTES = 1 << 14
+"""What encryption sends at once, at most; more would wait for room where nobody sees it."""
 
 
 def tap_socket(source: socket.socket, head: Writer, tail: Writer) -> Tapped:
@@ -55,26 +58,18 @@ class _Socket(Wrapper):
 
     def send(self, data: Any, flags: int = 0) -> int:
         """Send, as the source does."""
-        source, view = self._source, memoryview(data).cast("B")
-        sent = self._sent_at_once(view, flags)
-        if sent is None:
-            with self._tail.waiting():
-                sent = int(source.send(view, flags))
-        elif sent < view.nbytes and source.gettimeout() is None:
-            sent += self._sent_later(view[sent:], flags)
+        sent = self._sent(_bytes_of(data), flags)
         self._tail.count_bytes(sent)
         return sent
 
     def sendall(self, data: Any, flags: int = 0) -> None:
         """Send all, as the source does."""
-        source, view = self._source, memoryview(data).cast("B")
-        if source.gettimeout() == 0.0:
-            source.sendall(view, flags)
+        view = _bytes_of(data)
+        if self._source.gettimeout() == 0.0:
+            self._source.sendall(view, flags)
         else:
-            sent = self._sent_at_once(view, flags)
-            if sent is None or sent < view.nbytes:
-                with self._tail.waiting():
-                    source.sendall(view[sent or 0 :], flags)
+            for piece in self._pieces(view):
+                self._send_piece(piece, flags)
         self._tail.count_bytes(view.nbytes)
 
     def __enter__(self) -> Self:
@@ -95,6 +90,18 @@ class _Socket(Wrapper):
         with self._head.waiting():
             return receive(size, flags)
 
+    def _sent(self, view: memoryview[int], flags: int) -> int:
+        blocks = self._source.gettimeout() is None
+        if blocks and self._encrypted and view.nbytes > _RECORD_BYTES:
+            return self._sent_in_records(view, flags)
+        sent = self._sent_at_once(view, flags)
+        if sent is None:
+            with self._tail.waiting():
+                return int(self._source.send(view, flags))
+        if blocks and sent < view.nbytes:
+            sent += self._sent_later(view[sent:], flags)
+        return sent
+
     def _sent_at_once(self, view: memoryview[int], flags: int) -> int | None:
         """Send what there is room for; return how much, None where nothing may be sent yet."""
         send, limit_s = self._source.send, self._source.gettimeout()
@@ -106,6 +113,31 @@ class _Socket(Wrapper):
         if limit_s == 0.0 or flags & _AT_ONCE or self._ready("POLLOUT"):
             return int(send(view, flags))
         return None
+
+    def _pieces(self, view: memoryview[int]) -> Iterator[memoryview[int]]:
+        size = max(1, view.nbytes)  # nothing is sent as well
+        step = _RECORD_BYTES if self._encrypted else size
+        for start in range(0, size, step):
+            yield view[start : start + step]
+
+    def _send_piece(self, piece: memoryview[int], flags: int) -> None:
+        sent = self._sent_at_once(piece, flags)
+        if sent is None or sent < piece.nbytes:
+            with self._tail.waiting():
+                self._source.sendall(piece[sent or 0 :], flags)
+
+    def _sent_in_records(self, view: memoryview[int], flags: int) -> int:
+        """Send all, as a blocking socket does; what fails on the way fails the next time."""
+        sent = 0
+        for piece in self._pieces(view):
+            try:
+                self._send_piece(piece, flags)
+            except OSError:
+                if not sent:
+                    raise
+                break
+            sent += piece.nbytes
+        return sent
 
     def _sent_later(self, view: memoryview[int], flags: int) -> int:
         """Send the rest, as a blocking socket would; what fails now fails the next time."""
@@ -133,3 +165,13 @@ class _Socket(Wrapper):
         # What is only peeked at stays in the socket.
         if not flags & _PEEK:
             self._head.count_bytes(size)
+
+
+def _bytes_of(data: Any) -> memoryview[int]:
+    view = memoryview(data)
+    try:
+        return view.cast("B")
+    except TypeError:  # as of no items in several dimensions, or of what lies in pieces
+        if not view.c_contiguous:
+            raise BufferError("memoryview: underlying buffer is not C-contiguous") from None
+        return memoryview(view.tobytes())

@@ -15,6 +15,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.bounds import Move
 from benchrigor.queues.tapping.override_points import OverridePoints
 from benchrigor.queues.tapping.wrapping import Patches, Tapped, is_own
 
@@ -58,7 +59,7 @@ def tap_queue(source: Queue, head: Writer, tail: Writer) -> Tapped:
     if is_own(source.not_empty, "wait"):
         raise InvalidInput(f"{source!r} is tapped already, close that tap first")
     hooks = _Hooks(source, head, tail)
-    return Tapped(queue=source, release=hooks.release, resize=hooks.resize)
+    return Tapped(queue=source, release=hooks.release, resize=hooks.resize, local=True)
 
 
 class _Hooks:
@@ -79,13 +80,12 @@ class _Hooks:
             for patches in self._waits:
                 patches.undo()
 
-    def resize(self, by: int) -> None:
+    def resize(self, move: Move) -> None:
         source = self._source
         with source.mutex:
-            if source.maxsize <= 0:
-                raise InvalidInput("the queue takes any number of items, expected one with maxsize")
-            source.maxsize = max(1, source.maxsize + by)
-            source.not_full.notify(max(0, by))
+            before = source.maxsize
+            source.maxsize = move(before)
+            source.not_full.notify(max(0, source.maxsize - before))
 
 
 def _timed(wait: Callable[..., bool], writer: Writer) -> Callable[..., bool]:

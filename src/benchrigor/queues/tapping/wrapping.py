@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.bounds import Resize
 
 __all__ = ["Patches", "Tapped", "Wrapper", "is_own"]
 
@@ -26,12 +28,15 @@ class Tapped:
     release
         Gives the source back as it was.
     resize
-        Lets the queue take so many items more, or fewer; None where it cannot.
+        Moves the bound of the queue, and wakes who waits for room; None where it cannot be moved.
+    local
+        Whether it is of this process alone, and cannot be sent to another.
     """
 
     queue: Any
     release: Callable[[], None] = _do_nothing
-    resize: Callable[[int], None] | None = None
+    resize: Resize | None = None
+    local: bool = False
 
 
 class Wrapper:
@@ -55,6 +60,11 @@ class Wrapper:
         if name.startswith("__") or name == "_source":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self._source, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # What belongs to the source is set there; our own names begin with an underscore.
+        own = name.startswith("_") or hasattr(type(self), name)
+        (super().__setattr__ if own else partial(setattr, self._source))(name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._source, self._head, self._tail)

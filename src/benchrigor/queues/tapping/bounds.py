@@ -1,0 +1,94 @@
+"""How many items a queue may hold, moved while the program may move it as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchrigor.errors import InvalidInput
+
+__all__ = ["Bound", "Move", "Resize"]
+
+Move = Callable[[int], int]
+"""Called with a queue's bound, returns the one that it shall have; may refuse by raising."""
+
+Resize = Callable[[Move], None]
+"""Moves the bound of a queue, in which nobody else moves it meanwhile."""
+
+
+class Bound:
+    """The bound of a queue: raised for good, or for a while by loans.
+
+    A bound that is not as it was left has been set by the program. That then stands: loans made
+    before it are void, since there is no telling whether the program has counted them in.
+
+    Parameters
+    ----------
+    resize
+        Moves it.
+
+    Examples
+    --------
+    >>> bounds = [8]
+    >>> bound = Bound(lambda move: bounds.append(move(bounds[-1])))
+    >>> loan = bound.lend(2)
+    >>> bound.give_back(loan)
+    >>> bounds
+    [8, 10, 8]
+    """
+
+    def __init__(self, resize: Resize) -> None:
+        self._resize = resize
+        self._left = 0
+        self._loans: dict[object, int] = {}
+
+    def grow(self, by: int) -> None:
+        """Raise it, for good.
+
+        Parameters
+        ----------
+        by
+            How much.
+
+        Raises
+        ------
+        InvalidInput
+            When there is none.
+        """
+        self._resize(lambda bound: self._leave(bound, by))
+
+    def lend(self, by: int) -> object:
+        """Raise it until what is returned is given back; else as `grow`."""
+        loan = object()
+
+        def lent(bound: int) -> int:
+            left = self._leave(bound, by)
+            self._loans[loan] = by
+            return left
+
+        self._resize(lent)
+        return loan
+
+    def give_back(self, loan: object) -> None:
+        """End a loan, unless the program has set the bound meanwhile."""
+        if loan in self._loans:
+            self._resize(lambda bound: self._leave(bound, -self._returned(bound, loan)))
+
+    def give_all_back(self) -> None:
+        """End all loans."""
+        for loan in tuple(self._loans):
+            self.give_back(loan)
+
+    def _leave(self, bound: int, by: int) -> int:
+        if by > 0 and bound <= 0:
+            raise InvalidInput("the queue takes any number of items, expected one with maxsize")
+        self._void_unless_left(bound)
+        self._left = bound + by
+        return self._left
+
+    def _returned(self, bound: int, loan: object) -> int:
+        self._void_unless_left(bound)
+        return self._loans.pop(loan, 0)
+
+    def _void_unless_left(self, bound: int) -> None:
+        if bound != self._left:
+            self._loans.clear()
