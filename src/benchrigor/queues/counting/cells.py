@@ -59,15 +59,26 @@ import os
 import threading
 import time
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from benchrigor.queues.counting.undivided import undivided
 
-__all__ = ["Cell", "Counts"]
+__all__ = ["Cell", "Counts", "blocked_until"]
 
 _BYTES = 64
 _MASK, _HALF = (1 << 64) - 1, 1 << 63
 _TRIES = 64
+
+
+def blocked_until(blocked_ns: Any, waiting: Any, now_ns: Any) -> Any:
+    """Return the time blocked until now, by what a cell holds; unsigned, numbers or arrays.
+
+    Examples
+    --------
+    >>> blocked_until(2**64 - 100, 1, 130)
+    30
+    """
+    return (blocked_ns + waiting * now_ns) & _MASK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +235,7 @@ class Cell:
             items, size, events, blocked_ns, waiting, owner, closed, check = self.words.tolist()
             if blocked_ns ^ waiting == check:
                 now = time.perf_counter_ns() if now_ns is None else now_ns
-                gained_ns = (blocked_ns + waiting * now - last_ns) & _MASK
+                gained_ns = (blocked_until(blocked_ns, waiting, now) - last_ns) & _MASK
                 # Less than before: the wait began, or ended, after the reader's look at the clock.
                 last_ns += gained_ns if gained_ns < _HALF else 0
                 break

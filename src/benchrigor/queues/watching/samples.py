@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues.counting.cells import Cell
+from benchrigor.queues.counting.cells import Cell, blocked_until
 from benchrigor.queues.tap import End
 from benchrigor.queues.watching.owners import Owner, Used
 
@@ -187,7 +187,8 @@ def spans_of(
     words = words.reshape(len(samples), size, _CHECK + 1)
     at_ns = np.array([sample.at_ns for sample in samples], dtype=np.int64)
     torn = words[:, :, _BLOCKED] ^ words[:, :, _WAITING] != words[:, :, _CHECK]
-    blocked_ns = words[:, :, _BLOCKED] + words[:, :, _WAITING] * at_ns.astype(np.uint64)[:, None]
+    now_ns = at_ns.astype(np.uint64)[:, None]
+    blocked_ns = blocked_until(words[:, :, _BLOCKED], words[:, :, _WAITING], now_ns)
     signed = np.where(torn, np.int64(0), blocked_ns.view(np.int64))
     seen = np.zeros(size, dtype=np.int64) if before is None else before
     blocked = np.maximum.accumulate(np.vstack([seen, signed]))[1:]
