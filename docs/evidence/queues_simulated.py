@@ -11,13 +11,13 @@ import numpy as np
 from coverage_tables import Setting, heading, row
 from machine import wilson
 
-from benchrigor.model import ServiceRate
+from benchrigor.model import Code, ServiceRate
 from benchrigor.queues import ServiceRateEstimator
 from benchrigor.testing import StagePeriods, SyntheticStage
 
 __all__ = ["busy", "moments", "phases", "quantile"]
 
-BUSY, QUANTILE, PHASES, MOMENTS = 91, 92, 93, 94
+BUSY, QUANTILE, PHASES, MOMENTS, SLOW = 91, 92, 93, 94, 95
 RUNS, QUICK_RUNS, ITEMS = 100, 12, 100_000
 PERIOD_S = 0.032
 """32 items at the true rate of 1000 a second."""
@@ -28,6 +28,15 @@ SERVICES = ("exponential", "deterministic")
 NOISY = {"stalled": 0.001, "stretched": 0.02, "missed": 0.01}
 WITHIN_5, WITHIN_10, COVERED = 0.95, 1.0, (0.90, 0.99)
 ANSWERED_WITHIN_10, MOST_REFUSED, HIGH_LOAD, WILD = 0.90, 0.15, 0.8, 0.20
+SLOW_SERVICES = (
+    ("lognormal", 0.5, 0.97),
+    ("lognormal", 0.5, 0.99),
+    ("lognormal", 0.5, 0.999),
+    ("lognormal", 2.0, 0.0),
+    ("pareto", 1.5, 0.0),
+)
+"""Service, its shape, and the correlation of neighbouring items."""
+SLOW_UTILISATIONS = (0.5, 0.9, 0.99)
 BOTH_FOUND, LATEST, PHASE_WITHIN = 0.95, 0.05, 0.10
 
 
@@ -62,6 +71,15 @@ class Run(NamedTuple):
 
     answers: tuple[Answer, ...]
     doubtful: Answer | None
+
+
+class Steady(NamedTuple):
+    """What came of a run without a change, whose service wanders slowly or has a heavy tail."""
+
+    ended: int
+    last: Answer | None
+    converged: bool
+    restless: bool
 
 
 class Halved(NamedTuple):
@@ -137,6 +155,20 @@ def halved(key: Sequence[int], cell: Cell, run: int) -> Halved:
     told(est, seen, latest)
     rates = est.rates
     return Halved(near(rates[0], truths[0]), soon, near(rates[-1], truths[1]), len(rates))
+
+
+def steady(key: Sequence[int], stage: SyntheticStage, run: int) -> Steady:
+    """Do one run without a change."""
+    rng = np.random.default_rng([*key, run])
+    est = ServiceRateEstimator()
+    told(est, stage.watch(ITEMS, period_s=PERIOD_S, rng=rng))
+    last = est.rates[-1]
+    return Steady(
+        ended=len(est.rates) - 1,
+        last=answer(last, stage.true_rate),
+        converged=last.converged,
+        restless=any(each.code is Code.RESTLESS_RATE for each in last.notices),
+    )
 
 
 def near(rate: ServiceRate, truth: float) -> bool:
@@ -268,6 +300,40 @@ def phases(setting: Setting) -> None:
             *(f"{each:.0%}" for each in shares),
             sum(each.phases > 2 for each in found),
             setting.verdict(f"phases, {' '.join(cell.names())}", reached >= BOTH_FOUND),
+        )
+    _false_phases(setting, runs)
+
+
+def _false_phases(setting: Setting, runs: int) -> None:
+    """Print how many phases are found where none changes: for information, there is no bar."""
+    print("\nNothing changes, but service times are correlated from item to item, or have a heavy")
+    print("tail. Off and covered: the last rate of each run, converged or not. Restless: the runs")
+    print("whose last rate says so. The truth is the rate in the long run.\n")
+    heading(
+        [
+            *("service", "shape", "correlation", "load", "runs with false phases", "mean", "most"),
+            *("converged", "within 5 %", "10 %", "off (least to most)", "covered", "restless"),
+        ]
+    )
+    loads = QUICK_UTILISATIONS[1:] if setting.quick else SLOW_UTILISATIONS
+    for number, (kind, load) in enumerate(product(SLOW_SERVICES, loads)):
+        service, shape, correlation = kind
+        stage = SyntheticStage(
+            utilisation=load, service=service, shape=shape, correlation=correlation
+        )
+        found = setting.repeated(partial(steady, (setting.seed, SLOW, number), stage), runs)
+        ended = [each.ended for each in found]
+        row(
+            service,
+            f"{shape:g}",
+            f"{correlation:g}",
+            f"{load:g}",
+            f"{np.mean(np.array(ended) > 0):.0%}",
+            f"{np.mean(ended):.2f}",
+            max(ended),
+            f"{np.mean([each.converged for each in found]):.0%}",
+            *shown([each.last for each in found if each.last is not None]),
+            sum(each.restless for each in found),
         )
 
 

@@ -43,6 +43,18 @@ def test_stages_with_stalls_have_no_phases_but_those_that_there_are() -> None:
     assert reference.binom.sf(false - 1, RUNS, 0.05) > RARE
 
 
+@pytest.mark.parametrize(
+    ("service", "shape", "correlation", "share"),
+    [("lognormal", 0.5, 0.97, 0.05), ("lognormal", 0.5, 0.99, 0.1), ("lognormal", 2.0, 0.0, 0.3)],
+)
+def test_noise_that_wanders_and_long_items_hardly_make_phases(
+    service: str, shape: float, correlation: float, share: float
+) -> None:
+    stage = SyntheticStage(utilisation=0.9, service=service, shape=shape, correlation=correlation)
+    false = sum(len(each) > 1 for each in rates(stage, 30_000))
+    assert reference.binom.sf(false - 1, RUNS, share) > RARE
+
+
 def test_both_phases_are_found_where_the_rate_halves() -> None:
     stage = SyntheticStage(utilisation=0.7, later=0.5, stalled=0.001)
     found = 0

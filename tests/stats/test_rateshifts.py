@@ -54,6 +54,50 @@ def test_few_stretches_tell_nothing() -> None:
     assert find_shift(stretches(np.array([100.0] * 15 + [50.0] * 8))) is None
 
 
+def wandering(seed: int, n: int, correlation: float, spread: float = 0.3) -> Floats:
+    """Draw counts around a level that is autoregressive from stretch to stretch."""
+    rng = np.random.default_rng([20261123, seed])
+    level = rng.standard_normal()
+    levels = []
+    for shock in rng.standard_normal(n):
+        level = correlation * level + np.sqrt(1.0 - correlation**2) * shock
+        levels.append(level)
+    return rng.poisson(100.0 * np.exp(spread * np.array(levels))).astype(np.float64)
+
+
+# By steps between neighbours alone 30 and 125 of these series had one.
+@pytest.mark.parametrize("correlation", [0.9, 0.97])
+def test_noise_that_wanders_is_no_shift(correlation: float) -> None:
+    alarms = sum(
+        find_shift(stretches(wandering(seed, 160, correlation))) is not None for seed in range(200)
+    )
+    assert alarms <= 6
+
+
+@pytest.mark.parametrize(("place", "factor"), [(80, 0.4), (80, 2.5), (150, 0.4)])
+def test_a_shift_beyond_noise_that_wanders_is_found(place: int, factor: float) -> None:
+    found = 0
+    for seed in range(50):
+        items = wandering(seed, 200, 0.5, spread=0.15)
+        items[place:] *= factor
+        at = find_shift(stretches(items))
+        found += at is not None and abs(at - place) <= 8
+    assert found >= 45  # at one look, of many
+
+
+def test_a_short_warm_up_is_a_phase_of_its_own() -> None:
+    assert find_shift(stretches(poisson(5, (40.0, 10), (100.0, 190)))) == 10
+
+
+@pytest.mark.parametrize("last", [50.0, 200.0])
+def test_a_drift_is_cut(last: float) -> None:
+    levels = np.linspace(100.0, last, 200)
+    items = np.random.default_rng(6).poisson(40.0 * levels).astype(np.float64)
+    found = find_shift(stretches(items))
+    assert found is not None
+    assert 60 <= found <= 140
+
+
 @given(st.floats(1e-6, 1e6))
 def test_the_unit_of_time_does_not_matter(unit: float) -> None:
     items = poisson(4, (100.0, 40), (60.0, 10))

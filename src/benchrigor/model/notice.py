@@ -83,6 +83,7 @@ class Code(enum.StrEnum):
     RED_ROUNDS = "red-rounds"
     DISTURBED_RATE = "disturbed-rate"
     DROPPED_PERIODS = "dropped-periods"
+    RESTLESS_RATE = "restless-rate"
     SATURATED = "saturated-stage"
     QUEUE_MODEL = "queue-model-assumed"
     HUGE_BUFFER = "huge-buffer"

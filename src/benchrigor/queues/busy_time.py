@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from benchrigor.model import Floats, ServiceRate
-from benchrigor.stats.rateshifts import find_shift
+from benchrigor.model import Code, Floats, Notice, ServiceRate, Severity
+from benchrigor.stats.rateshifts import FEWEST, find_shift
 from benchrigor.stats.servicerates import busy_rate
 from benchrigor.stats.tallies import RIPE, Row, matured, observed, pooled, tallied
 
@@ -21,6 +23,11 @@ _LOOKS = 32
 """A phase's end is looked for each time that it has lasted a 32nd longer."""
 _PHASES = 1000
 """Phases that are remembered."""
+_PIECE = 1024
+"""Periods that are kept one by one until they make a piece of a batch that is longer."""
+_RESTLESS = 5
+"""Phases that, where they lasted longer together than the one under way, are no lasting changes.
+Measured: independent services never had as many, with stalls, a change or neither."""
 _ALL = np.zeros(1, dtype=np.int64)
 
 
@@ -40,41 +47,66 @@ class BusyTime:
         self._batches = tallied(np.zeros((Row.COUNT, 0)))
         self._size = self._unit = 1
         self._open: Floats | None = None
+        self._begun = np.zeros((Row.COUNT, 1))
         self._loose = np.zeros((Row.COUNT, 0))
 
     def add(self, periods: Floats) -> None:
-        """Take more periods, the first eight rows of their tallies, shape (8, n)."""
-        while periods.shape[1]:
-            taken = 0 if self._open is None else int(self._open[Row.PERIODS, 0])
-            room = self._size - taken - self._loose.shape[1]
-            self._fill(periods[:, :room])
-            periods = periods[:, room:]
+        """Take more periods, the first rows of their tallies, shape (Row.COUNT, n).
+
+        Sums are built of the same pieces whatever comes in one call, so that rates do not depend on
+        it in the last digit either.
+        """
+        rest = np.hstack([self._loose, periods])
+        while (piece := min(self._size, _PIECE)) <= rest.shape[1]:
+            number = 1
+            if piece == self._size:
+                number = min(rest.shape[1] // piece, self._until_next_look())
+            self._take(rest[:, : number * piece])
+            rest = rest[:, number * piece :]
+        self._loose = rest.copy()  # a view would hold all of them
 
     def rates(self) -> list[ServiceRate]:
         """Return the rate of each phase, the one under way last."""
         now = self._now()
-        return [*self._ended, self._rate(now)] if now.shape[1] else list(self._ended)
+        ended = list(self._ended)
+        return [*ended, _warned(self._rate(now), ended)] if now.shape[1] else ended
 
-    def _fill(self, periods: Floats) -> None:
-        """Add periods to the open batch, and close it when it has all of its own."""
-        self._loose = np.hstack([self._loose, periods])
-        whole = self._loose.shape[1] // self._unit * self._unit
-        if not whole:
-            return
-        starts = np.arange(0, whole, self._unit, dtype=np.int64)
-        units = observed(tallied(np.add.reduceat(self._loose[:, :whole], starts, axis=1)))
-        self._loose = self._loose[:, whole:]
-        if self._open is not None:
-            units = np.hstack([self._open, units])
-        self._open = units if units.shape[1] == 1 else pooled(units, _ALL)
-        if self._open[Row.PERIODS, 0] == self._size:
-            self._batches = np.hstack([self._batches, self._open])
-            self._open = None
-            number = self._batches.shape[1]
-            if number % max(1, number // _LOOKS) == 0:
-                self._look()
-            if self._batches.shape[1] >= _BATCHES:
-                self._pool()
+    def _take(self, periods: Floats) -> None:
+        """Take whole batches, or a piece of the open one."""
+        if periods.shape[1] >= self._size:
+            units = _summed(periods, self._unit)
+            starts = np.arange(0, units.shape[1], self._size // self._unit, dtype=np.int64)
+            batches = units if self._unit == self._size else pooled(units, starts)
+        else:
+            self._join(periods)
+            if self._open is None or self._open[Row.PERIODS, 0] < self._size:
+                return
+            batches, self._open = self._open, None
+        self._batches = np.hstack([self._batches, batches])
+        if _is_looked_at(self._batches.shape[1]):
+            self._look()
+        if self._batches.shape[1] >= _BATCHES:
+            self._pool()
+
+    def _join(self, piece: Floats) -> None:
+        """Add a piece to the open batch, or to an observation that is longer."""
+        if self._unit > _PIECE:
+            self._begun = self._begun + piece.sum(axis=1, keepdims=True)
+            if self._begun[Row.PERIODS, 0] < self._unit:
+                return
+            units = observed(tallied(self._begun))
+            self._begun = np.zeros_like(self._begun)
+        else:
+            units = _summed(piece, self._unit)
+        self._open = pooled(units if self._open is None else np.hstack([self._open, units]), _ALL)
+
+    def _until_next_look(self) -> int:
+        """Return after how many batches the end of the phase is looked for, or it is pooled."""
+        number = int(self._batches.shape[1])
+        later = max(number + 1, FEWEST)
+        while later < _BATCHES and not _is_looked_at(later):
+            later += 1
+        return later - number
 
     def _look(self) -> None:
         """See whether another phase has begun."""
@@ -109,8 +141,9 @@ class BusyTime:
     def _now(self) -> Floats:
         """Return all stretches of the phase under way; unfinished ones join the last whole one."""
         rest = [] if self._open is None else [self._open]
-        if self._loose.shape[1]:
-            rest.append(observed(tallied(self._loose.sum(axis=1, keepdims=True))))
+        begun = self._begun + self._loose.sum(axis=1, keepdims=True)
+        if begun[Row.PERIODS, 0]:
+            rest.append(observed(tallied(begun)))
         found = np.hstack([self._batches, *rest])
         whole = max(self._batches.shape[1], min(found.shape[1], 1))
         return pooled(found, np.arange(whole, dtype=np.int64)) if found.shape[1] else found
@@ -123,3 +156,39 @@ class BusyTime:
             target=self._target,
             confidence=self._confidence,
         )
+
+
+def _summed(periods: Floats, size: int) -> Floats:
+    """Return tallies of so many periods each, every one an observation."""
+    starts = np.arange(0, periods.shape[1], size, dtype=np.int64)
+    return observed(tallied(np.add.reduceat(periods, starts, axis=1)))
+
+
+def _is_looked_at(number: int) -> bool:
+    """Tell whether a phase of so many batches is searched for its end."""
+    return number % max(1, number // _LOOKS) == 0
+
+
+def _warned(rate: ServiceRate, ended: Sequence[ServiceRate]) -> ServiceRate:
+    """Return the rate under way, with a Notice where phases follow each other too fast."""
+    last = ended[-_RESTLESS:]
+    if len(last) < _RESTLESS:
+        return rate
+    lasts_s, before_s = rate.stop_s - rate.start_s, rate.start_s - last[0].start_s
+    if lasts_s >= before_s:
+        return rate
+    values = [each.estimate.value if each.estimate else 0.0 for each in last]
+    notice = Notice(
+        code=Code.RESTLESS_RATE,
+        severity=Severity.WARNING,
+        sentence=f"The last {_RESTLESS} of {len(ended)} phases that ended lasted {before_s:.3g} s "
+        f"together, this one {lasts_s:.3g} s so far: the rate wanders slowly, or goes to and fro, "
+        "and this is where it is now. Take all phases together, or watch in longer periods.",
+        evidence={
+            "phases": len(ended),
+            "before_s": before_s,
+            "lowest": min(values),
+            "highest": max(values),
+        },
+    )
+    return replace(rate, notices=(*rate.notices, notice))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from benchrigor.model import Floats
 __all__ = ["StagePeriods", "SyntheticStage"]
 
 _ROUNDING_S = 1e-9
-_SERVICES = ("exponential", "deterministic")
+_SERVICES = ("exponential", "deterministic", "lognormal", "pareto")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,9 +47,16 @@ class SyntheticStage:
     utilisation
         Arrival rate over service rate, in (0, 1).
     service
-        "exponential" or "deterministic" service times.
+        "exponential", "deterministic", "lognormal" or "pareto" service times.
+    shape
+        Of "lognormal" the standard deviation of the logarithm, above 0; of "pareto" the index of
+        the tail, above 1: up to 2 without a variance. The others have none.
+    correlation
+        Of the normal scores of neighbouring service times, in [0, 1): with "lognormal" of their
+        logarithms. Of items k apart its k-th power, so that times remember some
+        (1 + correlation) / (1 - correlation) items. Stalls stay independent.
     rate
-        Items per second while it serves and does not stall.
+        Items per second while it serves and does not stall, in the long run.
     later
         The rate, as a share of the former, of the second half of the items; arrivals change alike.
     stalled
@@ -73,6 +81,8 @@ class SyntheticStage:
 
     utilisation: float
     service: str = "exponential"
+    shape: float = 1.5
+    correlation: float = 0.0
     rate: float = 1000.0
     later: float = 1.0
     stalled: float = 0.0
@@ -86,6 +96,13 @@ class SyntheticStage:
             raise InvalidInput(f"service is {self.service!r}, expected {expected}")
         if not 0.0 < self.utilisation < 1.0:
             raise InvalidInput(f"utilisation is {self.utilisation!r}, expected between 0 and 1")
+        least = 1.0 if self.service == "pareto" else 0.0
+        if not least < self.shape < math.inf:
+            raise InvalidInput(
+                f"shape of {self.service} is {self.shape!r}, expected above {least:g}"
+            )
+        if not 0.0 <= self.correlation < 1.0:
+            raise InvalidInput(f"correlation is {self.correlation!r}, expected from 0 to below 1")
 
     @property
     def true_rate(self) -> float:
@@ -125,11 +142,42 @@ class SyntheticStage:
 
     def _services(self, items: int, rng: np.random.Generator) -> Floats:
         """Draw service times, in units of their mean without stalls."""
-        exponential = self.service == "exponential"
-        service = rng.exponential(1.0, items) if exponential else np.ones(items)
+        drawn = self._independent if self.correlation == 0.0 else self._correlated
+        service = drawn(items, rng)
         hit = rng.random(items) < self.stalled
         found: Floats = service + hit * rng.exponential(self.stall, items)
         return found
+
+    def _independent(self, items: int, rng: np.random.Generator) -> Floats:
+        """Draw service times of mean 1, each by itself."""
+        match self.service:
+            case "exponential":
+                return rng.exponential(1.0, items)
+            case "lognormal":
+                return rng.lognormal(-(self.shape**2) / 2.0, self.shape, items)
+            case "pareto":
+                return (1.0 + rng.pareto(self.shape, items)) * (1.0 - 1.0 / self.shape)
+            case _:
+                return np.ones(items)
+
+    def _correlated(self, items: int, rng: np.random.Generator) -> Floats:
+        """Draw service times of mean 1 whose normal scores are autoregressive of order 1."""
+        from scipy import signal, special  # noqa: PLC0415  # as `SyntheticWorkload` has it
+
+        phi = self.correlation
+        shocks = math.sqrt(1.0 - phi**2) * rng.standard_normal(items)
+        scores, _ = signal.lfilter([1.0], [1.0, -phi], shocks, zi=[phi * rng.standard_normal()])
+        # By the upper tail, since one minus a tiny tail would round to one.
+        exponential: Floats = -special.log_ndtr(-scores)
+        match self.service:
+            case "exponential":
+                return exponential
+            case "lognormal":
+                return np.exp(self.shape * (scores - self.shape / 2.0))
+            case "pareto":
+                return np.exp(exponential / self.shape) * (1.0 - 1.0 / self.shape)
+            case _:
+                return np.ones(items)
 
     def _borders(self, end_s: float, period_s: float, rng: np.random.Generator) -> Floats:
         number = int(end_s / period_s) + 1
