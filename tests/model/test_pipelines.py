@@ -1,6 +1,10 @@
+import math
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, Notice, Severity
 from benchrigor.model.pipelines import (
     Bottleneck,
@@ -46,6 +50,31 @@ def bottleneck(*rivals: str) -> Bottleneck:
 def advice(count: ReplicaCount) -> PipelineAdvice:
     stage = StageAdvice(load=LOAD, replicas=count, buffer=buffer(), buffer_now=buffer())
     return PipelineAdvice(source_rate=100.0, bottleneck=bottleneck(), stages=(stage,))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": 3}, "name is 3, expected the name of a stage"),
+        ({"name": ""}, "name is '', expected the name of a stage"),
+        ({"rate": "x"}, "rate of 'hash' is 'x', expected a number above 0 or an Estimate"),
+        ({"rate": math.nan}, "rate of 'hash' is nan, expected a number above 0"),
+        ({"rate": True}, "rate of 'hash' is True, expected a number above 0"),
+        ({"rate": estimate(0.0, -1.0, 1.0)}, "rate of 'hash'.value is 0.0, expected a number"),
+        ({"visits": -1}, "visits of 'hash' is -1, expected a number above 0"),
+        ({"replicas": 0}, "replicas of 'hash' is 0, expected a whole number of at least 1"),
+        ({"replicas": 1.5}, "replicas of 'hash' is 1.5, expected a whole number"),
+    ],
+)
+def test_a_stage_that_there_cannot_be_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        PipelineStage(**{"name": "hash", "rate": 1.0, **given})
+
+
+def test_all_that_is_wrong_with_a_stage_is_said_at_once() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        PipelineStage(name=3, rate="x", visits=-1, replicas=None)  # type: ignore[arg-type]
+    assert len(caught.value.problems) == 4
 
 
 def test_a_load_shows_what_a_stage_can_do_and_how_much_is_used() -> None:

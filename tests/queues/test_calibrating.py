@@ -157,6 +157,17 @@ def test_it_ends_and_never_answers_a_period_that_was_not_kept(
         ({"start_s": 2.0}, "longest_s 1.0"),
         ({"epsilon": 0.0}, "epsilon is 0.0"),
         ({"k": 0}, "k is 0"),
+        ({"start_s": "x"}, "start_s is 'x', expected seconds, 1e-06 at least"),
+        ({"start_s": True}, "start_s is True, expected seconds"),
+        ({"start_s": math.nan}, "start_s is nan, expected seconds"),
+        ({"start_s": 1e-9}, "start_s is 1e-09, expected seconds, 1e-06 at least"),
+        ({"longest_s": math.inf}, "longest_s is inf, expected seconds"),
+        ({"longest_s": None}, "longest_s is None, expected seconds"),
+        ({"epsilon": "a"}, "epsilon is 'a', expected a number above 0 and below 1"),
+        ({"epsilon": True}, "epsilon is True, expected a number"),
+        ({"k": 2.5}, "k is 2.5, expected a whole number from 1 on"),
+        ({"k": True}, "k is True, expected a whole number"),
+        ({"tries": "9"}, "tries is '9', expected a whole number"),
         ({"k": 9, "tries": 8}, "tries 8"),
     ],
 )
@@ -165,7 +176,26 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, float], words
         PeriodCalibrator(**options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("told", [(0.0,), (math.nan,), (0.1, False, -1), (0.1, False, math.inf)])
-def test_what_cannot_have_been_seen_is_refused(told: tuple[float, ...]) -> None:
+def test_all_options_that_make_no_sense_are_named_at_once() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        PeriodCalibrator("x", None, 2.0, 0, 1.5)  # type: ignore[arg-type]
+    assert len(caught.value.problems) == 5
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        (0.0,),
+        (math.nan,),
+        ("x",),
+        (True,),
+        (None,),
+        (0.1, False, -1),
+        (0.1, False, math.inf),
+        (0.1, False, "2"),
+        (0.1, False, True),
+    ],
+)
+def test_what_cannot_have_been_seen_is_refused(told: tuple[object, ...]) -> None:
     with pytest.raises(InvalidInput, match="expected"):
         PeriodCalibrator().tell(*told)  # type: ignore[arg-type]

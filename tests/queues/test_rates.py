@@ -258,6 +258,70 @@ def test_processor_time_and_delay_stand_beside_the_rate() -> None:
     assert (only(est).cpu_rate, only(est).delay_share, only(est).notices) == (None, None, ())
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_times_that_are_known_now_and_then_speak_of_the_periods_in_which_they_are(
+    method: str,
+) -> None:
+    number = np.arange(1000)
+    items = np.where(number % 3 == 0, 60.0, 40.0)
+    blocked_s = np.where((number % 3 == 0) | (method == "quantile"), 0.0, 0.05)
+    # The processor time of two periods in three is not known, nor the delay of the others.
+    cpu_s = np.where(number % 3 == 0, 0.04, np.nan)
+    delay_s = np.where(number % 3 == 0, np.nan, 0.01)
+    est = ServiceRateEstimator(method)
+    est.tell_many(items, 0.1, blocked_s, cpu_s=cpu_s, delay_s=delay_s)
+    rate = est.rates[-1]
+    busy_s = 0.1 if method == "quantile" else 0.05
+    assert rate.delay_share == pytest.approx(0.01 / busy_s)
+    if method == "busy-time":
+        assert rate.cpu_rate is not None
+        assert rate.cpu_rate.value == pytest.approx(60.0 / 0.04)
+
+
+@pytest.mark.parametrize("unknown", ["cpu_s", "delay_s"])
+def test_one_reading_that_is_missing_costs_no_more_than_itself(unknown: str) -> None:
+    rng = np.random.default_rng(8)
+    items = rng.poisson(50.0, 3000).astype(float)
+    times = {"cpu_s": 0.001 * items, "delay_s": np.full(3000, 0.02)}
+    whole, gapped = ServiceRateEstimator(), ServiceRateEstimator()
+    whole.tell_many(items, 0.1, **times)
+    times[unknown] = np.where(np.arange(3000) == 1234, np.nan, times[unknown])
+    gapped.tell_many(items, 0.1, **times)
+    for rate in (only(whole), only(gapped)):
+        assert rate.cpu_rate is not None
+        assert rate.cpu_rate.value == pytest.approx(1000.0)
+        assert rate.delay_share == pytest.approx(0.2)
+    first, second = only(whole).cpu_rate, only(gapped).cpu_rate
+    assert first is not None
+    assert second is not None
+    assert second.n == first.n
+
+
+def test_unknown_times_may_be_told_in_any_way() -> None:
+    known = [0.05, 0.04, float("nan"), 0.03] * 30
+    columns: list[Any] = [known, tuple(known), np.array(known), iter(known), np.float32(known)]
+    shares = []
+    for column in columns:
+        est = ServiceRateEstimator()
+        est.tell_many([50, 51] * 60, 0.1, cpu_s=column, delay_s=float("nan"))
+        assert only(est).delay_share is None
+        shares.append(only(est).cpu_rate)
+    est = ServiceRateEstimator()
+    for number, cpu_s in enumerate(known):
+        missing = None if number % 8 else np.float64("nan")
+        est.tell(50 + number % 2, 0.1, cpu_s=missing if np.isnan(cpu_s) else cpu_s)
+    assert only(est).cpu_rate is not None
+    assert [each.value for each in shares if each] == pytest.approx(
+        [only(est).cpu_rate.value] * len(columns)  # type: ignore[union-attr]
+    )
+
+
+def test_what_is_iterated_over_is_taken_as_well() -> None:
+    est = ServiceRateEstimator()
+    est.tell_many(iter([50, 51] * 50), (0.1 for _ in range(100)))
+    assert value(only(est)) == pytest.approx(505.0)
+
+
 def test_no_more_delay_counts_than_has_room_in_the_busy_time() -> None:
     est = ServiceRateEstimator()
     for number in range(100):
@@ -279,7 +343,22 @@ BAD: list[tuple[Callable[[ServiceRateEstimator], object], str]] = [
     (lambda est: est.tell(1, 1e-320), "period_s is 1e-320, expected seconds above 0"),
     (lambda _: ServiceRateEstimator(guards="no"), "guards is 'no', expected True or False"),  # type: ignore[arg-type]
     (lambda est: est.tell(1, 0.0), "period_s is 0.0, expected seconds above 0"),
+    (lambda est: est.tell(1, -1.0), "period_s is -1.0, expected seconds above 0"),
     (lambda est: est.tell(1, float("inf")), "period_s is inf"),
+    (lambda est: est.tell(1, True), "period_s is True, expected seconds above 0"),
+    (lambda est: est.tell(1, 0.1, True), "blocked_s is True, expected a number from 0 to 1e.100"),
+    (lambda est: est.tell_many([1, 2], True), "period_s is True"),
+    (lambda est: est.tell(1, 0.1, float("nan")), "blocked_s is nan"),
+    (lambda est: est.tell_many([1, 2], 0.1, [0.0, float("nan")]), r"blocked_s\[1\] is nan"),
+    (lambda est: est.tell_many([1, float("nan")], 0.1), r"items\[1\] is nan"),
+    (
+        lambda est: est.tell_many([1, 1e120], 0.1),
+        r"items\[1\] is 1e\+120, expected a number from 0",
+    ),
+    (lambda est: est.tell_many([1, 2], 0.1, cpu_s=[0.1, -1.0]), r"cpu_s\[1\] is -1.0"),
+    (lambda est: est.tell_many([1, 2], 0.1, cpu_s=[0.1, "a"]), r"cpu_s\[1\] is 'a'"),
+    (lambda est: est.tell_many([1, 2], 0.1, cpu_s=[float("nan")]), "cpu_s holds 1 numbers for 2"),
+    (lambda est: est.tell_many([1, 2], 0.1, delay_s="ab"), "delay_s is 'ab', expected a 1-D"),
     (lambda est: est.tell(1, 0.1, 0.2), "blocked_s is 0.2 in a period of 0.1 s, expected at most"),
     (lambda est: est.tell(1, 0.1, cpu_s=-1.0), "cpu_s is -1.0"),
     (lambda est: est.tell_many([], 0.1), "items is empty"),
@@ -290,6 +369,11 @@ BAD: list[tuple[Callable[[ServiceRateEstimator], object], str]] = [
     (lambda est: est.tell_many([[1], [2]], 0.1), "two dimensions"),
     (lambda _: ServiceRateEstimator("median"), "method is 'median', expected 'busy-time' or"),
     (lambda _: ServiceRateEstimator(period_s=0), "period_s is 0, expected seconds above 0"),
+    (lambda _: ServiceRateEstimator(period_s=-1), "period_s is -1, expected seconds above 0"),
+    (lambda _: ServiceRateEstimator(period_s=True), "period_s is True, expected seconds above 0"),
+    (lambda _: ServiceRateEstimator(period_s=float("nan")), "period_s is nan, expected seconds"),
+    (lambda _: ServiceRateEstimator(target=True), "target is True, expected a relative half-width"),
+    (lambda _: ServiceRateEstimator(target=None), "target is None, expected a relative"),  # type: ignore[arg-type]
     (lambda _: ServiceRateEstimator(servers=0), "servers is 0, expected a whole number from 1"),
     (lambda _: ServiceRateEstimator(target=0.0), "target is 0.0, expected a relative half-width"),
     (lambda _: ServiceRateEstimator(confidence=1.0), "confidence is 1.0"),
@@ -304,6 +388,12 @@ def test_bad_input_is_named_and_changes_nothing(
     with pytest.raises(InvalidInput, match=said):
         call(est)
     assert est.rates == []
+
+
+def test_all_options_that_make_no_sense_are_named_at_once() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        ServiceRateEstimator("mean", -1, 2, servers=0, target=0, confidence=1)  # type: ignore[arg-type]
+    assert len(caught.value.problems) == 6
 
 
 def test_differences_of_clocks_may_be_rounded() -> None:

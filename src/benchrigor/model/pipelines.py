@@ -6,10 +6,13 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from benchrigor.errors import InvalidInput
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.headline import counted, many, percent, show_estimate, show_value
 from benchrigor.model.notice import Notice, Severity
+from benchrigor.model.quantities import no_quantity, no_whole
 from benchrigor.model.queues import ServiceProcess
+from benchrigor.model.series import short
 from benchrigor.model.tables import aligned
 
 __all__ = [
@@ -49,6 +52,11 @@ class PipelineStage:
     variation
         Squared coefficient of variation of the service times, where ``process`` is "other".
 
+    Raises
+    ------
+    InvalidInput
+        Naming all of name, rate, visits and replicas that make no sense.
+
     Examples
     --------
     >>> PipelineStage(name="hash", rate=1200.0).replicas
@@ -61,6 +69,18 @@ class PipelineStage:
     replicas: int = 1
     process: ServiceProcess = ServiceProcess.EXPONENTIAL
     variation: float | None = None
+
+    def __post_init__(self) -> None:
+        named = isinstance(self.name, str) and self.name != ""
+        of = f" of {short(self.name)}" if named else ""
+        problems = [
+            *(() if named else (f"name is {short(self.name)}, expected the name of a stage",)),
+            *no_quantity(self.rate, f"rate{of}"),
+            *no_quantity(self.visits, f"visits{of}"),
+            *no_whole(self.replicas, f"replicas{of}"),
+        ]
+        if problems:
+            raise InvalidInput(problems)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

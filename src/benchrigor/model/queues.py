@@ -12,6 +12,11 @@ from benchrigor.model.notice import Notice
 __all__ = ["RateReason", "ServiceMoments", "ServiceProcess", "ServiceRate"]
 
 
+_COLUMNS = 80
+_ROUND_S = 999.5
+"""From there on three digits would end in a power of ten."""
+
+
 class RateReason(enum.StrEnum):
     """Why a service rate has not converged."""
 
@@ -101,9 +106,11 @@ class ServiceRate:
     servers
         Threads or processes that served side by side; the rate is that of all of them.
     cpu_rate
-        In items per second of the stage's processor time; None where that is not known.
+        In items per second of the stage's processor time; None where that is not known. Where it
+        is known of some periods only, it speaks of the items of these.
     delay_share
         Share of the busy time that the stage waited for a processor; None where it is not known.
+        Where it is known of some periods only, it is a share of the busy time of these.
     moments
         Of the service time; None where there is too little to learn them from.
     notices
@@ -137,8 +144,23 @@ class ServiceRate:
         """Share of the periods in which the stage never waited."""
         return self.unblocked / self.periods if self.periods else 0.0
 
+    @property
+    def standing(self) -> str:
+        """Whether it has converged, or why not, in a few words."""
+        if self.converged:
+            return "converged"
+        if self.reason in {None, RateReason.NOT_CONVERGED}:
+            return "not converged"
+        return str(self.reason).replace("-", " ")
+
     def __str__(self) -> str:
         number = "no rate" if self.estimate is None else show_estimate(self.estimate, "items/s")
-        doubt = "converged" if self.converged else f"not converged: {self.reason}"
-        window = f"{self.start_s:.3g} to {self.stop_s:.3g} s"
-        return f"{number} · {window} · {percent(self.unblocked_share)} unblocked · {doubt}"
+        window = f"{_seconds(self.start_s)} to {_seconds(self.stop_s)} s"
+        share = f"{percent(self.unblocked_share, digits=2)} unblocked"
+        line = f"{number} · {window} · {share} · {self.standing}"
+        # What the eye can miss gives way to what must be on the screen.
+        return line if len(line) <= _COLUMNS else f"{number} · {window} · {self.standing}"
+
+
+def _seconds(time_s: float) -> str:
+    return f"{time_s:.3g}" if time_s < _ROUND_S else f"{time_s:,.0f}"

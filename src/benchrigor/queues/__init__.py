@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from benchrigor.queues.counting.pages import Page
     from benchrigor.queues.monitor import Monitor
     from benchrigor.queues.rates import ServiceRateEstimator
+    from benchrigor.queues.recording.recorded_rates import RecordedEnd, rate_recording
+    from benchrigor.queues.recording.recordings import Recording, RecordingWriter
     from benchrigor.queues.tap import End, Tap
     from benchrigor.queues.watching.monitor_report import MonitorReport
     from benchrigor.queues.watching.stage import Stage
@@ -30,10 +32,14 @@ __all__ = [
     "MonitorReport",
     "Page",
     "PeriodCalibrator",
+    "RecordedEnd",
+    "Recording",
+    "RecordingWriter",
     "ServiceRateEstimator",
     "Stage",
     "Tap",
     "WatchedStage",
+    "rate_recording",
 ]
 
 _HOMES = {
@@ -45,10 +51,14 @@ _HOMES = {
     "MonitorReport": "watching.monitor_report",
     "Page": "counting.pages",
     "PeriodCalibrator": "calibrating",
+    "RecordedEnd": "recording.recorded_rates",
+    "Recording": "recording.recordings",
+    "RecordingWriter": "recording.recordings",
     "ServiceRateEstimator": "rates",
     "Stage": "watching.stage",
     "Tap": "tap",
     "WatchedStage": "watching.stage_figures",
+    "rate_recording": "recording.recorded_rates",
 }
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Notice, RateReason, Severity
@@ -11,6 +13,9 @@ from benchrigor.model.series import short
 
 __all__ = ["CalibratedPeriod", "PeriodCalibrator"]
 
+_SHORTEST_S = 1e-6
+"""A period below is none: sleeping takes longer, and reading the counters of a stage about as long.
+"""
 _SENTENCES = {
     RateReason.UNSTABLE_PERIOD: (
         "No period up to {longest_s:g} s was kept to within {epsilon:.2%} {k} times in a row: "
@@ -52,7 +57,8 @@ class PeriodCalibrator:
     Parameters
     ----------
     start_s
-        The first period, in seconds.
+        The first period, in seconds; a microsecond at least, since no sleep and few reads of a
+        clock are shorter.
     longest_s
         The longest.
     epsilon
@@ -130,12 +136,15 @@ class PeriodCalibrator:
         Raises
         ------
         InvalidInput
-            When the width is no finite number above 0, or items is below 0.
+            When the width is no finite number above 0, or items none from 0 on.
         """
-        if not 0.0 < realised_s < math.inf:
-            raise InvalidInput(f"realised_s is {short(realised_s)}, expected seconds above 0")
-        if not 0.0 <= items < math.inf:
-            raise InvalidInput(f"items is {short(items)}, expected a finite number from 0 on")
+        problems = []
+        if not _is_number(realised_s) or not 0.0 < realised_s < math.inf:
+            problems.append(f"realised_s is {short(realised_s)}, expected seconds above 0")
+        if not _is_number(items) or not 0.0 <= items < math.inf:
+            problems.append(f"items is {short(items)}, expected a finite number from 0 on")
+        if problems:
+            raise InvalidInput(problems)
         if self._result is not None:
             return
         kept = abs(realised_s - self._period_s) <= self._epsilon * self._period_s
@@ -208,16 +217,47 @@ class _Seen:
         self.longest_free = max(self.longest_free, self.free)
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def _check(start_s: float, longest_s: float, epsilon: float, k: int, tries: int) -> None:
-    problems = []
-    if not 0.0 < start_s <= longest_s < math.inf:
-        problems.append(
-            f"start_s is {start_s!r} and longest_s {longest_s!r}, expected seconds above 0, "
-            "the first not above the other"
-        )
-    if not 0.0 < epsilon < 1.0:
-        problems.append(f"epsilon is {epsilon!r}, expected above 0 and below 1")
-    if not 1 <= k <= tries:
-        problems.append(f"k is {k!r} and tries {tries!r}, expected 1 or more, and as many tries")
+    problems = [
+        *_no_widths(start_s, longest_s),
+        *_no_counts(k, tries),
+    ]
+    if not _is_number(epsilon) or not 0.0 < epsilon < 1.0:
+        problems.append(f"epsilon is {short(epsilon)}, expected a number above 0 and below 1")
     if problems:
         raise InvalidInput(problems)
+
+
+def _no_widths(start_s: float, longest_s: float) -> Iterator[str]:
+    """Say what is wrong with the first and the longest period."""
+    found = {"start_s": start_s, "longest_s": longest_s}
+    misfits = {
+        name: value
+        for name, value in found.items()
+        if not _is_number(value) or not _SHORTEST_S <= value < math.inf
+    }
+    for name, value in misfits.items():
+        yield f"{name} is {short(value)}, expected seconds, {_SHORTEST_S:g} at least"
+    if not misfits and start_s > longest_s:
+        yield (
+            f"start_s is {short(start_s)} and longest_s {short(longest_s)}, expected the first "
+            "not above the other"
+        )
+
+
+def _no_counts(k: int, tries: int) -> Iterator[str]:
+    """Say what is wrong with the number of periods."""
+    found = {"k": k, "tries": tries}
+    misfits = {name: value for name, value in found.items() if not _is_whole(value) or value < 1}
+    for name, value in misfits.items():
+        yield f"{name} is {short(value)}, expected a whole number from 1 on"
+    if not misfits and k > tries:
+        yield f"k is {k} and tries {tries}, expected at least as many tries"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -33,6 +34,14 @@ _LARGEST, _SHORTEST_S = 1e100, 1e-100
 _CHUNK = 65_536
 _NAMES = ("items", "period_s", "blocked_s", "blocked", "cpu_s", "delay_s")
 _OPTIONAL = ("cpu_s", "delay_s")
+_FLAGS = ("items", "blocked")
+"""May be True or False; who gives that for seconds means something else."""
+_BETWEEN = f"({_SHORTEST_S:g} to {_LARGEST:g})"
+_EXPECTED = {
+    "period_s": f"seconds above 0 {_BETWEEN}",
+    "target": f"a relative half-width above 0 {_BETWEEN}",
+}
+_ANY = f"a number from 0 to {_LARGEST:g}"
 
 
 class ServiceRateEstimator:
@@ -104,6 +113,7 @@ class ServiceRateEstimator:
             else NonBlocking(
                 period_s=None if period_s is None else float(period_s),
                 guards=guards,
+                servers=self.servers,
                 confidence=confidence,
             )
         )
@@ -143,9 +153,10 @@ class ServiceRateEstimator:
             Whether it waited at all; with ``blocked_s`` 0 for a time that is not known, so that the
             period does not count.
         cpu_s
-            Processor time that the stage used, in seconds; None where it is not known.
+            Processor time that the stage used, in seconds; None or NaN where it is not known.
         delay_s
-            How long it waited for a processor although it could have run, in seconds.
+            How long it waited for a processor although it could have run, in seconds; None or NaN
+            where it is not known.
 
         Raises
         ------
@@ -155,7 +166,7 @@ class ServiceRateEstimator:
         values = (items, period_s, blocked_s, blocked, cpu_s, delay_s)
         row = tuple(map(_number, _NAMES, values))
         if row[1] < _SHORTEST_S:
-            raise InvalidInput(f"period_s is {short(period_s)}, expected seconds above 0")
+            raise InvalidInput(_misfit("period_s", period_s))
         if not _fits(row[2], row[1], self.servers):
             raise InvalidInput(_too_long(row[2], row[1], self.servers))
         self._held.append(row)
@@ -179,19 +190,21 @@ class ServiceRateEstimator:
         items
             Shape (n,).
         period_s, blocked_s, blocked, cpu_s, delay_s
-            As in `tell`: shape (n,), or one number for all.
+            As in `tell`: shape (n,), or one number for all. The last two may hold NaN, for what
+            is not known.
 
         Raises
         ------
         InvalidInput
             Naming the index of the first number that cannot be worked with.
         """
-        values = (items, period_s, blocked_s, blocked, cpu_s, delay_s)
-        size = as_series(items, name="items").size
+        served = as_series(items, name="items")  # once: what is iterated over is then used up
+        size = served.size
+        values = (served, period_s, blocked_s, blocked, cpu_s, delay_s)
         rows = np.vstack([_column(*each, size) for each in zip(_NAMES, values, strict=True)])
         index = _first(rows[1] < _SHORTEST_S)
         if index is not None:
-            raise InvalidInput(f"period_s[{index}] is {rows[1, index]}, expected seconds above 0")
+            raise InvalidInput(_misfit("period_s", float(rows[1, index]), f"[{index}]"))
         index = _first(~_fits(rows[2], rows[1], self.servers))
         if index is not None:
             found = rows[2, index], rows[1, index]
@@ -208,7 +221,10 @@ class ServiceRateEstimator:
 
     def _add(self, rows: Floats) -> None:
         """Hand the periods on, as what they came to."""
-        items, wall_s, blocked_s, blocked, cpu_s, delay_s = rows
+        items, wall_s, blocked_s, blocked, *_ = rows
+        # What is not known adds nothing, and neither does what stands beside it.
+        has_cpu, has_delay = np.isfinite(rows[4:])
+        cpu_s, delay_s = np.where(np.isfinite(rows[4:]), rows[4:], 0.0)
         timed = blocked_s > _NOTHING
         known = (blocked <= 0.0) | (blocked_s > 0.0)
         waited = timed | ~known
@@ -216,14 +232,16 @@ class ServiceRateEstimator:
         periods[Row.ITEMS] = items * known
         busy_s = np.maximum(self.servers * wall_s - np.where(timed, blocked_s, 0.0), 0.0)
         # Who is woken waits for a processor as well, but that is part of the blocked time.
-        room_s = np.maximum(busy_s - np.nan_to_num(cpu_s), 0.0)
+        room_s = np.maximum(busy_s - cpu_s, 0.0)
         periods[Row.BUSY] = busy_s * known
         periods[Row.WALL] = wall_s
         periods[Row.PERIODS] = 1.0
         periods[Row.UNBLOCKED] = ~waited
         periods[Row.USED] = known
         periods[Row.CPU] = cpu_s * known
+        periods[Row.CPU_ITEMS] = periods[Row.ITEMS] * has_cpu
         periods[Row.DELAY] = np.minimum(delay_s, room_s) * known
+        periods[Row.DELAY_BUSY] = periods[Row.BUSY] * has_delay
         self._estimator.add(periods)
 
 
@@ -236,43 +254,82 @@ def _check_options(
     target: float,
     confidence: float,
 ) -> None:
+    problems = []
     if method not in METHODS:
-        raise InvalidInput(f"method is {short(method)}, expected {' or '.join(map(repr, METHODS))}")
-    if period_s is not None and not _number("period_s", period_s) > 0.0:
-        raise InvalidInput(f"period_s is {period_s!r}, expected seconds above 0")
+        known = " or ".join(map(repr, METHODS))
+        problems.append(f"method is {short(method)}, expected {known}")
+    if period_s is not None:
+        problems += _no_size("period_s", period_s)
     if not isinstance(guards, bool):
-        raise InvalidInput(f"guards is {short(guards)}, expected True or False")
+        problems.append(f"guards is {short(guards)}, expected True or False")
     if isinstance(servers, bool) or not isinstance(servers, Integral) or servers < 1:
-        raise InvalidInput(f"servers is {short(servers)}, expected a whole number from 1 on")
-    if not _number("target", target) > 0.0:
-        raise InvalidInput(f"target is {target!r}, expected a relative half-width above 0")
-    check_confidence(confidence)
+        problems.append(f"servers is {short(servers)}, expected a whole number from 1 on")
+    problems += _no_size("target", target)
+    try:
+        check_confidence(confidence)
+    except InvalidInput as error:
+        problems += error.problems
+    if problems:
+        raise InvalidInput(problems)
+
+
+def _no_size(name: str, value: Any) -> list[str]:
+    """Say that an option is no number above 0; nothing where it is one."""
+    try:
+        fits = _number(name, value) >= _SHORTEST_S
+    except InvalidInput:
+        fits = False
+    return [] if fits else [_misfit(name, value)]
 
 
 def _number(name: str, value: Any) -> float:
     """Return a number from 0 on; NaN for what is not known."""
     if type(value) is float or type(value) is int:  # five times as fast as asking what is Real
         if 0.0 <= value < _LARGEST:
-            return value
+            return value + 0.0  # so that there is no -0.0
     elif value is None and name in _OPTIONAL:
         return math.nan
     known = isinstance(value, Real | np.bool_)
+    if isinstance(value, bool | np.bool_) and name not in _FLAGS:
+        known = False
+    if known and name in _OPTIONAL and value != value:  # noqa: PLR0124  # NaN of any type
+        return math.nan
     if not known or not bool(value >= -_NOTHING) or not bool(value < _LARGEST):
-        raise InvalidInput(f"{name} is {short(value)}, expected a number from 0 to {_LARGEST:g}")
-    return max(float(value), 0.0)
+        raise InvalidInput(_misfit(name, value))
+    return max(float(value), 0.0) + 0.0
 
 
 def _column(name: str, values: Any, size: int) -> Floats:
     """Return a column of numbers from 0 on; NaN for what is not known."""
     if values is None or isinstance(values, Real | np.bool_):
         return np.full(size, _number(name, values))
-    column = as_series(values, name=name)
+    column = _with_gaps(name, values) if name in _OPTIONAL else as_series(values, name=name)
     if column.size != size:
         raise InvalidInput(f"{name} holds {column.size} numbers for {size} items, expected as many")
-    index = _first(column < -_NOTHING)
+    index = _first((column < -_NOTHING) | (column >= _LARGEST))
     if index is not None:
-        raise InvalidInput(f"{name}[{index}] is {column[index]}, expected a number from 0 on")
-    return np.maximum(column, 0.0)
+        raise InvalidInput(_misfit(name, float(column[index]), f"[{index}]"))
+    return np.maximum(column, 0.0) + 0.0  # so that there is no -0.0
+
+
+def _with_gaps(name: str, values: Any) -> Floats:
+    """Return numbers as `as_series` does, but NaN for those that are not known."""
+    plain = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping)
+    if plain and not hasattr(values, "__array__"):
+        values = list(values)
+        gaps = np.array([isinstance(each, Real) and each != each for each in values])  # noqa: PLR0124  # NaN
+        filled: Any = [0.0 if gap else each for each, gap in zip(values, gaps, strict=True)]
+    else:
+        filled = np.asarray(values)
+        gaps = np.isnan(filled) if filled.dtype.kind == "f" else np.zeros(filled.shape, dtype=bool)
+        filled = np.where(gaps, 0.0, filled) if gaps.any() else values
+    column = as_series(filled, name=name)
+    return np.where(gaps, np.nan, column) if gaps.any() else column
+
+
+def _misfit(name: str, value: object, where: str = "") -> str:
+    """Say what was found, and what was expected."""
+    return f"{name}{where} is {short(value)}, expected {_EXPECTED.get(name, _ANY)}"
 
 
 def _fits(blocked_s: Any, period_s: Any, servers: int) -> Any:

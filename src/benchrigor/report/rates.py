@@ -128,9 +128,8 @@ def phases_of(rates: Sequence[ServiceRate]) -> list[list[ServiceRate]]:
 
 def standing(rate: ServiceRate) -> str:
     """Say in a few words whether a rate has converged, and why not."""
-    if rate.reason in {None, RateReason.NOT_CONVERGED}:
-        return "converged" if rate.converged else "not converged"
-    return f"not converged: {str(rate.reason).replace('-', ' ')}"
+    said = rate.standing
+    return said if rate.reason in {None, RateReason.NOT_CONVERGED} else f"not converged: {said}"
 
 
 def span(start_s: float, stop_s: float, *, shortest_s: float | None = None) -> str:

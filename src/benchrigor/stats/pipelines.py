@@ -25,7 +25,6 @@ from benchrigor.stats.quantities import (
     joined_notices,
     mixed_confidences,
     no_quantity,
-    no_whole,
     refuse,
 )
 from benchrigor.stats.sizing import (
@@ -241,14 +240,7 @@ def _checked(stages: object, source_rate: object) -> list[PipelineStage]:
 def _misfits(stage: object, place: str) -> tuple[str, ...]:
     if not isinstance(stage, PipelineStage):
         return (f"{place} is {short(stage)}, expected a PipelineStage",)
-    unnamed = not isinstance(stage.name, str) or not stage.name
-    return (
-        *((f"{place}.name is {short(stage.name)}, expected a name",) if unnamed else ()),
-        *no_quantity(stage.rate, f"{place}.rate"),
-        *no_quantity(stage.visits, f"{place}.visits"),
-        *no_whole(stage.replicas, f"{place}.replicas"),
-        *(f"{place}.{problem}" for problem in no_process(stage.process, stage.variation)),
-    )
+    return tuple(f"{place}.{problem}" for problem in no_process(stage.process, stage.variation))
 
 
 def _load(stage: PipelineStage, source_rate: Quantity | None) -> StageLoad:

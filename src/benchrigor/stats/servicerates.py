@@ -63,7 +63,7 @@ def busy_rate(
     total = tallies.sum(axis=1)
     busy = tallies[:, tallies[Row.BUSY] > 0.0]
     ripe = matured(busy)[0] if busy.shape[1] else busy
-    estimate = _per_time(ripe, Row.BUSY, servers, confidence)
+    estimate = _per_time(ripe, Row.ITEMS, Row.BUSY, servers, confidence)
     converged = (
         estimate is not None and ripe.shape[1] >= _FEWEST and estimate.relative_half_width <= target
     )
@@ -80,17 +80,20 @@ def busy_rate(
         used=int(total[Row.USED]),
         period_s=float(total[Row.WALL] / total[Row.PERIODS]),
         items=int(total[Row.ITEMS]),
-        cpu_rate=_per_time(ripe, Row.CPU, servers, confidence),
+        servers=servers,
+        cpu_rate=_per_time(ripe, Row.CPU_ITEMS, Row.CPU, servers, confidence),
         delay_share=delay_share,
         moments=_moments(busy),
         notices=(*_disturbed(delay_share), *_chosen(total)),
     )
 
 
-def _per_time(tallies: Floats, spent: Row, servers: int, confidence: float) -> Estimate | None:
+def _per_time(
+    tallies: Floats, served: Row, spent: Row, servers: int, confidence: float
+) -> Estimate | None:
     """Estimate items per second spent, by so many servers; None where none is known."""
     known = tallies[:, tallies[spent] > 0.0]
-    items, seconds = known[Row.ITEMS], known[spent]
+    items, seconds = known[served], known[spent]
     if not items.any():
         return None
     try:
@@ -127,6 +130,7 @@ def quantile_rate(
     kept: Floats,
     *,
     began_s: float,
+    servers: int,
     guards: bool,
     reason: RateReason | None,
     confidence: float,
@@ -138,12 +142,12 @@ def quantile_rate(
     settling
         The running mean of quantiles.
     seen
-        All periods of the window, the first eight rows of a tally, shape (8,).
+        All periods of the window, the first rows of a tally, shape (Row.COUNT,).
     kept
         Those that count, one tally, shape (rows, 1).
     began_s
         When the window began, in seconds.
-    guards, confidence
+    servers, guards, confidence
         As `ServiceRateEstimator` has them.
     reason
         Why it has not converged; None where it has.
@@ -162,6 +166,7 @@ def quantile_rate(
         used=int(used),
         period_s=float(seen[Row.WALL] / seen[Row.PERIODS]),
         items=int(kept[Row.ITEMS, 0]),
+        servers=servers,
         cpu_rate=None,
         delay_share=delay_share,
         moments=service_moments(kept) if used else None,
@@ -169,9 +174,8 @@ def quantile_rate(
     )
 
 
-def apart(settling: Settling, kept: Floats) -> bool:
+def apart(settling: Settling, mean: float) -> bool:
     """Tell whether the quantile lies so far above the mean that neither is to be relied on."""
-    mean = float(kept[Row.ITEMS] / kept[Row.USED]) if kept[Row.USED] else 0.0
     return settling.mean > (1.0 + _APART) * mean
 
 
@@ -215,9 +219,9 @@ def _of_quantiles(settling: Settling, kept: Floats, guards: bool, confidence: fl
 
 
 def _delay_share(total: Floats) -> float | None:
-    """Return the share of the busy time waited for a processor; None where it is not known."""
-    share = float(total[Row.DELAY] / total[Row.BUSY]) if total[Row.BUSY] > 0.0 else math.nan
-    return None if math.isnan(share) else share
+    """Return the share of the busy time waited for a processor, where it is known; else None."""
+    busy_s = float(total[Row.DELAY_BUSY])
+    return float(total[Row.DELAY]) / busy_s if busy_s > 0.0 else None
 
 
 def _disturbed(delay_share: float | None) -> tuple[Notice, ...]:
@@ -228,8 +232,8 @@ def _disturbed(delay_share: float | None) -> tuple[Notice, ...]:
             code=Code.DISTURBED_RATE,
             severity=Severity.WARNING,
             sentence=f"Of the time in which the stage was busy, it waited {percent(delay_share)} "
-            "for a processor: undisturbed it would serve faster. Look at its rate per processor "
-            "time.",
+            "for a processor: undisturbed it would serve faster, which more replicas would not. "
+            "Look at its rate per processor time.",
             evidence={"delay_share": delay_share},
         ),
     )

@@ -43,7 +43,11 @@ exponential service."""
 
 
 class Row(enum.IntEnum):
-    """Rows of a tally."""
+    """Rows of a tally; those before ``COUNT`` are sums over periods.
+
+    Processor time and delay are of those periods of which they are known, and so are the items
+    (``CPU_ITEMS``) and the busy time (``DELAY_BUSY``) that stand beside them.
+    """
 
     ITEMS = 0
     BUSY = 1
@@ -52,22 +56,24 @@ class Row(enum.IntEnum):
     UNBLOCKED = 4
     USED = 5
     CPU = 6
-    DELAY = 7
-    COUNT = 8
-    ITEMS_2 = 9
-    ITEMS_BUSY = 10
-    BUSY_2 = 11
-    ITEMS_3 = 12
-    ITEMS_2_BUSY = 13
-    ITEMS_BUSY_2 = 14
-    BUSY_3 = 15
+    CPU_ITEMS = 7
+    DELAY = 8
+    DELAY_BUSY = 9
+    COUNT = 10
+    ITEMS_2 = 11
+    ITEMS_BUSY = 12
+    BUSY_2 = 13
+    ITEMS_3 = 14
+    ITEMS_2_BUSY = 15
+    ITEMS_BUSY_2 = 16
+    BUSY_3 = 17
 
 
 _PAIR = slice(Row.ITEMS, Row.BUSY + 1)
 
 
 def tallied(columns: npt.ArrayLike) -> Floats:
-    """Return tallies of single periods from their first eight rows, shape (8, n)."""
+    """Return tallies of single periods from their first rows, shape (Row.COUNT, n)."""
     sums = np.asarray(columns, dtype=np.float64)
     return np.vstack([sums, np.zeros((len(Row) - Row.COUNT, sums.shape[1]))])
 
@@ -172,7 +178,7 @@ def service_moments(tallies: Floats) -> ServiceMoments | None:
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> periods = np.zeros((8, 5000))
+    >>> periods = np.zeros((Row.COUNT, 5000))
     >>> periods[Row.ITEMS], periods[Row.BUSY] = rng.poisson(100.0, 5000), 0.1
     >>> periods[Row.USED] = 1.0
     >>> found = service_moments(observed(tallied(periods)))

@@ -152,7 +152,7 @@ def test_what_must_be_known_of_a_stage_stands_below_the_table() -> None:
     assert all(len(line) <= 79 for line in text.splitlines())
     said = " ".join(text.split())
     assert "○ a stage of a ve… 1 2.00 [1.90, 2.10]" in said
-    assert "a stage of a very long name: watched no more: 2 wait at once; not converged: never" in (
+    assert "a stage of a very long name: watched no more: 2 wait at once; never busy; 2 of 2" in (
         said
     )
     assert "2 of 2 phases, from 2 to 8 s; waited 20% of its busy time for a processor" in said

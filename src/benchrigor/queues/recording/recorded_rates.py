@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats, ServiceRate
+from benchrigor.model import ServiceRate
 from benchrigor.queues.rates import METHODS, ServiceRateEstimator
 from benchrigor.queues.recording.outlines import Outline
 from benchrigor.queues.recording.recorded_periods import Periods
@@ -130,35 +128,14 @@ def _estimator(
 
 
 def _tell(estimator: ServiceRateEstimator, periods: Periods) -> None:
-    for start, stop, cpu_s, delay_s in _runs(periods):
-        inside = slice(start, stop)
-        estimator.tell_many(
-            periods.items[inside],
-            periods.period_s[inside],
-            0.0 if periods.blocked_s is None else periods.blocked_s[inside],
-            periods.blocked[inside],
-            cpu_s=cpu_s,
-            delay_s=delay_s,
-        )
-
-
-def _runs(periods: Periods) -> Iterator[tuple[int, int, Floats | None, Floats | None]]:
-    """Yield runs of periods through which the same times are known."""
-    columns = (periods.cpu_s, periods.delay_s)
-    known = np.array(
-        [
-            np.zeros(periods.n, dtype=np.bool_) if each is None else np.isfinite(each)
-            for each in columns
-        ]
+    estimator.tell_many(
+        periods.items,
+        periods.period_s,
+        0.0 if periods.blocked_s is None else periods.blocked_s,
+        periods.blocked,
+        cpu_s=periods.cpu_s,
+        delay_s=periods.delay_s,
     )
-    changes = np.flatnonzero((known[:, 1:] != known[:, :-1]).any(axis=0)) + 1
-    borders = [0, *changes.tolist(), periods.n]
-    for start, stop in itertools.pairwise(borders):
-        cpu_s, delay_s = (
-            each[start:stop] if each is not None and flags[start] else None
-            for each, flags in zip(columns, known, strict=True)
-        )
-        yield start, stop, cpu_s, delay_s
 
 
 def _unknown(end: str, recording: Recording) -> str:

@@ -132,7 +132,8 @@ class Rows:
             if role in _MAY_MISS:
                 fits |= np.isnan(values)
             if not fits.all():
-                expected = "a finite number" + ("" if role in _SIGNED else " from 0 on")
+                least = f"-{_LARGEST:g}" if role in _SIGNED else "0"
+                expected = f"a number from {least} to {_LARGEST:g}"
                 raise self.misfit(int(np.argmin(fits)), name, expected)
 
     def _error(self, line: int, words: str) -> InvalidInput:

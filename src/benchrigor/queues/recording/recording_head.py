@@ -16,6 +16,8 @@ TITLE, VERSION = "benchrigor queue recording", "1"
 COUNTERS = ("delta", "cumulative")
 
 _NANO = 1e9
+_MOST = 1e9
+"""Servers, or seconds of a period, of which there are always fewer."""
 _COLUMNS = {
     "t_ns": ("t", _NANO),
     "t_s": ("t", 1.0),
@@ -215,7 +217,7 @@ def _number(key: str, about: dict[str, tuple[str, int]], name: str, *, whole: bo
         number = int(text) if whole else float(text)
     except ValueError:
         number = 0
-    if not 0.0 < number < 1e9:
-        expected = "a whole number from 1 on" if whole else "seconds above 0"
+    if not 0.0 < number < _MOST:
+        expected = f"{'a whole number from 1 on' if whole else 'seconds above 0'}, below {_MOST:g}"
         raise InvalidInput(f"{name}, line {where}: {key} {short(text)}, expected {expected}")
     return number

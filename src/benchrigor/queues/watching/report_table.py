@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from benchrigor.model import Estimate, RateReason
+from benchrigor.model import Estimate
 from benchrigor.model.headline import percent, show_value
 from benchrigor.model.tables import aligned
 from benchrigor.queues.watching.stage_figures import WatchedStage
@@ -100,9 +100,7 @@ def _doubts(stage: WatchedStage) -> Iterator[str]:
         yield "no rate yet"
         return
     if not rate.converged:
-        silent = rate.reason in {None, RateReason.NOT_CONVERGED}
-        why = "" if silent else f": {str(rate.reason).replace('-', ' ')}"
-        yield f"not converged{why}"
+        yield rate.standing
     if len(stage.rates) > 1:
         yield (
             f"{stage.rates.index(rate) + 1} of {len(stage.rates)} phases, from "

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Estimate, ServiceRate
@@ -194,14 +193,9 @@ class StageFigures:
             self._past.extend(each for each in self._current() if each.periods >= _FEWEST)
             self._servers, self._began_s = block.servers, float(block.start_s[0])
             self._rate = self._make(block.servers)
-        for part, timed in _runs(~np.isnan(block.cpu_s)):
-            self._rate.tell_many(
-                block.items[part],
-                block.period_s[part],
-                block.blocked_s[part],
-                cpu_s=block.cpu_s[part] if timed else None,
-                delay_s=block.delay_s[part] if timed else None,
-            )
+        self._rate.tell_many(
+            block.items, block.period_s, block.blocked_s, cpu_s=block.cpu_s, delay_s=block.delay_s
+        )
         self._flows.add(block)
         if self._record is not None:
             self._record(self._stage.name, block)
@@ -249,10 +243,3 @@ def _used(arrivals: Estimate | None, capacity: Estimate | None) -> Estimate | No
 def _whole(block: PeriodBlock) -> PeriodBlock:
     """Return those periods in which the same served all the time, and somebody did."""
     return block.part(block.whole & (block.servers > 0))
-
-
-def _runs(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[slice, bool]]:
-    """Yield where the same flag is set several times in a row, and whether it is."""
-    turns = np.flatnonzero(flags[1:] != flags[:-1]) + 1
-    for start, stop in pairwise([0, *turns.tolist(), flags.size]):
-        yield slice(start, stop), bool(flags[start])
