@@ -10,15 +10,17 @@ blocks are what is streamed to them.
 
 Printed is, for each stage, what it could serve if it never had to wait, which stage limits the
 others, and what room in the queues and how many processes the rates suggest. With ``--truth`` the
-kernel and the reducer are run alone as well, and stand beside what was found while they were not.
+kernel and the reducer are run alone as well, and stand beside what was found while they were not:
+once with all their input ready, once with pauses as long as their waits were.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -27,6 +29,7 @@ import numpy.typing as npt
 
 from benchrigor import queues  # whose names are loaded when used: processes need but a few
 from streaming import (
+    NO_PAUSES,
     Alone,
     Pipeline,
     Work,
@@ -103,9 +106,15 @@ def multiply(a: Matrix, b: Matrix, **options: Any) -> tuple[Matrix, queues.Monit
 
 
 def truth(
-    a: Matrix, b: Matrix, *, kernels: int = 2, block: int = 48, items: int = 500
+    a: Matrix,
+    b: Matrix,
+    pauses: Mapping[str, float] = NO_PAUSES,
+    *,
+    kernels: int = 2,
+    block: int = 48,
+    items: int = 500,
 ) -> dict[str, Alone]:
-    """Return what kernels and the reducer do alone."""
+    """Return what kernels and the reducer do alone, with a pause of each before each item."""
     size, columns_of_b = len(a), np.ascontiguousarray(b.T)
     tasks = places(size, block)[:items]
     parts = [(*place, a[place]) for place in tasks]
@@ -117,8 +126,8 @@ def truth(
         reduce(size, [ready], nowhere)
 
     return {
-        "dot": alone(dot_alone, tasks, processes=kernels),
-        "reduce": alone(reduce_alone, parts),
+        "dot": alone(dot_alone, tasks, processes=kernels, pause_s=pauses.get("dot", 0.0)),
+        "reduce": alone(reduce_alone, parts, pause_s=pauses.get("reduce", 0.0)),
     }
 
 
@@ -134,7 +143,7 @@ def main() -> None:
     _, report = multiply(a, b, kernels=options.kernels, start=options.start)
     show(report)
     if options.truth:
-        compare(report, truth(a, b, kernels=options.kernels))
+        compare(report, partial(truth, a, b, kernels=options.kernels))
 
 
 if __name__ == "__main__":

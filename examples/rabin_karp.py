@@ -10,15 +10,17 @@ Time Approximation of Non-blocking Service Rates for Streaming Systems' (2015), 
 
 Printed is, for each stage, what it could serve if it never had to wait, which stage limits the
 others, and what room in the queues and how many processes the rates suggest. With ``--truth`` the
-kernels are run alone as well, and stand beside what was found while they were not.
+kernels are run alone as well, and stand beside what was found while they were not: once with all
+their input ready, once with pauses as long as their waits were.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -27,6 +29,7 @@ import numpy.typing as npt
 
 from benchrigor import queues  # whose names are loaded when used: processes need but a few
 from streaming import (
+    NO_PAUSES,
     Alone,
     Pipeline,
     Work,
@@ -144,13 +147,14 @@ def search(text: bytes, **options: Any) -> tuple[Places, queues.MonitorReport]:
 
 def truth(
     text: bytes,
-    pattern: bytes = PATTERN,
+    pauses: Mapping[str, float] = NO_PAUSES,
     *,
+    pattern: bytes = PATTERN,
     hashing: int = 2,
     verifying: int = 2,
     items: int = 200,
 ) -> dict[str, Alone]:
-    """Return what the kernels do alone."""
+    """Return what the kernels do alone, with a pause of each before each item."""
     texts = list(islice(pieces(text, pattern), items))
     found = [(at, piece, likely(piece, pattern)) for at, piece in texts]
 
@@ -161,8 +165,10 @@ def truth(
         verify(pattern, [ready], nowhere)
 
     return {
-        "hash": alone(hash_alone, texts, processes=hashing),
-        "verify": alone(verify_alone, found, processes=verifying),
+        "hash": alone(hash_alone, texts, processes=hashing, pause_s=pauses.get("hash", 0.0)),
+        "verify": alone(
+            verify_alone, found, processes=verifying, pause_s=pauses.get("verify", 0.0)
+        ),
     }
 
 
@@ -181,7 +187,7 @@ def main() -> None:
     print(f"{len(places):,} places")
     show(report)
     if options.truth:
-        compare(report, truth(text, **kernels))
+        compare(report, partial(truth, text, **kernels))
 
 
 if __name__ == "__main__":

@@ -104,6 +104,9 @@ def in_turn(inputs: Sequence[Any]) -> Iterator[Any]:
                 yield item
 
 
+NO_PAUSES: Mapping[str, float] = {}
+
+
 class Alone(NamedTuple):
     """Items per second of a stage run by itself, of wall time and of its processor time."""
 
@@ -114,11 +117,12 @@ class Alone(NamedTuple):
 class Ready:
     """A queue that never is empty: what it takes to put the next item there does not count.
 
-    An item has to fit into a pipe, which on most systems holds 64 KiB.
+    An item has to fit into a pipe, which on most systems holds 64 KiB. A pause before each item
+    does not count either, but who has slept finds its memory out of the caches.
     """
 
-    def __init__(self, items: Sequence[Any]) -> None:
-        self._items = iter([*items, None])
+    def __init__(self, items: Sequence[Any], pause_s: float = 0.0) -> None:
+        self._items, self._pause_s = iter([*items, None]), pause_s
         self._queue: Any = multiprocessing.SimpleQueue()
         self.wall_s = self.cpu_s = 0.0
 
@@ -126,6 +130,8 @@ class Ready:
         """Get an item, as a process of the pipeline does when there is one."""
         wall_s, cpu_s = time.perf_counter(), time.thread_time()
         self._queue.put(next(self._items))
+        if self._pause_s:
+            time.sleep(self._pause_s)
         self.wall_s += time.perf_counter() - wall_s
         self.cpu_s += time.thread_time() - cpu_s
         return self._queue.get()
@@ -140,12 +146,19 @@ class Nowhere:
     send = put
 
 
-def alone(stage: Callable[[Any, Any], None], items: Sequence[Any], *, processes: int = 1) -> Alone:
+def alone(
+    stage: Callable[[Any, Any], None],
+    items: Sequence[Any],
+    *,
+    processes: int = 1,
+    pause_s: float = 0.0,
+) -> Alone:
     """Run a stage with all its input ready in memory, and its output thrown away.
 
-    Returned is what so many processes would do if none of them had to share a processor.
+    Returned is what so many processes would do if none of them had to share a processor. With a
+    pause, it sleeps before each item as it does where it has to wait for one.
     """
-    ready, wall_s, cpu_s = Ready(items), time.perf_counter(), time.thread_time()
+    ready, wall_s, cpu_s = Ready(items, pause_s), time.perf_counter(), time.thread_time()
     stage(ready, Nowhere())
     wall_s = time.perf_counter() - wall_s - ready.wall_s
     cpu_s = time.thread_time() - cpu_s - ready.cpu_s
@@ -169,12 +182,27 @@ def longest(stage: queues.WatchedStage) -> ServiceRate | None:
     return max(stage.rates, key=lambda each: each.items, default=None)
 
 
-def compare(report: queues.MonitorReport, truth: Mapping[str, Alone]) -> None:
-    """Print what stages did in the pipeline, and what they did alone."""
+def pauses(report: queues.MonitorReport) -> dict[str, float]:
+    """Return for how many seconds each stage waited before an item, in the mean."""
+    found = {}
+    for each in report.stages:
+        rate = longest(each)
+        if rate and rate.estimate and each.arrivals:
+            pause_s = rate.servers * (1.0 / each.arrivals.value - 1.0 / rate.estimate.value)
+            found[each.name] = max(0.0, pause_s)
+    return found
+
+
+def compare(
+    report: queues.MonitorReport, truth: Callable[[Mapping[str, float]], Mapping[str, Alone]]
+) -> None:
+    """Print what stages did in the pipeline, what they do alone, and alone with the same pauses."""
+    alone, paused = truth({}), truth(pauses(report))
     print("\nitems per second of      wall time   own time   waited for a processor")
     for stage in report.stages:
         rate = longest(stage)
-        if stage.name in truth and rate and rate.estimate and rate.cpu_rate:
+        if stage.name in alone and rate and rate.estimate and rate.cpu_rate:
             found, delay = (rate.estimate.value, rate.cpu_rate.value), rate.delay_share or 0.0
             print("{:8} watched {:16,.0f} {:10,.0f}".format(stage.name, *found), f"{delay:24.0%}")
-            print("{:>14} {:18,.0f} {:10,.0f}".format("alone", *truth[stage.name]))
+            print("{:>14} {:18,.0f} {:10,.0f}".format("alone", *alone[stage.name]))
+            print("{:>20} {:12,.0f} {:10,.0f}".format("with pauses", *paused[stage.name]))

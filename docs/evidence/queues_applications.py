@@ -2,17 +2,20 @@
 
 They are those of Beard & Chamberlain (2015), section V-B; see ``examples``. After each run its
 stages are run by themselves, in this process, with all their input ready and their output thrown
-away: that is the truth, for so many processes as the stage had. What a stage does per second of
-wall time is compared with the same, and what it does per second of its own processor time with
-that. With more processes than processors the first must be lower in the pipeline than alone; how
-long a stage waited for a processor, as a share of its busy time, stands beside it.
+away: that is the truth, for so many processes as the stage had. They are run so once more with
+pauses: sleeping before each item for as long as they waited for one in the pipeline, in the mean.
+What a stage does per second of wall time is compared with the same, and what it does per second of
+its own processor time with that. With more processes than processors the first must be lower in the
+pipeline than alone; how long a stage waited for a processor, as a share of its busy time, stands
+beside it.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +28,7 @@ from benchrigor.queues import MonitorReport
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 import matrix_multiply
 import rabin_karp
-from streaming import Alone, longest
+from streaming import Alone, longest, pauses
 
 __all__ = ["applications"]
 
@@ -41,28 +44,35 @@ class Seen(NamedTuple):
     wall: Estimate | None
     own: Estimate | None
     alone: Alone
+    paused: Alone
     used: float | None
     delayed: float | None
 
 
-def multiplied(rng: np.random.Generator, kernels: int) -> tuple[MonitorReport, dict[str, Alone]]:
-    """Multiply matrices, and then run the stages alone."""
+Truth = Callable[[Mapping[str, float]], dict[str, Alone]]
+"""Runs the stages alone, with pauses before items."""
+
+
+def multiplied(rng: np.random.Generator, kernels: int) -> tuple[MonitorReport, Truth]:
+    """Multiply matrices; return what runs the stages alone as well."""
     a, b = rng.random((2, SIZE, SIZE), dtype=np.float32)
     _, report = matrix_multiply.multiply(a, b, kernels=kernels)
-    return report, matrix_multiply.truth(a, b, kernels=kernels)
+    return report, partial(matrix_multiply.truth, a, b, kernels=kernels)
 
 
-def searched(rng: np.random.Generator, kernels: int) -> tuple[MonitorReport, dict[str, Alone]]:
-    """Search a text for one of its six letters in a row, and then run the stages alone."""
+def searched(rng: np.random.Generator, kernels: int) -> tuple[MonitorReport, Truth]:
+    """Search a text for one of its six letters in a row; return what runs the stages alone."""
     start = int(rng.integers(6))
     pattern, of_each = TEXT[start : start + 6], {"hashing": kernels, "verifying": kernels}
     places, report = rabin_karp.search(TEXT, pattern=pattern, **of_each)
     if places.size != TEXT.count(pattern):
         raise RuntimeError(f"{places.size} places of {pattern!r} were found")
-    return report, rabin_karp.truth(TEXT, pattern, hashing=kernels, verifying=kernels)
+    return report, partial(
+        rabin_karp.truth, TEXT, pattern=pattern, hashing=kernels, verifying=kernels
+    )
 
 
-Program = Callable[[np.random.Generator, int], tuple[MonitorReport, dict[str, Alone]]]
+Program = Callable[[np.random.Generator, int], tuple[MonitorReport, Truth]]
 PROGRAMS: dict[str, tuple[Program, int]] = {
     "matrix multiply, 1 kernel": (multiplied, 1),
     "matrix multiply, 2 kernels": (multiplied, 2),
@@ -71,10 +81,11 @@ PROGRAMS: dict[str, tuple[Program, int]] = {
 }
 
 
-def seen(report: MonitorReport, truth: dict[str, Alone]) -> Iterator[tuple[str, Seen]]:
-    """Yield what a run showed of each stage that was run alone as well."""
+def seen(report: MonitorReport, truth: Truth) -> Iterator[tuple[str, Seen]]:
+    """Yield what a run showed of each stage that can be run alone as well."""
+    alone, paused = truth({}), truth(pauses(report))
     for stage in report.stages:
-        if stage.name in truth:
+        if stage.name in alone:
             rate, used = longest(stage), stage.utilisation
             delayed = None if rate is None else rate.delay_share
             yield (
@@ -82,7 +93,8 @@ def seen(report: MonitorReport, truth: dict[str, Alone]) -> Iterator[tuple[str, 
                 Seen(
                     wall=None if rate is None else rate.estimate,
                     own=None if rate is None else rate.cpu_rate,
-                    alone=truth[stage.name],
+                    alone=alone[stage.name],
+                    paused=paused[stage.name],
                     used=None if used is None else used.value,
                     delayed=delayed,
                 ),
@@ -107,14 +119,14 @@ def median(shares: list[float | None]) -> str:
     return f"{100.0 * np.median(known):.0f} %" if known else "unknown"
 
 
-def show(found: dict[tuple[str, str], list[Seen]], what: str, of: str) -> None:
-    """Print the table of one kind of rate."""
+def show(found: dict[tuple[str, str], list[Seen]], what: str, truth: str, of: str) -> None:
+    """Print the table of one kind of rate, against one kind of truth."""
     near = [f"within {most:.0%}" for most in NEAR]
-    columns = ["program", "stage", "alone", "median error", *near, "interval holds it", "in range"]
+    columns = ["program", "stage", "truth", "median error", *near, "interval holds it", "in range"]
     heading([*columns, "used", "delayed"])
     for name, stage in sorted(found, key=lambda each: list(PROGRAMS).index(each[0])):
         every = found[name, stage]
-        truths: list[float] = [getattr(each.alone, of) for each in every]
+        truths: list[float] = [getattr(getattr(each, truth), of) for each in every]
         estimates: list[Estimate | None] = [getattr(each, what) for each in every]
         row(
             name,
@@ -142,6 +154,8 @@ def applications(setting: Setting) -> None:
     print("used: share of its capacity that arrived. delayed: share of its busy time in which it")
     print("waited for a processor. Medians. No bars.")
     print("\nItems per second of wall time:\n")
-    show(found, "wall", "rate")
+    show(found, "wall", "alone", "rate")
     print("\nItems per second of the stage's own processor time:\n")
-    show(found, "own", "cpu_rate")
+    show(found, "own", "alone", "cpu_rate")
+    print("\nThe same, against stages that pause before each item as they did in the pipeline:\n")
+    show(found, "own", "paused", "cpu_rate")

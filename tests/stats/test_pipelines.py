@@ -213,6 +213,13 @@ def test_a_stage_is_made_of_what_was_measured() -> None:
     assert (found.process, found.variation) == (ServiceProcess.EXPONENTIAL, None)
 
 
+def test_service_that_is_more_uneven_than_models_go_is_sized_all_the_same() -> None:
+    found = stage_of("hash", service(moments=moments(ServiceProcess.OTHER, 166.0)))
+    assert found.variation == 100.0
+    told = advise_pipeline([found], source_rate=5.0).notices
+    assert [each.evidence.get("variation") for each in told].count(166.0) == 1
+
+
 @pytest.mark.parametrize("process", list(ServiceProcess))
 def test_the_moments_tell_what_service_times_look_like(process: ServiceProcess) -> None:
     found = stage_of("hash", service(moments=moments(process, 0.3)))

@@ -19,6 +19,7 @@ from benchrigor.model.pipelines import (
 from benchrigor.model.queues import ServiceProcess, ServiceRate
 from benchrigor.model.series import short
 from benchrigor.stats.contrasts import side_of
+from benchrigor.stats.finite_queues import MOST_VARIATION
 from benchrigor.stats.flows import MOVER, quotient
 from benchrigor.stats.intervals import student_t
 from benchrigor.stats.quantities import (
@@ -49,7 +50,7 @@ def stage_of(
         As of `PipelineStage`; the rate is that of one replica.
     found
         Its moments tell what the service times look like; without them they are taken for
-        exponential.
+        exponential. A squared coefficient of variation above 100 is taken for 100, with a Notice.
 
     Raises
     ------
@@ -72,14 +73,17 @@ def stage_of(
         raise InvalidInput(f"the service rate of {name!r} has no estimate: {found.reason}")
     moments = found.moments
     process = ServiceProcess.EXPONENTIAL if moments is None else moments.process
+    variation = moments.variation if moments and process is ServiceProcess.OTHER else None
     told = [each for each in found.notices if each not in found.estimate.notices]
+    if variation is not None and variation > MOST_VARIATION:
+        told.append(_beyond_models(variation))
     return PipelineStage(
         name=name,
         rate=replace(found.estimate, notices=(*found.estimate.notices, *told)),
         visits=visits,
         replicas=replicas,
         process=process,
-        variation=moments.variation if moments and process is ServiceProcess.OTHER else None,
+        variation=None if variation is None else min(variation, MOST_VARIATION),
     )
 
 
@@ -210,6 +214,19 @@ def advise_pipeline(
             *bottleneck.notices,
             *(notice for each in found for notice in _of_stage(each)),
         ),
+    )
+
+
+def _beyond_models(variation: float) -> Notice:
+    return Notice(
+        code=Code.UNEVEN_SERVICE,
+        severity=Severity.WARNING,
+        sentence=(
+            f"Service times have {variation:,.0f} times the variance of exponential ones, sizes "
+            f"are for {MOST_VARIATION:g} times: these are items of several kinds, or the machine "
+            "stood still meanwhile. Measure each kind, or longer."
+        ),
+        evidence={"variation": variation},
     )
 
 
