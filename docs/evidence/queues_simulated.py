@@ -102,14 +102,14 @@ def cells(setting: Setting, least: float = 0.0) -> list[Cell]:
 
 
 def told(est: ServiceRateEstimator, seen: StagePeriods, start: int = 0, stop: int = -1) -> None:
-    """Tell an estimator of periods from ``start`` to before ``stop``."""
+    """Tell an estimator of periods from ``start`` to before ``stop``.
+
+    The quantile method learns no more than it asks for: whether the stage waited at all.
+    """
     part = slice(start, len(seen.items) if stop < 0 else stop)
-    est.tell_many(
-        seen.items[part],
-        seen.period_s[part],
-        seen.blocked_s[part],
-        seen.blocked_s[part] > 0.0,
-    )
+    blocked_s = seen.blocked_s[part]
+    known_s = blocked_s if est.method == "busy-time" else 0.0
+    est.tell_many(seen.items[part], seen.period_s[part], known_s, blocked_s > 0.0)
 
 
 def answer(rate: ServiceRate, truth: float) -> Answer | None:
@@ -250,7 +250,10 @@ def quantile(setting: Setting) -> None:
     print(
         f"{runs} runs a row of {ITEMS:,} items, told in periods of 32 service times, which guards"
     )
-    print("join. Every converged rate is an answer; a run without one is refused.\n")
+    print(
+        "join, with no more than a flag where the stage waited. Every converged rate is an answer;"
+    )
+    print("a run without one is refused.\n")
     for guards in (True,) if setting.quick else (True, False):
         print(f"\nguards={guards}\n")
         heading([*COLUMNS, "answers", "refused", "off by > 20 %"])

@@ -196,3 +196,9 @@ def test_help_shows_the_columns_and_fits_a_terminal(cli):
     for column in ("t_ns", "blocked_ns", "item_bytes", "delay_s", "servers"):
         assert column in shown
     assert max(map(len, shown.splitlines())) <= 79
+
+
+def test_the_readme_shows_what_the_example_shows(cli):
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = readme.split("$ benchrigor rate examples/recorded_stage.csv\n")[1].split("\n```")[0]
+    assert cli("rate", str(EXAMPLE)).stdout.rstrip() == shown

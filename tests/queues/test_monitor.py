@@ -157,6 +157,7 @@ def test_nothing_is_suggested_before_anything_is_known(pipeline: Pipeline) -> No
         ({"period_s": 1e-9}, "period_s is 1e-09, expected seconds from 0.0001 on"),
         ({"method": "quantile", "guards": False, "period_s": -1}, "^period_s is -1, expected"),
         ({"record": 5}, "record is 5, expected a path"),
+        ({"record": "."}, "record is '.', a folder, expected the path of a file"),
         ({"method": "mean"}, "method is 'mean'"),
         ({"where": "elsewhere"}, "where is 'elsewhere'"),
         ({"record": Path("nowhere/run.csv")}, "record is"),

@@ -50,12 +50,20 @@ def test_periods_of_few_items_are_widened() -> None:
     assert widest(periods(np.tile([1] * 6 + [0] * 2, 64), items=8.0)) is RateReason.FEW_ITEMS
 
 
+def test_what_blocked_periods_held_need_not_be_known() -> None:
+    known = periods(np.tile([1] * 6 + [0] * 4, 64), items=25.0)
+    unknown = known.copy()
+    unknown[Row.ITEMS] *= unknown[Row.UNBLOCKED]
+    assert widest(known) == widest(unknown) == 1
+
+
 @pytest.mark.parametrize(
     ("free", "reason"),
     [
         (np.zeros(128), RateReason.NO_NONBLOCKING),
         ([1.0] * 5 + [0.0] * 123, RateReason.FEW_NONBLOCKING),
-        (np.ones(20), RateReason.NO_NONBLOCKING),
+        (np.zeros(20), RateReason.NO_NONBLOCKING),
+        (np.ones(20), RateReason.NOT_CONVERGED),
     ],
 )
 def test_why_no_period_will_do_is_said(free: object, reason: RateReason) -> None:

@@ -13,7 +13,7 @@ from benchrigor.model.notice import Notice, Severity
 from benchrigor.model.quantities import no_quantity, no_whole
 from benchrigor.model.queues import ServiceProcess
 from benchrigor.model.series import short
-from benchrigor.model.tables import aligned
+from benchrigor.model.tables import aligned, shortened
 
 __all__ = [
     "Bottleneck",
@@ -26,7 +26,7 @@ __all__ = [
     "StageLoad",
 ]
 
-_WIDTH = 79
+_WIDTH, _LONGEST_NAME = 79, 32
 
 Quantity = float | Estimate
 """A number that is known exactly, or one that was estimated."""
@@ -317,7 +317,7 @@ def _cells(advice: StageAdvice) -> tuple[str, str, str, str]:
     if wanted.replicas != load.stage.replicas:
         replicas = f"{replicas} → {_least(wanted.replicas, wanted.replicas_at_value)}"
     return (
-        load.stage.name,
+        shortened(load.stage.name, _LONGEST_NAME),
         "-" if load.utilisation is None else percent(load.utilisation.value),
         replicas,
         _least(buffer.capacity, buffer.capacity_at_value),

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["aligned"]
+__all__ = ["aligned", "shortened"]
+
+
+def shortened(name: str, most: int) -> str:
+    """Return a name with so many characters at most; its ends tell it from others.
+
+    Examples
+    --------
+    >>> shortened("parts of the product.head", 15)
+    'parts o…ct.head'
+    """
+    if len(name) <= most:
+        return name
+    behind = most // 2
+    return f"{name[: most - behind - 1]}…{name[-behind:]}"
 
 
 def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:

@@ -37,7 +37,7 @@ class Monitor:
     Parameters
     ----------
     *what
-        Stages; or taps, each of whose ends is watched as a stage.
+        Stages, in the order of the stream; or taps, each of whose ends is watched as a stage.
     period_s
         Sampling period, in seconds; None to find out which one the machine can keep to.
     method, guards
@@ -127,7 +127,10 @@ class Monitor:
         return {stage.name: list(stage.rates) for stage in self.report().stages}
 
     def report(self) -> MonitorReport:
-        """Return all that is known so far; where a process watches, up to a second ago."""
+        """Return all that is known so far.
+
+        Where a process watches, as it told last: a second ago, or a few where there is much.
+        """
         return self._watch.report()
 
     def advice(
@@ -161,6 +164,8 @@ def _check(watching: Watching, where: object, record: object) -> None:
         problems.append(f"where is {short(where)}, expected {' or '.join(map(repr, _WHERE))}")
     if record is not None and not isinstance(record, str | os.PathLike):
         problems.append(f"record is {short(record)}, expected a path")
+    elif record is not None and Path(record).is_dir():
+        problems.append(f"record is {str(record)!r}, a folder, expected the path of a file")
     elif record is not None and not Path(record).absolute().parent.is_dir():
         problems.append(f"record is {str(record)!r}, expected a path in a folder that is there")
     try:

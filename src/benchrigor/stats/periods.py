@@ -59,17 +59,21 @@ def widest(periods: Floats) -> int | RateReason:
     -----
     Wide ones have less noise, narrow ones less waiting (Beard & Chamberlain 2015, section IV-A):
     it is the widest, of doubling ones, with five in a row free of waiting; and, so that this is no
-    luck, with 16 items, and a fifth of the periods free of waiting (a twentieth where none has a
-    fifth).
+    luck, with 16 items where it was free of waiting, and a fifth of the periods free (a twentieth
+    where none has a fifth). Those that were told cannot be had any narrower: of them no five in a
+    row are asked for.
     """
-    reason, best = RateReason.NO_NONBLOCKING, 0
-    number = 1
+    few = periods.shape[1] < _FEWEST_PERIODS and periods[Row.UNBLOCKED].any()
+    reason = RateReason.NOT_CONVERGED if few else RateReason.NO_NONBLOCKING
+    best, number = 0, 1
     while periods.shape[1] // number >= _FEWEST_PERIODS:
         free = joined(periods, number)
-        share = float(free[Row.UNBLOCKED].mean())
-        if longest_run(free[Row.UNBLOCKED]) < (_IN_A_ROW if number > 1 else 1):
+        unblocked = free[Row.UNBLOCKED]
+        share = float(unblocked.mean())
+        if longest_run(unblocked) < (_IN_A_ROW if number > 1 else 1):
             break
-        if float(free[Row.ITEMS].mean()) < FEWEST_ITEMS:
+        # Of the others nobody may know what they held.
+        if float(free[Row.ITEMS] @ unblocked) < FEWEST_ITEMS * float(unblocked.sum()):
             reason = RateReason.FEW_ITEMS
         elif share < FEWEST_SHARE:
             reason = RateReason.FEW_NONBLOCKING

@@ -25,21 +25,25 @@ def words_of(
 
 
 def spans(*samples: list[list[int]], gone: tuple[int, ...] = ()) -> list[Span]:
-    made = [Sample(at_ns=10 * at, words=words, used={}) for at, words in enumerate(samples)]
+    made = [Sample(at_ns=10 * at, copies=(), used={}) for at in range(len(samples))]
     places = {HEAD: list(range(len(samples[0])))}
-    return list(spans_of(made, places, gone=gone))
+    return list(spans_of(made, np.array(samples, dtype=np.uint64), places, gone=gone))
+
+
+def items_of(cells: Cells) -> list[int]:
+    return cells.words([cells.copy()])[0, :, 0].tolist()
 
 
 def test_cells_are_found_as_they_are_claimed_and_keep_their_places(page: Page) -> None:
     head, tail = End(page, "work.head"), End(page, "work.tail")
     cells = Cells([head, tail])
-    assert cells.copy() == []
+    assert items_of(cells) == []
     page.claim("work.tail").count()
     page.claim("other.head").count()
-    assert [words[0] for words in cells.copy()] == [1]
+    assert items_of(cells) == [1]
     page.claim("work.head")
     page.claim("work.tail")
-    assert [words[0] for words in cells.copy()] == [1, 0, 0]
+    assert items_of(cells) == [1, 0, 0]
     assert cells.places == {key_of(head): [1], key_of(tail): [0, 2]}
 
 
@@ -50,13 +54,29 @@ def test_what_a_closed_page_held_can_still_be_read() -> None:
         cell.count()
         cells.copy()
     cell.count()
-    assert [words[0] for words in cells.copy()] == [2]
+    assert items_of(cells) == [2]
+
+
+def test_samples_of_before_a_cell_was_found_hold_those_that_were_there(page: Page) -> None:
+    with Page.create() as other:
+        cells = Cells([End(page, "work.head"), End(other, "done.head")])
+        other.claim("done.head").count()
+        before = cells.copy()
+        page.claim("spare")
+        page.claim("work.head")
+        other.claim("done.head")
+        after = cells.copy()
+        assert cells.words([before])[0, :, 0].tolist() == [1]
+        assert cells.words([after, after])[:, :, 0].tolist() == [[1, 0, 0]] * 2
+        assert cells.places == {EndKey(str(page.path), "work.head"): [1]} | {
+            EndKey(str(other.path), "done.head"): [0, 2]
+        }
 
 
 def test_an_end_that_is_asked_for_twice_is_copied_once(page: Page) -> None:
     page.claim("work.head")
     cells = Cells([End(page, "work.head"), End(page, "work.head")])
-    assert len(cells.copy()) == 1
+    assert len(items_of(cells)) == 1
 
 
 def test_waits_under_way_count_up_to_each_sample() -> None:
@@ -105,7 +125,7 @@ def test_who_is_gone_is_not_live() -> None:
 )
 def test_it_is_what_the_cell_itself_would_have_said(events: list[list[tuple[str, int]]]) -> None:
     cell, now_ns = Cell.spare("work.head"), 1_000
-    samples, expected = [], []
+    samples, words, expected = [], [], []
     for each in events:
         looked_ns = now_ns  # some events come behind the look at the clock
         for kind, step in each:
@@ -116,11 +136,13 @@ def test_it_is_what_the_cell_itself_would_have_said(events: list[list[tuple[str,
                 cell.end_wait(now_ns)
             else:
                 cell.count()
-        samples.append(Sample(at_ns=looked_ns, words=[cell.words.tolist()], used={}))
+        samples.append(Sample(at_ns=looked_ns, copies=(), used={}))
+        words.append([cell.words.tolist()])
         counts = cell.read(looked_ns)
         expected.append((counts.items, counts.blocked_ns, counts.waiting))
         now_ns += 3
-    found = list(spans_of(samples, {HEAD: [0]}, before=np.zeros(1, dtype=np.int64)))
+    held = np.array(words, dtype=np.uint64)
+    found = list(spans_of(samples, held, {HEAD: [0]}, before=np.zeros(1, dtype=np.int64)))
     rows = [
         (int(s.items[at, 0]), int(s.blocked_ns[at, 0]), int(s.waiting[at, 0]))
         for s in found

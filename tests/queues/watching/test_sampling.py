@@ -224,6 +224,7 @@ def test_whoever_dies_is_known_to_be_gone(watched: Make) -> None:
     program.run(5)
     assert not program.sampler.nobody_left
     program.owners.dead = frozenset({5})
+    program.clock.advance(100 * MS)  # it is not looked at each sample
     program.sampler.sample(program.clock.now_ns())
     program.sampler.work_off()
     assert program.sampler.nobody_left

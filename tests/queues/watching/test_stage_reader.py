@@ -39,8 +39,10 @@ class Bench:
 
     def at(self, at_ms: float) -> list[Period]:
         """Sample, and return the period that ends with it."""
-        sample = Sample(at_ns=round(at_ms * MS), words=self.cells.copy(), used=self.used)
-        (span,) = spans_of([sample], self.cells.places, gone=self.gone)
+        copies = self.cells.copy()
+        sample = Sample(at_ns=round(at_ms * MS), copies=copies, used=self.used)
+        words = self.cells.words([copies])
+        (span,) = spans_of([sample], words, self.cells.places, gone=self.gone)
         block = self.reader.read(span)
         return [
             Period(
@@ -276,6 +278,21 @@ def test_more_waiting_than_there_was_time_is_refused(bench: Make) -> None:
         wait_twice(2100)
 
 
+def test_what_arrives_is_not_known_once_nobody_counts_it(bench: Make) -> None:
+    stage = bench(reads=("in.head",))
+    stage.cell("in.head")
+    tail = stage.cell("in.tail", pid=6)
+    stage.at(0)
+    count(tail, 3)
+    assert stage.at(10)[0].arrived == (3,)
+    tail.close(10 * MS)
+    assert math.isnan(stage.at(20)[0].arrived[0])
+    again = stage.cell("in.tail", pid=7)
+    stage.at(30)
+    count(again, 2)
+    assert stage.at(40)[0].arrived == (2,)
+
+
 def test_processor_time_is_that_of_the_thread_that_serves(bench: Make) -> None:
     stage = bench(reads=("in.head",), writes=("out.tail",))
     stage.cell("in.head", tid=6)
@@ -335,7 +352,7 @@ def test_samples_together_hold_what_they_hold_one_by_one(
             head.end_wait(now_ns + min(waited_ns, width_ns))
             count(head, waited_ns)
             now_ns += width_ns
-            samples.append(Sample(at_ns=now_ns - waited_ns % 2, words=cells.copy(), used={}))
+            samples.append(Sample(at_ns=now_ns - waited_ns % 2, copies=cells.copy(), used={}))
         ascending = [a.at_ns < b.at_ns for a, b in pairwise(samples)]
         assume(all(ascending))
         cut = data.draw(st.integers(0, len(samples)))
@@ -343,7 +360,8 @@ def test_samples_together_hold_what_they_hold_one_by_one(
         for parts in ([samples], [samples[:cut], samples[cut:]], [[each] for each in samples]):
             reader, before, blocks = StageReader(stage), np.zeros(1, dtype=np.int64), []
             for part in filter(None, parts):
-                for span in spans_of(part, cells.places, before=before):
+                words = cells.words([each.copies for each in part])
+                for span in spans_of(part, words, cells.places, before=before):
                     blocks.append(reader.read(span))
                     before = span.blocked_ns[-1]
             found.append(PeriodBlock.end_to_end(blocks))

@@ -20,10 +20,12 @@ from benchrigor.queues.counting.page_files import (
     remove_page,
 )
 
-__all__ = ["Page"]
+__all__ = ["CELL_WORDS", "Page"]
 
-_WORD, _HEADER, _WORDS, _CELL = 8, 8, 8, 16
-"""Bytes of a word; words of the header, of a cell's counters, and of a cell with its name."""
+CELL_WORDS = 16
+"""Words of a cell with its name."""
+_WORD, _HEADER, _WORDS, _CELL = 8, 8, 8, CELL_WORDS
+"""Bytes of a word; words of the header, of a cell's counters, and of a cell."""
 _CELLS, _CLAIMED, _REFUSED = 2, 4, 5
 _MOST_CELLS = 1 << 20
 
@@ -197,6 +199,17 @@ class Page:
             known += (Cell(self._counters(index), text),)
         self._cells = known
         return known
+
+    def view(self) -> tuple[memoryview[int], memoryview[int]]:
+        """Return how many cells are in use, and all cells, as words that change while it is held.
+
+        Raises
+        ------
+        InvalidInput
+            When the page is closed, or could not be opened.
+        """
+        words = self._mapping().toreadonly()
+        return words[_CLAIMED : _CLAIMED + 1], words[_HEADER:]
 
     @property
     def refused(self) -> int:

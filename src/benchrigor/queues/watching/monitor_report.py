@@ -33,6 +33,9 @@ class MonitorReport:
         Sampling period wanted, in seconds; None where none could be found.
     failure
         Why the monitor watches no more; None while it does, or has stopped when it was told to.
+    seeking
+        Whether it is still looking for a period that can be kept to, which may take minutes where
+        nothing passes; ``period_s`` is the one that is being tried.
     """
 
     stages: tuple[WatchedStage, ...] = ()
@@ -40,6 +43,7 @@ class MonitorReport:
     cost_s: float = 0.0
     period_s: float | None = None
     failure: str | None = None
+    seeking: bool = False
 
     @property
     def cost_share(self) -> float:
@@ -96,8 +100,10 @@ class MonitorReport:
         with suppress(BenchrigorError):  # as long as there is nothing to tell
             lines += textwrap.wrap(str(self.bottleneck()), WIDTH)
         lines.append(f"watched for {self.watched_s:.3g} s at {percent(self.cost_share)} of a core")
+        if self.seeking:
+            lines.append(f"looking for a sampling period, {self.period_s} s at the moment")
         if self.failure is not None:
-            lines.append(f"watched no more: {self.failure}")
+            lines += textwrap.wrap(f"watched no more: {self.failure}", WIDTH)
         return "\n".join(lines)
 
     def _pipeline(self, source_rate: Quantity | None) -> tuple[Quantity, list[PipelineStage]]:

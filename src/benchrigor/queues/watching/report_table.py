@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from benchrigor.model import Estimate
 from benchrigor.model.headline import percent, show_value
-from benchrigor.model.tables import aligned
+from benchrigor.model.tables import aligned, shortened
 from benchrigor.queues.watching.stage_figures import WatchedStage
 from benchrigor.units import digits_for, scale_for
 
@@ -63,9 +63,7 @@ def _row(stage: WatchedStage) -> tuple[str, ...]:
 
 
 def _with_name_of(most: int, row: Sequence[str]) -> list[str]:
-    name = row[_NAME]
-    shown = name if len(name) <= most else f"{name[: most - 1]}…"
-    return [*row[:_NAME], shown, *row[_NAME + 1 :]]
+    return [*row[:_NAME], shortened(row[_NAME], most), *row[_NAME + 1 :]]
 
 
 def _shown(found: Estimate) -> tuple[str, str]:

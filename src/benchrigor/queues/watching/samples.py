@@ -15,17 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues.counting.cells import Cell, blocked_until
+from benchrigor.queues.counting.cells import blocked_until
+from benchrigor.queues.counting.pages import CELL_WORDS, Page
 from benchrigor.queues.tap import End
 from benchrigor.queues.watching.owners import Owner, Used
 
-__all__ = ["OWNER", "Cells", "EndKey", "Sample", "Span", "key_of", "owner_of", "spans_of"]
+__all__ = ["Cells", "Copies", "EndKey", "Sample", "Span", "key_of", "owners_of", "spans_of"]
 
-_ITEMS, _BLOCKED, _WAITING, OWNER, _CLOSED, _CHECK = 0, 3, 4, 5, 6, 7
-_TRIES = 64
+_ITEMS, _BLOCKED, _WAITING, _OWNER, _CLOSED, _CHECK = 0, 3, 4, 5, 6, 7
 
 Integers = npt.NDArray[np.int64]
-Words = list[list[int]]
+Words = npt.NDArray[np.uint64]
+Copies = tuple[bytes, ...]
+"""Of each page, what its cells held."""
 
 
 class EndKey(NamedTuple):
@@ -59,49 +61,83 @@ class Cells:
     >>> with Page.create() as page:
     ...     cells = Cells([End(page, "work.head")])
     ...     page.claim("work.head").count()
-    ...     [words[0] for words in cells.copy()], list(cells.places.values())
-    ([1], [[0]])
+    ...     cells.words([cells.copy()])[0, :, 0], list(cells.places.values())
+    (array([1], dtype=uint64), [[0]])
     """
 
     def __init__(self, ends: Iterable[End]) -> None:
         self.places: dict[EndKey, list[int]] = {}
-        self._pages = {}
+        pages = {}
         for end in ends:
             self.places[key_of(end)] = []
-            self._pages[str(end.page.path)] = end.page
-        self._known = dict.fromkeys(self._pages, 0)
-        self._cells: list[Cell] = []
+            pages[str(end.page.path)] = end.page
+        self._pages = [_CopiedPage(path, page) for path, page in pages.items()]
+        self._found = 0
 
-    def copy(self) -> Words:
-        """Return the words of each cell."""
-        for path, page in self._pages.items():
-            with suppress(InvalidInput):  # a page that is closed has no more; those known stay
-                cells = page.cells()
-                if len(cells) > self._known[path]:
-                    self._add(path, cells)
-        return [_words(cell) for cell in self._cells]
+    def copy(self) -> Copies:
+        """Copy all pages, as far as cells in them are in use; once each, whoever is writing.
 
-    def _add(self, path: str, cells: Sequence[Cell]) -> None:
-        for cell in cells[self._known[path] :]:
-            places = self.places.get(EndKey(path, cell.name))
-            if places is not None:
-                places.append(len(self._cells))
-                self._cells.append(cell)
-        self._known[path] = len(cells)
+        A cell whose writer is between two stores does not fit its check, and will the next time.
+        """
+        for each in self._pages:
+            for key, index in each.found():
+                if key in self.places:
+                    self.places[key].append(self._found)
+                    each.own.append((self._found, index))
+                    self._found += 1
+        return tuple([each.copy() for each in self._pages])
+
+    def words(self, copies: Sequence[Copies]) -> Words:
+        """Return the words of each cell, shape (copies, cells, 8); of as many cells in each copy.
+
+        Cells that have been found since are left out.
+        """
+        columns: dict[int, Words] = {}
+        for page, parts in zip(self._pages, zip(*copies, strict=True), strict=True):
+            words = np.frombuffer(b"".join(parts), dtype=np.uint64)
+            words = words.reshape(len(parts), -1, CELL_WORDS)
+            for place, index in page.own:
+                if index < words.shape[1]:
+                    columns[place] = words[:, index, : _CHECK + 1]
+        if not columns:
+            return np.zeros((len(copies), 0, _CHECK + 1), dtype=np.uint64)
+        return np.stack([columns[place] for place in sorted(columns)], axis=1)
 
 
-def _words(cell: Cell) -> list[int]:
-    """Copy a cell; again, a few times, while its writer is between two stores."""
-    for _ in range(_TRIES):
-        words = cell.words.tolist()
-        if words[_BLOCKED] ^ words[_WAITING] == words[_CHECK]:
-            break
-    return words
+class _CopiedPage:
+    """A page whose cells are copied all at once."""
+
+    def __init__(self, path: str, page: Page) -> None:
+        self._path, self._page = path, page
+        self.own: list[tuple[int, int]] = []
+        self._known, self._cells, self._claimed = 0, memoryview(b""), memoryview(b"")
+        with suppress(InvalidInput):  # a page that is closed has none
+            self._claimed, self._cells = page.view()
+
+    def found(self) -> Iterator[tuple[EndKey, int]]:
+        """Yield the cells that have been claimed since, and where each stands."""
+        if not self._claimed or self._claimed[0] == self._known:
+            return
+        with suppress(InvalidInput):  # a page that is closed has no more; those known stay
+            cells = self._page.cells()
+            for index in range(self._known, len(cells)):
+                yield EndKey(self._path, cells[index].name), index
+            self._known = len(cells)
+
+    def copy(self) -> bytes:
+        """Return what the cells that are known hold."""
+        return self._cells[: self._known * CELL_WORDS].tobytes()
 
 
-def owner_of(words: Sequence[int]) -> Owner:
-    """Return the process and thread that count in a cell; 0 where it is not known."""
-    return Owner(words[OWNER] >> 32, words[OWNER] & 0xFFFFFFFF)
+def owners_of(words: Words) -> list[Owner]:
+    """Return the process and thread that count in each cell, 0 where it is not known.
+
+    Parameters
+    ----------
+    words
+        Shape (cells, 8).
+    """
+    return [Owner(each >> 32, each & 0xFFFFFFFF) for each in words[:, _OWNER].tolist()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,14 +148,14 @@ class Sample:
     ----------
     at_ns
         What the clock showed just before they were copied.
-    words
-        Of each cell.
+    copies
+        Of the cells' pages.
     used
         What threads had used just after that, where it is known.
     """
 
     at_ns: int
-    words: Words
+    copies: Copies
     used: Mapping[Owner, Used | None]
 
 
@@ -143,6 +179,8 @@ class Span:
         Process and thread of each cell; thread 0 is not known.
     live
         Whether each cell has somebody who still counts.
+    closed
+        Whether somebody has said of each that nothing more will be counted.
     places
         For each end, which of the cells are its own.
     """
@@ -154,11 +192,13 @@ class Span:
     used: Sequence[Mapping[Owner, Used | None]]
     owners: Sequence[Owner]
     live: Sequence[bool]
+    closed: Sequence[bool]
     places: Mapping[EndKey, Sequence[int]]
 
 
 def spans_of(
     samples: Sequence[Sample],
+    words: Words,
     places: Mapping[EndKey, Sequence[int]],
     *,
     gone: Collection[int] = (),
@@ -170,6 +210,8 @@ def spans_of(
     ----------
     samples
         One at least.
+    words
+        That the cells held, shape (samples, cells, 8).
     places
         As of `Span`.
     gone
@@ -182,9 +224,7 @@ def spans_of(
     The time blocked is what `counting.cells` says; a wait that began behind the look at
     the clock, and a cell whose writer was killed between two stores, stay where they were.
     """
-    words = np.array([sample.words for sample in samples], dtype=np.uint64)
-    size = len(samples[0].words)
-    words = words.reshape(len(samples), size, _CHECK + 1)
+    size = words.shape[1]
     at_ns = np.array([sample.at_ns for sample in samples], dtype=np.int64)
     torn = words[:, :, _BLOCKED] ^ words[:, :, _WAITING] != words[:, :, _CHECK]
     now_ns = at_ns.astype(np.uint64)[:, None]
@@ -192,13 +232,13 @@ def spans_of(
     signed = np.where(torn, np.int64(0), blocked_ns.view(np.int64))
     seen = np.zeros(size, dtype=np.int64) if before is None else before
     blocked = np.maximum.accumulate(np.vstack([seen, signed]))[1:]
-    status = words[:, :, OWNER : _CLOSED + 1].reshape(len(samples), -1)
+    status = words[:, :, _OWNER : _CLOSED + 1].reshape(len(samples), -1)
     turns = np.flatnonzero((status[1:] != status[:-1]).any(axis=1)) + 1
     # Cells that were found since are in no sample yet.
     found = {key: [cell for cell in cells if cell < size] for key, cells in places.items()}
     for start, stop in zip([0, *turns], [*turns, len(samples)], strict=True):
         first = words[start]
-        owners = [owner_of(each) for each in first.tolist()]
+        owners = owners_of(first)
         closed = first[:, _CLOSED].tolist()
         yield Span(
             at_ns=at_ns[start:stop],
@@ -210,5 +250,6 @@ def spans_of(
             live=[
                 not end and owner.pid not in gone for owner, end in zip(owners, closed, strict=True)
             ],
+            closed=[bool(end) for end in closed],
             places=found,
         )

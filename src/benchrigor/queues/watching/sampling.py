@@ -16,7 +16,7 @@ from benchrigor.queues.rates import ServiceRateEstimator
 from benchrigor.queues.watching.monitor_report import MonitorReport
 from benchrigor.queues.watching.owners import Owner, Owners
 from benchrigor.queues.watching.period_block import PeriodBlock
-from benchrigor.queues.watching.samples import OWNER, Cells, Sample, Span, owner_of, spans_of
+from benchrigor.queues.watching.samples import Cells, Copies, Sample, Span, owners_of, spans_of
 from benchrigor.queues.watching.stage import Stage
 from benchrigor.queues.watching.stage_figures import StageFigures, WatchedStage
 from benchrigor.queues.watching.stage_reader import StageReader
@@ -27,6 +27,8 @@ __all__ = ["Record", "Sampler", "Watching", "keep_sampling"]
 
 _SAMPLES = 256
 """Samples that are worked off together."""
+_GLANCE_NS = 100_000_000
+"""How often it is looked who has gone: asking takes as long as half a sample."""
 _SOUGHT = 5
 """The same while a period is looked for: fewer in a row decide nothing."""
 
@@ -111,8 +113,9 @@ class Sampler:
         reading = (number for number, stage in enumerate(stages) if stage.reads)
         self._first = next(reading, None)
         self._samples: list[Sample] = []
-        self._marks: list[int] = []
-        self._counting: set[Owner] = set()
+        self._sizes: list[int] = []
+        self._threads: list[Owner] = []
+        self._due_ns = 0
         self._gone: frozenset[int] = frozenset()
         self._blocked_ns = np.zeros(0, dtype=np.int64)
         self._by_time = watching.method == "busy-time"
@@ -135,28 +138,36 @@ class Sampler:
         now_ns
             What the clock shows, looked at just before.
         """
-        words = self._cells.copy()
+        copies = self._cells.copy()
         self._first_ns, self._last_ns = self._first_ns or now_ns, now_ns
-        marks = [each[OWNER] for each in words]
-        if marks != self._marks:
-            self._marks, self._counting = marks, {owner_of(each) for each in words}
-        gone = self._owners.gone({owner.pid for owner in self._counting})
-        if self._samples and (gone != self._gone or len(words) > len(self._samples[-1].words)):
-            self.work_off()
-        self._gone = gone
-        used = {owner: self._owners.used(owner) for owner in self._counting if owner.tid}
-        self._samples.append(Sample(at_ns=now_ns, words=words, used=used))
+        if now_ns >= self._due_ns or list(map(len, copies)) != self._sizes:
+            self._look_around(copies)
+            self._due_ns = now_ns + _GLANCE_NS
+        used = {owner: self._owners.used(owner) for owner in self._threads}
+        self._samples.append(Sample(at_ns=now_ns, copies=copies, used=used))
         if len(self._samples) >= (_SAMPLES if self._search is None else _SOUGHT):
             self.work_off()
+
+    def _look_around(self, copies: Copies) -> None:
+        """See who counts, and who is gone; samples before that are of those who were there."""
+        owners = owners_of(self._cells.words([copies])[0])
+        gone = self._owners.gone({owner.pid for owner in owners})
+        sizes = list(map(len, copies))
+        if gone != self._gone or sizes != self._sizes:
+            self.work_off()
+        self._gone, self._sizes = gone, sizes
+        self._threads = [owner for owner in dict.fromkeys(owners) if owner.tid]
 
     def work_off(self) -> None:
         """Make periods of the samples that were taken, and rates of those."""
         samples, self._samples = self._samples, []
         if not samples:
             return
-        blocked_ns = np.zeros(len(samples[0].words), dtype=np.int64)
+        words = self._cells.words([each.copies for each in samples])
+        blocked_ns = np.zeros(words.shape[1], dtype=np.int64)
         blocked_ns[: self._blocked_ns.size] = self._blocked_ns
-        for span in spans_of(samples, self._cells.places, gone=self._gone, before=blocked_ns):
+        places = self._cells.places
+        for span in spans_of(samples, words, places, gone=self._gone, before=blocked_ns):
             self._take([self._read(*each, span) for each in self._pairs])
             self._blocked_ns = span.blocked_ns[-1]
             self.nobody_left = bool(span.live) and not any(span.live)
@@ -171,6 +182,7 @@ class Sampler:
             cost_s=cost_s,
             period_s=self.period_s,
             failure=self.failure,
+            seeking=self._search is not None,
         )
 
     def close(self) -> None:

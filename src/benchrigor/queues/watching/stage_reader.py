@@ -193,9 +193,12 @@ def _cells(span: Span, ends: Sequence[End]) -> list[int]:
 
 
 def _arrived(span: Span, end: End | None) -> Integers | None:
-    """Return what had arrived at each time; nobody knows where nobody counts."""
+    """Return what had arrived at each time; nobody knows where nobody counts, or no more."""
     cells = [] if end is None else _cells(span, [end])
-    return span.items[:, cells].sum(axis=1) if cells else None
+    if all(span.closed[cell] for cell in cells):
+        return None
+    counted: Integers = span.items[:, cells].sum(axis=1)
+    return counted
 
 
 def _used(span: Span, threads: Collection[Owner]) -> Floats:
@@ -215,7 +218,9 @@ def _behind(last: _Looks, looks: _Looks) -> _Looks:
         given=np.append(last.given[-1:], looks.given),
         waited_ns=np.append(last.waited_ns[-1:], looks.waited_ns),
         arrived=tuple(
-            None if after is None else np.append([0] if before is None else before[-1:], after)
+            None
+            if after is None
+            else np.append(after[:1] if before is None else before[-1:], after)
             for before, after in zip(last.arrived, looks.arrived, strict=True)
         ),
         used_ns=np.vstack([last.used_ns[-1:], looks.used_ns]),

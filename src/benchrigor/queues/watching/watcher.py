@@ -2,7 +2,8 @@
 
 It reads its `Order`, a line of JSON, from its standard input, and watches until that is closed, or
 until whoever counted is gone. What is known stands in the order's state file, which is replaced
-once a second, and at the end: whoever dies, nothing is lost of what was known.
+once a second, or less often where telling takes long, and at the end: whoever dies, nothing is lost
+of what was told.
 """
 
 from __future__ import annotations
