@@ -147,8 +147,9 @@ def running(work: Callable[[], None], *, processes: int = 0) -> Iterator[Pipelin
         pipeline.done.close()
 
 
+COMPUTING = "threads that compute"
 PIPELINES: dict[str, Callable[[], Any]] = {
-    "threads that compute": partial(running, compute),
+    COMPUTING: partial(running, compute),
     "threads that wait": partial(running, wait),
     "two processes that compute": partial(running, compute, processes=2),
 }
@@ -269,8 +270,8 @@ def monitor(setting: Setting) -> None:
             known = [
                 lost([each[of] for each in without], [each[of] for each in with_]) for of in (0, 1)
             ]
-            # What other processes do costs this one no processor time.
-            walls, cpus = known if "processes" not in name else (known[0], None)
+            # Of who waits, or is another process, this one's processor time tells nothing.
+            walls, cpus = known if name == COMPUTING else (known[0], None)
             row(
                 name,
                 way,
