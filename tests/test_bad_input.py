@@ -23,7 +23,7 @@ from benchrigor.errors import (
     WorkloadFailed,
 )
 from benchrigor.model import Code, Notice, RunRecord
-from benchrigor.stats.edm import detect_by_medians
+from benchrigor.stats.changepoints.edm import detect_by_medians
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock
 from benchrigor.workloads import CallableWorkload, CommandWorkload, Pick

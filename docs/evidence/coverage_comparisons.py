@@ -18,7 +18,7 @@ from machine import wilson
 
 import benchrigor as br
 from benchrigor.model import Verdict
-from benchrigor.stats.comparison import compare
+from benchrigor.stats.comparison.two_sample import compare
 
 __all__ = ["comparisons"]
 

@@ -18,7 +18,7 @@ from coverage_tables import Bar, Interval, Setting, Tally, heading, interval, of
 from machine import wilson
 
 import benchrigor as br
-from benchrigor.stats.intervals import METHOD
+from benchrigor.stats.series.interval import METHOD
 
 __all__ = ["sequential", "statistics"]
 

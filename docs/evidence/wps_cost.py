@@ -30,7 +30,7 @@ from wps_processes import (
 
 import benchrigor as br
 from benchrigor.stats import fit_wps
-from benchrigor.stats.sandwich import coefficient_errors, regress
+from benchrigor.stats.wps.hc3 import coefficient_errors, regress
 
 __all__ = ["cost"]
 

@@ -92,7 +92,7 @@ def _statistic(text: str) -> str:
     if text == "mean":  # the default passes here in every run: nothing is loaded for it
         return text
     from benchrigor.errors import InvalidInput  # noqa: PLC0415  # only when the option is given
-    from benchrigor.model.statistic import quantile_named  # noqa: PLC0415  # likewise
+    from benchrigor.model.metric import quantile_named  # noqa: PLC0415  # likewise
 
     try:
         quantile_named(text)

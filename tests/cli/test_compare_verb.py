@@ -9,7 +9,7 @@ from scipy import stats
 import benchrigor as br
 from benchrigor.model import Interference, Light, Metric
 from benchrigor.session import Session
-from benchrigor.stats.comparison import compare
+from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticJob, SyntheticWorkload
 

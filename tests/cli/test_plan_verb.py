@@ -2,7 +2,7 @@ import pytest
 
 import benchrigor as br
 from benchrigor.session import Session
-from benchrigor.session.planning import plan
+from benchrigor.session.sample_size import plan
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, SyntheticWorkload
 

@@ -12,7 +12,7 @@ import numpy as np
 from mpi4py import MPI
 
 from benchrigor.instrument import segments
-from benchrigor.instrument.communicator import process_of, traced
+from benchrigor.instrument.segment_profiles.communicator import process_of, traced
 
 
 def rest(wanted_s: float) -> float:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from benchrigor.model import Decision, Options, Progress, Round, StopReason
 from benchrigor.protocols import StopRule
-from benchrigor.session import Engine, default_rules, rules
+from benchrigor.session import Engine, default_rules
+from benchrigor.session import stop_rules as rules
 
 SMALL: dict[StopReason, StopRule] = {
     StopReason.TIME_BUDGET: rules.TimeBudget(seconds=10.0),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Estimate
-from benchrigor.model.quantities import no_number, no_quantity, no_whole
+from benchrigor.model.pipeline import no_number, no_quantity, no_whole
 
 
 def estimate(value: float = 10.0, **given: object) -> Estimate:

@@ -5,7 +5,7 @@ import pytest
 
 import benchrigor as br
 from benchrigor.model import Metric, RunRecord
-from benchrigor.model.headline import percent
+from benchrigor.model.text import percent
 from benchrigor.report import explain, render, tabulate
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, spearmanr
 
-from benchrigor.session.bisecting import bisecting, shuffled
+from benchrigor.session.work_schedule import bisecting, shuffled
 
 Order = Callable[[int, np.random.Generator], np.ndarray]
 ORDERS = pytest.mark.parametrize("order", [bisecting, shuffled])

@@ -21,7 +21,7 @@ from benchrigor.model import (
 )
 from benchrigor.session import Engine, default_rules
 from benchrigor.stats import estimate_rate
-from benchrigor.stats.trimming import trimmed
+from benchrigor.stats.phases.trimming import trimmed
 from benchrigor.testing import FakeClock
 
 Draw = Callable[[int], np.ndarray]

@@ -94,7 +94,7 @@ def test_appending_costs_no_more_work_than_its_own_intervals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked_at = 0
-    from benchrigor.stats.lenses import Lens  # noqa: PLC0415  # only this test looks inside
+    from benchrigor.stats.changepoints.windows import Lens  # noqa: PLC0415  # only this test looks inside
 
     strengths = Lens.strengths
 

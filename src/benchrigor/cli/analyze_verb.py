@@ -17,8 +17,8 @@ from benchrigor.model import Metric, Options, Round, RunRecord
 from benchrigor.report import explain as explanation
 from benchrigor.report import plot_trace, render
 from benchrigor.session import Engine
-from benchrigor.session.intake import SPEED
-from benchrigor.session.recorded import record_of_pairs
+from benchrigor.session.replays.recorded_run import record_of_pairs
+from benchrigor.session.traces import SPEED
 
 __all__ = ["analyze"]
 

@@ -13,7 +13,7 @@ from benchrigor.cli.output import print_json
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of, read_readings
 from benchrigor.model import StablePhase, codec
-from benchrigor.model.headline import counted, false_alarms, many, percent, show_value
+from benchrigor.model.text import counted, false_alarms, many, percent, show_value
 from benchrigor.report import plot_phases
 from benchrigor.report.text import WIDTH
 from benchrigor.stats import find_stable_phase

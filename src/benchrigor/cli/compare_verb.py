@@ -28,13 +28,13 @@ from benchrigor.model import (
     Verdict,
     codec,
 )
-from benchrigor.model.headline import ended, many, show_estimate
-from benchrigor.session.pairwise import How, judge_pairs
-from benchrigor.session.recorded import Recorded, recorded
-from benchrigor.stats.comparison import compare as compared
-from benchrigor.stats.families import rank
-from benchrigor.stats.hierarchy import METHOD as INVOCATIONS
-from benchrigor.stats.intervals import METHOD
+from benchrigor.model.text import ended, many, show_estimate
+from benchrigor.session.pairs.ratio_look import How, judge_pairs
+from benchrigor.session.replays.recorded_run import Recorded, recorded
+from benchrigor.stats.comparison.multiple_testing import rank
+from benchrigor.stats.comparison.two_sample import compare as compared
+from benchrigor.stats.estimators.invocations import METHOD as INVOCATIONS
+from benchrigor.stats.series.interval import METHOD
 from benchrigor.units import Direction
 
 __all__ = ["compare"]

@@ -20,7 +20,7 @@ from benchrigor.cli.recordings import recorded_run
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Interference, Light, RunRecord, SegmentProfile, codec
 from benchrigor.report import plot_interference, render_composite, render_interference
-from benchrigor.session.light import interference_of
+from benchrigor.session.red_rounds import interference_of
 
 __all__ = ["interference"]
 

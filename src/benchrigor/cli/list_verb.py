@@ -12,7 +12,7 @@ import click
 from benchrigor.cli.options import existing_store, json_option, store_option
 from benchrigor.cli.output import print_json
 from benchrigor.model import Decision
-from benchrigor.model.headline import ended, many
+from benchrigor.model.text import ended, many
 
 __all__ = ["list_runs"]
 

@@ -13,7 +13,7 @@ import click
 
 from benchrigor.cli.options import hint
 from benchrigor.model import Analysis, Kind, Progress, Round, RunRecord, codec
-from benchrigor.model.headline import counted, many, percent, show_value
+from benchrigor.model.text import counted, many, percent, show_value
 from benchrigor.report import render
 
 __all__ = ["LiveLine", "live_line", "print_json", "print_record", "summary"]

@@ -10,7 +10,7 @@ from benchrigor.cli.options import existing_store, json_option, share, store_opt
 from benchrigor.cli.output import print_json
 from benchrigor.model import codec
 from benchrigor.session import retraced
-from benchrigor.session.planning import plan as planned
+from benchrigor.session.sample_size import plan as planned
 
 __all__ = ["plan"]
 

@@ -13,7 +13,7 @@ from benchrigor.cli.output import print_json
 from benchrigor.cli.recordings import recording
 from benchrigor.cli.sources import name_of
 from benchrigor.model import RunRecord, codec
-from benchrigor.session.replaying import replay as replayed
+from benchrigor.session.replays.replaying import replay as replayed
 
 __all__ = ["replay"]
 

@@ -14,8 +14,8 @@ from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import existing_store, json_option, store_option
 from benchrigor.cli.output import print_json
 from benchrigor.model import RunRecord, StopReason, TrackRecord, codec
-from benchrigor.model.headline import counted
-from benchrigor.stats.trackrecord import pair_runs, track_records
+from benchrigor.model.text import counted
+from benchrigor.stats.planning.agreement import pair_runs, track_records
 from benchrigor.storage import Journal
 
 __all__ = ["track_record"]

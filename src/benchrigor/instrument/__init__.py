@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchrigor.instrument.boundaries import Segments, segments
-    from benchrigor.instrument.communicator import process_of, traced
     from benchrigor.instrument.machine import capabilities, load_average, provenance
     from benchrigor.instrument.run_delay import RunDelay
+    from benchrigor.instrument.segment_profiles.boundaries import Segments, segments
+    from benchrigor.instrument.segment_profiles.communicator import process_of, traced
 
 __all__ = [
     "RunDelay",
@@ -27,13 +27,13 @@ __all__ = [
 
 _HOMES = {
     "RunDelay": "run_delay",
-    "Segments": "boundaries",
+    "Segments": "segment_profiles.boundaries",
     "capabilities": "machine",
     "load_average": "machine",
-    "process_of": "communicator",
+    "process_of": "segment_profiles.communicator",
     "provenance": "machine",
-    "segments": "boundaries",
-    "traced": "communicator",
+    "segments": "segment_profiles.boundaries",
+    "traced": "segment_profiles.communicator",
 }
 
 

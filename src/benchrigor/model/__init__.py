@@ -13,9 +13,13 @@ from benchrigor.model.analysis import (
     PhaseReason,
     StablePhase,
     Subsessions,
+    VarianceSplit,
+    WpsFit,
+    as_invocations,
 )
+from benchrigor.model.comparison import Comparison, Family, Ranked, Verdict
+from benchrigor.model.decision import Decision, StopReason
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.hierarchy import VarianceSplit, as_invocations
 from benchrigor.model.interference import (
     Composite,
     CompositeGroup,
@@ -24,10 +28,10 @@ from benchrigor.model.interference import (
     SegmentGroup,
 )
 from benchrigor.model.machine import Capability
-from benchrigor.model.metric import Metric
+from benchrigor.model.metric import Metric, quantile_named
 from benchrigor.model.notice import Code, Evidence, Notice, Severity
-from benchrigor.model.options import Options
-from benchrigor.model.pipelines import (
+from benchrigor.model.options import Options, check_work
+from benchrigor.model.pipeline import (
     Bottleneck,
     BufferSize,
     PipelineAdvice,
@@ -37,18 +41,15 @@ from benchrigor.model.pipelines import (
     StageAdvice,
     StageLoad,
 )
-from benchrigor.model.planning import Plan, Price, RunPair, Standing, Tally, TrackRecord
 from benchrigor.model.progress import Progress
-from benchrigor.model.queues import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.model.readings import Delays, Round, RoundPlan
 from benchrigor.model.replay import Replay, Ruling
-from benchrigor.model.run import Decision, Provenance, RunRecord, StopReason
+from benchrigor.model.run import Provenance, RunRecord
+from benchrigor.model.sample_size import Plan, Price
 from benchrigor.model.segments import SegmentProfile
 from benchrigor.model.series import Floats, as_series
-from benchrigor.model.statistic import quantile_named
-from benchrigor.model.verdict import Comparison, Family, Ranked, Verdict
-from benchrigor.model.work import check_work
-from benchrigor.model.wps import WpsFit
+from benchrigor.model.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
+from benchrigor.model.track_record import RunPair, Standing, Tally, TrackRecord
 
 __all__ = [
     "Analysis",

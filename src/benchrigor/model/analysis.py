@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from benchrigor.errors import InvalidInput
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.hierarchy import VarianceSplit
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
-from benchrigor.model.series import Floats, same
-from benchrigor.model.wps import WpsFit
+from benchrigor.model.series import Floats, as_series, same
 
 __all__ = [
     "Analysis",
@@ -23,6 +25,9 @@ __all__ = [
     "PhaseReason",
     "StablePhase",
     "Subsessions",
+    "VarianceSplit",
+    "WpsFit",
+    "as_invocations",
 ]
 
 
@@ -299,3 +304,120 @@ class Analysis:
     def same_as(self, other: Analysis) -> bool:
         """Whether both hold the same values."""
         return same(self, other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceSplit:
+    """Where the variance of a program's readings arises.
+
+    Parameters
+    ----------
+    level
+        Mean of the invocations' levels, in the readings' unit.
+    between
+        Variance of the invocations' true levels, in squared units; 0 where the readings inside
+        them explain all the spread that was seen.
+    within
+        Variance that a single reading of an invocation contributes, in squared units: the mean
+        long-run variance, so that a level of n readings has variance within/n. Where the warm-up
+        was cut it contains the price of the transients fitted beside the level.
+    invocations
+        How many contributed.
+    readings
+        Harmonic mean of the numbers of readings used of each.
+    """
+
+    level: float
+    between: float
+    within: float
+    invocations: int
+    readings: float
+
+
+def as_invocations(invocations: object) -> tuple[Floats, ...]:
+    """Check the readings of invocations and return them as read-only float64 arrays.
+
+    Parameters
+    ----------
+    invocations
+        A sequence of series (`as_series`), one per invocation; their lengths may differ.
+
+    Raises
+    ------
+    InvalidInput
+        When there is no invocation; else naming each series that holds no readings.
+
+    Examples
+    --------
+    >>> [series.size for series in as_invocations([[1.0, 2.0], [3.0]])]
+    [2, 1]
+    """
+    if isinstance(invocations, str | bytes) or not isinstance(invocations, Sequence | np.ndarray):
+        raise InvalidInput(f"invocations is {invocations!r}, expected a sequence of series")
+    if len(invocations) == 0:
+        raise InvalidInput("invocations is empty, expected at least one series")
+    checked: list[Floats] = []
+    problems: list[str] = []
+    for index, values in enumerate(invocations):
+        try:
+            checked.append(as_series(values, name=f"invocations[{index}]"))
+        except InvalidInput as error:
+            problems += error.problems
+    if problems:
+        raise InvalidInput(problems)
+    return tuple(checked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WpsFit:
+    """The line duration = overhead + work / speed, through rounds of various work amounts.
+
+    Parameters
+    ----------
+    speed
+        Work per second of the stable phase; its interval is that of ``slope`` turned over, so it
+        is not symmetric. None where the interval of the slope holds 0.
+    overhead
+        Seconds that setup, warm-up and cool-down add to each round; negative where the warm-up
+        is faster than the stable phase.
+    slope
+        Seconds per unit of work.
+    n
+        Rounds fitted.
+    naive_speed
+        All work over all time, which counts the overhead as work.
+    prediction_error
+        Error at a round that the line was fitted without (root mean square over all rounds),
+        relative to the mean duration.
+    bend
+        By how much the time per unit of work grows from the smallest to the largest amount, as a
+        share of the slope: 0 where duration is linear in work. None with fewer than
+        four amounts or five rounds.
+    growth
+        Exponent p of duration = overhead + c * work^p: 1 where duration is linear in work. None
+        where the rounds do not tell.
+    shape
+        The name of that growth: "linear", "n log n", "quadratic"; or "other".
+    outliers
+        Indices of the rounds, among those fitted, that lie far from the line.
+    inflation
+        By how much autocorrelation raises the variance of the slope, at least 1.
+    merged
+        Adjacent rounds summed into one before the fit; 1 for none.
+    notices
+        What the reader must know.
+    """
+
+    speed: Estimate | None
+    overhead: Estimate
+    slope: Estimate
+    n: int
+    naive_speed: float
+    prediction_error: float
+    bend: Estimate | None = None
+    growth: Estimate | None = None
+    shape: str | None = None
+    outliers: tuple[int, ...] = ()
+    inflation: float = 1.0
+    merged: int = 1
+    notices: tuple[Notice, ...] = ()

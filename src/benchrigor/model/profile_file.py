@@ -7,16 +7,13 @@ import itertools
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from benchrigor.model.segments import SegmentProfile
 
 __all__ = ["read", "write"]
 
@@ -35,22 +32,22 @@ _ROWS = 1_024
 """So many are held as text at once."""
 
 
-def write(profile: SegmentProfile, file: IO[str]) -> None:
-    """Write a profile as CSV: ``# key: value`` lines, ``kind:name`` columns, a row per segment."""
+def write(profile: Mapping[str, Any], file: IO[str]) -> None:
+    """Write the fields of a `SegmentProfile` as CSV: comments, typed columns, rows."""
     heads = {
         _one_line(f"{kind}:{name}"): values
         for kind, field in _FIELDS.items()
-        for name, values in getattr(profile, field).items()
+        for name, values in profile[field].items()
     }
-    about = {each: getattr(profile, each) for each in (*_TEXTS, *_COUNTS)}
-    facts = {key: value for key, value in profile.facts.items() if key not in about}
+    about = {each: profile[each] for each in (*_TEXTS, *_COUNTS)}
+    facts = {key: value for key, value in profile["facts"].items() if key not in about}
     file.write(f"# {_TITLE}: {_VERSION}\n")
     for key, value in {**about, **facts}.items():
         if value is not None and value != "":
             file.write(f"# {key}: {_one_line(value)}\n")
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow(["duration_s", *heads])
-    columns = [column.tolist() for column in (profile.duration_s, *heads.values())]
+    columns = [column.tolist() for column in (profile["duration_s"], *heads.values())]
     texts = [
         [_one_line(text) for text in column] if isinstance(column[0], str) else column
         for column in columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchrigor.model.analysis import Analysis
-from benchrigor.model.run import Decision
+from benchrigor.model.decision import Decision
 
 __all__ = ["Progress"]
 

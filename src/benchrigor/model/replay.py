@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import dataclass
 
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.headline import counted, many, percent, show_estimate
+from benchrigor.model.text import counted, many, percent, show_estimate
 
 __all__ = ["Replay", "Ruling"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import codec, headline
+from benchrigor.model import codec
+from benchrigor.model import text as headline
 from benchrigor.model.analysis import Analysis, Kind
+from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.interference import Interference
 from benchrigor.model.machine import Capability
@@ -23,32 +24,7 @@ from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
 from benchrigor.model.series import Floats, same
 
-__all__ = ["Decision", "Provenance", "RunRecord", "StopReason"]
-
-
-class StopReason(enum.StrEnum):
-    """Why a session ended; ``docs/codes.md`` explains each of them."""
-
-    SATISFIED = "satisfied"
-    TIME_BUDGET = "time-budget-spent"
-    READINGS_BUDGET = "readings-budget-spent"
-    ROUND_LIMIT = "round-limit-reached"
-    TOO_MANY_REJECTED = "too-many-rejected-rounds"
-    STOP_REQUESTED = "stop-requested"
-    EXHAUSTED = "workload-exhausted"
-    HOOK_FAILED = "hook-failed"
-    DETECTOR_FAILED = "detector-failed"
-    WORKLOAD_FAILED = "workload-failed"
-    WORK_TOO_SHORT = "work-too-short"
-    INTERRUPTED = "interrupted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """Whether to stop, and why; ``reason`` is None while the session goes on."""
-
-    stop: bool
-    reason: StopReason | None = None
+__all__ = ["Provenance", "RunRecord"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

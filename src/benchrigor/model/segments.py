@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -119,11 +119,12 @@ class SegmentProfile:
         OSError
             When it cannot be written.
         """
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
         target = Path(path)
         partial = target.with_name(f"{target.name}.partial")
         try:
             with partial.open("w", encoding="utf-8", newline="") as file:
-                profile_file.write(self, file)
+                profile_file.write(columns, file)
             partial.replace(target)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -142,9 +143,9 @@ class SegmentProfile:
             When it cannot be read.
         """
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            fields = profile_file.read(file, name=str(path))
+            found = profile_file.read(file, name=str(path))
         try:
-            return cls(**fields)
+            return cls(**found)
         except InvalidInput as error:
             raise InvalidInput([f"{path}: {each}" for each in error.problems]) from error
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 
-__all__ = ["Floats", "as_series", "same", "short"]
+__all__ = ["Floats", "Ints", "as_series", "same", "short"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -141,3 +141,6 @@ def same(left: object, right: object) -> bool:
     if isinstance(left, tuple | list) and isinstance(right, tuple | list):
         return len(left) == len(right) and all(map(same, left, right))
     return left == right
+
+
+Ints = npt.NDArray[np.int64]

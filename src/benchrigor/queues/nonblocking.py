@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Floats, RateReason, ServiceRate
-from benchrigor.stats.nonblocking import WINDOW, Settling, settle, window_quantiles
-from benchrigor.stats.periods import FEWEST_ITEMS, FEWEST_SHARE, joined, widest
-from benchrigor.stats.servicerates import apart, moved, quantile_rate
-from benchrigor.stats.tallies import Row, observed, pooled, tallied
+from benchrigor.stats.service.busy_time_rate import apart, moved, quantile_rate
+from benchrigor.stats.service.moments import Row, observed, pooled, tallied
+from benchrigor.stats.service.period_widening import FEWEST_ITEMS, FEWEST_SHARE, joined, widest
+from benchrigor.stats.service.published_method import WINDOW, Settling, settle, window_quantiles
 
 __all__ = ["NonBlocking"]
 

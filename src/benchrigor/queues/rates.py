@@ -15,8 +15,8 @@ from benchrigor.model import Floats, ServiceRate, as_series
 from benchrigor.model.series import short
 from benchrigor.queues.busy_time import BusyTime
 from benchrigor.queues.nonblocking import NonBlocking
-from benchrigor.stats.intervals import check_confidence
-from benchrigor.stats.tallies import Row
+from benchrigor.stats.series.interval import check_confidence
+from benchrigor.stats.service.moments import Row
 
 __all__ = ["METHODS", "ServiceRateEstimator"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from benchrigor.report.disturbance import render_composite, render_interference
 from benchrigor.report.explain import explain
-from benchrigor.report.plots import plot_phases, plot_trace, plot_work
-from benchrigor.report.rate_plot import plot_rates
-from benchrigor.report.rates import render_rates
-from benchrigor.report.segment_plot import plot_interference
+from benchrigor.report.interference_text import render_composite, render_interference
+from benchrigor.report.plots.rate_plot import plot_rates
+from benchrigor.report.plots.segment_plot import plot_interference
+from benchrigor.report.plots.trace_plot import plot_phases, plot_trace, plot_work
+from benchrigor.report.rate_text import render_rates
 from benchrigor.report.table import tabulate
 from benchrigor.report.text import render
 

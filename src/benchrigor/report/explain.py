@@ -15,7 +15,7 @@ from benchrigor.model import (
     StablePhase,
     WpsFit,
 )
-from benchrigor.model.headline import (
+from benchrigor.model.text import (
     counted,
     false_alarms,
     many,
@@ -25,7 +25,7 @@ from benchrigor.model.headline import (
     show_overhead,
     show_value,
 )
-from benchrigor.report.disturbance import is_estimated, lost, parted
+from benchrigor.report.interference_text import is_estimated, lost, parted
 from benchrigor.report.lines import WIDTH
 from benchrigor.report.text import (
     NOTABLE,

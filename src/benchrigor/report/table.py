@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from benchrigor.model import RunRecord, Severity
-from benchrigor.model.headline import counted, ended, show_estimate
+from benchrigor.model.text import counted, ended, show_estimate
 from benchrigor.report.text import WIDTH
 
 __all__ = ["tabulate"]

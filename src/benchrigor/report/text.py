@@ -13,7 +13,7 @@ from benchrigor.model import (
     StablePhase,
     WpsFit,
 )
-from benchrigor.model.headline import (
+from benchrigor.model.text import (
     counted,
     ended,
     many,
@@ -23,10 +23,10 @@ from benchrigor.model.headline import (
     show_overhead,
     show_value,
 )
-from benchrigor.report.disturbance import doubtful, doubts, lost, parted
+from benchrigor.report.interference_text import doubtful, doubts, lost, parted
 from benchrigor.report.lines import WIDTH, marked, row
 from benchrigor.stats import readings_per_invocation
-from benchrigor.stats.levels import FEW
+from benchrigor.stats.series.level import FEW
 from benchrigor.units import Direction
 
 __all__ = [

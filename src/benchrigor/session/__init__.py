@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from benchrigor.session.engine import Engine
 from benchrigor.session.measuring import measure
-from benchrigor.session.paired import measure_pair
-from benchrigor.session.planning import plan
-from benchrigor.session.replaying import replay
-from benchrigor.session.retracing import retraced
-from benchrigor.session.rules import default_rules
+from benchrigor.session.pairs.measuring_pair import measure_pair
+from benchrigor.session.replays.recorded_run import retraced
+from benchrigor.session.replays.replaying import replay
+from benchrigor.session.sample_size import plan
 from benchrigor.session.session import Session, as_workload, meter_for
+from benchrigor.session.stop_rules import default_rules
 
 __all__ = [
     "Engine",

@@ -26,16 +26,22 @@ from benchrigor.model import (
     Severity,
     StopReason,
 )
-from benchrigor.model.headline import percent
+from benchrigor.model.text import percent
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.chain import CHECK, LINE_REPORT, REPORT, Material, analyse
-from benchrigor.session.failures import failed_hook, no_data, nothing_of, too_short
-from benchrigor.session.intake import Intake
-from benchrigor.session.light import disturbed, interference_of, is_red, measured_only, passed_over
-from benchrigor.session.pacing import Pace, next_readings
-from benchrigor.session.rules import default_rules, wanted_half_width
-from benchrigor.session.working import NextWork, as_next_work, disagreement, with_work
-from benchrigor.stats.adapters import Estimator
+from benchrigor.session.analysis_chain import CHECK, LINE_REPORT, REPORT, Material, analyse
+from benchrigor.session.outcomes import failed_hook, no_data, nothing_of, too_short
+from benchrigor.session.red_rounds import (
+    disturbed,
+    interference_of,
+    is_red,
+    measured_only,
+    passed_over,
+)
+from benchrigor.session.round_size import Pace, next_readings
+from benchrigor.session.stop_rules import default_rules, wanted_half_width
+from benchrigor.session.traces import Intake
+from benchrigor.session.work_checks import NextWork, as_next_work, disagreement, with_work
+from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 
 __all__ = ["Engine"]
 

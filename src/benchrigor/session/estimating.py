@@ -20,12 +20,12 @@ from benchrigor.model import (
     quantile_named,
 )
 from benchrigor.stats import combine_levels, estimate_level, fit_level
-from benchrigor.stats.hierarchy import combine_values, of_one
-from benchrigor.stats.merging import MERGING, fit_merged
-from benchrigor.stats.quantiles import quantile_of, quantile_value
-from benchrigor.stats.rates import reciprocal
-from benchrigor.stats.sides import thin_tails
-from benchrigor.stats.steadiness import COMPLETE, TRANSIENTS
+from benchrigor.stats.comparison.samples import thin_tails
+from benchrigor.stats.estimators.invocations import combine_values, of_one
+from benchrigor.stats.estimators.quantile import quantile_of, quantile_value
+from benchrigor.stats.estimators.rate import reciprocal
+from benchrigor.stats.series.subsessions import MERGING, fit_merged
+from benchrigor.stats.series.transients import COMPLETE, TRANSIENTS
 
 __all__ = [
     "Found",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from benchrigor.errors import BenchrigorError, ClockFailed, WorkloadFailed
-from benchrigor.instrument.host_delays import HostDelays
-from benchrigor.model import Progress, Round, RoundPlan, StopReason
+from benchrigor.instrument.host_delays import HostDelays, Rises, charge
+from benchrigor.model import Delays, Progress, Round, RoundPlan, StopReason
 from benchrigor.protocols import Clock, Recorder, Workload
-from benchrigor.session.charging import charged
 from benchrigor.session.engine import Engine
-from benchrigor.session.failures import failed_hook
+from benchrigor.session.outcomes import failed_hook
+from benchrigor.session.red_rounds import segments_of
 from benchrigor.workloads import RoundRecorder
 
 __all__ = ["Hooks", "drive"]
@@ -69,7 +71,7 @@ def drive(
             raise ClockFailed(f"the clock went backwards by {since - now} ns in round {plan.index}")
         finished = recorder.finish(plan, now - since, ran_ns=ran_ns)
         if host is not None:
-            finished = charged(finished, host.rises(), engine.time_metric)
+            finished = _charged(finished, host.rises(), engine.time_metric)
         since = now
         engine.tell(finished)
         if not _called(engine, "after_round", hooks.after_round, finished):
@@ -105,3 +107,34 @@ def _called(
         engine.end(StopReason.HOOK_FAILED, failed_hook(name, error))
         return False
     return True
+
+
+def _charged(finished: Round, rises: Rises, metric: str | None) -> Round:
+    """Add to a round's delays what its host counted meanwhile.
+
+    `instrument.host_delays.charge` says what of it is a stretch's.
+
+    Parameters
+    ----------
+    finished
+        The round; one without delays comes back as it is.
+    rises
+        What the host lost since the round began.
+    metric
+        The metric that says how long its readings took.
+    """
+    if finished.delays is None or not any(rises.lost_ns.values()):
+        return finished
+    seconds = dict(finished.delays.seconds)
+    waited_s = seconds["run queue"]
+    took_s = segments_of(finished, metric).duration_s
+    if took_s.size != waited_s.size:  # the metric has other readings than those measured
+        return finished
+    took_ns, waited_ns = (
+        np.rint(each * 1e9).astype(np.int64).tolist() for each in (took_s, waited_s)
+    )
+    for source, part_ns in charge(rises, took_ns, waited_ns).items():
+        seconds[source] = np.array(part_ns) / 1e9
+    if "throttled" in seconds:
+        seconds["run queue"] = np.maximum(waited_s - seconds["throttled"], 0.0)
+    return replace(finished, delays=Delays(stops=finished.delays.stops, seconds=seconds))

@@ -10,8 +10,8 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.protocols import Clock, Store
-from benchrigor.session.intake import SPEED
 from benchrigor.session.session import Session, meter_for
+from benchrigor.session.traces import SPEED
 from benchrigor.workloads import AmountWorkload, CallableWorkload
 from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.callable import misfits

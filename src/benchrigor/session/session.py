@@ -38,12 +38,11 @@ from benchrigor.model import (
 from benchrigor.model.series import short
 from benchrigor.protocols import Clock, DelayMeter, Detector, StopRule, Store, Workload
 from benchrigor.session.engine import Engine
-from benchrigor.session.failures import failed_workload
 from benchrigor.session.loop import Hooks, drive
-from benchrigor.session.seeds import check_seed, draw_seed
-from benchrigor.session.working import NextWork
+from benchrigor.session.outcomes import check_seed, draw_seed, failed_workload
+from benchrigor.session.work_checks import NextWork
 from benchrigor.stats import fit_wps
-from benchrigor.stats.adapters import Estimator
+from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.storage import Journal
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount

@@ -2,49 +2,49 @@
 
 from __future__ import annotations
 
-from benchrigor.stats.adapters import RupturesDetector
-from benchrigor.stats.allocation import (
-    readings_per_invocation,
-    required_invocations,
-    split_variance,
-)
-from benchrigor.stats.changepoints import ChangeDetector, detect_changes
-from benchrigor.stats.clusters import relative_clusters
-from benchrigor.stats.comparison import compare
-from benchrigor.stats.composites import composite_profile
-from benchrigor.stats.families import compare_family, rank
-from benchrigor.stats.finite_queues import md1k_blocking, mg1k_blocking, mg1k_waiting, mm1k_blocking
-from benchrigor.stats.flows import sum_rates, utilisation_of
-from benchrigor.stats.hierarchy import (
+from benchrigor.stats.changepoints.detector import ChangeDetector, detect_changes
+from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
+from benchrigor.stats.comparison.multiple_testing import compare_family, rank
+from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.stats.estimators.invocations import (
     combine_levels,
     estimate_invocations,
     rejected_notices,
 )
-from benchrigor.stats.intervals import estimate_level, required_readings
-from benchrigor.stats.levels import fit_level
-from benchrigor.stats.lights import light_of, probability_high
-from benchrigor.stats.means import estimate_mean
-from benchrigor.stats.merging import autocorrelation, merge_subsessions
-from benchrigor.stats.modes import find_modes
-from benchrigor.stats.phases import find_stable_phase
-from benchrigor.stats.pipelines import advise_pipeline, find_bottleneck, stage_of
-from benchrigor.stats.processes import merge_processes
-from benchrigor.stats.proportions import estimate_proportion
-from benchrigor.stats.quantiles import estimate_quantile
-from benchrigor.stats.quantising import Quantiser, quantise
-from benchrigor.stats.queueing import (
+from benchrigor.stats.estimators.mean import estimate_mean
+from benchrigor.stats.estimators.multimodality import find_modes
+from benchrigor.stats.estimators.proportion import estimate_proportion
+from benchrigor.stats.estimators.quantile import estimate_quantile
+from benchrigor.stats.estimators.rate import estimate_rate
+from benchrigor.stats.estimators.variance_components import (
+    readings_per_invocation,
+    required_invocations,
+    split_variance,
+)
+from benchrigor.stats.interference.binning import Quantiser, quantise
+from benchrigor.stats.interference.clustering import relative_clusters
+from benchrigor.stats.interference.composite import composite_profile
+from benchrigor.stats.interference.one_run import estimate_interference, profile_interference
+from benchrigor.stats.interference.process_merge import merge_processes
+from benchrigor.stats.interference.traffic_light import light_of, probability_high
+from benchrigor.stats.phases.stable_phase import find_stable_phase
+from benchrigor.stats.phases.trimming import trimmed
+from benchrigor.stats.planning.agreement import pair_runs, track_record, track_records
+from benchrigor.stats.series.interval import estimate_level, required_readings
+from benchrigor.stats.series.level import fit_level
+from benchrigor.stats.series.subsessions import autocorrelation, merge_subsessions
+from benchrigor.stats.service.bottleneck import advise_pipeline, find_bottleneck, stage_of
+from benchrigor.stats.service.capacity import suggest_buffer, suggest_replicas
+from benchrigor.stats.service.flows import sum_rates, utilisation_of
+from benchrigor.stats.service.mg1k import md1k_blocking, mg1k_blocking, mg1k_waiting, mm1k_blocking
+from benchrigor.stats.service.mm1 import (
     mean_wait_s,
     mean_waiting,
     unblocked_read_probability,
     unblocked_write_probability,
 )
-from benchrigor.stats.rates import estimate_rate
-from benchrigor.stats.regression import fit_wps
-from benchrigor.stats.routing import filter_ratio, filter_ratio_of, visit_ratios
-from benchrigor.stats.segments import estimate_interference, profile_interference
-from benchrigor.stats.sizing import suggest_buffer, suggest_replicas
-from benchrigor.stats.trackrecord import pair_runs, track_record, track_records
-from benchrigor.stats.trimming import trimmed
+from benchrigor.stats.service.routing import filter_ratio, filter_ratio_of, visit_ratios
+from benchrigor.stats.wps.work_line import fit_wps
 
 __all__ = [
     "ChangeDetector",

@@ -10,7 +10,7 @@ from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.callable import collector_kept, misfits
-from benchrigor.workloads.stretches import Stretches
+from benchrigor.workloads.reading_delays import Stretches
 from benchrigor.workloads.timing import Stopwatch, failures_of, in_seconds, name_of
 
 __all__ = ["AmountWorkload", "amount_of", "takes_amount"]

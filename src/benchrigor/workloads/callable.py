@@ -11,7 +11,7 @@ from itertools import repeat
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
 from benchrigor.protocols import Clock, DelayMeter, Recorder
-from benchrigor.workloads.stretches import Stretches
+from benchrigor.workloads.reading_delays import Stretches
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
 __all__ = ["CallableWorkload", "collector_kept", "misfits"]

@@ -10,7 +10,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Notice, RoundPlan, Severity
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.amount import amount_of, takes_amount
-from benchrigor.workloads.stretches import Stretches
+from benchrigor.workloads.reading_delays import Stretches
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
 __all__ = ["StepwiseWorkload"]

@@ -8,7 +8,7 @@ import pytest
 
 from benchrigor.queues.watching.period_block import PeriodBlock
 from benchrigor.queues.watching.stage_flows import StageFlows
-from benchrigor.stats.rates import estimate_rate
+from benchrigor.stats.estimators.rate import estimate_rate
 
 RNG = np.random.default_rng(75)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.headline import many
 from benchrigor.model.series import short
+from benchrigor.model.text import many
 
 __all__ = ["COUNTERS", "TITLE", "VERSION", "Head", "check_columns", "read_head"]
 

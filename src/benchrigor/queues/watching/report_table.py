@@ -6,8 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from benchrigor.model import Estimate
-from benchrigor.model.headline import percent, show_value
-from benchrigor.model.tables import aligned, shortened
+from benchrigor.model.text import aligned, percent, shortened, show_value
 from benchrigor.queues.watching.stage_figures import WatchedStage
 from benchrigor.units import digits_for, scale_for
 

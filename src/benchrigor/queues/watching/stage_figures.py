@@ -12,12 +12,12 @@ import numpy as np
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Estimate, ServiceRate
-from benchrigor.model.headline import percent, show_estimate, show_value
+from benchrigor.model.text import percent, show_estimate, show_value
 from benchrigor.queues.rates import ServiceRateEstimator
 from benchrigor.queues.watching.period_block import PeriodBlock
 from benchrigor.queues.watching.stage import HEAD, TAIL, Stage
 from benchrigor.queues.watching.stage_flows import StageFlows
-from benchrigor.stats.flows import sum_rates, utilisation_of
+from benchrigor.stats.service.flows import sum_rates, utilisation_of
 
 __all__ = ["StageFigures", "WatchedStage"]
 

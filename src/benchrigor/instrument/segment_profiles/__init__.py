@@ -1,0 +1,1 @@
+"""Segments of a Python program, recorded while it runs."""

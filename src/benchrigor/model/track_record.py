@@ -1,0 +1,142 @@
+"""How well earlier runs kept their word: pairs of runs, and how often their intervals held."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from benchrigor.model.estimate import Estimate
+from benchrigor.model.text import many, percent, wrapped
+
+__all__ = ["RunPair", "Standing", "Tally", "TrackRecord"]
+
+_TELLING = 0.999
+"""Misses to be expected of honest intervals, below which counts cannot speak against them: 1."""
+
+
+class Standing(enum.StrEnum):
+    """How often intervals held, against how often they claim to."""
+
+    AS_CLAIMED = "as claimed"
+    """The counts do not speak against the claim."""
+    LESS = "less than claimed"
+    MORE = "more than claimed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPair:
+    """Two runs of the same thing, one after the other, on one machine.
+
+    Parameters
+    ----------
+    name
+        What was measured.
+    host
+        Name of the machine.
+    earlier, later
+        Their estimates.
+    earlier_id, later_id
+        Of the runs; None for runs that were not stored.
+    """
+
+    name: str
+    host: str
+    earlier: Estimate
+    later: Estimate
+    earlier_id: str | None = None
+    later_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How often the intervals of one thing held.
+
+    Parameters
+    ----------
+    name
+        What was measured.
+    held, pairs
+        How many intervals held, of how many.
+    """
+
+    name: str
+    held: int
+    pairs: int
+
+    @property
+    def share(self) -> float:
+        """Of the intervals, how many held."""
+        return self.held / self.pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackRecord:
+    """How often earlier intervals contained what a later, independent run found.
+
+    ``print(record)`` says it in a sentence or two.
+
+    Parameters
+    ----------
+    held, pairs
+        How many intervals held, of how many pairs of runs.
+    low, high
+        Where the true share lies (Wilson interval, 95%).
+    confidence
+        Share that the intervals claim to hold.
+    standing
+        Whether they do, as far as the counts can tell.
+    widening
+        How many times as wide the intervals would have had to be to hold as often as they claim;
+        None with too few pairs to tell.
+    host
+        Name of the machine; None for the one at hand, or where it is not known.
+    by_name
+        The same for each thing that was measured, the worst first; empty where no names are known.
+    """
+
+    held: int
+    pairs: int
+    low: float
+    high: float
+    confidence: float
+    standing: Standing
+    widening: float | None = None
+    host: str | None = None
+    by_name: tuple[Tally, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Of the intervals, how many held."""
+        return self.held / self.pairs
+
+    def __str__(self) -> str:
+        where = "this machine" if self.host is None else self.host
+        claimed = percent(self.confidence, digits=10)
+        share = f"{self.share:.0%}"
+        if share == "100%" and self.held < self.pairs:
+            share = percent(self.share)
+        sentence = (
+            f"on {where} your {claimed} intervals held {share} of "
+            f"{many(self.pairs, 'time')} [{self.low:.0%}, {self.high:.0%}]"
+        )
+        return "\n".join([*wrapped(sentence), *wrapped(self._meaning())])
+
+    def _meaning(self) -> str:
+        match self.standing:
+            case Standing.LESS:
+                wider = (
+                    f"; intervals {self.widening:.2g} times as wide would have held as often"
+                    if self.widening is not None
+                    else ""
+                )
+                return (
+                    f"That is less than they claim{wider}. Runs differ by more than one run can "
+                    "see (memory layout, other load, a change in what was measured): believe no "
+                    "difference of that size before several invocations of each side show it."
+                )
+            case Standing.MORE:
+                return "That is more than they claim: the intervals are wider than they need be."
+            case _ if self.pairs * (1.0 - self.confidence) < _TELLING:
+                return "So few pairs of runs cannot speak against the claim: keep more of them."
+            case _:
+                return "That agrees with what they claim, as far as so many pairs can tell."

@@ -1,0 +1,1 @@
+"""Pictures: readings in time order, work lines, segments, rates."""

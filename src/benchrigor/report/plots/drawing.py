@@ -1,0 +1,376 @@
+"""Drawing a `benchrigor.report.plots.trace.Trace` into matplotlib axes."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import MissingExtra
+from benchrigor.model import PhaseLabel
+from benchrigor.model.text import counted, show_value
+from benchrigor.report.plots.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
+
+__all__ = [
+    "CHANGE",
+    "DOTS",
+    "FRAME",
+    "INK",
+    "NUMBER",
+    "PALE",
+    "SMALL",
+    "beside",
+    "draw",
+    "new_axes",
+    "write_words",
+]
+
+DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o", "markeredgewidth": 0.0, "alpha": 0.7}
+"""How single readings, or segments, are drawn."""
+# Okabe and Ito's colours, which the colour-blind tell apart; tints for areas, dark for text.
+INK, PALE, FRAME = "#262626", "#8c8c8c", "#a6a6a6"
+NUMBER, CHANGE = "#0072b2", "#d55e00"
+_TINTS = {
+    PhaseLabel.WARM_UP: ("#fdebd0", "#9a5b00"),
+    PhaseLabel.COOL_DOWN: ("#dcedf9", "#1c6496"),
+    PhaseLabel.OTHER: ("#ededed", "#595959"),
+}
+SMALL = 9.0
+"""Size of text beside the axis labels, in points."""
+
+_FEW = 6
+"""So many shaded stretches are all named, where there is room."""
+_GAP = 6.0
+"""Between the axes and the words in the right margin, in points."""
+
+_MOST_POINTS = 4000
+"""Beyond about four points per pixel column they hide each other, and files grow."""
+_MOST_COLUMNS = 1000
+_MARKS = 150
+"""So many marks side by side fill the edge."""
+_CHARACTER = 0.55
+"""Width of a character, of its size."""
+_NARROWED = 0.85
+"""Share of the axes' width that the words beside them leave."""
+
+
+def draw(trace: Trace, axes: Axes | None) -> Axes:
+    """Draw a trace, into a new figure where no axes are given."""
+    if axes is None:
+        axes = new_axes()
+    low, high = trace.window
+    axes.set_xlim(-0.5, trace.series.size - 0.5)
+    axes.set_ylim(low, high)
+    _shade(axes, trace)
+    _mark_changes(axes, trace)
+    if trace.series.size > _MOST_POINTS:
+        _draw_columns(axes, trace)
+    else:
+        _draw_points(axes, trace)
+    _draw_level(axes, trace)
+    _mark_outliers(axes, trace)
+    _label_phases(axes, trace)
+    write_words(axes, trace)
+    _dress(axes, trace)
+    return axes
+
+
+def new_axes() -> Axes:
+    """Return the axes of a new figure that belongs to nobody else.
+
+    Raises
+    ------
+    MissingExtra
+        Without matplotlib.
+    """
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415  # only who draws pays for it
+    except ModuleNotFoundError as error:
+        raise MissingExtra("drawing", package="matplotlib", extra="report") from error
+    return Figure(
+        figsize=(8.0, 4.0), dpi=150, facecolor="white", layout="constrained"
+    ).add_subplot()
+
+
+def _shade(axes: Axes, trace: Trace) -> None:
+    for label, (tint, _) in _TINTS.items():
+        spans = [span for span, each in trace.rejected if each == label]
+        bars = [(start - 0.5, float(stop - start)) for start, stop in spans]
+        if bars:
+            axes.broken_barh(
+                bars,
+                (0.0, 1.0),
+                transform=axes.get_xaxis_transform(),
+                facecolor=tint,
+                linewidth=0.0,
+                zorder=0.0,
+                label=str(label),
+            )
+
+
+def _mark_changes(axes: Axes, trace: Trace) -> None:
+    rounds = [part.offset for part in trace.parts[1:]]
+    _uprights(axes, rounds, color=FRAME, label="round")
+    _uprights(axes, trace.changes(material=True), color=CHANGE, label="change point")
+    _uprights(
+        axes,
+        trace.changes(material=False),
+        color=CHANGE,
+        alpha=0.7,
+        linestyle=(0.0, (1.0, 2.5)),
+        label="immaterial change point",
+    )
+
+
+def _uprights(axes: Axes, indices: Sequence[int], **style: Any) -> None:
+    """Draw vertical lines between each of these readings and the one before."""
+    if indices:
+        at = np.asarray(indices) - 0.5
+        width = min(1.0, max(0.3, 12.0 / len(indices)))  # many lines must not be a wall
+        across = axes.get_xaxis_transform()
+        axes.vlines(at, 0.0, 1.0, transform=across, linewidth=width, zorder=1.0, **style)
+
+
+def _draw_points(axes: Axes, trace: Trace) -> None:
+    """Draw every reading, those that count darker than the others."""
+    n = trace.series.size
+    counting = _counting(trace)
+    size = min(5.0, max(2.0, 70.0 / math.sqrt(n)))
+    for chosen, color, label in ((~counting, PALE, "left out"), (counting, INK, "kept")):
+        at = np.flatnonzero(chosen)
+        axes.plot(
+            at,
+            trace.series[at],
+            markersize=size,
+            color=color,
+            zorder=2.0,
+            label=label,
+            **DOTS,
+        )
+
+
+def _draw_columns(axes: Axes, trace: Trace) -> None:
+    """Draw range, middle half and median of the readings in each column, darker if they count."""
+    n = trace.series.size
+    borders = np.linspace(0, n, _columns(n) + 1).astype(np.int64)
+    shares = (0.0, 0.25, 0.5, 0.75, 1.0)
+    columns = np.split(trace.series, borders[1:-1])
+    quantiles = np.array([np.quantile(each, shares) for each in columns]).T
+    counting = _counting(trace)[(borders[:-1] + borders[1:]) // 2]
+    edges = borders - 0.5
+    for chosen, color, which in ((~counting, PALE, "left out"), (counting, INK, "kept")):
+        if not chosen.any():
+            continue
+        least, low, middle, high, most = np.where(chosen, quantiles, np.nan)
+        style: dict[str, Any] = {"color": color, "zorder": 2.0}
+        filled = {**style, "fill": True, "linewidth": 0.0}
+        axes.stairs(most, edges, baseline=least, alpha=0.2, label=f"range, {which}", **filled)
+        axes.stairs(high, edges, baseline=low, alpha=0.4, label=f"middle half, {which}", **filled)
+        axes.stairs(middle, edges, baseline=None, linewidth=0.8, label=f"median, {which}", **style)
+
+
+def _counting(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Tell which readings the number stands on."""
+    counting = np.zeros(trace.series.size, dtype=np.bool_)
+    for start, stop in trace.kept:
+        counting[start:stop] = True
+    return counting
+
+
+def _columns(n: int) -> int:
+    """Choose columns as wide as a pixel, or wide enough for a median that means something."""
+    return min(_MOST_COLUMNS, n // 25)
+
+
+def _draw_level(axes: Axes, trace: Trace) -> None:
+    if trace.level is None:
+        return
+    value, low, high = trace.level
+    spans = [(start - 0.5, float(stop - start)) for start, stop in trace.kept]
+    axes.broken_barh(
+        spans,
+        (low, high - low),
+        facecolor=NUMBER,
+        alpha=0.3,
+        linewidth=0.0,
+        zorder=3.0,
+        label="interval",
+    )
+    starts = [start for start, _ in spans]
+    stops = [start + width for start, width in spans]
+    axes.hlines(
+        [value] * len(spans),
+        starts,
+        stops,
+        color=NUMBER,
+        linewidth=1.6,
+        zorder=4.0,
+        label="number",
+    )
+
+
+def _mark_outliers(axes: Axes, trace: Trace) -> None:
+    """Mark readings beyond the axes at their edge, without crowding, and count them."""
+    low, high = axes.get_ylim()
+    n, series = trace.series.size, trace.series
+    for outside, height, marker, farthest in (
+        (series > high, 0.98, "^", f"up to {show_value(float(series.max()), trace.unit)}"),
+        (series < low, 0.02, "v", f"down to {show_value(float(series.min()), trace.unit)}"),
+    ):
+        at = np.flatnonzero(outside)
+        if at.size == 0:
+            continue
+        marks = at[np.unique(at * _MARKS // n, return_index=True)[1]]
+        axes.plot(
+            marks,
+            np.full(marks.size, height),
+            transform=axes.get_xaxis_transform(),
+            linestyle="none",
+            marker=marker,
+            markersize=4.0,
+            markeredgewidth=0.0,
+            color=INK,
+            clip_on=False,
+            zorder=5.0,
+            label="beyond",
+        )
+        place = "top" if marker == "^" else "bottom"
+        beside(axes, f"{counted(at.size)} beyond,\n{farthest}", round(height), va=place, color=INK)
+
+
+def beside(axes: Axes, words: str, height: float, **style: Any) -> None:
+    """Write into the right margin, at a share of the axes' height."""
+    axes.annotate(
+        words,
+        (1.0, height),
+        xycoords="axes fraction",
+        xytext=(_GAP, 0.0),
+        textcoords="offset points",
+        fontsize=SMALL,
+        parse_math=False,
+        **style,
+    )
+
+
+def _above(
+    axes: Axes, words: str, points: float, *, at: float = 0.0, right: float = 0.0, **style: Any
+) -> Annotation:
+    """Write above the axes, at a share of their width and so many points to the right of it."""
+    return axes.annotate(
+        words,
+        (at, 1.0),
+        xycoords="axes fraction",
+        xytext=(right, points),
+        textcoords="offset points",
+        va="bottom",
+        parse_math=False,
+        **style,
+    )
+
+
+def _label_phases(axes: Axes, trace: Trace) -> None:
+    """Name the shaded stretches above them: all if few, else wide ones and one of each kind."""
+    n = trace.series.size
+    points = _NARROWED * _extent(axes)[0]
+    taken: list[tuple[float, float]] = []
+    written = set()
+    for (start, stop), label in sorted(trace.rejected, key=lambda each: each[0][0] - each[0][1]):
+        width = (_CHARACTER * len(label) + 1.0) * SMALL / points
+        if label in written and len(trace.rejected) > _FEW and (stop - start) / n < width:
+            continue
+        centre = _free((start + stop) / 2.0 / n, width, taken)
+        if centre is not None:
+            taken.append((centre - width / 2.0, centre + width / 2.0))
+            written.add(label)
+            color = _TINTS[label][1]
+            _above(axes, str(label), 3.0, at=centre, ha="center", fontsize=SMALL, color=color)
+
+
+def _free(wanted: float, width: float, taken: list[tuple[float, float]]) -> float | None:
+    """Return the place nearest to the wanted one where nothing is written yet."""
+    half = width / 2.0
+    places = [wanted, half, 1.0 - half]
+    places += [place for left, right in taken for place in (left - half, right + half)]
+    for place in sorted(places, key=lambda place: abs(place - wanted)):
+        within = half <= place <= 1.0 - half
+        if within and all(right <= place - half or place + half <= left for left, right in taken):
+            return place
+    return None
+
+
+def _extent(axes: Axes) -> tuple[float, float]:
+    """Return width and height of the axes as they stand now, in points."""
+    box = axes.get_window_extent()
+    return box.width * 72.0 / axes.figure.dpi, box.height * 72.0 / axes.figure.dpi
+
+
+def write_words(axes: Axes, trace: Trace) -> None:
+    """Write the number beside the axes and, above them, row upon row: tally, evidence, title."""
+    if trace.level is not None:
+        _write_number(axes, trace.level[0], trace.words)
+    row = 1.25 * SMALL
+    tally = trace.tally
+    _above(axes, tally, 3.0, at=1.0, right=_GAP, fontsize=SMALL, color=CHANGE)
+    bottom = 6.0 + row * (tally.count("\n") + 1 if tally else 1 if trace.rejected else 0)
+    color = CHANGE if trace.level is None else _TINTS[PhaseLabel.OTHER][1]
+    evidence = _above(axes, trace.evidence, bottom, fontsize=SMALL, color=color)
+    lines = textwrap.wrap(trace.evidence, _fitting(axes, evidence), max_lines=3, placeholder=" …")
+    evidence.set_text("\n".join(lines))
+    bottom += 4.0 + row * len(lines)
+    title = _above(axes, trace.title, bottom, fontsize=11.0, color=INK, fontweight="bold")
+    most = _fitting(axes, title)
+    if len(trace.title) > most:
+        title.set_text(f"{trace.title[: most - 1]}…")
+
+
+def _write_number(axes: Axes, value: float, words: str) -> None:
+    """Write the number at its height, clear of what is said of readings beyond the axes."""
+    low, high = axes.get_ylim()
+    arrow = "↑ " if value > high else "↓ " if value < low else ""
+    lines = 2.5 + (words.count("\n") + 1) / 2.0
+    room = min(0.5, 1.25 * SMALL * lines / _extent(axes)[1])
+    place = min(max((value - low) / (high - low), room), 1.0 - room)
+    beside(axes, arrow + words, place, va="center", color=NUMBER)
+
+
+def _fitting(axes: Axes, text: Annotation) -> int:
+    """Return how many characters of a text on one line the axes are wide enough for."""
+    width = text.get_window_extent().width
+    share = axes.get_window_extent().width / width if width else 1.0
+    return max(20, int(share * len(text.get_text())))
+
+
+def _dress(axes: Axes, trace: Trace) -> None:
+    """Name and scale the axes, and take away what says nothing."""
+    ruler = trace.ruler
+
+    def tick(value: float, _position: object = None) -> str:
+        steps = np.diff(np.unique(axes.get_yticks()))
+        return ruler.show(value, float(steps.min(initial=np.ptp(axes.get_ylim()))))
+
+    order = "reading, in time order"
+    if len(trace.parts) > 1:
+        order = f"reading, {counted(len(trace.parts))} rounds in a row"
+    if trace.series.size > _MOST_POINTS:
+        order += (
+            f" (range, middle half and median of {counted(_columns(trace.series.size))} columns)"
+        )
+    axes.set_xlabel(order, color=INK, fontsize=10.0)
+    axes.set_ylabel(ruler.name, color=INK, fontsize=10.0, parse_math=False)
+    axes.locator_params(axis="x", integer=True)
+    if trace.series.size == 1:
+        axes.set_xticks([0])
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter(tick)
+    axes.tick_params(color=FRAME, labelcolor=INK, labelsize=SMALL)
+    axes.set_facecolor("white")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FRAME)

@@ -1,0 +1,195 @@
+"""What the picture of a run shows: readings, phases, change points, and the number."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from benchrigor.model import Floats, Phase, PhaseLabel, StablePhase
+from benchrigor.model.text import counted, many
+from benchrigor.stats import trimmed
+from benchrigor.units import Scale, scale_for
+
+__all__ = ["Part", "Ruler", "Span", "Trace"]
+
+_FAR = 0.03
+"""Share of a phase's readings on either side that may lie far off without setting the range."""
+_ALIKE = 1e5
+"""Readings that differ by less than this part of themselves are shown as differences."""
+
+Span = tuple[int, int]
+"""First reading, and the first one behind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Part:
+    """A series that was cut for itself, and where it stands among all readings."""
+
+    series: Floats
+    offset: int
+    phases: StablePhase | None
+    margin: bool = True
+    """Whether the number leaves out a margin next to each cut."""
+
+    @property
+    def labelled(self) -> tuple[Phase, ...]:
+        """All phases; none where nothing was cut."""
+        return self.phases.phases if self.phases else ()
+
+    @property
+    def kept(self) -> Span | None:
+        """The readings that the number stands on; None when there are none."""
+        if self.phases is None:
+            return self.offset, self.offset + self.series.size
+        if self.phases.start is None or self.phases.stop is None:
+            return None
+        start, stop = self.phases.start, self.phases.stop
+        if self.margin:
+            inner = trimmed(np.arange(self.series.size, dtype=np.float64), self.phases)
+            start, stop = int(inner[0]), int(inner[-1]) + 1
+        return self.offset + start, self.offset + stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruler:
+    """How heights are written beside the vertical axis: in a scale, as differences from a base."""
+
+    name: str
+    scale: Scale
+    base: float = 0.0
+
+    def show(self, height: float, step: float) -> str:
+        """Write a height with the digits that tell it from those a step away."""
+        number, apart = (height - self.base) * self.scale.factor, step * self.scale.factor
+        digits = max(0, -math.floor(math.log10(apart) + 1e-6))
+        if not math.isclose(round(apart, digits), apart, rel_tol=1e-4):
+            digits += 1  # a step of 2.5, not of 2
+        exact = 0.0 if abs(number) < 1e-6 * apart else round(number, digits)
+        return f"{exact:,.{digits}f}" if digits < 10 else f"{exact:.15g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trace:
+    """All that the picture shows."""
+
+    series: Floats
+    parts: tuple[Part, ...]
+    quantity: str
+    unit: str
+    title: str = ""
+    level: tuple[float, float, float] | None = None
+    """The number and the ends of its interval; None when there is no number."""
+    words: str = ""
+    """The number in words, or why there is none."""
+
+    @property
+    def kept(self) -> list[Span]:
+        """The readings that the number stands on; none where there is no number."""
+        return [part.kept for part in self.parts if part.kept is not None and self.level]
+
+    @property
+    def rejected(self) -> list[tuple[Span, PhaseLabel]]:
+        """Stretches of adjacent phases with the same label, but for the stable ones."""
+        found = []
+        for part in self.parts:
+            for label, group in groupby(part.labelled, key=lambda phase: phase.label):
+                run = list(group)
+                if label != PhaseLabel.STABLE:
+                    span = (part.offset + run[0].start, part.offset + run[-1].stop)
+                    found.append((span, label))
+        return found
+
+    def changes(self, *, material: bool) -> list[int]:
+        """Change points that end a phase, or those between phases that count as one."""
+        found = []
+        for part in self.parts:
+            borders = {phase.start for phase in part.labelled}
+            indices = part.phases.change_points.indices if part.phases else ()
+            found += [part.offset + each for each in indices if (each in borders) is material]
+        return found
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """The range of the vertical axis: the bulk of every phase, and the number.
+
+        The farthest 3 % of a phase's readings on either side do not widen it, unless they lie
+        close by anyway; an interval widens it by no more than its size, the number by twice that.
+        """
+        bulks = [
+            _bulk(part.series[phase.start : phase.stop])
+            for part in self.parts
+            for phase in part.labelled
+        ] or [_bulk(self.series)]
+        low, high = min(bulk[0] for bulk in bulks), max(bulk[1] for bulk in bulks)
+        # Readings that are all the same lose nothing by it when all the others are shown.
+        reach = (high - low) / 2.0 or math.inf
+        near = self.series[(self.series >= low - reach) & (self.series <= high + reach)]
+        low, high = float(near.min()), float(near.max())
+        if self.level is not None:
+            reach, value = high - low, self.level[0]
+            shown = value if low - 2.0 * reach <= value <= high + 2.0 * reach else low
+            low, high = (
+                min(low, shown, max(self.level[1], low - reach)),
+                max(high, shown, min(self.level[2], high + reach)),
+            )
+        least = 1.0 / scale_for(0.0, self.unit).factor
+        pad = 0.06 * (high - low) or 0.05 * abs(high) or least
+        return low - pad, high + pad
+
+    @property
+    def ruler(self) -> Ruler:
+        """In the scale of the number, as differences from a base where all readings are alike."""
+        low, high = self.window
+        farthest, apart = max(abs(low), abs(high)), high - low
+        typical = self.level[0] if self.level else float(np.median(self.series))
+        scale = scale_for(max(abs(typical), farthest / 1000.0), self.unit)
+        if farthest < _ALIKE * apart:
+            return Ruler(name=_in_unit(self.quantity, scale), scale=scale)
+        step = 10.0 ** math.floor(math.log10(apart))
+        base = round((low + high) / 2.0 / step) * step
+        digits = max(15, 1 + math.ceil(math.log10(farthest / step)))
+        shown = f"{base * scale.factor:,.{digits}g} {scale.name}".rstrip()
+        fine = scale_for(apart / 2.0, self.unit)
+        return Ruler(name=_in_unit(f"{self.quantity} minus {shown}", fine), scale=fine, base=base)
+
+    @property
+    def evidence(self) -> str:
+        """What the number stands on, or why there is none."""
+        if self.level is None:
+            return f"No number. {self.words or 'Nothing was analysed yet.'}"
+        kept = sum(stop - start for start, stop in self.kept)
+        margin = self.series.size - kept - sum(stop - start for (start, stop), _ in self.rejected)
+        parts = [f"{counted(kept)} of {many(self.series.size, 'reading')} kept"]
+        if margin:
+            parts.append(f"{counted(margin)} left out as a margin")
+        if len(self.parts) > 1:
+            parts.append(f"{counted(len(self.kept))} of {many(len(self.parts), 'round')} count")
+        return " · ".join(parts)
+
+    @property
+    def tally(self) -> str:
+        """How many change points there are, on two lines where some are dotted; else empty."""
+        solid, dotted = len(self.changes(material=True)), len(self.changes(material=False))
+        if not dotted:
+            return many(solid, "change point") if solid else ""
+        if not solid:
+            noun = "immaterial\nchange point"
+            return f"{many(dotted, noun)} (dotted)"
+        return f"{many(solid + dotted, 'change point')},\n{counted(dotted)} immaterial (dotted)"
+
+
+def _bulk(series: Floats) -> tuple[float, float]:
+    """Return the range of a phase without its farthest readings: 3 %, or up to three."""
+    if series.size < 10:
+        return float(series.min()), float(series.max())
+    left_out = math.ceil(max(_FAR * series.size, min(3.0, math.sqrt(series.size) / 3.0)))
+    last = series.size - 1 - left_out
+    parted = np.partition(series, (left_out, last))
+    return float(parted[left_out]), float(parted[last])
+
+
+def _in_unit(quantity: str, scale: Scale) -> str:
+    return f"{quantity} ({scale.name})" if scale.name else quantity

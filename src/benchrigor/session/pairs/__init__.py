@@ -1,0 +1,1 @@
+"""Two functions measured in turn, until their ratio is known."""

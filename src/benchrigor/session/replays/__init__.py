@@ -1,0 +1,1 @@
+"""Recorded readings judged once more."""

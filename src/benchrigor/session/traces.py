@@ -1,0 +1,348 @@
+"""What a session has taken in so far: the readings of each metric, checked, and their analyses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import (
+    Analysis,
+    Floats,
+    Kind,
+    Metric,
+    Notice,
+    Options,
+    Round,
+    StablePhase,
+)
+from benchrigor.protocols import Detector
+from benchrigor.session.analysis_chain import LINE, Material, Step, analyse, cut
+from benchrigor.session.stop_rules import GROWTH, floor_for
+from benchrigor.session.work_schedule import QUICK_S, WorkSchedule
+from benchrigor.stats import RupturesDetector
+from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.series.level import FEWEST
+from benchrigor.units import Direction
+
+__all__ = ["SPEED", "Intake", "Trace", "as_detector"]
+
+SPEED = Metric(name="speed", unit="/s", direction=Direction.HIGHER)
+"""What rounds of various work tell: work per second."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Trace:
+    """The readings of one metric as they come in, and the latest look at them."""
+
+    metric: Metric
+    kind: Kind
+    first_check: int
+    next_check: int
+    chunks: list[Floats] = field(default_factory=list)
+    phases: list[StablePhase] = field(default_factory=list)
+    n: int = 0
+    batch: int = 1
+    schedule: WorkSchedule | None = None
+    """Of pairs of work amount and duration: which amounts come, and which pairs count."""
+    analysis: Analysis | None = None
+    analysed_at: int = 0
+
+    @property
+    def units(self) -> int:
+        """Units of inference so far: readings, or the rounds that count where each is one."""
+        if self.schedule is not None:
+            return self.schedule.sample
+        if self.kind != Kind.INVOCATIONS:
+            return self.n
+        if self.phases:
+            return sum(phase.n >= FEWEST for phase in self.phases)
+        return sum(chunk.size >= FEWEST for chunk in self.chunks)
+
+
+class Intake:
+    """Takes rounds in and looks at what they gave.
+
+    Parameters
+    ----------
+    options
+        As given to the session.
+    metrics
+        None: the first round that gives any defines them.
+    detector
+        Finds change points; see `as_detector`.
+    complete
+        Whether readings were recorded before, and have come to their end.
+    seed
+        Of work amounts in random order.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        metrics: Sequence[Metric] | None,
+        detector: Detector | Estimator | None,
+        *,
+        complete: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.metrics = tuple(metrics or ())
+        self.traces: dict[str, Trace] = {}
+        self.schedule = _schedule(options, seed)
+        self.rejected = 0
+        """Rounds in a row, up to the last one, that gave nothing to work with."""
+        self._options = options
+        self._detector = as_detector(detector)
+        self._complete = complete
+        self._named = metrics is not None
+        if self._named:
+            self._check_metrics()
+
+    def _check_metrics(self) -> None:
+        names = [metric.name for metric in self.metrics]
+        double = {name for name in names if names.count(name) > 1}
+        if double:
+            raise InvalidInput(f"metric {min(double)!r} is given twice, expected each name once")
+        given = next((each for each in self.metrics if each.name == SPEED.name), None)
+        varied = self.schedule is not None
+        if varied and given is not None and given.direction is not Direction.HIGHER:
+            raise InvalidInput("metric 'speed' has direction 'lower', expected 'higher'")
+        speed_will = varied and given is None
+        if not speed_will and not any(metric.must_satisfy for metric in self.metrics):
+            raise InvalidInput("no metric must be satisfied, expected at least one that must")
+
+    def check(self, finished: Round) -> None:
+        """Collect all that is wrong with a round, and raise InvalidInput once."""
+        where = f"round {finished.plan.index}"
+        both = finished.unit_readings.keys() & finished.readings.keys()
+        problems = [f"{where}: {name!r} is given both ways, expected one" for name in both]
+        metrics = {metric.name: metric for metric in self._metrics_for(finished)}
+        if self.schedule is not None:
+            problems += _bad_pair(finished, where)
+            speed_counts = self.schedule.sample and metrics[SPEED.name].must_satisfy
+            if speed_counts and self._options.statistic != "mean":
+                asked = self._options.statistic
+                problems.append(f"statistic is {asked!r}, expected 'mean': a speed has no other")
+        for name, kind, values in self._given(finished):
+            trace = self.traces.get(name)
+            if name not in metrics:
+                known = ", ".join(map(repr, metrics))
+                problems.append(f"{where}: metric {name!r} is unknown, expected one of {known}")
+            elif trace is not None and trace.kind != kind:
+                problems.append(f"{where}: {name!r} came as {kind}, before as {trace.kind}")
+            elif metrics[name].averaging == "harmonic" and float(values.min()) <= 0.0:
+                worst = int(values.argmin())
+                problems.append(
+                    f"{where}: {name}[{worst}] is {float(values[worst])!r}, "
+                    "expected more than 0 for a harmonic mean"
+                )
+            elif metrics[name].is_duration and float(values.min()) < 0.0:
+                worst = int(values.argmin())
+                problems.append(
+                    f"{where}: {name}[{worst}] is {float(values[worst])!r} s, "
+                    "expected a duration of 0 or more"
+                )
+        if problems:
+            raise InvalidInput(problems)
+
+    def take(self, finished: Round) -> None:
+        """Add a checked round's readings."""
+        self.metrics = self._metrics_for(finished)
+        for metric in self.metrics:
+            if metric.name in self.traces:
+                self.traces[metric.name].metric = metric
+        usable = False
+        calls = finished.facts.get("inner_loop", 1)
+        calls = calls if isinstance(calls, int) else 1
+        for name, kind, values in self._given(finished):
+            trace = self.traces.get(name) or self._open(name, kind)
+            if trace.schedule is not None:
+                trace.schedule.tell(*values)
+                usable = True
+            elif kind == Kind.INVOCATIONS and self._detector is not None:
+                # Before the readings are added: a detector may fail.
+                trace.phases.append(cut(values, self._options, self._detector))
+                usable |= trace.phases[-1].n >= FEWEST
+            else:
+                usable |= kind != Kind.INVOCATIONS or values.size >= FEWEST
+            trace.chunks.append(values)
+            trace.n += 1 if kind is Kind.WORK else values.size
+            trace.batch = max(trace.batch, calls)
+        self.rejected = 0 if usable else self.rejected + 1
+
+    def _given(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
+        """Return name, kind and values of all that a round gave."""
+        kind = Kind.INVOCATIONS if self._options.rounds == "restarted" else Kind.UNIT_READINGS
+        units = [(name, kind, values) for name, values in finished.unit_readings.items()]
+        single = [
+            (name, Kind.READINGS, np.array([value]))
+            for name, value in finished.readings.items()
+            if name not in self._durations
+        ]
+        if self.schedule is None:
+            return [*units, *single]
+        pair = np.array([finished.plan.work or 0.0, finished.duration_s])
+        return [(SPEED.name, Kind.WORK, pair), *units, *single]
+
+    @property
+    def _durations(self) -> set[str]:
+        """Names of readings that are nothing but how long a round of various work took."""
+        named = {metric.name for metric in self.metrics} if self._named else set()
+        return set() if self.schedule is None else {"time"} - named
+
+    @property
+    def time_metric(self) -> str:
+        """Name of the metric that says how long readings took."""
+        told = [each.name for each in self.metrics if each.is_duration and each.must_satisfy]
+        return next(iter(told), "time")
+
+    def _metrics_for(self, finished: Round) -> tuple[Metric, ...]:
+        """Return the metrics; unnamed sessions learn them from the first round that gives any."""
+        # Amounts may be too small at first for a single unit of work.
+        if self._named or set(self.metrics) - {SPEED}:
+            given = self.metrics
+        else:
+            single = [name for name in finished.readings if name not in self._durations]
+            names = dict.fromkeys([*finished.unit_readings, *single])
+            given = tuple(Metric(name=name, unit="s" if name == "time" else "") for name in names)
+        if self.schedule is None or any(metric.name == SPEED.name for metric in given):
+            return given
+        if self._options.analysis == "auto" and finished.unit_readings:
+            return (*given, replace(SPEED, must_satisfy=False))
+        if self._named:
+            return (SPEED, *given)
+        return (SPEED, *(replace(metric, must_satisfy=False) for metric in given))
+
+    def _open(self, name: str, kind: Kind) -> Trace:
+        metric = next(each for each in self.metrics if each.name == name)
+        first = floor_for(self._options, by_round=kind != Kind.UNIT_READINGS).first_check
+        self.traces[name] = Trace(
+            metric=metric,
+            kind=kind,
+            first_check=first,
+            next_check=first,
+            schedule=self.schedule if kind is Kind.WORK else None,
+        )
+        return self.traces[name]
+
+    def glance(self) -> None:
+        """Bring the line through work and durations up to date: it is shown while it is refined."""
+        for trace in self.traces.values():
+            if trace.kind is Kind.WORK:
+                self._analyse(trace, LINE)
+
+    def look(self, steps: Iterable[Step]) -> None:
+        """Analyse all traces that have grown since the last look, and set their next one."""
+        for trace in self.traces.values():
+            self._analyse(trace, LINE if trace.kind is Kind.WORK else steps)
+            if trace.units >= trace.next_check:
+                trace.next_check = math.ceil(trace.units * GROWTH)
+
+    def _analyse(self, trace: Trace, steps: Iterable[Step]) -> None:
+        if trace.analysed_at == trace.n:
+            return
+        trace.analysis = analyse(self.material(trace), steps)
+        trace.analysed_at = trace.n
+        if not _usable(trace.analysis):
+            self.rejected = max(self.rejected, len(trace.chunks))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether some trace has grown enough for another look."""
+        return any(trace.units >= trace.next_check for trace in self.traces.values())
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the metrics that must be satisfied and lack readings for a first look."""
+        enough = {name for name, trace in self.traces.items() if trace.units >= trace.first_check}
+        return tuple(
+            metric.name
+            for metric in self.metrics
+            if metric.must_satisfy and metric.name not in enough
+        )
+
+    def material(self, trace: Trace) -> Material:
+        """Return a trace as the chain of analysis wants it."""
+        said: tuple[Notice, ...] = ()
+        left_out: tuple[int, ...] = ()
+        if trace.schedule is not None:
+            series = tuple(np.array(trace.chunks).T)
+            said = trace.schedule.notices
+            counted = trace.schedule.counted
+            left_out = tuple(index for index, counts in enumerate(counted) if not counts)
+        elif trace.kind == Kind.INVOCATIONS:
+            series = tuple(trace.chunks)
+        else:
+            if len(trace.chunks) > 1:
+                trace.chunks = [np.concatenate(trace.chunks)]
+            series = (trace.chunks[0],)
+        return Material(
+            metric=trace.metric,
+            options=self._options,
+            kind=trace.kind,
+            series=series,
+            phases=tuple(trace.phases),
+            detector=self._detector,
+            batch=trace.batch,
+            complete=self._complete,
+            left_out=left_out,
+            notices=said,
+        )
+
+
+def _schedule(options: Options, seed: int) -> WorkSchedule | None:
+    """Return what chooses work amounts; None where all rounds are alike."""
+    if options.work_range is None:
+        return None
+    return WorkSchedule(
+        *options.work_range,
+        order=options.work_order,
+        shortest_s=options.short_round_s,
+        quick_s=min(QUICK_S, options.budget_s),
+        seed=seed,
+    )
+
+
+def _bad_pair(finished: Round, where: str) -> list[str]:
+    """Say what is wrong with the work amount or the duration of a round."""
+    problems = []
+    if SPEED.name in finished.readings or SPEED.name in finished.unit_readings:
+        problems.append(
+            f"{where}: a reading is called {SPEED.name!r}, which is what work and duration give: "
+            "give it another name"
+        )
+    if finished.plan.work is None:
+        problems.append(f"{where}: the plan has no work amount, expected one above 0")
+    if finished.duration_s < 0.0:
+        problems.append(f"{where}: the duration is {finished.duration_s!r} s, expected 0 or more")
+    return problems
+
+
+def _usable(analysis: Analysis) -> bool:
+    """Whether rounds that are invocations have a steady state in common."""
+    by_round = analysis.kind is Kind.INVOCATIONS
+    return not by_round or any(phase.n >= FEWEST for phase in analysis.phases)
+
+
+def as_detector(detector: object) -> Detector | None:
+    """Adapt a ruptures estimator; a Detector, or None for the built-in one, stays what it is.
+
+    Raises
+    ------
+    InvalidInput
+        For anything else, and for an estimator that needs more than a penalty.
+    """
+    if detector is None:
+        return None
+    if not isinstance(detector, type):
+        if isinstance(detector, Detector):
+            return detector
+        if isinstance(detector, Estimator):
+            return RupturesDetector(detector)
+    raise InvalidInput(
+        f"detector is {detector!r}, expected a function that returns the ChangePoints of readings, "
+        "or a ruptures estimator such as ruptures.Pelt()"
+    )

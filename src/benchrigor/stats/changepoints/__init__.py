@@ -1,0 +1,1 @@
+"""Where the distribution of a series changes."""

@@ -1,0 +1,1 @@
+"""Candidate against baseline: ratio, difference, verdict; many comparisons together."""

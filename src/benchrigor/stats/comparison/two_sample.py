@@ -1,0 +1,293 @@
+"""Candidate against baseline: ratio and difference, each with its interval, and a verdict.
+
+A run may stop on the width of these intervals, never on a verdict or a p-value: a run that goes
+on until it finds a difference will find one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Code, Comparison, Estimate, Floats, Notice, Severity, Verdict
+from benchrigor.model.metric import quantile_named
+from benchrigor.stats.comparison.fieller_mover import (
+    Contrast,
+    chance_at,
+    difference_of,
+    further_units,
+    ratio_of,
+)
+from benchrigor.stats.comparison.paired_and_welch import (
+    Held,
+    hold_apart,
+    hold_invocations,
+    hold_readings,
+    stable_pairs,
+)
+from benchrigor.stats.comparison.samples import (
+    Given,
+    Values,
+    attempt,
+    check_margin,
+    direction_named,
+    read_given,
+)
+from benchrigor.stats.series.interval import check_confidence
+from benchrigor.stats.series.transients import TRANSIENTS
+from benchrigor.units import Direction
+
+__all__ = ["compare", "compare_pairs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """The checked arguments of `compare`; ``q`` is None for the mean."""
+
+    statistic: str
+    q: float | None
+    confidence: float
+    margin: float
+    direction: Direction
+    paired: bool
+    trim: bool
+
+
+def compare(
+    baseline: Values,
+    candidate: Values,
+    *,
+    statistic: str = "mean",
+    confidence: float = 0.95,
+    margin: float = 0.01,
+    direction: str = "lower",
+    paired: bool = False,
+    trim: bool = False,
+) -> Comparison:
+    """Compare a candidate with a baseline.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Each one series of readings, shape (n,): then the verdict holds for those processes only,
+        and a Notice says so; or a sequence of series, one per invocation; or, when not paired,
+        an Estimate of the same statistic made before.
+    statistic
+        "mean", "median", or a percentile such as "p10".
+    confidence
+        Nominal coverage, in (0, 1).
+    margin
+        Relative change that does not matter, at least 0; 0 for the classical test.
+    direction
+        Which way is better: "lower" or "higher".
+    paired
+        The i-th reading (or invocation) of the baseline was taken beside the i-th of the
+        candidate: what both have in common, such as drift, does not count.
+    trim
+        Remove the non-stable phases of each series first; of paired series, what is non-stable
+        in either.
+
+    Returns
+    -------
+    Comparison
+        Its verdict is BETTER or WORSE when the whole interval of the ratio lies beyond the
+        margin, EQUIVALENT when it lies wholly within [1/(1 + margin), 1 + margin], else
+        UNDECIDED.
+
+    Raises
+    ------
+    InvalidInput
+        When a side holds no readings, paired sides differ in length, or an argument is out of
+        range; all problems at once.
+    NotEstimable
+        When a side allows no number: too few readings, or no stable phase.
+
+    Notes
+    -----
+    Of invocations each counts with its mean or quantile, with Student's t; of single series the
+    long-run variance counts. Difference: Welch (1947), each side with its own degrees of
+    freedom; ratio: Fieller (1954). Quantiles of single series: both sides' own intervals are
+    combined (MOVER, Donner & Zou 2012). Paired: see `benchrigor.stats.comparison.paired_and_welch`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> old, new = ([rng.normal(level, 0.05, 100) for level in rng.normal(mean, 0.01, 10)]
+    ...             for mean in (1.0, 1.05))
+    >>> print(compare(old, new))
+    4.50% higher [+3.58%, +5.44%] 95%: worse (margin 1%) · p<0.0001 · 10 vs 10 invocations
+    """
+    options = {
+        "statistic": statistic,
+        "confidence": confidence,
+        "margin": margin,
+        "direction": direction,
+        "paired": paired,
+        "trim": trim,
+    }
+    asked, first, second = _checked(baseline, candidate, options)
+    how = asked.q, asked.confidence
+    if not asked.paired:
+        held = hold_apart(first, second, *how, trim=asked.trim)
+    elif isinstance(first, tuple) and isinstance(second, tuple):
+        held = hold_invocations(first, second, *how, trim=asked.trim)
+    else:
+        one, two = np.asarray(first), np.asarray(second)
+        inside = stable_pairs(one, two, asked.confidence) if asked.trim else slice(None)
+        transients = TRANSIENTS if asked.trim else ()
+        held = hold_readings(one[inside], two[inside], *how, transients=transients)
+    return _concluded(held, asked)
+
+
+def compare_pairs(
+    first: Floats,
+    second: Floats,
+    *,
+    statistic: str,
+    confidence: float,
+    margin: float,
+    direction: Direction,
+    transients: tuple[float, ...],
+) -> Comparison:
+    """Compare pairs of readings that were checked and cut before; see `compare`.
+
+    Parameters
+    ----------
+    first, second
+        Baseline and candidate, shape (n,) each.
+    statistic, confidence, margin, direction
+        As for `compare`.
+    transients
+        Time constants of what is fitted beside the levels; empty for nothing.
+    """
+    asked = _Asked(
+        statistic=statistic,
+        q=quantile_named(statistic),
+        confidence=confidence,
+        margin=margin,
+        direction=direction,
+        paired=True,
+        trim=False,
+    )
+    held = hold_readings(first, second, asked.q, confidence, transients=transients)
+    return _concluded(held, asked)
+
+
+def _concluded(held: Held, asked: _Asked) -> Comparison:
+    size = held.n, held.n_effective
+    difference = difference_of(held.difference, asked.confidence, size, held.methods[0])
+    ratio = None
+    if held.ratio is not None:
+        ratio = ratio_of(held.ratio, asked.confidence, size, held.methods[1])
+    notices = held.notices if ratio is not None else (_no_ratio(held.baseline), *held.notices)
+    verdict, required, beyond = Verdict.UNDECIDED, None, 1.0
+    if ratio is not None and held.ratio is not None:
+        verdict = _verdict(ratio, asked)
+        required = _required(held, ratio, asked.margin)
+        beyond = _beyond(held.ratio, ratio, asked.margin)
+        ratio = replace(ratio, notices=notices)
+    return Comparison(
+        statistic=asked.statistic,
+        direction=asked.direction,
+        margin=asked.margin,
+        confidence=asked.confidence,
+        paired=asked.paired,
+        unit=held.unit,
+        baseline=held.baseline,
+        candidate=held.candidate,
+        ratio=ratio,
+        difference=replace(difference, notices=notices),
+        p_value=chance_at(held.difference, 1.0),
+        p_beyond=beyond,
+        verdict=verdict,
+        required=required,
+        notices=notices,
+    )
+
+
+def _verdict(ratio: Estimate, asked: _Asked) -> Verdict:
+    least, most = 1.0 / (1.0 + asked.margin), 1.0 + asked.margin
+    rising = Verdict.WORSE if asked.direction is Direction.LOWER else Verdict.BETTER
+    falling = Verdict.BETTER if asked.direction is Direction.LOWER else Verdict.WORSE
+    if ratio.low > most:
+        return rising
+    if ratio.high < least:
+        return falling
+    if ratio.low >= least and ratio.high <= most:
+        return Verdict.EQUIVALENT
+    return Verdict.UNDECIDED
+
+
+def _beyond(contrast: Contrast, ratio: Estimate, margin: float) -> float:
+    """Return the p-value of the edge of the margin that the ratio lies beyond; 1 inside."""
+    if ratio.value > 1.0 + margin:
+        return chance_at(contrast, 1.0 + margin)
+    if ratio.value < 1.0 / (1.0 + margin):
+        return chance_at(contrast, 1.0 / (1.0 + margin))
+    return 1.0
+
+
+def _required(held: Held, ratio: Estimate, margin: float) -> int | None:
+    if margin == 0.0 or held.unit is None or held.ratio is None:
+        return None
+    if ratio.half_width <= margin / 2.0:
+        return 0
+    sizes = (held.baseline.n, held.candidate.n)
+    return further_units(held.ratio, sizes, margin / 2.0 / ratio.half_width)
+
+
+def _no_ratio(baseline: Estimate) -> Notice:
+    return Notice(
+        code=Code.NO_RATIO,
+        severity=Severity.REFUSAL,
+        sentence=(
+            f"No ratio: the baseline is {baseline.value:.4g} [{baseline.low:.4g}, "
+            f"{baseline.high:.4g}], expected an interval above 0."
+        ),
+        evidence={"value": baseline.value, "low": baseline.low, "high": baseline.high},
+    )
+
+
+def _checked(
+    baseline: Values, candidate: Values, options: Mapping[str, Any]
+) -> tuple[_Asked, Given, Given]:
+    """Check all arguments of `compare`, and raise once for all problems."""
+    problems: list[str] = []
+    first = attempt(problems, read_given, baseline, "baseline")
+    second = attempt(problems, read_given, candidate, "candidate")
+    q = attempt(problems, quantile_named, options["statistic"])
+    attempt(problems, check_confidence, options["confidence"])
+    direction = attempt(problems, direction_named, options["direction"])
+    margin = attempt(problems, check_margin, options["margin"])
+    if options["paired"] and first is not None and second is not None:
+        problems += _unpairable(first, second)
+    if problems or first is None or second is None or direction is None or margin is None:
+        raise InvalidInput(problems)
+    asked = _Asked(
+        statistic=options["statistic"],
+        q=q,
+        confidence=float(options["confidence"]),
+        margin=margin,
+        direction=direction,
+        paired=bool(options["paired"]),
+        trim=bool(options["trim"]),
+    )
+    return asked, first, second
+
+
+def _unpairable(first: Given, second: Given) -> list[str]:
+    """Say why two sides cannot be paired; nothing when they can."""
+    if isinstance(first, Estimate) or isinstance(second, Estimate):
+        return ["paired compares readings one by one, expected series rather than an estimate"]
+    sizes = [len(first), len(second)]
+    if isinstance(first, tuple) != isinstance(second, tuple):
+        return ["paired is given one series and several, expected both sides alike"]
+    if sizes[0] != sizes[1]:
+        what = "invocations" if isinstance(first, tuple) else "readings"
+        return [f"paired is given {sizes[0]} and {sizes[1]} {what}, expected as many of each"]
+    return []

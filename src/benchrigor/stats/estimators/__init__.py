@@ -1,0 +1,1 @@
+"""Mean, quantile, rate and proportion of a series, and of several invocations."""

@@ -1,0 +1,397 @@
+"""The values around which readings gather: one, or several with sparse valleys between them."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Real
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Floats, Mode, as_series
+from benchrigor.model.checks import wrong_level
+from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
+
+__all__ = ["FEWEST", "LEAST_SHARE", "apart", "find_modes", "modes_of"]
+
+FEWEST = 60
+"""Fewer readings are called one mode: they seldom show a second."""
+LEAST_SHARE = 0.05
+"""Of all readings: what gathers elsewhere but is less is rare slowness, not a mode."""
+
+_CUTS = (4, 8, 16, 32, 64)
+"""A stretch of sorted readings is cut into so many blocks, and as many half a block aside."""
+_SMALLEST_BLOCK = 5
+_APART = 0.05
+_ROUNDING = 1e-12
+"""Relative difference of readings that is nothing but rounding."""
+_NOTHING = 1e-16
+"""Width of a spacing, relative to the readings, that is nothing but rounding."""
+_SELDOM = 50
+"""Values so many times less frequent than the most frequent one tell nothing of the tick."""
+_POINTS = 16_384
+_MOMENTS = 4_096
+
+Indices = npt.NDArray[np.int64]
+
+
+def apart(modes: tuple[Mode, ...]) -> tuple[Mode, ...]:
+    """Join neighbouring modes less than a twentieth apart: true as they are, nobody minds them."""
+    joined = list(modes[:1])
+    for mode in modes[1:]:
+        last = joined[-1]
+        if mode.value - last.value >= _APART * abs(last.value):
+            joined.append(mode)
+            continue
+        share = last.share + mode.share
+        middle = (last.value * last.share + mode.value * mode.share) / share
+        joined[-1] = Mode(value=middle, share=share)
+    return tuple(joined)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """Readings as they came, sorted, and the points between which spacings are counted.
+
+    Points are every ``stride``-th of the sorted readings from the ``first`` on, with ties spread
+    over a tick: blocks hold hundreds of points anyway, and so the price is that of sorting.
+    """
+
+    series: Floats
+    ordered: Floats
+    points: Floats
+    tick: float
+    stride: int
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The stretch between two points: the spacings of readings in it, and the log of their mean."""
+
+    start: int
+    stop: int
+    spacings: int
+    sparsity: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """Blocks of ``count`` spacings between points, by their first points."""
+
+    starts: Indices
+    count: int
+    spacings: int
+    sparsity: Floats
+
+    def block(self, index: int) -> _Block:
+        start = int(self.starts[index])
+        sparsity = float(self.sparsity[index])
+        return _Block(start, start + self.count, self.spacings, sparsity)
+
+    def densest(self, inside: npt.NDArray[np.bool_]) -> _Block:
+        return self.block(int(np.where(inside, self.sparsity, np.inf).argmin()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """How clearly blocks are sparser than the densest on each side, in standard deviations."""
+
+    left: Floats
+    right: Floats
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Valley:
+    """A block sparser than one on each side, and the chances it was judged by."""
+
+    margin: float
+    inside: _Block
+    beside: tuple[tuple[_Block, float], tuple[_Block, float]]
+
+
+def find_modes(
+    values: npt.ArrayLike, *, level: float = 0.01, tick: float | None = None
+) -> tuple[Mode, ...]:
+    """Find the values around which readings gather.
+
+    Parameters
+    ----------
+    values
+        Readings in order of time, shape (n,).
+    level
+        Chance of more than one mode in independent readings of any distribution with one, at
+        most; in (0, 1).
+    tick
+        Least step of the clock, in the unit of the readings; None: the smallest difference
+        between values that are frequent. Readings of one value are spread evenly over a tick,
+        so that steps of the clock are not taken for modes.
+
+    Returns
+    -------
+    tuple of Mode
+        At least one, by ascending value; shares sum to 1. Each value is the median of the
+        readings between two valleys. The same for a*x + b, and mirrored for a < 0.
+
+    Raises
+    ------
+    InvalidInput
+        When the values are no readings or an argument is out of range.
+
+    Notes
+    -----
+    A density with one mode has no valley: of three stretches of sorted readings, the middle one
+    is nowhere sparser than both others. Blocks of a and b successive spacings of a uniform
+    density have widths per spacing whose ratio follows F(2a, 2b), and where the density falls
+    away from the mode the ratio is stochastically less. A block is a valley when it is
+    significantly wider per spacing than one at its left and than one at its right (intersection
+    and union: both must be, so neither costs the other). Blocks hold 1/4 to 1/64 of the
+    readings, and are compared with blocks of their own size and larger; the level is divided by
+    all pairs (Bonferroni). The border lies in the widest gap of the widest quarter of the valley;
+    both sides are then searched again. That local spacings show the rises and falls of a density
+    on all scales, unsmoothed, is the idea of Duembgen & Walther (2008, Multiscale inference about
+    a density).
+
+    With autocorrelated readings the logarithm of the ratio of widths has a larger variance: that
+    of the mean of 1[in one block]/p - 1[in the other]/q, whose long-run variance over
+    (1/p + 1/q) divides a and b. Narrow blocks forget sooner than levels do, so that modes which
+    alternate slowly are still found. No block counts for more than there were visits to its side
+    of the border: a step between two levels is no second mode, it is a change.
+
+    A mode holds at least 5% of the readings. Fewer than 60 readings, and fewer than three
+    different ones, are one mode. Of 1000 independent readings two modes of equal share are nearly
+    always seen 4 standard deviations apart, and seldom 3; modes that alternate are seen when each
+    is visited about ten times. A clock whose steps are rounded (41 or 42 where they are 41.67)
+    seems to have smaller ones: then pass ``tick``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> readings = np.where(rng.random(300) < 0.55, 1.0, 1.9) + rng.normal(0.0, 0.05, 300)
+    >>> [(round(mode.value, 1), round(mode.share, 1)) for mode in find_modes(readings)]
+    [(1.0, 0.6), (1.9, 0.4)]
+    >>> len(find_modes(rng.lognormal(0.0, 1.0, 300)))  # skewed, but one mode
+    1
+    """
+    series = as_series(values)
+    problems = wrong_level(level)
+    if tick is not None and (
+        isinstance(tick, bool) or not isinstance(tick, Real) or not 0.0 < float(tick) < math.inf
+    ):
+        problems.append(f"tick is {tick!r}, expected a finite number above 0, or None")
+    if problems:
+        raise InvalidInput("; ".join(problems))
+    return modes_of(series, float(level), tick=tick)
+
+
+def modes_of(series: Floats, level: float, *, tick: float | None = None) -> tuple[Mode, ...]:
+    """Find the modes of readings that have been checked, see `find_modes`."""
+    ordered = np.sort(series)
+    n = ordered.size
+    sample = _sample(series, ordered, tick) if n >= FEWEST else None
+    borders = [] if sample is None else _borders(sample, level)
+    return tuple(
+        Mode(value=_median(ordered, start, stop), share=(stop - start) / n)
+        for start, stop in pairwise([0, *borders, n])
+    )
+
+
+def _median(ordered: Floats, start: int, stop: int) -> float:
+    middle = start + stop
+    return float(ordered[(middle - 1) // 2] + ordered[middle // 2]) / 2.0
+
+
+def _sample(series: Floats, ordered: Floats, tick: float | None) -> _Sample | None:
+    """Choose the points and spread ties; None when all points are the same."""
+    stride = max(1, ordered.size // _POINTS)
+    first = (ordered.size - 1) % stride // 2
+    chosen = ordered[first::stride]
+    apart = np.diff(chosen) > _ROUNDING * np.abs(chosen[1:])
+    starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
+    if starts.size == 1:
+        return None
+    counts = np.diff(starts, append=chosen.size)
+    step = _tick(chosen[starts], counts) if tick is None else tick
+    # A tick lost in the rounding of the readings would hide their order in time.
+    step = max(step, _ROUNDING * abs(float(chosen[chosen.size // 2])))
+    within = np.arange(chosen.size) - np.repeat(starts, counts)
+    shift = (within + 0.5) / np.repeat(counts, counts) - 0.5
+    points = np.sort(np.repeat(chosen[starts], counts) + shift * step)
+    return _Sample(series, ordered, points, step, stride, first)
+
+
+def _tick(values: Floats, counts: Indices) -> float:
+    """Return the smallest difference between frequent values; between any when few are.
+
+    A value met once or twice, off the grid on which the others lie, must not hide the grid.
+    """
+    frequent = counts >= max(3.0, counts.max() / _SELDOM)
+    if frequent.sum() > 1 and 2 * counts[frequent].sum() >= counts.sum():
+        values = values[frequent]
+    return float(np.diff(values).min())
+
+
+def _borders(sample: _Sample, level: float) -> list[int]:
+    """Return how many readings lie below each border between modes, ascending."""
+    found: list[int] = []
+    stretches = [(0, sample.points.size)]
+    while stretches:
+        start, stop = stretches.pop()
+        border = _border(sample, start, stop, level)
+        if border is not None:
+            found.append(_rank(sample, border))
+            stretches += [(start, border), (border, stop)]
+    return sorted(found)
+
+
+def _border(sample: _Sample, start: int, stop: int, level: float) -> int | None:
+    """Return the point that begins the second part of a stretch, None if it has no valley."""
+    least = LEAST_SHARE * sample.points.size
+    for valley in _valleys(sample, start, stop, level):
+        border = _deepest(sample.points, valley.inside)
+        if min(border - start, stop - border) >= least and _withstands(sample, border, valley):
+            return border
+    return None
+
+
+def _rank(sample: _Sample, border: int) -> int:
+    """Return how many readings lie below the widest gap between a point and the one before."""
+    stop = sample.first + border * sample.stride
+    gaps = np.diff(sample.ordered[stop - sample.stride : stop + 1])
+    return stop - sample.stride + int(gaps.argmax()) + 1
+
+
+def _deepest(points: Floats, valley: _Block) -> int:
+    """Return the point after the widest gap in the widest quarter of a valley."""
+    length = max(1, (valley.stop - valley.start) // 4)
+    inside = points[valley.start : valley.stop + 1]
+    start = int((inside[length:] - inside[:-length]).argmax())
+    gap = int(np.diff(inside[start : start + length + 1]).argmax())
+    return valley.start + start + gap + 1
+
+
+def _valleys(sample: _Sample, start: int, stop: int, level: float) -> list[_Valley]:
+    """Return the best valley of every size of block, the clearest first."""
+    size = stop - start
+    least = LEAST_SHARE * sample.points.size
+    counts = [size // cuts for cuts in _CUTS if size // cuts >= _SMALLEST_BLOCK]
+    ladder = [_blocks(sample, start, stop, count) for count in counts]
+    chance = level / max(1, len(ladder) * (len(ladder) + 1) // 2)
+    found = []
+    for index, own in enumerate(ladder):
+        middle = own.starts + own.count / 2.0
+        inner = (middle - start >= least) & (stop - middle >= least)
+        found.append(_valley(own, ladder[: index + 1], inner, chance))
+    return sorted((each for each in found if each), key=lambda each: -each.margin)
+
+
+def _blocks(sample: _Sample, start: int, stop: int, count: int) -> _Blocks:
+    """Lay blocks half over each other, in the same way from both ends."""
+    span = stop - start - 1 - count
+    half = (stop - start) // count
+    rising = np.arange(half) * span // (2 * half - 1)
+    starts = start + np.concatenate([rising, span - rising[::-1]])
+    lower, upper = sample.points[starts], sample.points[starts + count]
+    # Without a least width, ties that rounding left together would be infinitely dense.
+    least = np.maximum(_NOTHING * np.maximum(np.abs(lower), np.abs(upper)), sys.float_info.min)
+    sparsity = np.log(np.maximum((upper - lower) / count, least))
+    return _Blocks(starts, count, count * sample.stride, sparsity)
+
+
+def _valley(
+    own: _Blocks, larger: list[_Blocks], inner: npt.NDArray[np.bool_], chance: float
+) -> _Valley | None:
+    """Return the clearest valley among the inner blocks of one size, None if none is significant.
+
+    Parameters
+    ----------
+    own
+        Blocks that may be valleys.
+    larger
+        Blocks to compare them with: those of their own size, and of every larger one.
+    inner
+        Which of the own blocks leave a mode's least share on both sides.
+    chance
+        Of a valley where there is none, for each size of blocks compared with.
+    """
+    compared = [_compare(own, other, chance) for other in larger]
+    left = np.array([each.left for each in compared])
+    right = np.array([each.right for each in compared])
+    margins = np.where(inner, np.minimum(left.max(axis=0), right.max(axis=0)), -np.inf)
+    best = int(margins.argmax())
+    if margins[best] < 0.0:
+        return None
+    valley = own.block(best)
+    below, above = int(left[:, best].argmax()), int(right[:, best].argmax())
+    densest_below = larger[below].densest(
+        larger[below].starts + larger[below].count <= valley.start
+    )
+    densest_above = larger[above].densest(larger[above].starts >= valley.stop)
+    return _Valley(
+        margin=float(margins[best]),
+        inside=valley,
+        beside=(
+            (densest_below, compared[below].chance),
+            (densest_above, compared[above].chance),
+        ),
+    )
+
+
+def _compare(own: _Blocks, other: _Blocks, level: float) -> _Compared:
+    """Compare blocks with the densest of the others to their left and to their right."""
+    before = np.searchsorted(other.starts, own.starts - other.count, side="right")
+    after = other.starts.size - np.searchsorted(other.starts, own.starts + own.count)
+    nothing = np.array([np.inf])
+    from_left = np.concatenate([nothing, np.minimum.accumulate(other.sparsity)])
+    from_right = np.concatenate([nothing, np.minimum.accumulate(other.sparsity[::-1])])
+    # With one mode every block has a side on which it is sparser than none: the pairs that can
+    # deceive are at most those of all blocks with the ones before them.
+    chance = max(level / max(1, int(before.sum())), sys.float_info.min)
+    critical = -math.log(special.fdtri(2.0 * other.spacings, 2.0 * own.spacings, chance))
+    deviation = math.sqrt(1.0 / own.spacings + 1.0 / other.spacings)
+    return _Compared(
+        left=(own.sparsity - from_left[before] - critical) / deviation,
+        right=(own.sparsity - from_right[after] - critical) / deviation,
+        chance=chance,
+    )
+
+
+def _withstands(sample: _Sample, border: int, valley: _Valley) -> bool:
+    """Whether a valley remains one with as many readings as autocorrelation leaves."""
+    rank = _rank(sample, border)
+    above = sample.series > (sample.ordered[rank - 1] + sample.ordered[rank]) / 2.0
+    visits = (np.count_nonzero(above[1:] != above[:-1]) + 1) / 2.0
+    inside = valley.inside
+    shares = _within(sample, inside) / inside.spacings
+    for block, chance in valley.beside:
+        independent = 1.0 / inside.spacings + 1.0 / block.spacings
+        contrast = shares - _within(sample, block) / block.spacings
+        inflation = max(1.0, _variance_of_sum(contrast) / independent)
+        sparse = min(inside.spacings / inflation, visits)
+        dense = min(block.spacings / inflation, visits)
+        ratio = math.exp(inside.sparsity - block.sparsity)
+        if special.fdtrc(2.0 * sparse, 2.0 * dense, ratio) > chance:
+            return False
+    return True
+
+
+def _variance_of_sum(series: Floats) -> float:
+    size = max(1, series.size // _MOMENTS)
+    means = batch_means(series, size)
+    return long_run_variance(means - means.mean()).value * size * series.size
+
+
+def _within(sample: _Sample, block: _Block) -> Floats:
+    """Return which share of the tick around each reading lies within a block."""
+    low, high = float(sample.points[block.start]), float(sample.points[block.stop])
+    reach = sample.tick / 2.0
+    overlap = np.minimum(sample.series + reach, high) - np.maximum(sample.series - reach, low)
+    share: Floats = np.clip(overlap / sample.tick, 0.0, 1.0)
+    return share

@@ -1,0 +1,210 @@
+"""Proportions: how often something happens, counted in independent trials or seen in a series."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from numbers import Integral
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice, Severity, as_series
+from benchrigor.stats.series.interval import check_confidence, estimate_level, student_t
+from benchrigor.stats.series.level import fit_level
+from benchrigor.stats.series.long_run_variance import batch_means
+
+__all__ = ["FEWEST_IN_TAIL", "WILSON", "estimate_proportion", "fit_indicators"]
+
+WILSON = "Wilson"
+FEWEST_IN_TAIL = 5
+"""Effective outcomes of the rarer kind, such as readings in the tail of a quantile, below which
+nothing dependable is known of them."""
+
+_BATCH = 10
+_FEWEST_BATCHES = 50
+
+
+def estimate_proportion(
+    successes: int | npt.ArrayLike, n: int | None = None, *, confidence: float = 0.95
+) -> Estimate:
+    """Estimate a proportion, with an interval that stays within 0 and 1.
+
+    Parameters
+    ----------
+    successes
+        With ``n``: how many of n independent trials succeeded, a whole number from 0 to n.
+        Without: the outcomes in the order in which they came, shape (n,), n >= 2, each True or
+        False, 1 or 0.
+    n
+        Number of independent trials, at least 1; None for a series, whose outcomes may depend on
+        those before them.
+    confidence
+        Nominal coverage, in (0, 1).
+
+    Returns
+    -------
+    Estimate
+        A share in [0, 1]. The interval has a width also when all trials, or none, succeeded.
+        ``standard_error`` is half that width over the quantile used.
+
+    Raises
+    ------
+    InvalidInput
+        When the counts are no counts, an outcome is neither 0 nor 1 (its index is named), or the
+        confidence is out of range.
+    NotEstimable
+        For a series of a single outcome.
+
+    Notes
+    -----
+    Score interval of Wilson (1927) with the normal quantile. For a series the number of trials
+    is the effective one, n / max(tau, 1) with tau the long-run over the marginal variance of the
+    outcomes, and the quantile is Student's with the degrees of freedom of that variance. Below
+    30 outcomes, and where all are alike, dependence cannot be seen and is taken for none. With
+    fewer than five effective outcomes of the rarer kind a Notice says how little is known.
+
+    Examples
+    --------
+    >>> estimate = estimate_proportion(8, 10)
+    >>> estimate.value, round(estimate.low, 3), round(estimate.high, 3)
+    (0.8, 0.49, 0.943)
+    >>> estimate_proportion([True, False, True, True]).value
+    0.75
+    """
+    check_confidence(confidence)
+    if n is None:
+        return _of_series(_as_outcomes(successes), confidence)
+    problems = list(_count_problems(successes, n))
+    if problems:
+        raise InvalidInput(problems)
+    count = int(n)
+    share = int(successes) / count  # type: ignore[arg-type]  # checked to be a whole number
+    quantile = -float(special.ndtri((1.0 - confidence) / 2.0))
+    low, high = _wilson(share, float(count), quantile)
+    return Estimate(
+        value=share,
+        low=low,
+        high=high,
+        confidence=confidence,
+        n=count,
+        n_effective=float(count),
+        method=WILSON,
+        standard_error=(high - low) / 2.0 / quantile,
+    )
+
+
+def fit_indicators(indicators: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit:
+    """Fit the level of a series of two values, as `fit_level` does, minding slow changes.
+
+    The outcome of each trial is so noisy that a slow change of its chance hides behind it: the
+    model fitted to single outcomes then stops at a low order. It is fitted to the means of ten
+    successive outcomes as well (fewer where there would not be 50 of them), and the larger
+    long-run variance counts.
+
+    Parameters
+    ----------
+    indicators
+        Outcomes, shape (n,).
+    transients
+        As for `fit_level`.
+
+    Raises
+    ------
+    NotEstimable
+        With fewer than two outcomes.
+    """
+    # Of two values the skewness says nothing that the share does not.
+    fit = replace(fit_level(indicators, transients=transients), skewness=0.0)
+    size = min(_BATCH, fit.n // _FEWEST_BATCHES)
+    # What fit_level has averaged over as many already would tell nothing new.
+    if size <= fit.batch or fit.variance == 0.0:
+        return fit
+    slow = fit_level(batch_means(indicators, size), transients=transients)
+    total = slow.long_run_variance * size
+    if total <= fit.long_run_variance:
+        return fit
+    return replace(
+        fit,
+        long_run_variance=total,
+        order=slow.order,
+        batch=slow.batch * size,
+        degrees_of_freedom=slow.degrees_of_freedom,
+        standard_error=slow.standard_error,
+    )
+
+
+def _of_series(outcomes: Floats, confidence: float) -> Estimate:
+    fit = fit_indicators(outcomes)
+    t = student_t(fit.degrees_of_freedom, confidence)
+    low, high = _wilson(fit.level, fit.n_effective, t)
+    estimate = estimate_level(fit, confidence)
+    return replace(
+        estimate,
+        low=low,
+        high=high,
+        method=WILSON,
+        standard_error=(high - low) / 2.0 / t,
+        # Outcomes that are all alike still leave a width.
+        notices=(
+            *(each for each in estimate.notices if each.code is not Code.CONSTANT),
+            *_few_of_a_kind(fit),
+        ),
+    )
+
+
+def _few_of_a_kind(fit: LevelFit) -> tuple[Notice, ...]:
+    rare = min(fit.level, 1.0 - fit.level) * fit.n_effective
+    if rare >= FEWEST_IN_TAIL:
+        return ()
+    notice = Notice(
+        code=Code.FEW_IN_TAIL,
+        severity=Severity.WARNING,
+        sentence=(
+            f"Only {math.floor(rare * 10.0) / 10.0:g} effective outcomes are of the rarer kind, "
+            f"{FEWEST_IN_TAIL} wanted: whether they come in bursts cannot be seen."
+        ),
+        evidence={"n": fit.n, "n_effective": fit.n_effective, "in_tail": rare},
+    )
+    return (notice,)
+
+
+def _wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
+    """Return every p that a score test on n trials does not reject (Wilson 1927).
+
+    The ends are (s + z^2/2n -/+ z sqrt(s (1 - s)/n + z^2/4n^2)) / (1 + z^2/n).
+    """
+    square = quantile * quantile / n
+    centre = share + square / 2.0
+    reach = math.sqrt(square * (share * (1.0 - share) + square / 4.0))
+    low, high = (centre - reach) / (1.0 + square), (centre + reach) / (1.0 + square)
+    # Rounding must not put the ends beyond 0, 1, or the share itself.
+    return min(max(low, 0.0), share), max(min(high, 1.0), share)
+
+
+def _as_outcomes(successes: object) -> Floats:
+    series = as_series(successes, name="successes")
+    wrong = (series != 0.0) & (series != 1.0)
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        raise InvalidInput(
+            f"successes[{index}] is {float(series[index])!r}, expected 0 or 1 (counts need n)"
+        )
+    return series
+
+
+def _count_problems(successes: object, n: object) -> tuple[str, ...]:
+    problems = []
+    if not _is_whole(n) or int(n) < 1:  # type: ignore[call-overload]
+        problems.append(f"n is {n!r}, expected a whole number of at least 1")
+    if not _is_whole(successes) or int(successes) < 0:  # type: ignore[call-overload]
+        problems.append(f"successes is {successes!r}, expected a whole number of at least 0")
+    if not problems and int(successes) > int(n):  # type: ignore[call-overload]
+        problems.append(f"successes is {successes!r}, expected at most n, which is {n!r}")
+    return tuple(problems)
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)

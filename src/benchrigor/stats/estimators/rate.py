@@ -1,0 +1,170 @@
+"""Rates: work per time, averaged as the readings were taken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate, Floats, Notice, Severity, as_series
+from benchrigor.stats.series.interval import check_confidence, estimate_level
+from benchrigor.stats.series.level import fit_level
+
+__all__ = ["BY_DURATION", "HARMONIC", "estimate_rate", "reciprocal", "reciprocals"]
+
+HARMONIC = "harmonic"
+BY_DURATION = "by duration"
+
+_SMALLEST = 1e-150
+"""Below this the square of a reciprocal leaves the range of a double."""
+
+
+def estimate_rate(
+    values: npt.ArrayLike, *, confidence: float = 0.95, weights: str | npt.ArrayLike = "work"
+) -> Estimate:
+    """Estimate a rate, total work over total time, from a series of (auto)correlated rates.
+
+    Parameters
+    ----------
+    values
+        Rates (work per second, say) in the order in which they were taken, shape (n,), n >= 2.
+    confidence
+        Nominal coverage, in (0, 1).
+    weights
+        What the readings have in common. "work": each took the same amount of work, and the
+        harmonic mean is total work over total time. "time": each took the same time, and the
+        arithmetic mean is. Otherwise how long each reading took, in seconds, shape (n,), more
+        than 0.
+
+    Returns
+    -------
+    Estimate
+        In the unit of the readings. ``method`` is "long-run-variance", followed by ", harmonic"
+        or ", by duration" where the mean is not arithmetic.
+
+    Raises
+    ------
+    InvalidInput
+        When the values are no readings, or not above 0 while ``weights`` is "work"; when the
+        durations are not as many, or not above 0.
+    NotEstimable
+        With fewer than two readings, or when the time per work may be 0: its interval reaches it.
+
+    Notes
+    -----
+    Equal work: the interval of the mean reciprocal, turned over (`reciprocal`). Durations d_i:
+    R = sum d_i r_i / sum d_i, and the interval of the mean of R + d_i (r_i - R) / mean(d), which
+    is the delta method for a ratio of two means (Cochran 1977, section 6.3). Which mean is right:
+    Smith 1988.
+
+    Examples
+    --------
+    >>> rates = [10.0, 40.0] * 6
+    >>> round(estimate_rate(rates).value, 9), estimate_rate(rates, weights="time").value
+    (16.0, 25.0)
+    >>> round(estimate_rate(rates, weights=[4.0, 1.0] * 6).value, 9)
+    16.0
+    """
+    series = as_series(values)
+    check_confidence(confidence)
+    if isinstance(weights, str):
+        if weights not in ("work", "time"):
+            raise InvalidInput(f"weights is {weights!r}, expected 'work', 'time' or durations")
+        if weights == "time":
+            return estimate_level(fit_level(series), confidence)
+        return reciprocal(estimate_level(fit_level(reciprocals(series)), confidence))
+    return _over_durations(series, as_series(weights, name="weights"), confidence)
+
+
+def reciprocals(series: Floats) -> Floats:
+    """Return the time per work of each rate.
+
+    Parameters
+    ----------
+    series
+        Shape (n,), above 0.
+
+    Raises
+    ------
+    InvalidInput
+        Naming the first rate that is not above 0.
+    """
+    _check_above_zero(series, "values", "a rate")
+    inverse: Floats = 1.0 / series
+    return inverse
+
+
+def reciprocal(estimate: Estimate) -> Estimate:
+    """Turn an estimated time per work into the rate, or a rate into the time per work.
+
+    Parameters
+    ----------
+    estimate
+        Of a quantity that is above 0.
+
+    Returns
+    -------
+    Estimate
+        Value and ends are the reciprocals, so that the interval holds the truth as often; the
+        standard error is by the delta method. ", harmonic" follows the method's name.
+
+    Raises
+    ------
+    NotEstimable
+        When the interval reaches 0.
+
+    Examples
+    --------
+    >>> turned = reciprocal(Estimate(value=0.5, low=0.4, high=0.8, confidence=0.95, n=50,
+    ...                              n_effective=41.0, method="long-run-variance"))
+    >>> turned.value, turned.low, turned.high, turned.method
+    (2.0, 1.25, 2.5, 'long-run-variance, harmonic')
+    """
+    if estimate.low <= 0.0:
+        raise NotEstimable(_reaches_zero(estimate))
+    error = estimate.standard_error
+    value = 1.0 / estimate.value
+    return replace(
+        estimate,
+        value=value,
+        low=1.0 / estimate.high,
+        high=1.0 / estimate.low,
+        method=f"{estimate.method}, {HARMONIC}",
+        # Two factors, for the square of a tiny value may be 0.
+        standard_error=None if error is None else error * value * value,
+    )
+
+
+def _over_durations(series: Floats, durations: Floats, confidence: float) -> Estimate:
+    if durations.size != series.size:
+        raise InvalidInput(
+            f"weights holds {durations.size} durations for {series.size} values, expected as many"
+        )
+    _check_above_zero(durations, "weights", "a duration")
+    shares = durations / float(durations.mean())
+    rate = float(np.mean(shares * series))
+    estimate = estimate_level(fit_level(rate + shares * (series - rate)), confidence)
+    return replace(estimate, method=f"{estimate.method}, {BY_DURATION}")
+
+
+def _check_above_zero(series: Floats, name: str, noun: str) -> None:
+    if float(series.min()) >= _SMALLEST:
+        return
+    index = int(np.argmax(series < _SMALLEST))
+    found = float(series[index])
+    least = "above 0" if found <= 0.0 else f"of at least {_SMALLEST:g}"
+    raise InvalidInput(f"{name}[{index}] is {found!r}, expected {noun} {least}")
+
+
+def _reaches_zero(estimate: Estimate) -> Notice:
+    return Notice(
+        code=Code.NO_RATIO,
+        severity=Severity.REFUSAL,
+        sentence=(
+            f"The time per work may be as little as {estimate.low:.3g}: no rate can be given. "
+            "Take more readings."
+        ),
+        evidence={"n": estimate.n, "low": estimate.low, "high": estimate.high},
+    )

@@ -1,0 +1,1 @@
+"""How much to measure, and how well earlier intervals held."""

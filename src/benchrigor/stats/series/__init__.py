@@ -1,0 +1,1 @@
+"""The level of a stationary series, its long-run variance, its interval."""

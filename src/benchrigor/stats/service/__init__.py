@@ -1,0 +1,1 @@
+"""How fast a stage fed by a queue could go, and what that means for a pipeline."""

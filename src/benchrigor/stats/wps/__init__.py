@@ -1,0 +1,1 @@
+"""Work per second: the line through work amounts and durations."""

@@ -1,0 +1,327 @@
+"""The line duration = overhead + work / speed, fitted to rounds of various amounts of work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate, Floats, Notice, Severity, WpsFit, as_series
+from benchrigor.model.options import check_work
+from benchrigor.model.series import short
+from benchrigor.stats.series.interval import METHOD, check_confidence, student_t
+from benchrigor.stats.series.long_run_variance import batch_means
+from benchrigor.stats.series.subsessions import MERGING, merge_subsessions
+from benchrigor.stats.wps.hc3 import (
+    ESTIMATORS,
+    CoefficientError,
+    Regression,
+    coefficient_errors,
+    is_determined,
+    regress,
+)
+from benchrigor.stats.wps.lack_of_fit import Linearity, judge_linearity, outlying
+from benchrigor.stats.wps.line_diagnostics import doubts
+
+__all__ = ["WPS", "fit_wps"]
+
+WPS = "wps"
+"""With this word begins the method of an estimate by work and duration."""
+
+_FEWEST = 3
+_FEWEST_MERGED = 5
+_KEPT = 0.5
+"""Share of the variance of the work, as merging a ramp would keep it, that merging must keep."""
+_PLAIN = (ESTIMATORS[0], METHOD)
+_LARGEST = sys.float_info.max
+_FLAT = 1e-13
+"""Rise of the line, relative to the longest duration, that is nothing but rounding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rounds:
+    """Amounts and durations as shares of their largest, and those: powers stay in range."""
+
+    work: Floats
+    durations: Floats
+    unit: float
+    seconds: float
+
+    def merged(self, size: int) -> _Rounds:
+        """Average adjacent rounds; the line of the means is that of the sums, overhead apart."""
+        return replace(
+            self,
+            work=batch_means(self.work, size),
+            durations=batch_means(self.durations, size),
+        )
+
+
+def fit_wps(
+    work: npt.ArrayLike,
+    duration_s: npt.ArrayLike,
+    *,
+    confidence: float = 0.95,
+    estimator: str = "ols",
+    method: str = METHOD,
+    checks: bool = True,
+) -> WpsFit:
+    """Fit the line duration = overhead + work / speed to rounds of various amounts of work.
+
+    Parameters
+    ----------
+    work
+        Work amount of each round, in the order in which they were run, shape (n,), n >= 3, above
+        0 and at most 1e300.
+    duration_s
+        How long each round took, in seconds, shape (n,), at least 0.
+    confidence
+        Nominal coverage, in (0, 1).
+    estimator
+        "ols", least squares; "weighted", least squares for noise that grows with the duration;
+        "robust", which limits the pull of rounds far from the line (Huber's T): the line of
+        typical rounds, not of their mean, where noise is skewed.
+    method
+        "long-run-variance"; or "subsessions": adjacent rounds are merged until the residuals of
+        neighbours correlate by 0.1 at most. Only for rounds that run through the amounts in
+        order: in a bisecting or shuffled order neighbours together do alike work.
+    checks
+        False leaves out bend, growth and outliers, which take most of the time.
+
+    Returns
+    -------
+    WpsFit
+        Speed in units of work per second, overhead in seconds.
+
+    Raises
+    ------
+    InvalidInput
+        When an amount or duration is none, or there are not as many of one as of the other; when
+        an argument is none of those named; when merging would leave hardly any spread of work.
+    NotEstimable
+        With fewer than three rounds, where amounts differ in one round only, where all durations
+        are 0, or where no merging decorrelates the residuals.
+
+    Notes
+    -----
+    Standard errors hold under unequal and autocorrelated noise (`benchrigor.stats.wps.hc3`);
+    Student t quantiles. The interval of the speed is that of the slope turned over. The method
+    of work and duration: Li et al. 2016.
+
+    Examples
+    --------
+    >>> fit = fit_wps([1e6, 4e6, 2e6, 3e6], [0.52, 1.98, 1.03, 1.49])
+    >>> round(fit.speed.value), round(fit.overhead.value, 3), round(fit.naive_speed)
+    (2066116, 0.045, 1992032)
+    """
+    check_confidence(confidence)
+    _check_choice("estimator", estimator, ESTIMATORS)
+    _check_choice("method", method, (METHOD, MERGING))
+    rounds = _checked(work, duration_s)
+    line, centre = _line(rounds, estimator)
+    linearity = _linearity(rounds, line, estimator, confidence) if checks else Linearity()
+    faster = _faster_without(linearity.outliers, rounds, line, estimator)
+    merged = _subsession(rounds.work, line) if method == MERGING else 1
+    if merged > 1:
+        line, centre = _line(rounds.merged(merged), estimator)
+    errors = coefficient_errors(line, [[0.0, 1.0], [1.0, -centre]])
+    name = "-".join([WPS, *(each for each in (estimator, method) if each not in _PLAIN)])
+    slope, overhead = (_estimate(each, rounds, line, confidence, name) for each in errors)
+    speed = _turned_over(slope)
+    prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / rounds.durations.mean())
+    notices = (
+        *doubts(rounds.work, line, speed, prediction_error, merged=merged),
+        *linearity.notices,
+        *outlying(linearity.outliers, rounds.work.size, speed, faster),
+    )
+    rate = rounds.unit / rounds.seconds
+    return WpsFit(
+        speed=None if speed is None else replace(_scaled(speed, rate), notices=notices),
+        overhead=_scaled(overhead, rounds.seconds),
+        slope=_scaled(slope, rounds.seconds / rounds.unit),
+        n=rounds.work.size,
+        naive_speed=_times(float(rounds.work.sum() / rounds.durations.sum()), rate),
+        prediction_error=prediction_error,
+        bend=linearity.bend,
+        growth=linearity.growth,
+        shape=linearity.shape,
+        outliers=linearity.outliers,
+        inflation=errors[0].inflation,
+        merged=merged,
+        notices=notices,
+    )
+
+
+def _check_choice(name: str, chosen: object, choices: tuple[str, ...]) -> None:
+    if not isinstance(chosen, str) or chosen not in choices:
+        raise InvalidInput(f"{name} is {short(chosen)}, expected one of {', '.join(choices)}")
+
+
+def _checked(work: object, duration_s: object) -> _Rounds:
+    """Check amounts and durations, and that a line can be laid through them."""
+    amounts = _amounts(work)
+    durations = as_series(duration_s, name="duration_s")
+    if len(amounts) != durations.size:
+        raise InvalidInput(
+            f"work has {len(amounts)} amounts and duration_s {durations.size} durations, "
+            "expected one of each per round"
+        )
+    if float(durations.min()) < 0.0:
+        index = int(np.argmax(durations < 0.0))
+        raise InvalidInput(
+            f"duration_s[{index}] is {float(durations[index])!r}, expected at least 0"
+        )
+    unit, seconds = max(amounts), float(durations.max())
+    shares = np.array([amount / unit for amount in amounts])
+    _check_determined(shares, seconds)
+    return _Rounds(work=shares, durations=durations / seconds, unit=unit, seconds=seconds)
+
+
+def _amounts(work: object) -> list[float]:
+    """Check amounts one by one: they may be larger than `as_series` lets readings be."""
+    if not isinstance(work, Iterable) or isinstance(work, str | bytes | Mapping):
+        raise InvalidInput(f"work is {short(work)}, expected a 1-D sequence of amounts")
+    amounts = []
+    for index, each in enumerate(
+        np.atleast_1d(work).tolist() if isinstance(work, np.ndarray) else work
+    ):
+        amount = check_work(each).work
+        if amount is None or isinstance(amount, tuple):
+            raise InvalidInput(
+                f"work[{index}] is {short(each)}, expected an amount above 0 and at most 1e300"
+            )
+        amounts.append(float(amount))
+    return amounts
+
+
+def _check_determined(work: Floats, seconds: float) -> None:
+    """Raise unless a line can be laid through rounds of these amounts, the longest of seconds."""
+    n = work.size
+    if n < _FEWEST:
+        code, sentence = Code.TOO_FEW_READINGS, f"{n} rounds, expected at least {_FEWEST}."
+    elif not is_determined(_design(work)[0]):
+        code = Code.TOO_FEW_READINGS
+        sentence = (
+            f"The work of {n} rounds differs in one round at most: a line needs rounds of "
+            "several amounts."
+        )
+    elif seconds == 0.0:
+        code = Code.COARSE_CLOCK
+        sentence = f"All {n} rounds took 0 s: larger amounts of work are needed."
+    else:
+        return
+    raise NotEstimable(
+        Notice(code=code, severity=Severity.REFUSAL, sentence=sentence, evidence={"n": n})
+    )
+
+
+def _design(work: Floats) -> tuple[Floats, float]:
+    """Return the regressors of duration = level + slope * (work - centre), and the centre."""
+    centre = float(work.mean())
+    return np.column_stack([np.ones(work.size), work - centre]), centre
+
+
+def _line(rounds: _Rounds, estimator: str) -> tuple[Regression, float]:
+    design, centre = _design(rounds.work)
+    line = regress(design, rounds.durations, estimator=estimator)
+    flat = abs(line.coefficients[1]) * np.ptp(rounds.work) <= _FLAT
+    return replace(line, coefficients=line.coefficients * [1.0, not flat]), centre
+
+
+def _faster_without(
+    outliers: tuple[int, ...], rounds: _Rounds, line: Regression, estimator: str
+) -> float | None:
+    """Return the share by which the speed rises without some rounds; None without a speed."""
+    work, durations = (np.delete(each, outliers) for each in (rounds.work, rounds.durations))
+    if not outliers or not is_determined(_design(work)[0]):
+        return 0.0
+    rest, _ = _line(replace(rounds, work=work, durations=durations), estimator)
+    slope = float(rest.coefficients[1])
+    return float(line.coefficients[1]) / slope - 1.0 if slope > 0.0 else None
+
+
+def _linearity(rounds: _Rounds, line: Regression, estimator: str, confidence: float) -> Linearity:
+    return judge_linearity(
+        rounds.work,
+        rounds.durations,
+        slope=float(line.coefficients[1]),
+        unit=rounds.unit,
+        estimator=estimator,
+        confidence=confidence,
+    )
+
+
+def _subsession(work: Floats, line: Regression) -> int:
+    """Return how many adjacent rounds to merge so that neighbours (nearly) do not correlate."""
+    merged = merge_subsessions(line.residuals)
+    if merged.size is None or merged.means.size < _FEWEST_MERGED:
+        raise NotEstimable(
+            Notice(
+                code=Code.STILL_CORRELATED,
+                severity=Severity.REFUSAL,
+                sentence=(
+                    f"No subsession size that leaves {_FEWEST_MERGED} merged rounds brings the "
+                    f"autocorrelation of the residuals of {work.size} rounds within "
+                    f"{merged.limit:g}."
+                ),
+                evidence={"n": work.size, "limit": merged.limit},
+            )
+        )
+    kept = float(batch_means(work, merged.size).var())
+    if kept < _KEPT * float(batch_means(np.sort(work), merged.size).var()):
+        raise InvalidInput(
+            f"method is {MERGING!r}, but {merged.size} neighbouring rounds together do alike "
+            f"work in this order, which leaves no line to fit: expected rounds that run through "
+            f"the amounts in order, or method {METHOD!r}"
+        )
+    return merged.size
+
+
+def _estimate(
+    error: CoefficientError, rounds: _Rounds, line: Regression, confidence: float, method: str
+) -> Estimate:
+    reach = student_t(error.degrees_of_freedom, confidence) * error.standard_error
+    return Estimate(
+        value=error.value,
+        low=error.value - reach,
+        high=error.value + reach,
+        confidence=confidence,
+        n=rounds.work.size,
+        n_effective=line.residuals.size / error.inflation,
+        method=method,
+        standard_error=error.standard_error,
+        degrees_of_freedom=error.degrees_of_freedom,
+    )
+
+
+def _turned_over(slope: Estimate) -> Estimate | None:
+    """Return the speed; None where the slope may be 0."""
+    if slope.low <= 0.0 or slope.standard_error is None:
+        return None
+    return replace(
+        slope,
+        value=1.0 / slope.value,
+        low=1.0 / slope.high,
+        high=1.0 / slope.low,
+        standard_error=slope.standard_error / slope.value**2,
+    )
+
+
+def _scaled(estimate: Estimate, factor: float) -> Estimate:
+    error = estimate.standard_error
+    return replace(
+        estimate,
+        value=_times(estimate.value, factor),
+        low=_times(estimate.low, factor),
+        high=_times(estimate.high, factor),
+        standard_error=None if error is None else _times(error, factor),
+    )
+
+
+def _times(value: float, factor: float) -> float:
+    """Multiply, and stay among the finite numbers."""
+    product = value * min(factor, _LARGEST)
+    return min(max(product, -_LARGEST), _LARGEST)

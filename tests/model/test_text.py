@@ -1,0 +1,100 @@
+"""The one line that a person sees first, of a speed by work amounts and durations."""
+
+import pytest
+
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Decision,
+    Estimate,
+    Kind,
+    Metric,
+    Notice,
+    Severity,
+    StopReason,
+    WpsFit,
+)
+from benchrigor.model.text import line, show_amount, show_estimate, show_value
+
+SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
+
+
+def estimated(value: float, low: float, high: float) -> Estimate:
+    return Estimate(
+        value=value, low=low, high=high, confidence=0.95, n=40, n_effective=35.0, method="wps"
+    )
+
+
+def analysed(overhead: Estimate, *notices: Notice, speed: bool = True) -> Analysis:
+    found = estimated(23.41e6, 23.12e6, 23.74e6) if speed else None
+    fit = WpsFit(
+        speed=found,
+        overhead=overhead,
+        slope=estimated(4.3e-8, 4.2e-8, 4.4e-8),
+        n=40,
+        naive_speed=20e6,
+        prediction_error=0.01,
+    )
+    metric = Metric(name="speed", unit="B/s", direction="higher")  # type: ignore[arg-type]
+    return Analysis(metric=metric, kind=Kind.WORK, n=48, estimate=found, wps=fit, notices=notices)
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((0.0121, 0.011, 0.013), "12.1 ms overhead each"),
+        ((-0.0121, -0.013, -0.011), "12.1 ms head start each"),
+        ((0.001, -0.002, 0.004), "at most 4 ms overhead each"),
+        ((-0.001, -0.004, 0.002), "at most 2 ms overhead each"),
+        ((1e-17, 1e-17, 1e-17), "no overhead"),
+    ],
+)
+def test_the_headline_says_what_a_round_adds(ends: tuple[float, float, float], said: str) -> None:
+    analysis = analysed(estimated(*ends))
+    assert line("gzip", analysis, SATISFIED, 43.0) == (
+        f"gzip: 23.41 MB/s [23.12, 23.74] 95% · n=40 rounds, {said} · satisfied, 43 s"
+    )
+
+
+def test_without_a_speed_the_refusal_is_told_before_other_notices() -> None:
+    note = Notice(code=Code.SHORT_ROUNDS, severity=Severity.NOTE, sentence="2 were short.")
+    refusal = Notice(code=Code.NO_SPEED, severity=Severity.REFUSAL, sentence="All are alike.")
+    overhead = estimated(1.0, 0.9, 1.1)
+    assert line("gzip", analysed(overhead, note, refusal, speed=False), None, 2.0) == (
+        "gzip: no number: All are alike. · still running, 2 s"
+    )
+    assert "no number: 2 were short. " in line(
+        "gzip", analysed(overhead, note, speed=False), None, 2.0
+    )
+    assert "no number: nothing was measured" in line(
+        "gzip", analysed(overhead, speed=False), None, 2.0
+    )
+
+
+def test_an_interval_around_0_is_shown_in_the_scale_of_its_ends() -> None:
+    assert show_estimate(estimated(0.0005, -0.0084, 0.0094), "s") == "0.5 ms [-8.4, 9.4] 95%"
+    assert show_estimate(estimated(0.0, -2.0, 2.0), "s") == "0.0 s [-2.0, 2.0] 95%"
+    assert show_estimate(estimated(0.002, 0.0, float("inf")), "s").startswith("2")
+
+
+def test_numbers_of_any_size_stay_readable() -> None:
+    assert show_estimate(estimated(3e300, 2.9e300, 3.1e300), "/s") == (
+        "3.000e+291 G/s [2.900e+291, 3.100e+291] 95%"
+    )
+    assert show_value(3e300, "B/s") == "3e+291 GB/s"
+    assert show_value(9e11, "") == "900,000,000,000"
+
+
+@pytest.mark.parametrize(
+    ("work", "unit", "shown"),
+    [
+        (1e12, "B/s", "1,000 GB"),
+        (512.0, "B/s", "512 B"),
+        (1234567, "/s", "1,234,567"),
+        (0.125, "/s", "0.125"),
+        (2.5, "lines/s", "2.5 lines"),
+        (1e300, "/s", "1e+300"),
+    ],
+)
+def test_amounts_are_shown_in_the_unit_of_the_speed(work: float, unit: str, shown: str) -> None:
+    assert show_amount(work, unit) == shown

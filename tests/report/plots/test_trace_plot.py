@@ -1,0 +1,497 @@
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import benchrigor as br
+from benchrigor.model import (
+    ChangePoints,
+    Notice,
+    Phase,
+    PhaseLabel,
+    PhaseReason,
+    RunRecord,
+    Severity,
+    StablePhase,
+)
+from benchrigor.model.text import show_estimate, show_value
+from benchrigor.report import plot_phases, plot_trace
+from benchrigor.session import Engine
+from benchrigor.stats import estimate_mean, find_stable_phase, trimmed
+
+
+def told(*rounds: object, restarted: bool = False, unit: str = "s") -> RunRecord:
+    """Return the record of a session that was told these rounds."""
+    options = br.Options(target=1e-9, rounds="restarted" if restarted else "continuous")
+    engine = Engine(options, (br.Metric(name="time", unit=unit),), name="a $ign")
+    for values in rounds:
+        plan = engine.ask()
+        assert plan is not None
+        engine.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
+    return engine.result()
+
+
+def steps(*levels: tuple[float, int], seed: int = 1) -> np.ndarray:
+    means = np.concatenate([np.full(n, level) for level, n in levels])
+    return means * np.random.default_rng(seed).normal(1.0, 0.05, means.size)
+
+
+THREE = steps((5e-3, 100), (2e-3, 800), (3e-3, 100))
+
+
+def named(axes: Axes, label: str) -> list:
+    artists = [*axes.collections, *axes.lines, *axes.patches]
+    return [each for each in artists if each.get_label() == label]
+
+
+def words(axes: Axes) -> str:
+    return " ".join(text.get_text() for text in axes.texts if text.get_text())
+
+
+def spans(axes: Axes, label: str) -> list[tuple[float, float]]:
+    paths = [path for each in named(axes, label) for path in each.get_paths()]
+    return sorted((path.get_extents().x0, path.get_extents().x1) for path in paths)
+
+
+def uprights(axes: Axes, label: str) -> list[float]:
+    return [segment[0][0] for each in named(axes, label) for segment in each.get_segments()]
+
+
+def seen(axes: Axes) -> list:
+    """Return the labels of those ticks that lie within the axes, after drawing."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    across = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+    up = zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)
+    shown = [text for place, text in across if left <= place <= right]
+    return shown + [text for place, text in up if low <= place <= high]
+
+
+def drawn(axes: Axes) -> Axes:
+    axes.figure.draw_without_rendering()
+    return axes
+
+
+def test_rejected_phases_are_shaded_from_their_first_reading_to_their_last() -> None:
+    record = told(THREE)
+    phases = record.analyses[0].phases[0].phases
+    axes = drawn(plot_trace(record))
+    assert [phase.label for phase in phases] == ["warm-up", "stable", "cool-down"]
+    for phase in (phases[0], phases[2]):
+        assert spans(axes, phase.label) == [(phase.start - 0.5, phase.stop - 0.5)]
+        assert str(phase.label) in words(axes)
+    assert spans(axes, "other") == []
+
+
+def phases_of(
+    labels: str, borders: tuple[int, ...], raw: tuple[int, ...] = (), median: float = 1.0
+) -> StablePhase:
+    """Compose phases by hand; labels are given by their first letters."""
+    known = {str(label)[0]: label for label in PhaseLabel}
+    phases = tuple(
+        Phase(start=start, stop=stop, label=known[letter], median=median)
+        for (start, stop), letter in zip(pairwise(borders), labels, strict=True)
+    )
+    stable = next(phase for phase in phases if phase.label == "stable")
+    return StablePhase(
+        start=stable.start,
+        stop=stable.stop,
+        reason=PhaseReason.STABLE,
+        phases=phases,
+        change_points=ChangePoints(indices=raw, n=borders[-1], level=0.01, inflation=1.0),
+    )
+
+
+def test_adjacent_phases_of_one_label_are_one_shaded_stretch_with_one_label() -> None:
+    found = phases_of("wwso", (0, 20, 50, 350, 400), raw=(20, 50, 350))
+    axes = drawn(plot_phases(np.ones(400), found))
+    assert spans(axes, "warm-up") == [(-0.5, 49.5)]
+    assert spans(axes, "other") == [(349.5, 399.5)]
+    assert words(axes).count("warm-up") == 1
+
+
+def test_change_points_are_lines_and_those_of_immaterial_steps_are_told_apart() -> None:
+    found = phases_of("ws", (0, 50, 400), raw=(50, 120, 200))
+    axes = drawn(plot_phases(np.ones(400), found))
+    assert uprights(axes, "change point") == [49.5]
+    assert uprights(axes, "immaterial change point") == [119.5, 199.5]
+    (solid,), (dotted,) = named(axes, "change point"), named(axes, "immaterial change point")
+    assert solid.get_linestyle() != dotted.get_linestyle()
+
+
+@pytest.mark.parametrize(
+    ("labels", "borders", "raw", "said"),
+    [
+        ("ws", (0, 50, 400), (50,), "1 change point"),
+        ("ws", (0, 50, 400), (50, 120), "2 change points,\n1 immaterial (dotted)"),
+        ("ws", (0, 50, 400), (50, 120, 200), "3 change points,\n2 immaterial (dotted)"),
+        ("s", (0, 400), (120,), "1 immaterial\nchange point (dotted)"),
+        ("s", (0, 400), (120, 200), "2 immaterial\nchange points (dotted)"),
+    ],
+)
+def test_change_points_are_counted_in_words_that_read_well(
+    labels: str, borders: tuple[int, ...], raw: tuple[int, ...], said: str
+) -> None:
+    axes = plot_phases(np.ones(400), phases_of(labels, borders, raw))
+    assert [each.get_text() for each in axes.texts if "change" in each.get_text()] == [said]
+
+
+def test_readings_alone_have_the_title_that_is_given() -> None:
+    assert words(plot_phases(np.ones(20), title="a $ign.csv")).endswith(" a $ign.csv")
+    long = plot_phases(np.ones(20), title="x" * 500).texts[-1].get_text()
+    assert long.startswith("x" * 40)
+    assert long.endswith("x…")
+
+
+def refused(n: int) -> StablePhase:
+    """Compose phases without a stable one, cut at ten points, and a sentence that is long."""
+    sentence = "No stable phase can be told from noise: " + "it holds too few readings " * 6
+    notice = Notice(
+        code="no-stable-phase", severity=Severity.REFUSAL, sentence=f"{sentence.strip()}."
+    )
+    borders = tuple(range(0, n + 1, n // 5))
+    return StablePhase(
+        start=None,
+        stop=None,
+        reason=PhaseReason.TREND,
+        phases=tuple(
+            Phase(start=start, stop=stop, label=PhaseLabel.OTHER, median=1.0)
+            for start, stop in pairwise(borders)
+        ),
+        change_points=ChangePoints(
+            indices=tuple(range(n // 10, n, n // 10)), n=n, level=0.01, inflation=1.0
+        ),
+        notices=(notice,),
+    )
+
+
+FAR = steps((1e-3, 1000))
+FAR[[50, 300, 400]], FAR[[60, 700]] = 1.0, -1.0
+
+
+@pytest.mark.parametrize(
+    ("values", "phases"),
+    [
+        (steps((1e-3, 1000)) * np.linspace(1.0, 3.0, 1000), refused(1000)),
+        (FAR, phases_of("wsc", (0, 100, 800, 1000), (30, 100, 800))),
+        (1e9 + FAR, phases_of("s", (0, 1000), (500,))),
+        (-1e12 * FAR, phases_of("wosoc", (0, 40, 50, 900, 930, 1000), (40, 50, 900, 930))),
+        (1e9 + np.arange(1000.0), phases_of("osococ", (0, 5, 700, 720, 740, 750, 1000), (900,))),
+        (np.repeat(THREE, 10), phases_of("ws", (0, 10, 10_000), (10, 5000))),
+    ],
+    ids=["refused", "far", "offset", "huge", "crowded", "many"],
+)
+@pytest.mark.parametrize("unit", ["s", "B/s", ""])
+def test_no_words_overlap_or_leave_the_picture(values, phases: StablePhase, unit: str) -> None:
+    kept = phases.start is not None
+    number = estimate_mean(np.asarray(values), trim=False) if kept else None
+    axes = drawn(plot_phases(values, phases, estimate=number, unit=unit, title="W" * 500))
+    labels = (*axes.texts, axes.xaxis.label, axes.yaxis.label, *seen(axes))
+    boxes = [(each.get_text(), each.get_window_extent()) for each in labels if each.get_text()]
+    for (one, first), (other, second) in combinations(boxes, 2):
+        assert not first.overlaps(second), (one, other)
+    width, height = axes.figure.bbox.size
+    for one, box in boxes:
+        assert -1.0 <= box.x0 < box.x1 <= width + 1.0, one
+        assert -1.0 <= box.y0 < box.y1 <= height + 1.0, one
+
+
+def test_the_interval_is_drawn_over_the_readings_that_it_stands_on() -> None:
+    record = told(THREE)
+    found, stable = record.estimate(), record.analyses[0].phases[0]
+    assert found is not None
+    kept = trimmed(np.arange(1000.0), stable)
+    axes = drawn(plot_trace(record))
+    (band,), (line,) = named(axes, "interval"), named(axes, "number")
+    box = band.get_paths()[0].get_extents()
+    assert (box.y0, box.y1) == pytest.approx((found.low, found.high))
+    assert (box.x0, box.x1) == (kept[0] - 0.5, kept[-1] + 0.5)
+    assert line.get_segments()[0].tolist() == [[box.x0, found.value], [box.x1, found.value]]
+    assert f"{kept.size} of 1,000 readings kept" in words(axes)
+    assert f"mean {show_estimate(found, 's')}" in " ".join(words(axes).split())
+
+
+def test_readings_that_do_not_count_are_paler_and_all_are_there() -> None:
+    axes = drawn(plot_trace(told(THREE)))
+    (pale,), (dark,) = named(axes, "left out"), named(axes, "kept")
+    assert pale.get_color() != dark.get_color()
+    at = np.concatenate([pale.get_xdata(), dark.get_xdata()])
+    values = np.concatenate([pale.get_ydata(), dark.get_ydata()])
+    np.testing.assert_array_equal(values[np.argsort(at)], THREE)
+
+
+def test_phases_alone_show_the_median_and_with_an_estimate_its_interval() -> None:
+    found = find_stable_phase(THREE)
+    stable = next(phase for phase in found.phases if phase.label == "stable")
+    bare = plot_phases(THREE, unit="s")
+    line = named(bare, "number")[0].get_segments()[0]
+    assert line[:, 0].tolist() == [stable.start - 0.5, stable.stop - 0.5]
+    assert set(line[:, 1]) == {stable.median}
+    assert f"median {show_value(stable.median, 's')}" in words(bare)
+    estimate = estimate_mean(THREE, trim=True)
+    full = plot_phases(THREE, found, estimate=estimate, unit="s")
+    box = named(full, "interval")[0].get_paths()[0].get_extents()
+    assert (box.y0, box.y1) == pytest.approx((estimate.low, estimate.high))
+
+
+def test_without_a_stable_phase_the_picture_says_why_and_shows_no_number() -> None:
+    record = told(steps((3e-3, 200), (2e-3, 200), (1e-3, 200), (4e-3, 200)))
+    assert record.estimate() is None
+    axes = drawn(plot_trace(record))
+    assert spans(axes, "other") == [(-0.5, 799.5)]
+    assert named(axes, "number") == named(axes, "interval") == []
+    said = " ".join(words(axes).split())
+    assert f"No number. {record.notices[0].sentence}" in said
+
+
+@pytest.mark.parametrize(("sign", "words_said"), [(1.0, "up to 1 s"), (-1.0, "down to -1 s")])
+def test_outliers_do_not_squash_the_picture_and_are_counted_at_its_edge(
+    sign: float, words_said: str
+) -> None:
+    values = steps((1e-3, 600))
+    values[[50, 300, 400]] = 1.0
+    axes = drawn(plot_phases(sign * values, unit="s"))
+    low, high = axes.get_ylim()
+    assert high - low < 2e-3
+    (marks,) = named(axes, "beyond")
+    assert marks.get_xdata().tolist() == [50, 300, 400]
+    assert f"3 beyond,\n{words_said}" in words(axes)
+
+
+@pytest.mark.parametrize("n", [100, 800, 20_000])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_fortieth_of_far_readings_does_not_flatten_the_others(n: int, sign: float) -> None:
+    values = steps((1e-3, n))
+    far = np.random.default_rng(2).choice(n, n // 40, replace=False)
+    values[far] *= 30.0
+    axes = drawn(plot_phases(sign * values, unit="s"))
+    low, high = axes.get_ylim()
+    others = np.delete(sign * values, far)
+    assert low < others.min() < others.max() < high
+    assert high - low < 2.0 * np.ptp(others)
+    assert f"{n // 40} beyond" in words(axes)
+
+
+def test_a_number_that_far_readings_pull_away_is_in_the_picture_or_shown_where_it_is() -> None:
+    values = steps((1e-3, 800))
+    values[np.random.default_rng(2).choice(800, 9, replace=False)] *= 30.0
+    record = told(values)
+    found = record.estimate()
+    assert found is not None
+    low, high = plot_trace(record).get_ylim()
+    assert low < found.value < high
+    away = replace(found, value=1.0, low=0.9, high=1.1)
+    phases = phases_of("s", (0, 800))
+    up = plot_phases(values, phases, estimate=away, unit="s")
+    assert up.get_ylim()[1] < 2e-3
+    assert "↑ mean 1.00 s" in words(up)
+    assert "↓ mean -1.00 s" in words(
+        plot_phases(
+            -values, phases, estimate=replace(away, value=-1.0, low=-1.1, high=-0.9), unit="s"
+        )
+    )
+
+
+def test_a_reading_just_outside_the_bulk_is_no_outlier() -> None:
+    axes = plot_trace(told(THREE))
+    low, high = axes.get_ylim()
+    assert low < THREE.min() < THREE.max() < high
+    assert named(axes, "beyond") == []
+
+
+@pytest.mark.parametrize("n", [4001, 10_007, 100_000])
+def test_very_many_readings_become_columns_that_keep_their_extremes(n: int) -> None:
+    values = np.random.default_rng(1).lognormal(0.0, 0.3, n)
+    axes = drawn(plot_phases(values, phases_of("s", (0, n))))
+    assert named(axes, "kept") == named(axes, "range, left out") == []
+    (whole,), (half,), (middle,) = (
+        named(axes, f"{label}, kept") for label in ("range", "middle half", "median")
+    )
+    most, edges, least = whole.get_data()
+    high, _, low = half.get_data()
+    assert edges[0] == -0.5
+    assert edges[-1] == n - 0.5
+    assert most.size <= 1000
+    for column, (start, stop) in enumerate(pairwise(edges)):
+        part = values[int(start + 0.5) : int(stop + 0.5)]
+        assert (least[column], most[column]) == (part.min(), part.max())
+        assert low[column] <= middle.get_data()[0][column] <= high[column]
+    assert f"{most.size:,} columns" in axes.get_xlabel()
+
+
+def test_a_million_readings_make_a_small_file(tmp_path) -> None:
+    values = np.random.default_rng(1).normal(5.0, 1.0, 1_000_000)
+    found = phases_of("s", (0, values.size))
+    for suffix, most in (("png", 150_000), ("svg", 400_000)):
+        path = tmp_path / f"trace.{suffix}"
+        plot_phases(values, found).figure.savefig(path)
+        assert path.stat().st_size < most
+
+
+def test_restarted_rounds_stand_in_a_row_each_with_its_own_phases() -> None:
+    record = told(
+        *(steps((2e-3, 40 + 10 * index), (1e-3, 300), seed=index) for index in range(3)),
+        restarted=True,
+    )
+    axes = drawn(plot_trace(record))
+    offsets = [0, 340, 690]
+    wanted = [
+        (offset + phase.start - 0.5, offset + phase.stop - 0.5)
+        for offset, found in zip(offsets, record.analyses[0].phases, strict=True)
+        for phase in found.phases
+        if phase.label == "warm-up"
+    ]
+    assert len(wanted) == 3
+    assert spans(axes, "warm-up") == wanted
+    assert uprights(axes, "round") == [339.5, 689.5]
+    assert len(named(axes, "interval")[0].get_paths()) == 3
+    assert "3 of 3 rounds count" in words(axes)
+    assert axes.get_xlabel() == "reading, 3 rounds in a row"
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "label"),
+    [
+        ([0.00123], "s", "time (ms)"),
+        ([1.0, 1.1], "B/s", "time (B/s)"),
+        (np.full(300, 5e-6), "s", "time (µs)"),
+        (np.zeros(50), "", "time"),
+        (-steps((3.0, 50), (1.0, 400)), "dB", "time (dB)"),
+    ],
+    ids=["single", "two", "constant", "zero", "negative"],
+)
+def test_odd_series_are_drawn_with_their_unit(values, unit: str, label: str, tmp_path) -> None:
+    axes = plot_trace(told(values, unit=unit))
+    axes.figure.savefig(tmp_path / "trace.png")
+    low, high = axes.get_ylim()
+    assert low < min(values)
+    assert high > max(values)
+    assert axes.get_ylabel() == label
+
+
+def test_axes_ticks_are_in_the_unit_of_the_label() -> None:
+    axes = drawn(plot_trace(told(THREE)))
+    ticks = zip(axes.get_yticklabels(), axes.get_yticks(), strict=True)
+    assert all(float(text.get_text()) == pytest.approx(1e3 * place) for text, place in ticks)
+    assert axes.get_ylabel() == "time (ms)"
+
+
+def ticks(axes: Axes) -> list[float]:
+    texts = [text.get_text() for text in seen(drawn(axes)) if text in axes.get_yticklabels()]
+    assert len(set(texts)) == len(texts) > 2
+    return [float(text.replace(",", "")) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("middle", "spread", "unit", "label", "reach"),
+    [
+        (1e9, 0.1, "s", "time minus 1,000,000,000 s (ms)", 310.0),
+        (1e9, 0.1, "B/s", "time minus 1,000 MB/s (B/s)", 0.31),
+        (-1e9, 0.1, "", "time minus -1,000,000,000", 0.31),
+        (1.0, 1e-7, "s", "time minus 1,000 ms (ns)", 310.0),
+        (123_456_789_012.0, 0.1, "", "time minus 123,456,789,012", 0.31),
+    ],
+)
+def test_readings_that_are_nearly_alike_are_told_apart_by_their_difference_from_a_base(
+    middle: float, spread: float, unit: str, label: str, reach: float
+) -> None:
+    values = middle + spread * np.random.default_rng(1).standard_normal(500)
+    axes = plot_trace(told(values, unit=unit))
+    assert axes.get_ylabel() == label
+    assert max(map(abs, ticks(axes))) <= reach
+
+
+@pytest.mark.parametrize(
+    ("values", "places"),
+    [
+        (np.linspace(0.06, 1.94, 50), [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0]),
+        (np.linspace(1.2e-12, 2.8e-12, 50), [1.2e-12, 1.4e-12, 2.8e-12]),
+        (np.linspace(1.00001e-12, 1.00003e-12, 50), [1.00001e-12, 1.00002e-12, 1.00003e-12]),
+    ],
+)
+def test_ticks_have_all_the_digits_that_their_places_need(values, places: list[float]) -> None:
+    axes = plot_trace(told(values, unit=""))
+    read = ticks(axes)
+    for place in places:
+        assert min(abs(each - place) for each in read) < 1e-9 * place or place == 0.0
+    low, high = axes.get_ylim()
+    assert read == pytest.approx([each for each in axes.get_yticks() if low <= each <= high])
+
+
+@pytest.mark.parametrize("places", [[2e-3], [2e-3, 2e-3], [2e-3, 5e-3]])
+def test_ticks_that_were_set_by_hand_are_labelled(places: list[float]) -> None:
+    axes = plot_trace(told(THREE))
+    axes.set_yticks(places)
+    drawn(axes)
+    assert [float(text.get_text()) for text in axes.get_yticklabels()] == [1e3 * p for p in places]
+
+
+@pytest.mark.parametrize(("unit", "label"), [("s", "time (ns)"), ("B", "time (B)"), ("", "time")])
+def test_readings_of_zero_have_an_axis_of_one_of_the_least_unit(unit: str, label: str) -> None:
+    axes = plot_trace(told(np.zeros(50), unit=unit))
+    assert axes.get_ylabel() == label
+    assert (ticks(axes)[0], ticks(axes)[-1]) == (-1.0, 1.0)
+
+
+def test_a_number_of_zero_does_not_set_the_scale() -> None:
+    values = np.where(np.arange(400) % 4 < 3, 0.0, 2e-3)
+    axes = plot_phases(values, phases_of("s", (0, 400), median=0.0), unit="s")
+    assert axes.get_ylabel() == "reading (µs)"
+    assert max(ticks(axes)) == 2000.0
+
+
+def test_columns_that_do_not_count_are_paler_than_those_that_do() -> None:
+    axes = drawn(plot_trace(told(steps((2e-3, 3000), (1e-3, 17_000)))))
+    for label in ("range", "middle half", "median"):
+        (pale,), (dark,) = named(axes, f"{label}, left out"), named(axes, f"{label}, kept")
+        colors = [(each.get_facecolor(), each.get_edgecolor()) for each in (pale, dark)]
+        assert colors[0] != colors[1]
+        shown = [np.isfinite(each.get_data().values) for each in (pale, dark)]
+        assert (shown[0] ^ shown[1]).all()
+        edges = dark.get_data().edges
+        left = named(axes, "number")[0].get_segments()[0][0][0]
+        assert edges[shown[1].argmax()] == pytest.approx(left, abs=25)
+
+
+def test_given_axes_are_drawn_into() -> None:
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert plot_trace(told(THREE), axes=left) is left
+    assert plot_phases(THREE, axes=right) is right
+
+
+def test_drawing_touches_no_state_of_pyplot() -> None:
+    code = """
+import io, sys
+from benchrigor.report import plot_phases
+assert "matplotlib" not in sys.modules
+plot_phases([1.0, 2.0] * 20).figure.savefig(io.BytesIO())
+print("matplotlib.pyplot" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_without_matplotlib_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(br.MissingExtra, match=r"pip install 'benchrigor\[report\]'") as caught:
+        plot_phases([1.0, 2.0])
+    assert isinstance(caught.value, ImportError)
+
+
+def test_what_cannot_be_drawn_is_named() -> None:
+    record, found = told(THREE), find_stable_phase(THREE)
+    with pytest.raises(br.InvalidInput, match="metric 'tme' is unknown"):
+        plot_trace(record, "tme")
+    with pytest.raises(br.InvalidInput, match="'empty' has no readings"):
+        plot_trace(br.Session(name="empty", seed=1).result())
+    with pytest.raises(br.InvalidInput, match="record is a list, expected a RunRecord"):
+        plot_trace([1.0, 2.0])  # type: ignore[arg-type]
+    with pytest.raises(br.InvalidInput, match=r"values\[1\] is nan"):
+        plot_phases([1.0, float("nan")])
+    with pytest.raises(br.InvalidInput, match="a series of 1000 values, expected 3"):
+        plot_phases([1.0, 2.0, 3.0], found)

@@ -1,0 +1,290 @@
+"""The text of an interference, and of a composite."""
+
+from dataclasses import replace
+
+import pytest
+
+import benchrigor as br
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Composite,
+    CompositeGroup,
+    Estimate,
+    Interference,
+    Kind,
+    Light,
+    Notice,
+    SegmentGroup,
+    Severity,
+)
+from benchrigor.report import explain, render, render_composite, render_interference
+from benchrigor.report.interference_text import describe
+
+
+def group(label: str = "solve", excess_s: float = 0.5, **given: object) -> SegmentGroup:
+    nominal = {"label": label, "writes": 0, **given}
+    return SegmentGroup(
+        n=1200,
+        computation={"instructions": (1.0e6, 1.1e6)},
+        nominal=nominal,  # type: ignore[arg-type]
+        median_s=0.004,
+        mad_s=0.0001,
+        threshold_s=0.0044,
+        duration_s=5.0,
+        flagged=28,
+        excess_s=excess_s,
+    )
+
+
+WARNING = Notice(
+    code=Code.MANY_FLAGGED,
+    severity=Severity.WARNING,
+    sentence="31% of the segments took longer than usual.",
+)
+NOTE = Notice(code=Code.NO_REFERENCE, severity=Severity.NOTE, sentence="No reference.")
+YELLOW = Interference(
+    percent=3.1,
+    measured_percent=8.1,
+    light=Light.YELLOW,
+    probability_high=0.4956,
+    unclustered_percent=0.8,
+    continuous_percent=None,
+    above_median_percent=3.9,
+    flagged_percent=1.4,
+    n=2400,
+    duration_s=12.4,
+    delays={"run queue": 7.9, "steal": 0.3},
+    groups=(group(), group("write", 0.25, writes=4)),
+)
+
+
+def estimated(value: float) -> Estimate:
+    return Estimate(
+        value=value,
+        low=0.99 * value,
+        high=1.01 * value,
+        confidence=0.95,
+        n=3,
+        n_effective=3.0,
+        method="student t",
+    )
+
+
+COMPOSITE = Composite(
+    duration=estimated(11.3),
+    groups=tuple(
+        CompositeGroup(n=9, computation={}, nominal={"label": label}, duration=duration)
+        for label, duration in (("solve", estimated(0.004)), ("write", None))
+    ),
+    runs=(YELLOW, replace(YELLOW, light=Light.GREEN), YELLOW),
+    notices=(WARNING,),
+)
+MANY = replace(
+    YELLOW,
+    continuous_percent=-0.04,
+    groups=tuple(group(f"{'a rather long label ' * (index % 4)}{index}") for index in range(14)),
+    notices=(WARNING, NOTE),
+)
+
+
+def row(text: str, label: str) -> str:
+    """Return what a labelled row says, its continuation lines included."""
+    lines = iter(text.splitlines())
+    said = next(line for line in lines if line.startswith(f"  {label}"))
+    found = [said.removeprefix(f"  {label}").strip()]
+    for line in lines:
+        if not line.startswith(" " * 5):
+            break
+        found.append(line.strip())
+    return " ".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        render_interference(YELLOW, name="heat"),
+        render_interference(MANY),
+        render_composite(COMPOSITE, name="heat"),
+        render_composite(COMPOSITE, runs=["a", "a rather long name of a run", "c"]),
+    ],
+    ids=["run", "many groups", "composite", "named runs"],
+)
+def test_texts_fit_a_terminal_of_80_columns(text: str) -> None:
+    assert max(map(len, text.splitlines())) <= 79
+    assert not any(line != line.rstrip() for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("light", "advice"),
+    [
+        (Light.GREEN, "good for performance analysis"),
+        (Light.YELLOW, "good for a rough picture; another run may be worth it"),
+        (Light.RED, "run it again"),
+    ],
+    ids=str,
+)
+def test_the_light_comes_first_with_what_to_do(light: Light, advice: str) -> None:
+    text = render_interference(replace(YELLOW, light=light))
+    assert row(text, "light").startswith(f"● {light}: 11.2% of 12.4 s lost, {advice} ")
+    assert "doubtful" not in text
+
+
+@pytest.mark.parametrize(
+    ("high", "said"), [(0.4956, "0.50"), (0.9999, ">0.99"), (1e-4, "<0.01")], ids=str
+)
+def test_the_light_has_a_probability_that_is_never_certain(high: float, said: str) -> None:
+    text = render_interference(replace(YELLOW, probability_high=high))
+    wanted = f"probability of high interference {said}; yellow is 0.21 to 0.79"
+    assert wanted in " ".join(text.split())
+
+
+def test_doubts_stand_next_to_the_light_and_notes_are_none() -> None:
+    assert "doubtful: 1 warning below" in row(render_interference(MANY), "light")
+    assert "doubtful" not in render_interference(replace(YELLOW, notices=(NOTE,)))
+
+
+def test_measured_and_estimated_are_kept_apart() -> None:
+    text = render_interference(YELLOW)
+    assert row(text, "measured") == "8.1% delay: run queue 7.9%, steal 0.3%"
+    assert row(text, "estimated").startswith("3.1% instantaneous: 1.4% of 2,400 segments")
+
+
+def test_delay_that_was_not_measured_is_not_called_nothing() -> None:
+    found = replace(YELLOW, delays={}, measured_percent=0.0)
+    said = row(render_interference(found), "measured")
+    assert said == "no delay was measured, and none is in the light"
+    measured = replace(YELLOW, delays={"run queue": 0.0}, measured_percent=0.0)
+    assert row(render_interference(measured), "measured") == "0.0% delay: run queue 0.0%"
+
+
+@pytest.mark.parametrize(
+    ("percent", "said"),
+    [
+        (None, "unknown without a reference"),
+        (2.13, "+2.1% against the reference, and not in the light"),
+        (-0.04, "+0.0% against the reference, and not in the light"),
+        (-3.0, "-3.0% against the reference, and not in the light"),
+    ],
+    ids=["unknown", "slower", "nothing", "faster"],
+)
+def test_the_continuous_part_is_told_apart(percent: float | None, said: str) -> None:
+    found = replace(YELLOW, continuous_percent=percent)
+    assert row(render_interference(found), "continuous") == said
+
+
+def test_where_no_segment_could_be_judged_nothing_is_called_lost_or_not(record) -> None:
+    alone = replace(YELLOW, percent=0.0, unclustered_percent=100.0, flagged_percent=0.0, groups=())
+    said = row(render_interference(alone), "estimated")
+    assert said == "nothing could be estimated of 2,400 segments"
+    disturbed = replace(record, interference=alone)
+    assert "8.1% measured, nothing could be estimated" in row(render(disturbed), "light")
+    told = " ".join(explain(disturbed).split())
+    assert "8.1% measured, nothing could be estimated." in told
+    assert "None has enough others like it" in told
+    assert "lasted longer than median" not in told
+    assert "lasted longer than median" in " ".join(explain(record).split())
+
+
+def test_a_reference_that_does_not_match_is_no_missing_one() -> None:
+    differs = replace(NOTE, code=Code.REFERENCE_DIFFERS)
+    said = row(render_interference(replace(YELLOW, notices=(differs,))), "continuous")
+    assert said == "unknown: the reference does not match"
+
+
+def test_rounds_that_were_left_out_are_counted_apart(record) -> None:
+    rounds = tuple(
+        br.Round(plan=br.RoundPlan(index=index, seed=1), elapsed_ns=10**9, readings={"time": 1.0})
+        for index in range(43)
+    )
+    whole = replace(record, rounds=rounds)
+    dropped = replace(whole, red_rounds=tuple(range(41)))
+    assert row(render(whole), "rounds") == "43 in 43 s, still running"
+    assert row(render(dropped), "rounds") == "43 in 43 s, 41 red left out, still running"
+    assert "9 readings were taken in 43 rounds." in explain(whole)
+    told = " ".join(explain(dropped).split())
+    assert "taken in 2 rounds; 41 more lost too much to others and are left out." in told
+
+
+def test_groups_are_told_by_what_they_do_not_share() -> None:
+    lines = render_interference(YELLOW).splitlines()
+    assert [line.split() for line in lines if line.startswith(("  solve", "  write"))] == [
+        ["solve", "1,200", "4", "ms", "4.4", "ms", "28", "500", "ms"],
+        ["write,", "writes", "4", "1,200", "4", "ms", "4.4", "ms", "28", "250", "ms"],
+    ]
+
+
+def test_groups_that_did_the_same_are_told_by_what_they_computed() -> None:
+    small, large = group(), replace(group(), computation={"cpu_s": (0.002, 0.002)})
+    assert describe([small, large, group("write")]) == [
+        "solve, instructions 1,000,000–1,100,000",
+        "solve, cpu 2 ms",
+        "write",
+    ]
+    assert describe([group("", writes=2.0), group("", writes=0.0)]) == ["writes 2", "nothing else"]
+    assert describe([group(""), group("x")]) == ["no label", "x"]
+    assert describe([]) == []
+
+
+def test_ten_groups_are_shown_and_the_others_counted() -> None:
+    lines = render_interference(MANY).splitlines()
+    assert sum(line.endswith("  28  500 ms") for line in lines) == 10
+    assert "  … and 4 more, with 2 s of excess" in lines
+
+
+def test_every_notice_is_shown_with_its_code() -> None:
+    text = render_interference(MANY)
+    assert "  ! 31% of the segments took longer than usual. [many-flagged-segments]" in text
+    assert "  · No reference. [no-reference]" in text
+    assert "[many-flagged-segments]" in render_composite(COMPOSITE)
+
+
+def test_a_composite_tells_its_duration_its_runs_and_its_groups() -> None:
+    text = render_composite(COMPOSITE, name="heat", runs=["a.csv", "b.csv", "c.csv"])
+    lines = text.splitlines()
+    assert lines[0] == "heat"
+    assert row(text, "duration").startswith("11.30 s [11.19, 11.41] 95% without instantaneous")
+    assert row(text, "runs") == "3: 1 green, 2 yellow"
+    (second,) = (line for line in lines if line.startswith("  b.csv"))
+    assert second.split() == ["b.csv", "●", "green", "11.2%", "8.1%", "3.1%", "12.4", "s"]
+    assert any(line.startswith("  solve") and "4.000 ms [3.960" in line for line in lines)
+    assert any(line.startswith("  write") and line.endswith("too few runs") for line in lines)
+
+
+@pytest.fixture
+def record() -> br.RunRecord:
+    """A session's run that lost something."""
+    metric = br.Metric(name="time", unit="s")
+    found = Analysis(metric=metric, kind=Kind.READINGS, n=9, n_kept=9, estimate=estimated(1.0))
+    return br.RunRecord(
+        name="job",
+        options=br.Options(),
+        metrics=(metric,),
+        seed=1,
+        rounds=(),
+        analyses=(found,),
+        interference=replace(YELLOW, notices=(WARNING, NOTE)),
+    )
+
+
+def test_the_report_of_a_session_shows_the_light_and_what_weakens_it(record) -> None:
+    text = render(record)
+    said = (
+        "● yellow: 11.2% of 12.4 s lost; 8.1% measured, 3.1% estimated; doubtful: 1 warning below"
+    )
+    assert row(text, "light").startswith(said)
+    assert "[many-flagged-segments]" in text
+    assert "[no-reference]" not in text
+    assert "light" not in render(replace(record, interference=None))
+
+
+def test_an_explanation_tells_how_the_light_came_about(record) -> None:
+    text = " ".join(explain(record).split())
+    assert "Lost to others, of 2,400 segments: 8.1% measured, 3.1% estimated." in text
+    assert "Measured delay (run queue, steal) is taken off first. 1.4% lasted longer" in text
+    assert "Yellow: 11.2% of 12.4 s lost (green below 7.5%, red above 15%)." in text
+    unmeasured = replace(YELLOW, delays={}, measured_percent=0.0)
+    text = explain(replace(record, interference=unmeasured))
+    assert "3.1% estimated, delay not measured." in " ".join(text.split())
+    assert "taken off" not in text
+    assert "Lost to others" not in explain(replace(record, interference=None))

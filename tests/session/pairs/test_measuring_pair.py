@@ -1,0 +1,343 @@
+import gc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import benchrigor as br
+from benchrigor.model import Code, Severity
+from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.testing import FakeClock
+
+
+class Taking:
+    """A function that takes normally distributed times, scaled by what may drift."""
+
+    def __init__(
+        self,
+        clock: FakeClock,
+        mean_ns: float,
+        *,
+        seed: int = 1,
+        cv: float = 0.03,
+        scale: Callable[[], float] = lambda: 1.0,
+    ) -> None:
+        self.clock, self.mean_ns, self.scale, self.calls = clock, mean_ns, scale, 0
+        self._factors = np.random.default_rng(seed).normal(1.0, cv, 2**16).tolist()
+
+    def __call__(self) -> None:
+        factor = self._factors[self.calls % len(self._factors)]
+        self.clock.advance(round(self.mean_ns * factor * self.scale()))
+        self.calls += 1
+
+
+def codes(found: br.Comparison) -> list[Code]:
+    return [each.code for each in found.notices]
+
+
+def test_a_known_ratio_is_found() -> None:
+    clock = FakeClock()
+    found = br.measure_pair(
+        Taking(clock, 1e6, seed=1), Taking(clock, 1.03e6, seed=2), clock=clock, seed=1
+    )
+    assert found.ratio is not None
+    assert found.ratio.low <= 1.03 <= found.ratio.high
+    assert (found.verdict, found.reason) == (br.Verdict.WORSE, br.StopReason.SATISFIED)
+    assert codes(found) == [Code.THIS_PROCESS_ONLY]
+    assert found.baseline is not None
+    assert found.baseline.value == pytest.approx(1e-3, rel=0.01)
+    assert found.elapsed_s == pytest.approx(clock.now_ns() / 1e9)
+
+
+def test_the_same_function_twice_is_equivalent() -> None:
+    clock = FakeClock()
+    func = Taking(clock, 1e6)
+    found = br.measure_pair(func, func, clock=clock, seed=1)
+    assert found.verdict is br.Verdict.EQUIVALENT
+
+
+def test_a_drift_of_the_machine_cancels() -> None:
+    clock = FakeClock()
+
+    def slowing() -> float:
+        return 1.0 + clock.now_ns() / 4e9
+
+    old = Taking(clock, 1e6, seed=1, scale=slowing)
+    new = Taking(clock, 1.03e6, seed=2, scale=slowing)
+    found = br.measure_pair(old, new, clock=clock, seed=1)
+    assert found.ratio is not None
+    assert found.ratio.low <= 1.03 <= found.ratio.high
+    assert found.reason is br.StopReason.SATISFIED
+    assert Code.NO_STABLE_PHASE in codes(found)
+
+    later = FakeClock()
+    series = []
+    for seed, mean_ns in ((1, 1e6), (2, 1.03e6)):
+        func = Taking(later, mean_ns, seed=seed, scale=lambda: 1.0 + later.now_ns() / 4e9)
+        series.append([_timed(func, later) for _ in range(500)])
+    apart = compare(*series).ratio
+    assert apart is not None
+    assert apart.value > 1.1
+
+
+def _timed(func: Callable[[], object], clock: FakeClock) -> float:
+    start = clock.now_ns()
+    func()
+    return (clock.now_ns() - start) / 1e9
+
+
+def test_the_seed_gives_the_order_of_the_calls() -> None:
+    orders = []
+    for seed in (1, 1, 2):
+        clock, order = FakeClock(), []
+
+        def called(
+            name: str, order: list[str] = order, clock: FakeClock = clock
+        ) -> Callable[[], None]:
+            def call() -> None:
+                order.append(name)
+                clock.advance(1_000_000)
+
+            return call
+
+        br.measure_pair(called("old"), called("new"), clock=clock, seed=seed)
+        orders.append("".join(each[0] for each in order))
+    assert orders[0] == orders[1] != orders[2]
+    # The first call of either, two to choose the calls per reading, one to see how long it lasts.
+    taken = orders[0][8:]
+    blocks = {taken[at : at + 4] for at in range(0, len(taken), 4)}
+    assert blocks == {"onno", "noon"}
+
+
+def test_readings_of_either_last_about_as_long() -> None:
+    clock = FakeClock()
+    old, new = Taking(clock, 2_000, cv=0.0), Taking(clock, 700_000, cv=0.0)
+    found = br.measure_pair(old, new, clock=clock, seed=1)
+    assert found.ratio is not None
+    assert found.ratio.value == pytest.approx(350.0)
+    assert old.calls * 2_000 == pytest.approx(new.calls * 700_000, rel=0.02)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_calls_per_reading_can_be_given(order: int) -> None:
+    clock = FakeClock()
+    functions = [Taking(clock, 25_000), Taking(clock, 70_000)][::order]
+    found = br.measure_pair(*functions, batch=3, clock=clock, seed=1)
+    assert found.baseline is not None
+    # One call is the first, the others are the readings, a few of which are not measured.
+    pairs = {(each.calls - 1) / 3 for each in functions}
+    assert len(pairs) == 1
+    assert found.baseline.n <= pairs.pop() <= 1.1 * found.baseline.n
+
+
+def test_quantiles_of_averages_are_pointed_out() -> None:
+    clock = FakeClock()
+    short = br.measure_pair(
+        Taking(clock, 5_000), Taking(clock, 5_000, seed=2), statistic="median", clock=clock, seed=1
+    )
+    assert codes(short).count(Code.BATCHED) == 1
+    single = br.measure_pair(
+        *(Taking(clock, 50_000, seed=seed) for seed in (1, 2)),
+        statistic="median",
+        clock=clock,
+        batch=1,
+        seed=1,
+    )
+    assert Code.BATCHED not in codes(single)
+
+
+def test_setup_and_teardown_stand_around_each_reading_untimed() -> None:
+    clock, calls = FakeClock(), []
+
+    def step(name: str) -> None:
+        calls.append(name)
+        clock.advance(3_000_000)
+
+    found = br.measure_pair(
+        Taking(clock, 1e6, seed=1),
+        Taking(clock, 1.03e6, seed=2),
+        setup=lambda: step("setup"),
+        teardown=lambda: step("teardown"),
+        clock=clock,
+        seed=1,
+    )
+    assert found.baseline is not None
+    assert found.baseline.value == pytest.approx(1e-3, rel=0.01)
+    assert calls == ["setup", "teardown"] * (len(calls) // 2)
+
+
+def test_a_spent_budget_is_no_result_as_asked_for() -> None:
+    clock = FakeClock()
+    old, new = Taking(clock, 1e6, cv=0.2, seed=1), Taking(clock, 1e6, cv=0.2, seed=2)
+    found = br.measure_pair(old, new, budget_s=3.0, clock=clock, seed=1)
+    assert found.reason is br.StopReason.TIME_BUDGET
+    assert found.elapsed_s == pytest.approx(3.0, rel=0.02)
+    assert codes(found)[0] is Code.NOT_CONVERGED
+    assert "time budget spent" in str(found)
+
+
+def test_without_a_steady_ratio_it_returns_and_says_why() -> None:
+    clock = FakeClock()
+    new = Taking(clock, 1e6, seed=2, scale=lambda: 1.0 + clock.now_ns() / 1e9)
+    found = br.measure_pair(Taking(clock, 1e6), new, budget_s=3.0, clock=clock, seed=1)
+    assert found.ratio is None
+    assert found.verdict is br.Verdict.UNDECIDED
+    assert [each.severity for each in found.notices] == [Severity.REFUSAL]
+    assert str(found).startswith("undecided, no number: ")
+
+
+@pytest.mark.parametrize("side", ["baseline", "candidate"])
+@pytest.mark.parametrize("calls", [0, 1, 2, 300])
+def test_the_side_that_fails_is_named_and_what_was_measured_is_kept(side: str, calls: int) -> None:
+    clock = FakeClock()
+    works, fails = Taking(clock, 1e6, seed=1), Taking(clock, 1e6, seed=2)
+
+    def failing() -> None:
+        if fails.calls == calls:
+            raise KeyError("gone")
+        fails()
+
+    pair = {"baseline": works, "candidate": works, side: failing}
+    with pytest.raises(br.WorkloadFailed, match=rf"^{side}: .*failing raised KeyError") as caught:
+        br.measure_pair(pair["baseline"], pair["candidate"], clock=clock, seed=1)
+    found = caught.value.record
+    assert isinstance(found, br.Comparison)
+    assert found.reason is br.StopReason.WORKLOAD_FAILED
+    assert Code.WORKLOAD_FAILED in codes(found)
+    assert (found.ratio is None) == (calls < 300)
+    if calls == 300:
+        assert Code.NOT_CONVERGED in codes(found)
+        assert "at reading 29" in str(caught.value)
+
+
+def test_a_keyboard_interrupt_passes_with_what_was_measured() -> None:
+    clock = FakeClock()
+    old, new = Taking(clock, 1e6, seed=1), Taking(clock, 1e6, seed=2)
+
+    def stopped() -> None:
+        if new.calls == 300:
+            raise KeyboardInterrupt
+        new()
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        br.measure_pair(old, stopped, clock=clock, seed=1)
+    found = caught.value.record  # type: ignore[attr-defined]
+    assert found.reason is br.StopReason.INTERRUPTED
+    assert found.ratio is not None
+
+
+def test_a_clock_that_goes_backwards_is_named() -> None:
+    clock = FakeClock()
+    new = Taking(clock, 1e6, seed=2)
+
+    def jumping() -> None:
+        new()
+        if new.calls == 100:
+            clock.advance(-50_000_000)
+
+    with pytest.raises(br.ClockFailed, match="candidate: the clock went backwards"):
+        br.measure_pair(Taking(clock, 1e6), jumping, clock=clock, seed=1)
+
+
+def test_what_is_wrong_with_the_clock_is_told_once() -> None:
+    clock = FakeClock(resolution_ns=1_000, cost_ns=300)
+    pair = (Taking(clock, 10_000, cv=0.1, seed=seed) for seed in (1, 2))
+    found = br.measure_pair(*pair, batch=1, clock=clock, seed=1)
+    assert codes(found).count(Code.COARSE_CLOCK) == 1
+    assert codes(found).count(Code.CLOCK_COST) == 1
+    assert next(each for each in found.notices if each.code is Code.CLOCK_COST).sentence.startswith(
+        "Baseline: Reading the clock takes"
+    )
+
+
+@pytest.mark.parametrize(("policy", "inside"), [("on", True), ("off", False)])
+def test_the_garbage_collector_is_held_back_as_asked_and_restored(
+    policy: str, *, inside: bool
+) -> None:
+    clock, seen = FakeClock(), set()
+
+    def look() -> None:
+        seen.add(gc.isenabled())
+        clock.advance(1_000_000)
+
+    assert gc.isenabled()
+    br.measure_pair(look, look, gc=policy, clock=clock, seed=1)
+    assert seen == {inside}
+    assert gc.isenabled()
+
+
+def test_progress_is_shown_after_each_round() -> None:
+    clock, seen = FakeClock(), []
+    br.measure_pair(
+        Taking(clock, 1e6, seed=1),
+        Taking(clock, 1e6, seed=2),
+        progress=seen.append,
+        clock=clock,
+        seed=1,
+    )
+    assert [each.rounds for each in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1].decision is not None
+    assert seen[-1].half_width is not None
+
+
+def test_a_hook_that_fails_ends_it_with_what_there_is() -> None:
+    clock = FakeClock()
+
+    def broken(progress: br.Progress) -> None:
+        if progress.readings > 100:
+            raise OSError("no screen")
+
+    found = br.measure_pair(
+        Taking(clock, 1e6, seed=1),
+        Taking(clock, 1e6, seed=2),
+        progress=broken,
+        clock=clock,
+        seed=1,
+    )
+    assert found.reason is br.StopReason.HOOK_FAILED
+    (notice,) = [each for each in found.notices if each.code is Code.HOOK_FAILED]
+    assert "OSError: no screen" in notice.sentence
+    assert found.ratio is not None
+
+
+def test_all_that_is_wrong_is_named_at_once() -> None:
+    def steps():  # type: ignore[no-untyped-def]  # as a user writes it
+        yield
+
+    with pytest.raises(br.InvalidInput, match="8 problems") as caught:
+        br.measure_pair(
+            "old",  # type: ignore[arg-type]
+            steps,
+            margin=-1.0,
+            target=0.0,
+            statistic="mode",
+            seed=-1,
+            batch=0,
+            gc="sometimes",
+        )
+    named = {each.split(" ")[0] for each in caught.value.problems}
+    assert named == {
+        *("baseline", "candidate", "margin", "target", "statistic", "seed", "batch", "gc")
+    }
+
+
+def test_no_seed_draws_one() -> None:
+    clock = FakeClock()
+    found = br.measure_pair(Taking(clock, 1e6), Taking(clock, 1e6, seed=2), clock=clock)
+    assert found.reason is br.StopReason.SATISFIED
+
+
+def test_real_functions_are_compared_on_the_wall_clock() -> None:
+    found = br.measure_pair(
+        lambda: sum(range(100)),
+        lambda: sum(range(1_000)),
+        statistic="median",
+        preset="quick",
+        target=0.5,
+        budget_s=5.0,
+    )
+    if found.ratio is None:  # a machine whose speed wanders has no stable phase, and that is said
+        assert found.verdict is br.Verdict.UNDECIDED
+        assert br.model.Code.NO_STABLE_PHASE in {notice.code for notice in found.notices}
+        return
+    assert found.verdict is br.Verdict.WORSE

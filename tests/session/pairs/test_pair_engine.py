@@ -1,0 +1,378 @@
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import signal
+from scipy import stats as scipy_stats
+
+from benchrigor.errors import InvalidInput, PlanMismatch
+from benchrigor.model import Code, Comparison, Decision, Floats, Severity, StopReason, Verdict
+from benchrigor.session.pairs.pair_engine import BASELINE, CANDIDATE, PairEngine, PairPlan
+from benchrigor.stats.comparison.two_sample import compare
+
+MOST = 40_000
+
+
+def told(
+    engine: PairEngine,
+    old: Floats,
+    new: Floats,
+    *,
+    pair_ns: int = 1_000,
+    after: Callable[[Decision], object] = lambda _: None,
+) -> Comparison:
+    """Tell an engine the pairs of two series until it has enough."""
+    done = 0
+    while (plan := engine.ask()) is not None:
+        part = slice(done, done + plan.pairs)
+        after(engine.tell(plan, old[part], new[part], plan.pairs * pair_ns))
+        done += plan.pairs
+    return engine.result()
+
+
+def noisy(seed: int, ratio: float = 1.0, cv: float = 0.05) -> tuple[Floats, Floats]:
+    old, new = np.random.default_rng(seed).normal(1.0, cv, (2, MOST))
+    return old, ratio * new
+
+
+def codes(found: Comparison) -> list[Code]:
+    return [each.code for each in found.notices]
+
+
+def plans(engine: PairEngine, most: int = 400) -> list[PairPlan]:
+    found = []
+    while engine.pairs < most and (plan := engine.ask()) is not None:
+        found.append(plan)
+        engine.tell(plan, np.ones(plan.pairs), np.ones(plan.pairs), 1_000)
+    return found
+
+
+def test_each_pair_has_both_sides_and_blocks_of_either_kind_are_as_many() -> None:
+    for plan in plans(PairEngine(seed=1)):
+        order = np.array(plan.order)
+        pairs = order.reshape(-1, 2)
+        assert all(set(pair) == {BASELINE, CANDIDATE} for pair in pairs.tolist())
+        blocks = order.reshape(-1, 4)
+        assert (blocks[:, 0] == blocks[:, 3]).all()
+        assert (blocks[:, 1] == blocks[:, 2]).all()
+        leading = int((blocks[:, 0] == BASELINE).sum())
+        assert abs(2 * leading - len(blocks)) <= 1
+
+
+def test_what_grows_by_the_slot_adds_as_much_to_either_side() -> None:
+    for plan in plans(PairEngine(seed=2)):
+        slots = np.arange(len(plan.order))
+        mine = np.array(plan.order) == BASELINE
+        assert slots[mine].sum() == slots[~mine].sum()
+
+
+def test_the_order_is_drawn_from_the_seed() -> None:
+    orders = [[each.order for each in plans(PairEngine(seed=seed))] for seed in (3, 3, 4)]
+    assert orders[0] == orders[1]
+    assert orders[0] != orders[2]
+    longest = np.array(orders[0][-1]).reshape(-1, 4)[:, 0]
+    assert 1 < len(np.flatnonzero(longest[1:] != longest[:-1])) < len(longest) - 2
+
+
+def test_a_single_block_starts_with_either_side_by_chance() -> None:
+    starts = [PairEngine(seed=seed).ask().order[0] for seed in range(60)]  # type: ignore[union-attr]
+    assert 15 <= starts.count(BASELINE) <= 45
+
+
+def test_a_plan_is_the_same_until_it_is_told() -> None:
+    engine = PairEngine(seed=1)
+    plan = engine.ask()
+    assert plan is not None
+    assert engine.ask() is plan
+    engine.tell(plan, [1.0, 1.1], [1.0, 1.1], 10)
+    with pytest.raises(PlanMismatch, match="plan 0"):
+        engine.tell(plan, [1.0, 1.1], [1.0, 1.1], 10)
+    with pytest.raises(PlanMismatch):
+        PairEngine(seed=1).tell(plan, [1.0, 1.1], [1.0, 1.1], 10)
+
+
+def test_all_that_is_wrong_with_a_plan_is_told_at_once_and_it_stays_open() -> None:
+    engine = PairEngine(seed=1)
+    plan = engine.ask()
+    assert plan is not None
+    with pytest.raises(InvalidInput, match="3 problems") as caught:
+        engine.tell(plan, [1.0, math.nan], [1.0, 1.0, 1.0], -1)
+    assert [each.split(" ")[2] for each in caught.value.problems] == [
+        "baseline_values[1]",
+        "candidate_values",
+        "elapsed_ns",
+    ]
+    assert engine.ask() is plan
+    assert engine.pairs == 0
+
+
+def test_all_arguments_out_of_range_are_named_at_once() -> None:
+    with pytest.raises(InvalidInput, match="8 problems") as caught:
+        PairEngine(
+            margin=-1.0,
+            target=0.0,
+            confidence=1.0,
+            statistic="mode",
+            budget_s=-1.0,
+            direction="left",
+            preset="lax",
+            seed=-1,
+        )
+    named = {each.split(" ")[0] for each in caught.value.problems}
+    assert named == {
+        *("margin", "target", "confidence", "statistic"),
+        *("budget_s", "direction", "preset", "seed"),
+    }
+
+
+def test_a_known_ratio_is_found() -> None:
+    found = told(PairEngine(seed=1), *noisy(1, 1.03))
+    assert found.ratio is not None
+    assert found.ratio.low <= 1.03 <= found.ratio.high
+    assert found.ratio.half_width <= 0.005
+    assert (found.verdict, found.reason) == (Verdict.WORSE, StopReason.SATISFIED)
+    assert codes(found) == [Code.THIS_PROCESS_ONLY]
+    assert str(found).endswith("pairs · satisfied, 0.00169 s")
+
+
+def test_of_the_same_twice_it_says_so() -> None:
+    found = told(PairEngine(seed=1), *noisy(2))
+    assert found.verdict is Verdict.EQUIVALENT
+
+
+def test_more_can_be_better() -> None:
+    found = told(PairEngine(direction="higher", seed=1), *noisy(3, 1.03))
+    assert found.verdict is Verdict.BETTER
+
+
+@pytest.mark.parametrize("statistic", ["median", "p10"])
+def test_quantiles_are_compared_as_well(statistic: str) -> None:
+    found = told(PairEngine(statistic=statistic, seed=1), *noisy(4, 1.03))
+    assert found.ratio is not None
+    assert found.ratio.low <= 1.03 <= found.ratio.high
+    assert (found.statistic, found.reason) == (statistic, StopReason.SATISFIED)
+
+
+def test_a_verdict_never_ends_it() -> None:
+    engine = PairEngine(seed=1)
+    verdicts = []
+
+    def look(decision: Decision) -> None:
+        if engine.progress is not None and engine.progress.fresh and not decision.stop:
+            verdicts.append(engine.result().verdict)
+
+    found = told(engine, *noisy(5, 1.4, cv=0.1), after=look)
+    assert verdicts.count(Verdict.WORSE) >= 2
+    assert found.ratio is not None
+    assert (found.ratio.half_width <= 0.005, found.reason) == (True, StopReason.SATISFIED)
+
+
+def test_it_looks_at_growing_sizes_from_the_first_check_on() -> None:
+    for preset, first in (("quick", 200), (None, 500), ("strict", 1_000)):
+        engine = PairEngine(preset=preset, seed=1)
+        looks: list[int] = []
+
+        def look(_: Decision, engine: PairEngine = engine, looks: list[int] = looks) -> None:
+            if engine.progress is not None and engine.progress.fresh:
+                looks.append(engine.pairs)
+
+        told(engine, *noisy(6, cv=0.1), after=look)
+        assert first <= looks[0] <= first + 1
+        assert len(looks) > 2
+        assert all(1.5 * a <= b <= 1.5 * a + 2 for a, b in pairwise(looks))
+
+
+def test_half_the_margin_is_the_width_wanted() -> None:
+    widths = [
+        told(PairEngine(margin=margin, target=target, seed=1), *noisy(7)).ratio
+        for margin, target in ((0.04, None), (0.01, None), (0.0, None), (0.01, 0.02))
+    ]
+    reached = [each.half_width for each in widths if each is not None]
+    assert 0.005 < reached[0] <= 0.02
+    assert 0.0025 < reached[1] <= 0.005
+    assert reached[2] == reached[1]
+    assert 0.005 < reached[3] <= 0.02
+
+
+def test_large_ratios_are_wanted_in_proportion() -> None:
+    found = told(PairEngine(seed=1), *noisy(8, 10.0))
+    assert found.ratio is not None
+    assert 0.005 < found.ratio.half_width <= 0.025
+    assert found.reason is StopReason.SATISFIED
+
+
+def test_a_spent_budget_is_no_result_as_asked_for() -> None:
+    engine = PairEngine(budget_s=0.01, seed=1)
+    found = told(engine, *noisy(9, cv=0.15), pair_ns=14_000)
+    assert found.reason is StopReason.TIME_BUDGET
+    assert engine.progress is not None
+    assert engine.progress.fresh
+    assert found.ratio is not None
+    assert found.elapsed_s == pytest.approx(0.01, rel=0.1)
+    assert found.notices[0].code is Code.NOT_CONVERGED
+    assert found.notices[0] == found.ratio.notices[0]
+    assert found.notices[0].sentence.endswith("of the baseline, wanted 0.5%.")
+    assert "time budget spent" in str(found)
+    assert len(str(found)) <= 100
+
+
+def test_a_few_dear_pairs_carry_their_warnings() -> None:
+    found = told(PairEngine(budget_s=60.0, seed=1), *noisy(10), pair_ns=5 * 10**9)
+    assert found.baseline is not None
+    assert found.baseline.n == 12
+    assert {Code.NOT_CONVERGED, Code.SHORT_RUN, Code.FEW_READINGS} <= set(codes(found))
+    assert codes(found).count(Code.THIS_PROCESS_ONLY) == 1
+
+
+def test_the_warm_up_of_one_side_is_cut() -> None:
+    old, new = noisy(11, 1.03)
+    new[:100] += 0.5
+    found = told(PairEngine(seed=1), old, new)
+    assert found.ratio is not None
+    assert found.ratio.low <= 1.03 <= found.ratio.high
+    assert found.baseline is not None
+    kept = found.baseline.n
+    assert new[:kept].mean() / old[:kept].mean() > found.ratio.high
+
+
+def test_a_warm_up_of_one_side_that_ends_just_before_a_look_is_no_verdict() -> None:
+    for length in (420, 480):
+        old, new = noisy(31, cv=0.02)
+        new[:length] += 0.5
+        found = told(PairEngine(), old, new)
+        assert found.verdict is Verdict.EQUIVALENT
+        assert found.reason is StopReason.SATISFIED
+
+
+def test_pairs_whose_stable_phase_is_over_when_time_is_spent_are_said_to_be() -> None:
+    old, new = noisy(32, cv=0.02)
+    new[:450] += 0.5
+    engine = PairEngine(budget_s=1.0)
+    while (plan := engine.ask()) is not None:
+        part = slice(engine.pairs, engine.pairs + plan.pairs)
+        left = engine.pairs + plan.pairs < 500
+        engine.tell(plan, old[part], new[part], 1_000 if left else 2 * 10**9)
+    assert {Code.MOVED_ON, Code.NOT_CONVERGED} <= set(codes(engine.result()))
+
+
+def drifting(seed: int, ratio: float) -> tuple[Floats, Floats]:
+    """Both sides get slower by half within 3000 pairs, and wander."""
+    rng = np.random.default_rng(seed)
+    walk = np.cumsum(rng.normal(0.0, 0.002, MOST))
+    drift = 1.0 + np.arange(MOST) / 6_000 + np.abs(walk)
+    old, new = (level * drift * rng.normal(1.0, 0.05, MOST) for level in (1.0, ratio))
+    return old, new
+
+
+def test_a_strong_drift_of_both_cancels() -> None:
+    old, new = drifting(12, 1.03)
+    engine = PairEngine(seed=1)
+    found = told(engine, old, new)
+    assert found.ratio is not None
+    assert found.ratio.low <= 1.03 <= found.ratio.high
+    assert (found.verdict, found.reason) == (Verdict.WORSE, StopReason.SATISFIED)
+    (moving,) = [each for each in found.notices if each.code is Code.NO_STABLE_PHASE]
+    assert moving.severity is Severity.WARNING
+    # One after the other, the same readings say something else altogether.
+    half = engine.pairs // 2
+    apart = compare(old[:half], new[half : 2 * half]).ratio
+    assert apart is not None
+    assert apart.value > 1.1
+
+
+def test_without_a_steady_ratio_there_is_no_number() -> None:
+    old, new = noisy(13)
+    new += np.arange(MOST) / 1_000
+    found = told(PairEngine(budget_s=1.0, seed=1), old, new, pair_ns=10**6)
+    assert (found.baseline, found.candidate, found.ratio, found.difference) == (None,) * 4
+    assert (found.p_value, found.p_beyond, found.verdict) == (None, 1.0, Verdict.UNDECIDED)
+    assert found.reason is StopReason.TIME_BUDGET
+    (notice,) = found.notices
+    assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, Severity.REFUSAL)
+    line = str(found)
+    assert line.startswith("undecided, no number: ")
+    assert line.endswith(" · not converged: time budget spent, 1 s")
+    assert len(line) <= 100
+
+
+def test_readings_of_nothing_are_refused_rather_than_divided_by() -> None:
+    old, new = noisy(14)
+    old, new = old * (1.0 + np.arange(MOST) / 1_000), new.copy()
+    old[7] = 0.0
+    found = told(PairEngine(budget_s=1.0, seed=1), old, new, pair_ns=10**6)
+    assert found.ratio is None
+    assert codes(found) == [Code.NO_STABLE_PHASE]
+
+
+def test_a_stop_is_heeded_after_the_plan_under_way() -> None:
+    engine = PairEngine(seed=1)
+    old, new = noisy(15)
+    plan = engine.ask()
+    assert plan is not None
+    engine.request_stop()
+    assert engine.ask() is plan
+    decision = engine.tell(plan, old[:2], new[:2], 10)
+    assert decision == Decision(stop=True, reason=StopReason.STOP_REQUESTED)
+    assert engine.ask() is None
+    engine.end(StopReason.INTERRUPTED)
+    assert engine.result().reason is StopReason.STOP_REQUESTED
+
+
+def test_before_there_is_a_pair_there_is_no_number() -> None:
+    engine = PairEngine(seed=1)
+    found = engine.result()
+    assert found.ratio is None
+    assert (found.reason, codes(found)) == (None, [Code.TOO_FEW_READINGS])
+    engine.request_stop()
+    assert engine.ask() is None
+
+
+def test_the_result_can_be_had_at_any_time_and_changes_nothing() -> None:
+    old, new = noisy(16, 1.02)
+    asked, left = PairEngine(seed=1), PairEngine(seed=1)
+    one = told(asked, old, new, after=lambda _: asked.result())
+    assert one == told(left, old, new)
+    assert asked.result() == one
+
+
+def test_progress_foresees_how_many_pairs_it_takes() -> None:
+    engine = PairEngine(seed=1)
+    foreseen = []
+
+    def look(_: Decision) -> None:
+        progress = engine.progress
+        if progress is not None and progress.fresh and progress.readings_needed is not None:
+            foreseen.append(progress.readings + progress.readings_needed)
+
+    told(engine, *noisy(17, cv=0.1), after=look)
+    assert len(foreseen) > 3
+    assert foreseen[0] == pytest.approx(engine.pairs, rel=0.6)
+
+
+def test_comparisons_of_the_same_are_seldom_told_apart() -> None:
+    """Autocorrelated noise, the stopping rule at work, the classical test: 5% at most."""
+    runs, false, held = 120, 0, 0
+    for seed in range(runs):
+        shocks = np.random.default_rng(seed).normal(0.0, 0.02 * math.sqrt(0.75), (2, 3_000))
+        old, new = 1.0 + signal.lfilter([1.0], [1.0, -0.5], shocks)
+        found = told(PairEngine(margin=0.0, seed=seed), old, new)
+        assert found.reason is StopReason.SATISFIED
+        assert found.ratio is not None
+        false += found.verdict is not Verdict.UNDECIDED
+        held += found.ratio.low <= 1.0 <= found.ratio.high
+    assert false <= scipy_stats.binom.ppf(0.999, runs, 0.05)
+    assert held >= scipy_stats.binom.ppf(0.001, runs, 0.95)
+
+
+def test_a_line_with_its_reason_never_grows_beyond_a_hundred_columns() -> None:
+    found = told(PairEngine(seed=1), *noisy(1, 1.03))
+    assert found.ratio is not None
+    for reason in StopReason:
+        for n, value in ((500, 1.0299), (10**7, 1234.5)):
+            ratio = replace(found.ratio, value=value, low=0.5 * value, high=1.7 * value, n=n)
+            shown = replace(found, reason=reason, ratio=ratio, elapsed_s=12_345.6)
+            assert len(str(shown)) <= 100
+            assert str(reason).replace("-", " ") in str(shown)

@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchrigor.instrument import RunDelay
+from benchrigor.model import Code, Light, Notice, Options, Round, RunRecord, StopReason
+from benchrigor.model.text import show_light
+from benchrigor.session import Session, retraced
+from benchrigor.session.engine import Engine
+from benchrigor.testing import FakeClock, FakeMeter
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def meter(clock: FakeClock) -> FakeMeter:
+    return FakeMeter(clock)
+
+
+class Job:
+    """A function of 4 ms, give or take 1 %, that is struck now and then."""
+
+    def __init__(self, clock: FakeClock, strike: Callable[[int], object] = lambda _: None) -> None:
+        self._rng = np.random.default_rng(20261206)
+        self._clock, self._strike, self.calls = clock, strike, 0
+
+    def __call__(self) -> None:
+        self._clock.advance(int(self._rng.normal(4 * MS, 0.04 * MS)))
+        self.calls += 1
+        self._strike(self.calls)
+
+
+def every(nth: int, action: Callable[[int], object], amount: int) -> Callable[[int], object]:
+    return lambda calls: action(amount) if calls % nth == 0 else None
+
+
+def notices(record: RunRecord, code: Code) -> list[Notice]:
+    return [each for each in record.notices if each.code is code]
+
+
+def measured(
+    clock: FakeClock, meter: FakeMeter | None, job: Callable[..., object], **options: object
+) -> RunRecord:
+    chosen = Options(**{"target": 0.05, "budget_s": 120.0, **options})  # type: ignore[arg-type]
+    return Session(chosen, seed=1, clock=clock, meter=meter, name="job").run(job)
+
+
+def test_a_run_that_nobody_disturbs_is_green_and_says_so(
+    clock: FakeClock, meter: FakeMeter
+) -> None:
+    record = measured(clock, meter, Job(clock))
+    found = record.interference
+    assert found is not None
+    assert found.light is Light.GREEN
+    assert found.total_percent < 0.1
+    assert " · green light · satisfied, " in str(record)
+    assert not notices(record, Code.DISTURBED)
+
+
+def test_what_is_measured_is_taken_from_the_readings_before_anything_is_estimated(
+    clock: FakeClock, meter: FakeMeter
+) -> None:
+    record = measured(clock, meter, Job(clock, every(10, meter.lose, 10 * MS)))
+    found = record.interference
+    assert found is not None
+    assert found.measured_percent == pytest.approx(100 * 10 / 50, abs=0.5)
+    assert found.percent < 0.1
+    assert found.delays == {"run queue": pytest.approx(found.measured_percent)}
+    assert found.light is Light.RED
+    (said,) = notices(record, Code.DISTURBED)
+    assert said.sentence.endswith("run it again.")
+    assert " · red light: 20% lost · " in str(record)
+
+
+def test_what_no_meter_sees_is_estimated_from_the_stable_phase(clock: FakeClock) -> None:
+    record = measured(clock, None, Job(clock, every(12, clock.advance, 6 * MS)))
+    found = record.interference
+    assert found is not None
+    assert found.measured_percent == 0.0
+    assert found.percent == pytest.approx(100 * 6 / 54, abs=1.0)
+    assert found.light is Light.YELLOW
+    assert show_light(found) == f"yellow light: {found.percent:.0f}% lost"
+
+
+def test_a_warm_up_is_no_interference(clock: FakeClock, meter: FakeMeter) -> None:
+    warm_up = Job(clock, lambda calls: clock.advance(20 * MS) if calls < 100 else None)
+    found = measured(clock, meter, warm_up).interference
+    assert found is not None
+    assert found.total_percent < 0.5
+
+
+def test_where_nothing_is_stable_only_measured_delay_is_told(
+    clock: FakeClock, meter: FakeMeter
+) -> None:
+    def strike(calls: int) -> None:
+        clock.advance(calls * MS // 20)
+        if calls % 10 == 0:
+            meter.lose(40 * MS)
+
+    record = measured(clock, meter, Job(clock, strike), budget_readings=600)
+    assert record.estimate() is None
+    found = record.interference
+    assert found is not None
+    assert found.percent == 0.0
+    assert found.unclustered_percent == pytest.approx(100.0)
+    assert found.measured_percent == pytest.approx(100 * 4 / (4 + 4 + 15), rel=0.1)
+
+
+def test_the_light_is_kept_with_the_record(
+    clock: FakeClock, meter: FakeMeter, tmp_path: Path
+) -> None:
+    record = measured(clock, meter, Job(clock, every(10, meter.lose, 10 * MS)))
+    record.save(tmp_path / "run.json")
+    loaded = RunRecord.load(tmp_path / "run.json")
+    assert loaded.same_as(record)
+    assert loaded.interference is not None
+
+
+def test_rounds_of_various_work_tell_measured_delay(clock: FakeClock, meter: FakeMeter) -> None:
+    def job(amount: int) -> None:
+        clock.advance(amount * MS)
+        meter.lose(amount * MS // 4)
+
+    found = measured(clock, meter, job, work=(1, 500), budget_s=60.0).interference
+    assert found is not None
+    assert found.measured_percent == pytest.approx(20.0, abs=0.1)
+    assert found.percent == 0.0
+
+
+@pytest.mark.parametrize("fate", ["keep", "drop", "repeat"])
+def test_red_rounds_are_kept_dropped_or_repeated_and_never_silently(
+    clock: FakeClock, meter: FakeMeter, fate: str
+) -> None:
+    strike = lambda calls: meter.lose(2 * MS) if 201 < calls <= 301 else None  # noqa: E731  # as short as its use
+    record = measured(
+        clock,
+        meter,
+        Job(clock, strike),
+        red_rounds=fate,
+        readings_per_round=100,
+        max_rounds=12,
+        target=1e-6,
+    )
+    assert record.decision is not None
+    assert record.decision.reason is StopReason.ROUND_LIMIT
+    found = record.estimate()
+    assert found is not None
+    if fate == "keep":
+        assert record.red_rounds == ()
+        assert not notices(record, Code.RED_ROUNDS)
+        return
+    assert record.red_rounds == (2,)
+    assert len(record.rounds) == (12 if fate == "drop" else 13)
+    assert record.readings().size == 100 * len(record.rounds)  # nothing is thrown away
+    assert record.counted().size == 100 * (len(record.rounds) - 1)
+    assert found.value == pytest.approx(0.004, rel=0.005)
+    (said,) = notices(record, Code.RED_ROUNDS)
+    assert said.sentence.startswith(f"1 of {len(record.rounds)} rounds lost more than 15%")
+
+
+def test_a_round_is_red_by_what_it_took_beside_the_others(clock: FakeClock) -> None:
+    strike = lambda calls: clock.advance(20 * MS) if 710 < calls <= 730 else None  # noqa: E731  # as short as its use
+    record = measured(
+        clock,
+        None,
+        Job(clock, strike),
+        red_rounds="drop",
+        readings_per_round=100,
+        max_rounds=10,
+        target=1e-6,
+    )
+    assert record.red_rounds == (7,)
+
+
+def test_rounds_that_start_anew_are_compared_as_wholes(clock: FakeClock) -> None:
+    engine = Engine(
+        Options(rounds="restarted", red_rounds="drop", max_rounds=12, target=1e-6), seed=1
+    )
+    rng = np.random.default_rng(20261206)
+    while (plan := engine.ask()) is not None:
+        slow = 1.5 if plan.index == 9 else 1.0
+        warm_up = 1.0 + np.exp(-np.arange(60) / 3.0)
+        values = slow * warm_up * rng.normal(0.01, 0.0001, 60)
+        engine.tell(Round(plan=plan, elapsed_ns=MS, unit_readings={"time": values}))
+    assert engine.result().red_rounds == (9,)
+
+
+def test_a_host_that_is_never_quiet_ends_the_session(clock: FakeClock, meter: FakeMeter) -> None:
+    record = measured(
+        clock, meter, Job(clock, lambda _: meter.lose(4 * MS)), red_rounds="repeat", max_rejected=7
+    )
+    assert record.decision is not None
+    assert record.decision.reason is StopReason.TOO_MANY_REJECTED
+    assert record.red_rounds == tuple(range(7))
+
+
+def test_a_run_that_was_cut_off_leaves_the_same_rounds_out(
+    clock: FakeClock, meter: FakeMeter
+) -> None:
+    strike = lambda calls: meter.lose(2 * MS) if 201 < calls <= 301 else None  # noqa: E731  # as short as its use
+    record = measured(
+        clock,
+        meter,
+        Job(clock, strike),
+        red_rounds="drop",
+        readings_per_round=100,
+        max_rounds=8,
+        target=1e-6,
+    )
+    cut_off = RunRecord(
+        name=record.name,
+        options=record.options,
+        metrics=record.metrics,
+        seed=record.seed,
+        rounds=record.rounds,
+        analyses=(),
+    )
+    assert retraced(cut_off).red_rounds == record.red_rounds == (2,)
+
+
+def test_where_every_round_is_red_the_light_is_red_and_nothing_is_claimed(
+    clock: FakeClock, meter: FakeMeter
+) -> None:
+    job = Job(clock, lambda _: meter.lose(4 * MS))
+    record = measured(clock, meter, job, red_rounds="drop", max_rounds=6)
+    assert record.estimate() is None
+    assert record.interference is not None
+    assert record.interference.light is Light.RED
+    assert record.interference.measured_percent == pytest.approx(50.0, abs=1.0)
+    (said,) = notices(record, Code.RED_ROUNDS)
+    assert said.sentence.endswith("were dropped: none is left.")
+    assert "red light: 50% lost (doubtful) · 6 of 6 rounds left out · " in str(record)
+
+
+@pytest.mark.parametrize(
+    ("often", "times"), [(10, 3.0), (5, 2.0)], ids=["rare and long", "often and short"]
+)
+def test_slow_moments_that_every_round_has_are_the_programs_own(
+    clock: FakeClock, often: int, times: float
+) -> None:
+    job = Job(clock, every(often, clock.advance, int((times - 1.0) * 4 * MS)))
+    record = measured(
+        clock, None, job, red_rounds="drop", readings_per_round=100, max_rounds=15, target=1e-6
+    )
+    assert record.red_rounds == ()
+
+
+def test_rounds_of_heavy_tailed_readings_are_hardly_ever_red() -> None:
+    rng = np.random.default_rng(20261206)
+    engine = Engine(
+        Options(red_rounds="drop", readings_per_round=100, max_rounds=200, target=1e-6), seed=1
+    )
+    while (plan := engine.ask()) is not None:
+        values = 0.004 * rng.lognormal(0.0, 0.8, plan.readings)
+        engine.tell(Round(plan=plan, elapsed_ns=MS, unit_readings={"time": values}))
+    record = engine.result()
+    assert len(record.red_rounds) <= 2  # of 200: 1 % or less
+
+
+def test_a_program_that_has_changed_for_good_is_not_left_out_for_good(clock: FakeClock) -> None:
+    slower = Job(clock, lambda calls: clock.advance(2 * MS) if calls > 1000 else None)
+    record = measured(
+        clock, None, slower, red_rounds="drop", readings_per_round=100, max_rounds=30, target=1e-6
+    )
+    assert 1 <= len(record.red_rounds) <= 6
+
+
+@pytest.mark.skipif(not RunDelay().available, reason="the kernel does not count run delay")
+def test_work_in_other_threads_is_not_claimed_to_be_measured() -> None:
+    with ThreadPoolExecutor(2) as pool:
+
+        def spread() -> None:
+            list(pool.map(sha256, [bytes(2_000_000)] * 4))
+
+        record = Session(Options(budget_s=0.4, target=1e-6), seed=1).run(spread)
+    found = record.interference
+    assert found is None or found.measured_percent == 0.0
+    (said,) = notices(record, Code.DELAY_NOT_MEASURED)
+    within = () if found is None else found.notices
+    assert [each for each in within if each.code is said.code] in ([], [said])
+    assert said.sentence.startswith("Most processor time was used by other threads")

@@ -1,0 +1,113 @@
+import pytest
+
+import benchrigor as br
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate, RunRecord
+from benchrigor.session.sample_size import plan
+from benchrigor.stats.planning.power import plan_sizes
+from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
+
+
+def pilot(**given: object) -> RunRecord:
+    clock = FakeClock()
+    options = br.Options(**{"target": 0.05, **given})  # type: ignore[arg-type]
+    restarted = options.rounds == "restarted"
+    workload = SyntheticWorkload(
+        mean=0.001,
+        cv=0.1,
+        warm_up=StepWarmUp(amplitude=2.0, length=80),
+        restarted=restarted,
+        between_cv=0.02 if restarted else 0.0,
+        seed=1,
+        clock=clock,
+    )
+    return br.Session(options, seed=1, clock=clock, name="synthetic").run(workload)
+
+
+SERIES = pilot()
+INVOCATIONS = pilot(rounds="restarted")
+
+
+def estimate_of(record: RunRecord) -> Estimate:
+    found = record.estimate()
+    assert found is not None
+    return found
+
+
+def test_a_run_is_planned_from_as_its_estimate_is() -> None:
+    found, alone = plan(SERIES, change=0.02), plan(estimate_of(SERIES), change=0.02)
+    assert alone == plan_sizes(estimate_of(SERIES), change=0.02)
+    assert (found.n, found.n_low, found.n_high) == (alone.n, alone.n_low, alone.n_high)
+    assert (found.power_now, found.change_now) == (alone.power_now, alone.change_now)
+    assert (found.name, found.unit, alone.name, alone.seconds) == ("synthetic", "s", "", None)
+
+
+def test_readings_that_were_cut_are_paid_for_once() -> None:
+    found = plan(SERIES, change=0.02)
+    analysis = SERIES.analysis()
+    assert analysis is not None
+    cut = analysis.n - found.pilot.n
+    assert cut >= 80
+    each = SERIES.elapsed_s / analysis.n
+    assert found.pilot_seconds == SERIES.elapsed_s
+    assert found.seconds == pytest.approx((found.n + cut) * each)
+    for price in found.prices:
+        assert price.seconds == pytest.approx((price.n + cut) * each)
+
+
+def test_an_invocation_pays_for_its_own_warm_up() -> None:
+    found = plan(INVOCATIONS, change=0.02)
+    assert found.counted_in == "invocation"
+    assert found.seconds == pytest.approx(found.n * INVOCATIONS.elapsed_s / found.pilot.n)
+
+
+def test_no_price_is_below_what_the_run_itself_would_look_at() -> None:
+    series = plan(SERIES, half_widths=(0.5,)).prices[0].n
+    estimate = estimate_of(SERIES)
+    assert series >= 500
+    assert series * estimate.n_effective / estimate.n >= 100 * (1.0 - 1e-9)
+    assert plan(INVOCATIONS, half_widths=(0.5,)).prices[0].n == 10
+    assert plan(pilot(preset="quick"), half_widths=(0.5,)).prices[0].n < 500
+
+
+def test_one_process_does_not_speak_for_others() -> None:
+    assert plan(SERIES).notices[0].code is Code.THIS_PROCESS_ONLY
+    assert Code.THIS_PROCESS_ONLY not in {each.code for each in plan(INVOCATIONS).notices}
+
+
+def test_recorded_readings_took_no_time() -> None:
+    session = br.Session(br.Options(target=0.5), seed=1)
+    values = SERIES.readings()[200:700]
+    asked = session.ask()
+    assert asked is not None
+    session.tell(br.Round(plan=asked, elapsed_ns=0, unit_readings={"time": values}))
+    found = plan(session.result())
+    assert found.seconds is found.pilot_seconds is found.prices[0].seconds is None
+    assert " in " not in str(found).splitlines()[0]
+
+
+def test_a_metric_is_chosen_by_name() -> None:
+    assert plan(SERIES, metric="time") == plan(SERIES)
+    with pytest.raises(InvalidInput, match="expected one of 'time'"):
+        plan(SERIES, metric="speed")
+
+
+def test_a_run_without_a_number_says_why() -> None:
+    with pytest.raises(NotEstimable, match="no estimate") as caught:
+        plan(br.Session(name="empty", seed=1).result())
+    assert caught.value.notice.code is Code.NO_DATA  # type: ignore[attr-defined]
+    with pytest.raises(NotEstimable) as caught:
+        plan(pilot(max_rounds=1, readings_per_round=1))
+    assert caught.value.notice.code is Code.TOO_FEW_READINGS  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("known", [None, 3.0, "3f2a", [1.0, 2.0]])
+def test_what_is_neither_run_nor_estimate_is_named(known: object) -> None:
+    with pytest.raises(InvalidInput, match=r"known is .*, expected a RunRecord or an Estimate"):
+        plan(known)  # type: ignore[arg-type]
+
+
+def test_what_is_no_run_is_named_in_few_words() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        plan([1.0] * 10_000)  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 120

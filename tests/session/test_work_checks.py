@@ -1,0 +1,282 @@
+"""Sessions whose rounds have various work: the engine, with durations of known truth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import benchrigor as br
+from benchrigor.model import Kind
+from benchrigor.session.engine import Engine
+from benchrigor.session.replays.recorded_run import retraced
+
+SPEED = 50.0
+
+
+def told(
+    engine: Engine,
+    *,
+    overhead_s: float = 0.3,
+    cv: float = 0.02,
+    seed: int = 1,
+    duration: Callable[[float], float] | None = None,
+    **more: Any,
+) -> list[br.Round]:
+    """Drive an engine with durations around overhead + work / 50, until it stops."""
+    rng = np.random.default_rng(seed)
+    rounds = []
+    while (plan := engine.ask()) is not None:
+        assert plan.work is not None
+        seconds = overhead_s + plan.work / SPEED if duration is None else duration(plan.work)
+        seconds *= 1.0 + cv * rng.normal()
+        given = {name: value(plan.work) for name, value in more.items()}
+        rounds.append(br.Round(plan=plan, elapsed_ns=int(seconds * 1e9), **given))
+        engine.tell(rounds[-1])
+    return rounds
+
+
+def wps(**options: Any) -> br.Options:
+    return br.Options(**{"analysis": "wps", "target": 0.05, **options})
+
+
+def codes(record: br.RunRecord) -> set[str]:
+    return {str(notice.code) for notice in record.notices}
+
+
+def test_a_session_finds_the_speed_behind_an_overhead_and_stops_on_its_interval() -> None:
+    engine = Engine(wps(work=(0, 10_000)), seed=1)
+    told(engine)
+    record = engine.result()
+    found = record.estimate()
+    assert record.decision is not None
+    assert record.decision.reason is br.StopReason.SATISFIED
+    assert found is not None
+    assert found.low <= SPEED <= found.high
+    assert found.relative_half_width <= 0.05
+    analysis = record.analysis("speed")
+    assert analysis is not None
+    assert analysis.kind is Kind.WORK
+    assert analysis.wps is not None
+    assert analysis.wps.overhead.low <= 0.3 <= analysis.wps.overhead.high
+    assert analysis.wps.naive_speed < 0.9 * SPEED
+    assert analysis.n == len(record.rounds)
+    assert analysis.n_kept == analysis.n - len(analysis.left_out) >= 10
+
+
+def test_whole_ranges_give_whole_amounts_and_others_do_not() -> None:
+    whole = told(Engine(wps(work=(0, 10_000)), seed=1))
+    broken = told(Engine(wps(work=(0.5, 10_000.0)), seed=1))
+    assert all(isinstance(each.plan.work, int) for each in whole)
+    assert all(isinstance(each.plan.work, float) for each in broken)
+
+
+def test_a_range_means_wps_and_without_one_amounts_grow_from_one() -> None:
+    record = Engine(br.Options(work=(1, 10_000)), seed=1)
+    told(record)
+    assert record.result().estimate() is not None
+    unbounded = Engine(br.Options(analysis="wps"), seed=1)
+    first = unbounded.ask()
+    assert first is not None
+    assert first.work == 1
+    told(unbounded)
+    found = unbounded.result().estimate("speed")
+    assert found is not None
+    assert found.low <= SPEED <= found.high
+
+
+def test_the_duration_is_the_reading_of_time_where_there_is_one() -> None:
+    engine = Engine(wps(work=(10, 1000)), seed=1)
+    rng = np.random.default_rng(2)
+    while (plan := engine.ask()) is not None:
+        assert plan.work is not None
+        seconds = 1.0 + plan.work / SPEED * (1.0 + 0.02 * rng.normal())
+        engine.tell(br.Round(plan=plan, elapsed_ns=0, readings={"time": seconds}))
+    record = engine.result()
+    found = record.estimate()
+    assert found is not None
+    assert found.low <= SPEED <= found.high
+    assert [metric.name for metric in record.metrics] == ["speed"]
+
+
+def test_other_readings_stand_beside_the_speed() -> None:
+    engine = Engine(wps(work=(10, 1000)), seed=1)
+    told(engine, readings=lambda work: {"hits": 0.1 * work})
+    record = engine.result()
+    assert [(each.name, each.must_satisfy) for each in record.metrics] == [
+        ("speed", True),
+        ("hits", False),
+    ]
+
+
+@pytest.mark.parametrize(("scale", "agrees"), [(1.0, True), (2.0, False)])
+def test_unit_readings_decide_and_the_line_stands_beside_them(scale: float, agrees: bool) -> None:
+    rng = np.random.default_rng(3)
+    engine = Engine(br.Options(work=(10, 1000), target=0.05), seed=1)
+    told(
+        engine,
+        unit_readings=lambda work: {
+            "time": scale / SPEED * (1.0 + 0.1 * rng.normal(size=int(work)))
+        },
+    )
+    record = engine.result()
+    assert [(each.name, each.must_satisfy) for each in record.metrics] == [
+        ("time", True),
+        ("speed", False),
+    ]
+    by_readings, by_line = record.estimate("time"), record.estimate("speed")
+    assert by_readings is not None
+    assert by_line is not None
+    assert by_line.low <= SPEED <= by_line.high
+    assert by_readings.low <= scale / SPEED <= by_readings.high
+    assert ("methods-disagree" in codes(record)) is not agrees
+
+
+def test_amounts_too_small_for_a_unit_do_not_settle_what_is_measured() -> None:
+    engine = Engine(br.Options(work=(1, 100_000), target=0.05), seed=1)
+    for units in (0, 0, 40):
+        plan = engine.ask()
+        assert plan is not None
+        given = {"time": np.full(units, 0.1)} if units else {}
+        engine.tell(br.Round(plan=plan, elapsed_ns=10**6, unit_readings=given))
+    assert [(each.name, each.must_satisfy) for each in engine.result().metrics] == [
+        ("time", True),
+        ("speed", False),
+    ]
+
+
+def test_what_is_no_round_of_work_is_refused_and_the_plan_stays_open() -> None:
+    engine = Engine(wps(work=(10, 1000)), seed=1)
+    plan = engine.ask()
+    assert plan is not None
+    with pytest.raises(br.InvalidInput, match="duration is -1"):
+        engine.tell(br.Round(plan=plan, elapsed_ns=1, readings={"time": -1.0}))
+    with pytest.raises(br.InvalidInput, match="another name"):
+        engine.tell(br.Round(plan=plan, elapsed_ns=1, readings={"speed": 1.0}))
+    assert engine.ask() == plan
+
+
+def test_a_maximum_that_stays_too_short_ends_with_an_error_that_says_so() -> None:
+    engine = Engine(wps(work=(1, 100)), seed=1)
+    with pytest.raises(br.WorkTooShort, match="100") as caught:
+        told(engine, duration=lambda work: work * 1e-6)
+    assert "short_round_s" in str(caught.value)
+    record = engine.result()
+    assert record.decision is not None
+    assert record.decision.reason is br.StopReason.WORK_TOO_SHORT
+    assert len(record.rounds) <= 8
+    assert record.estimate() is None
+    assert "work-too-short" in codes(record)
+    assert engine.ask() is None
+
+
+def test_what_a_speed_cannot_be_is_refused() -> None:
+    lower = br.Metric(name="speed", unit="B/s")
+    with pytest.raises(br.InvalidInput, match="expected 'higher'"):
+        Engine(wps(), (lower,))
+    with pytest.raises(br.InvalidInput, match="must not merge rounds"):
+        br.Options(work=(1, 10), method="subsessions")
+    with pytest.raises(br.InvalidInput, match="a speed has no other"):
+        told(Engine(br.Options(work=(10, 1000), statistic="median"), seed=1))
+
+
+def test_readings_of_units_may_have_another_statistic_than_the_mean() -> None:
+    rng = np.random.default_rng(4)
+    engine = Engine(br.Options(work=(1, 2000), target=0.05, statistic="median"), seed=1)
+    told(engine, unit_readings=lambda work: {"time": rng.normal(1.0, 0.1, int(work))})
+    record = engine.result()
+    assert record.decision is not None
+    assert record.decision.reason is br.StopReason.SATISFIED
+    assert record.analysis("speed") is not None
+
+
+def test_where_no_round_counts_there_is_a_refusal() -> None:
+    engine = Engine(wps(work=(1, 10**9), max_rounds=3), seed=1)
+    told(engine, duration=lambda work: work * 1e-6)
+    record = engine.result()
+    assert record.estimate() is None
+    assert "too-few-readings" in codes(record)
+    assert "0 rounds count" in str(record)
+
+
+def test_what_was_left_out_need_not_be_run_again() -> None:
+    engine = Engine(wps(work=(0, 10_000), target=0.004, max_rounds=60), seed=1)
+    told(engine)
+    (analysis,) = engine.result().analyses
+    found = analysis.estimate
+    assert found is not None
+    assert analysis.required is not None
+    needed = found.n * (found.relative_half_width / 0.004) ** 2
+    left = analysis.n - found.n
+    assert needed + left <= analysis.required <= 1.3 * needed + left  # few rounds: with caution
+
+
+def test_pilots_are_no_sample_to_stop_on() -> None:
+    engine = Engine(wps(work=(0, 10**9), target=0.5), seed=1)
+    rounds = told(engine, cv=0.0001)
+    assert engine.result().analyses[0].n_kept >= 10
+    works = [each.plan.work or 0.0 for each in rounds][-10:]
+    assert "ramp" not in codes(engine.result())
+    assert max(works) > 3.0 * min(works)
+
+
+def test_a_hook_overrides_the_next_amount() -> None:
+    amounts = iter([*range(100, 2000, 100)] * 2)
+    engine = Engine(wps(work=(10, 5000)), seed=1, next_work=lambda _: next(amounts))
+    rounds = told(engine)
+    assert [each.plan.work for each in rounds[:3]] == [100, 200, 300]
+    left_alone = Engine(wps(work=(10, 5000)), seed=1, next_work=lambda _: None)
+    plain = Engine(wps(work=(10, 5000)), seed=1)
+    assert left_alone.ask() == plain.ask()
+
+
+def test_a_hook_that_cannot_be_called_is_refused() -> None:
+    with pytest.raises(br.InvalidInput, match="next_work is 5"):
+        Engine(wps(work=(10, 5000)), next_work=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("returned", [0, -5, math.nan, "many", (1, 2)])
+def test_a_hook_that_returns_no_amount_ends_the_session(returned: Any) -> None:
+    engine = Engine(wps(work=(10, 5000)), seed=1, next_work=lambda _: returned)
+    assert engine.ask() is None
+    record = engine.result()
+    assert record.decision is not None
+    assert record.decision.reason is br.StopReason.HOOK_FAILED
+    assert any("next_work returned" in each.sentence for each in record.notices)
+
+
+def test_a_stored_run_is_retraced_to_the_same_line() -> None:
+    engine = Engine(wps(work=(0, 10_000)), seed=7)
+    told(engine)
+    record = engine.result()
+    again = br.RunRecord.from_dict(record.to_dict())
+    assert again.same_as(record)
+    cut_off = retraced(replace(again, decision=None, analyses=()))
+    assert cut_off.analyses[0].same_as(record.analyses[0])
+
+
+def test_the_estimate_is_shown_while_it_is_refined() -> None:
+    engine = Engine(wps(work=(0, 10_000), target=0.001, max_rounds=30), seed=1)
+    rng = np.random.default_rng(1)
+    known = []
+    while (plan := engine.ask()) is not None:
+        assert plan.work is not None
+        seconds = 0.3 + plan.work / SPEED * (1.0 + 0.02 * rng.normal())
+        engine.tell(br.Round(plan=plan, elapsed_ns=int(seconds * 1e9)))
+        assert engine.progress is not None
+        estimates = [each.estimate for each in engine.progress.analyses]
+        known.append(any(each is not None for each in estimates))
+    assert all(known[12:])
+    assert sum(known) > 20
+
+
+def test_whoever_sees_every_round_still_stops_only_at_a_look() -> None:
+    engine = Engine(wps(work=(10, 5000), target=0.2), seed=1)
+    rounds = told(engine, cv=0.0001)
+    counted = engine.result().analyses[0].n_kept
+    assert counted >= 10
+    assert len(rounds) <= 16

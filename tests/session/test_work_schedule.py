@@ -1,0 +1,556 @@
+"""Work amounts of a simulated workload, told round by round."""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from benchrigor.errors import WorkTooShort
+from benchrigor.model import Code, Severity
+from benchrigor.session.work_schedule import (
+    FEWEST_ROUNDS,
+    MOST_PILOTS,
+    PILOTS,
+    QUICK_ROUNDS,
+    WorkSchedule,
+)
+
+SPEED = 1e8
+FIRST_AMOUNTS = [3.0, 9.0, 4.0, 8.0, 5.0, 7.0]
+"""Told first, they are the pilots: a first round, which may be cold, and five that are long."""
+Lasting = Callable[[float], float]
+
+
+def begun(low: float, high: float | None, **more: Any) -> WorkSchedule:
+    return WorkSchedule(low, high, **{"shortest_s": 0.1, **more})
+
+
+def line(overhead: float = 0.0, speed: float = SPEED) -> Lasting:
+    return lambda work: overhead + work / speed
+
+
+def drive(
+    schedule: WorkSchedule,
+    lasting: Lasting,
+    *,
+    rounds: int = 40,
+    counted: int | None = None,
+    noise: float = 0.0,
+    seed: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run so many rounds, or until so many count; return amounts and durations."""
+    rng = np.random.default_rng(seed)
+    pairs: list[tuple[float, float]] = []
+    while sum(schedule.counted) < counted if counted else len(pairs) < rounds:
+        work = schedule.next()
+        seconds = lasting(work) * (1.0 + noise * rng.normal())
+        schedule.tell(work, seconds)
+        pairs.append((work, seconds))
+    work, seconds = np.array(pairs).T
+    return work, seconds
+
+
+def cold(lasting: Lasting, first_s: float) -> Lasting:
+    """Return durations of which the first is another one."""
+    told = itertools.count()
+    return lambda work: lasting(work) if next(told) else first_s
+
+
+def tell(schedule: WorkSchedule, lasting: Lasting, amounts: list[float]) -> None:
+    for work in amounts:
+        schedule.tell(work, lasting(work))
+
+
+def piloted(low: float, high: float, lasting: Lasting) -> WorkSchedule:
+    schedule = begun(low, high)
+    tell(schedule, lasting, FIRST_AMOUNTS)
+    return schedule
+
+
+def pilots_of(low: float, high: float | None, lasting: Lasting) -> np.ndarray:
+    """Return the durations of the rounds before those that stopping may be based on."""
+    schedule, seconds = begun(low, high), list[float]()
+    while schedule.sample == 0:
+        work = schedule.next()
+        seconds.append(lasting(work))
+        schedule.tell(work, seconds[-1])
+    return np.array(seconds[:-1])
+
+
+def said(schedule: WorkSchedule) -> dict[Code, int]:
+    return {notice.code: int(notice.evidence["rounds"]) for notice in schedule.notices}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "first"),
+    [
+        (5, 100, 5),
+        (5.0, 100, 5.0),
+        (0, 10**12, 1),
+        (0, None, 1),
+        (0.0, 1.0, 2.0**-40),
+        (0.0, None, 1.0),
+    ],
+)
+def test_the_first_round_is_the_smallest(low: float, high: float | None, first: float) -> None:
+    found = begun(low, high).next()
+    assert found == first
+    assert type(found) is type(first)
+
+
+def test_amounts_double_until_a_round_is_long_enough() -> None:
+    schedule = begun(3, 10**12)
+    work, _ = drive(schedule, line(), rounds=30)
+    assert list(work[:23]) == [3 * 2**i for i in range(23)]  # 3 * 2**22 last 0.126 s
+    assert schedule.counted == (False,) * 22 + (True,) * 8
+    assert said(schedule) == {Code.SHORT_ROUNDS: 22}
+    assert work[23:].min() >= work[22]
+
+
+def test_a_largest_amount_that_is_too_short_ends_the_doubling() -> None:
+    schedule = begun(1, 1000)
+    asked = [*(2**i for i in range(10)), 1000]
+    for work in asked:
+        assert schedule.next() == work
+        schedule.tell(work, work / SPEED)
+    with pytest.raises(WorkTooShort, match="work 1,000 took 10 µs, expected 100 ms or more") as end:
+        schedule.next()
+    assert "raise the largest amount, lower short_round_s" in str(end.value)
+    assert not any(schedule.counted)
+    assert said(schedule) == {Code.SHORT_ROUNDS: 11}
+    schedule.tell(700, 0.02)
+    with pytest.raises(
+        WorkTooShort, match="work 700 took 20 ms"
+    ):  # the last round, not the largest
+        schedule.next()
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0, None), (0.0, None), (0.0, 1e-320), (10**17, 10**17 + 1), (0, 10**300)],
+    ids=["whole", "endless", "tiny", "neighbours", "huge"],
+)
+def test_the_doubling_always_ends(low: float, high: float | None) -> None:
+    schedule = begun(low, high)
+    with pytest.raises(WorkTooShort):
+        drive(schedule, lambda _: 1e-6, rounds=1100)
+
+
+def test_one_early_exit_leaves_smaller_rounds_as_they_are() -> None:
+    schedule = begun(10**7, 10**10)
+    drive(schedule, line(), rounds=12)
+    work = schedule.next()
+    schedule.tell(work, 0.001)
+    assert schedule.counted == (False,) + (True,) * 11 + (False,)
+    assert said(schedule) == {Code.SHORT_ROUNDS: 1, Code.PILOT_ROUNDS: 1}
+    after, _ = drive(schedule, line(), rounds=QUICK_ROUNDS)
+    assert after.min() < 3e7
+
+
+def test_a_slow_first_round_does_not_end_the_doubling() -> None:
+    schedule = begun(1000, 10**12)
+    work, seconds = drive(schedule, cold(line(), 0.5), counted=20)
+    counted = np.array(schedule.counted)
+    assert not counted[0]
+    assert seconds[counted].min() >= 0.1
+    assert work[-20:].min() >= 1e7
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("low", [10**7, 10**6, 1000, 0])
+def test_a_first_round_of_half_a_minute_does_not_spoil_the_plan(low: int, noise: float) -> None:
+    schedule = begun(low, 10**12)
+    work, seconds = drive(schedule, cold(line(), 30.0), counted=QUICK_ROUNDS, noise=noise, seed=1)
+    amounts = work[np.array(schedule.counted)]
+    assert 2.0e8 < amounts.max() < 2.5e8  # 2.3 s, as without it
+    assert amounts.min() <= 2.5e7
+    assert 0.7 * 60.0 <= seconds[1:].sum() <= 1.3 * 60.0
+
+
+def test_rounds_of_no_more_work_than_short_ones_do_not_count_however_long() -> None:
+    schedule = begun(1, 1000)
+    for work, seconds in ((100, 0.01), (50, 0.2), (200, 0.01)):
+        schedule.tell(work, seconds)
+    assert not any(schedule.counted)
+    assert schedule.next() == 400
+
+
+def test_amounts_come_in_bisecting_order() -> None:
+    schedule = begun(10**7, 10**12)
+    work, _ = drive(schedule, line(), counted=2 * QUICK_ROUNDS)
+    low, top = 1e7, 2.3e8  # 50 rounds in 60 s: 2 * 60 / 50 - 0.1 s for the longest
+    sets = (work[np.array(schedule.counted)].reshape(2, QUICK_ROUNDS) - low) / (top - low)
+    each_once = np.linspace(0.0, 1.0, QUICK_ROUNDS)
+    middles = [1 / 2, 1 / 4, 3 / 4, 1 / 8, 7 / 8, 3 / 8, 5 / 8]
+    for shares in sets:
+        assert np.sort(shares) == pytest.approx(each_once, abs=1e-6)
+        assert shares[:7] == pytest.approx(middles, abs=0.1)  # some of the last level are left out
+    assert list(sets[0, 7:]) != list(sets[1, 7:])
+
+
+@pytest.mark.parametrize("low", [10**7, 10**6, 0])
+def test_a_first_answer_takes_a_minute(low: int) -> None:
+    schedule = begun(low, 10**12)
+    _, seconds = drive(schedule, line(), counted=QUICK_ROUNDS, noise=0.05)
+    assert 0.7 * 60.0 <= seconds.sum() <= 1.3 * 60.0
+    assert Code.LONG_ROUNDS not in said(schedule)
+
+
+def test_less_time_gives_shorter_rounds() -> None:
+    schedule = begun(10**7, 10**12, quick_s=20.0)
+    _, seconds = drive(schedule, line(), counted=QUICK_ROUNDS, noise=0.05)
+    assert 0.7 * 20.0 <= seconds.sum() <= 1.3 * 20.0
+
+
+WORKLOADS: dict[str, tuple[float, float | None, Lasting]] = {
+    "no overhead": (10**7, 10**10, line()),
+    "12 orders": (0, 10**12, line()),
+    "12 orders, hidden work": (1, 10**12, line(0.5)),
+    "12 orders, some overhead": (0, 10**12, line(0.05)),
+    "share": (0.0, 1.0, line(0.0, 1e-3)),
+    "share with overhead": (0.0, 1.0, line(0.2, 1e-3)),
+    "head start": (0, 10**10, lambda work: max(work / SPEED - 0.3, work / 5e8)),
+    "endless n log n": (0, None, lambda work: 1e-8 * work * math.log(1.0 + work)),
+    "long overhead": (1, 10**12, line(5.0)),
+}
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_amounts_do_not_rise_with_time(name: str) -> None:
+    low, high, lasting = WORKLOADS[name]
+    for seed in range(5):
+        schedule = begun(low, high)
+        work, _ = drive(schedule, lasting, counted=40, noise=0.05, seed=seed)
+        amounts = work[np.array(schedule.counted)]
+        assert abs(spearmanr(np.arange(amounts.size), amounts).statistic) < 0.3
+
+
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if "12" in name or "share" in name])
+def test_twelve_orders_of_magnitude_come_down_to_a_useful_range(name: str) -> None:
+    low, high, lasting = WORKLOADS[name]
+    for seed in range(5):
+        schedule = begun(low, high)
+        work, _ = drive(schedule, lasting, noise=0.05, seed=seed)
+        amounts = work[np.array(schedule.counted)]
+        assert amounts.size >= FEWEST_ROUNDS
+        assert amounts.max() >= 4.0 * amounts.min()
+        assert lasting(amounts.min()) >= 0.1 * 0.8
+        assert lasting(amounts.max()) >= 2.0 * lasting(amounts.min())
+
+
+def test_the_order_may_be_random() -> None:
+    def first_set(seed: int, order: str) -> list[float]:
+        schedule = begun(10**8, 10**9, order=order, seed=seed, quick_s=500.0)
+        work, _ = drive(schedule, line(), counted=QUICK_ROUNDS)
+        return list(work[np.array(schedule.counted)])
+
+    one, same, other = (first_set(seed, "random") for seed in (1, 1, 2))
+    assert one == same
+    assert one != other
+    assert sorted(one) == pytest.approx(np.linspace(1e8, 1e9, QUICK_ROUNDS), rel=1e-6)
+    assert sorted(first_set(1, "bisecting")) == pytest.approx(sorted(one), rel=1e-6)
+
+
+def test_of_bisecting_amounts_the_seed_orders_the_finer_ones() -> None:
+    def first_set(seed: int) -> list[float]:
+        schedule = begun(10**7, 10**12, seed=seed)
+        work, _ = drive(schedule, line(), counted=QUICK_ROUNDS)
+        return list(work[np.array(schedule.counted)])
+
+    one, same, other = (first_set(seed) for seed in (1, 1, 2))
+    assert one == same
+    assert one[7:] != other[7:]
+    assert sorted(one) == pytest.approx(sorted(other), rel=1e-6)
+
+
+@pytest.mark.parametrize("order", ["bisecting", "random"])
+def test_all_follows_from_the_rounds_told(order: str) -> None:
+    schedule = begun(0, 10**12, order=order, seed=3)
+    work, seconds = drive(schedule, line(0.2), rounds=70, noise=0.05)
+    resumed = begun(0, 10**12, order=order, seed=3)
+    for index in range(70):
+        assert resumed.next() == work[index] == resumed.next()
+        resumed.tell(work[index], seconds[index])
+    assert resumed.next(10.0) == schedule.next(10.0)
+    assert resumed.counted == schedule.counted
+    assert resumed.sample == schedule.sample
+    assert resumed.notices == schedule.notices
+
+
+def test_rounds_with_more_overhead_than_work_are_left_out() -> None:
+    schedule = piloted(0.0, 1000.0, line(1.0, 2.0))
+    amounts = [0.5, 1.0, 1.9, *np.linspace(2.1, 11.0, 10)]  # the overhead is worth 2.0
+    tell(schedule, line(1.0, 2.0), amounts)
+    assert schedule.counted == (False,) * 9 + (True,) * 10
+    assert said(schedule)[Code.PILOT_ROUNDS] == 6
+    (notice,) = [each for each in schedule.notices if each.code is Code.SMALL_WORK]
+    assert notice.severity is Severity.NOTE
+    assert notice.evidence == {"rounds": 3, "overhead_s": pytest.approx(1.0)}
+    work, _ = drive(schedule, line(1.0, 2.0), rounds=100)
+    assert work.min() >= 2.0 * (1.0 - 1e-6)
+
+
+def test_they_come_back_when_the_overhead_turns_out_smaller() -> None:
+    schedule = piloted(0.0, 1000.0, line(1.0, 2.0))
+    tell(schedule, line(1.0, 2.0), [0.5, 1.0, 1.9, *np.linspace(2.1, 11.0, 10)])
+    assert sum(schedule.counted) == 10
+    tell(schedule, line(0.0, 1.5), [*np.linspace(3.0, 60.0, 20)])
+    assert schedule.counted == (False,) * 6 + (True,) * 33
+    assert Code.SMALL_WORK not in said(schedule)
+
+
+def test_ten_rounds_are_kept_whatever_their_overhead() -> None:
+    schedule = piloted(0.0, 1000.0, line(1.0, 2.0))
+    amounts = [0.5, 1.0, 1.5, *np.linspace(2.1, 11.0, 9)]
+    tell(schedule, line(1.0, 2.0), amounts)
+    assert schedule.counted == (False,) * 6 + (True,) * 12
+    (notice,) = [each for each in schedule.notices if each.code is Code.OVERHEAD_DOMINATES]
+    assert notice.severity is Severity.WARNING
+    assert notice.evidence["rounds"] == 3
+    schedule.tell(5.0, 3.5)
+    assert schedule.counted == (False,) * 9 + (True,) * 10
+    assert said(schedule)[Code.SMALL_WORK] == 3
+
+
+def test_of_few_rounds_overhead_is_not_judged() -> None:
+    schedule = begun(0.0, 1000.0)
+    tell(schedule, line(1.0, 2.0), [0.5, 1.0, 1.5, *np.linspace(2.1, 11.0, 6)])
+    assert said(schedule).keys() == {Code.LONG_ROUNDS, Code.PILOT_ROUNDS}
+    assert schedule.counted == (False,) + (True,) * 8
+
+
+def test_all_but_a_cold_first_round_or_ten_count_at_any_time() -> None:
+    for seed in range(5):
+        schedule, rng = begun(1, 10**12), np.random.default_rng(seed)
+        for told in range(1, 80):
+            work = schedule.next()
+            schedule.tell(work, (0.5 + work / SPEED) * (1.0 + 0.1 * rng.normal()))
+            assert sum(schedule.counted) >= min(told - (told > 3), FEWEST_ROUNDS)
+
+
+def test_a_range_of_overhead_is_used_whole() -> None:
+    schedule = begun(10**6, 10**8)  # the overhead is worth three times the largest
+    work, _ = drive(schedule, line(3.0), noise=0.001)
+    assert sum(schedule.counted) == schedule.sample == said(schedule)[Code.OVERHEAD_DOMINATES]
+    assert schedule.sample >= 40 - 10
+    assert work[-20:].min() < 1e7
+    assert work[-20:].max() > 9e7
+
+
+@pytest.mark.parametrize(("worth", "cut"), [(1.9, True), (2.1, False), (7.0, False)])
+def test_nothing_is_left_out_where_the_rest_would_be_much_alike(worth: float, cut: bool) -> None:
+    lasting, amounts = line(worth / 10.0, 10.0), np.linspace(1.0, 10.0, 40)
+    schedule = piloted(1.0, 10.0, lasting)
+    tell(schedule, lasting, [*amounts])
+    small = int((amounts < worth).sum())
+    assert sum(schedule.counted) == 40 - (small if cut else 0)  # 10 is 5 times 2, no more
+    code = Code.SMALL_WORK if cut else Code.OVERHEAD_DOMINATES
+    assert said(schedule) == {Code.PILOT_ROUNDS: 6, code: small}
+
+
+def test_work_that_is_not_visible_has_no_overhead_to_compare_with() -> None:
+    schedule = begun(1, 10**12)
+    tell(schedule, lambda work: 0.5 - 1e-6 * work, [*range(1, 13)])
+    assert said(schedule) == {Code.PILOT_ROUNDS: 1}
+    assert 48 <= schedule.next() <= 96
+
+
+def test_long_rounds_are_fewer_and_still_differ() -> None:
+    schedule = begun(2 * 10**8, 10**12)
+    work, seconds = drive(schedule, line(), rounds=6 + 29)  # 2 s at least: 30 rounds, not 50
+    assert said(schedule) == {Code.PILOT_ROUNDS: 6, Code.LONG_ROUNDS: 30}
+    (notice,) = [each for each in schedule.notices if each.code is Code.LONG_ROUNDS]
+    assert "takes 150 s, as rounds take 2 s or more" in notice.sentence
+    assert 7.0 < seconds.max() <= 8.0 * (1.0 + 1e-6)
+    drive(schedule, line(), rounds=1)
+    assert said(schedule) == {Code.PILOT_ROUNDS: 6}
+    assert work.min() == 2e8
+
+
+@pytest.mark.parametrize("overhead", [0.0, 0.3])
+def test_no_round_is_expected_to_outlast_the_time_left(overhead: float) -> None:
+    lasting, spent, limited = line(overhead), 0.0, 0
+    schedule = begun(10**7, 10**12)
+    tell(schedule, lasting, [10**7, 10**8])  # from then on the line is known
+    while spent < 20.0:
+        work, freely = schedule.next(20.0 - spent), schedule.next()
+        smallest = max(0.1, 2.0 * overhead) * (1.0 + 1e-6)
+        assert lasting(work) <= max(smallest, (20.0 - spent) * (1.0 + 1e-6))
+        limited += work < freely
+        schedule.tell(work, lasting(work))
+        spent += lasting(work)
+    assert limited >= 1
+    assert spent <= 20.0 + smallest
+
+
+def test_while_work_is_hidden_the_time_left_is_kept_at_the_largest_pace() -> None:
+    schedule = begun(10, 10**6)
+    tell(schedule, {10: 1.0, 20: 0.9}.__getitem__, [10, 20])
+    assert schedule.next(100.0) > 80  # of 160
+    assert 20 < schedule.next(2.0) <= 43  # 20 took 0.95 s on average
+
+
+def test_a_head_start_does_not_make_the_longest_round_longer() -> None:
+    schedule, seconds = begun(10, 10**6), {10: 0.1, 400: 1.0, 800: 40.0}
+    tell(schedule, seconds.__getitem__, [10, 400, 800])
+    slope, overhead = np.polyfit(list(seconds), list(seconds.values()), 1)
+    assert overhead < -5.0
+    assert overhead + slope * schedule.next() <= 2.3
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_no_amount_is_far_beyond_those_before(noise: float) -> None:
+    for seed in range(5):
+        work, _ = drive(begun(1, 10**12), line(0.5), rounds=30, noise=noise, seed=seed)
+        assert (work[1:] / np.maximum.accumulate(work)[:-1]).max() <= 8.0
+
+
+def test_whole_amounts_are_no_smaller_than_what_counts() -> None:
+    schedule = begun(1, 1000)
+    work, _ = drive(schedule, lambda work: 0.54 + 0.1 * work, rounds=70)  # it is worth 5.4
+    assert work[15:60].min() == 6
+
+
+def test_whole_amounts_beyond_the_precision_of_floats_stay_within_the_range() -> None:
+    schedule = begun(0, 2**53 + 3)
+    schedule.tell(2**53, 0.01)
+    assert schedule.next() == 2**53 + 3
+
+
+@pytest.mark.parametrize("high", [10**12, None])
+def test_further_sets_stay_where_the_first_one_is(high: int | None) -> None:
+    schedule = begun(10**7, high)
+    work, _ = drive(schedule, line(), counted=3 * QUICK_ROUNDS)
+    sets = work[np.array(schedule.counted)].reshape(3, QUICK_ROUNDS)
+    assert sets.max(axis=1) == pytest.approx(2.3e8, rel=1e-3)
+    assert sets.mean(axis=1) == pytest.approx(1.2e8, rel=1e-3)
+
+
+def test_a_plan_is_kept_for_a_set_whatever_the_durations() -> None:
+    as_before, slower = (begun(10**7, 10**12) for _ in range(2))
+    for schedule in (as_before, slower):
+        drive(schedule, line(), rounds=8)  # the pilots
+    for _ in range(QUICK_ROUNDS):
+        work = as_before.next()
+        assert slower.next() == work
+        as_before.tell(work, work / SPEED)
+        slower.tell(work, 2.0 * work / SPEED)
+    assert slower.next() < 0.6 * as_before.next()  # then half the work takes as long
+
+
+@pytest.mark.parametrize("low", [0, 10**4, 10**6, 10**7, 3 * 10**7, 10**9])
+@pytest.mark.parametrize("high", [None, 10**12, 2 * 10**9])
+def test_a_few_pilots_find_the_range_of_a_line(low: int, high: int | None) -> None:
+    seconds = pilots_of(low, high, line())
+    assert PILOTS <= (seconds >= 0.1).sum() <= 8  # the smallest and those of 1/2 ... 5/8
+
+
+def test_pilots_are_left_out_once_ten_others_are_long_enough() -> None:
+    lasting = line(0.0, 2.0)
+    schedule = piloted(1.0, 1e6, lasting)
+    assert schedule.sample == 0
+    for told in range(1, 10):
+        schedule.tell(5.0, 0.01 if told == 3 else lasting(2.0 + told))
+        assert schedule.counted[:6] == (False,) + (True,) * 5
+        assert schedule.sample == told - (told >= 3)
+        assert said(schedule)[Code.PILOT_ROUNDS] == 1
+    tell(schedule, lasting, [6.0, 7.0])
+    assert schedule.counted == (False,) * 6 + (True,) * 2 + (False,) + (True,) * 8
+    assert schedule.sample == 10
+    assert said(schedule)[Code.PILOT_ROUNDS] == 6
+
+
+def test_a_first_round_counts_until_three_others_are_long_enough() -> None:
+    schedule = begun(1.0, 1e6)
+    tell(schedule, line(0.0, 2.0), [1.0, 4.0, 3.0])
+    assert schedule.counted == (True,) * 3
+    assert Code.PILOT_ROUNDS not in said(schedule)
+    schedule.tell(2.0, 1.0)
+    assert schedule.counted == (False,) + (True,) * 3
+    assert said(schedule)[Code.PILOT_ROUNDS] == 1
+
+
+def test_no_more_than_thirty_long_rounds_are_pilots() -> None:
+    schedule = begun(1, 10**12)  # the amounts told are not those asked for, and all too alike
+    tell(schedule, lambda work: 0.5 - 1e-6 * work, [*range(1, 2 + MOST_PILOTS)])
+    assert schedule.sample == 0
+    schedule.tell(40, 0.5)
+    assert schedule.sample == 1
+    tell(schedule, lambda _: 0.5, [*range(41, 50)])
+    assert schedule.counted == (False,) * (1 + MOST_PILOTS) + (True,) * FEWEST_ROUNDS
+
+
+@pytest.mark.parametrize("period", [2, 3, 4, 5, 8])
+def test_what_disturbs_at_intervals_does_not_resonate(period: int) -> None:
+    squares = np.zeros(2)
+    for seed in range(100):
+        disturbed = 0.08 * ((np.arange(200) + seed) % period == 0)
+        told = iter(1.0 + disturbed - 0.08 / period)
+        schedule = begun(10**7, 10**12, seed=seed)
+        work, seconds = drive(
+            schedule, lambda work, told=told: work / SPEED * next(told), counted=50
+        )
+        counted = np.array(schedule.counted)
+        x, y = work[counted] / SPEED, seconds[counted]
+        weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+        variance = 0.08**2 * (1.0 / period) * (1.0 - 1.0 / period)
+        squares += (weights @ y - 1.0) ** 2, variance * ((weights * x) ** 2).sum()
+    spread, expected = np.sqrt(squares)
+    assert spread < 1.5 * expected  # midpoints in van der Corput's order: 3 times for period 4
+
+
+def test_a_range_of_few_numbers_is_used_whole_and_evenly() -> None:
+    schedule = begun(1, 4)
+    work, _ = drive(schedule, lambda work: 0.2 * work, counted=QUICK_ROUNDS)
+    amounts, times = np.unique(work[np.array(schedule.counted)], return_counts=True)
+    assert list(amounts) == [1, 2, 3, 4]
+    assert set(times) <= {12, 13}  # 50 / 4
+
+
+def test_rounds_that_are_hardly_long_enough_still_differ() -> None:
+    schedule = begun(0, 100)
+    work, _ = drive(schedule, lambda work: 0.0015 * work)  # 64 is too short, 67 is not
+    amounts = work[np.array(schedule.counted)]
+    assert len(set(amounts)) >= 20
+    assert amounts.min() <= 70
+
+
+def test_work_chosen_by_others_is_learnt_from() -> None:
+    schedule = begun(1, 10**12)
+    tell(schedule, line(0.5), [10**9, 2 * 10**9, 3 * 10**9])
+    assert schedule.counted == (True,) * 3
+    assert 10**8 < schedule.next() <= 8 * 3 * 10**9
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    low=st.one_of(st.just(0), st.integers(1, 10**6), st.floats(1e-6, 1e6)),
+    span=st.one_of(st.none(), st.integers(1, 10**12), st.floats(1.0, 1e290)),
+    overhead=st.floats(-0.05, 2.0),
+    log_speed=st.floats(-3.0, 12.0),
+    noise=st.floats(0.0, 0.3),
+)
+def test_amounts_stay_within_the_range(
+    low: float, span: float | None, overhead: float, log_speed: float, noise: float
+) -> None:
+    high = None if span is None else low + span
+    whole = isinstance(low, int) and isinstance(high, int | None)
+    schedule, rng = begun(low, high), np.random.default_rng(1)
+    for _ in range(70):
+        try:
+            work = schedule.next(30.0)
+        except WorkTooShort:
+            break
+        assert work == schedule.next(30.0)
+        assert isinstance(work, int if whole else float)
+        assert 0 < work < math.inf
+        assert low <= work
+        assert high is None or work <= high
+        seconds = max(overhead + work / 10.0**log_speed, 1e-9) * abs(1.0 + noise * rng.normal())
+        schedule.tell(work, min(seconds, 1e12))

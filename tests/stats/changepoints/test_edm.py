@@ -1,0 +1,128 @@
+"""The published E-Divisive with medians: exactly its dynamic programme, quirks included."""
+
+from __future__ import annotations
+
+import statistics
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchrigor.errors import InvalidInput
+from benchrigor.stats.changepoints.edm import LONGEST, detect_by_medians
+
+
+def literally(readings: list[float], shortest: int, percent: float) -> tuple[int, ...]:
+    """Carry the recursion out as it is written down, each median from scratch."""
+    n = len(readings)
+    best, last = [0.0] * (n + 1), [0] * (n + 1)
+    for stop in range(2 * shortest, n + 1):
+        for split in range(shortest, stop - shortest + 1):
+            before = last[split]
+            gap = statistics.median(readings[before:split]) - statistics.median(
+                readings[split:stop]
+            )
+            weight = (split - before) * (stop - split) / (stop - before) ** 2
+            reached = best[split] + weight * (gap * gap)
+            if reached > best[stop]:
+                best[stop], last[stop] = reached, split
+        point = last[stop]
+        if point > 0 and best[stop] - best[point] < percent * best[point]:
+            best[stop], last[stop] = best[point], last[point]
+    points = []
+    point = last[n]
+    while point > 0:
+        points.append(point)
+        point = last[point]
+    return tuple(sorted(points))
+
+
+readings = st.one_of(
+    st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=40),
+    st.lists(st.integers(0, 3).map(float), min_size=1, max_size=40),
+)
+
+
+@settings(derandomize=True, max_examples=300, deadline=None)
+@given(series=readings, shortest=st.integers(1, 6), percent=st.sampled_from([0.0, 0.25, 1.0]))
+def test_the_points_are_those_of_the_recursion(
+    series: list[float], shortest: int, percent: float
+) -> None:
+    found = detect_by_medians(np.array(series), min_segment=shortest, percent=percent)
+    assert found == literally(series, shortest, percent)
+
+
+@pytest.mark.parametrize("digits", [0, 1, 9])
+def test_longer_series_with_and_without_ties_are_cut_like_by_the_recursion(digits: int) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        series = np.round(np.repeat([6.0, 0.0, 4.0], 50) + rng.normal(size=150), digits)
+        found = detect_by_medians(series, min_segment=10)
+        assert found == literally(series.tolist(), 10, 0.25)
+        assert found
+
+
+def test_the_second_border_of_a_low_stretch_is_misplaced_as_published() -> None:
+    series = np.repeat([10.0, 30.0, 10.0], [30, 130, 30])
+    assert detect_by_medians(series, min_segment=30) == (30, 131)
+
+
+def test_a_smaller_change_after_a_large_one_is_mostly_missed_as_published() -> None:
+    levels = np.repeat([20.0, 10.0, 16.0], [50, 200, 50])
+    found = [
+        detect_by_medians(levels + 2.0 * np.random.default_rng(s).normal(size=300), min_segment=30)
+        for s in range(40)
+    ]
+    missed = [points for points in found if len(points) == 1]
+    # Of 40 fair coins, 27 or more show heads once in 50 times.
+    assert len(missed) >= 27
+    assert all(points[0] == pytest.approx(50, abs=12) for points in missed)
+
+
+def test_noise_of_enough_readings_always_has_a_change_point_as_published() -> None:
+    for seed in range(50):
+        noise = np.random.default_rng(seed).normal(size=60 + 3 * seed)
+        assert detect_by_medians(noise, min_segment=30)
+
+
+@pytest.mark.parametrize("value", [0.0, -2.5, 1e150])
+def test_a_constant_series_has_no_change_points(value: float) -> None:
+    assert detect_by_medians(np.full(100, value), min_segment=10) == ()
+
+
+def test_fewer_than_two_segments_of_readings_have_no_change_points() -> None:
+    series = np.repeat([1.0, 9.0], [12, 13])
+    assert detect_by_medians(series, min_segment=13) == ()
+    assert detect_by_medians(series, min_segment=12) == (12,)
+
+
+@pytest.mark.parametrize("power", [-1_000, -600, 300, 490])
+def test_readings_of_any_size_are_cut_alike(power: int) -> None:
+    series = np.random.default_rng(5).normal(size=200) + np.repeat([9.0, 0.0], 100)
+    with np.errstate(all="raise"):
+        found = detect_by_medians(np.ldexp(series, power), min_segment=30)
+    assert found == detect_by_medians(series, min_segment=30) != ()
+
+
+def test_the_readings_are_left_as_they_are() -> None:
+    series = np.arange(50.0)
+    series.flags.writeable = False
+    detect_by_medians(series, min_segment=5)
+    assert series.tolist() == list(range(50))
+
+
+def test_a_series_of_the_greatest_length_is_cut_in_bounded_memory() -> None:
+    series = np.random.default_rng(1).normal(size=LONGEST) + (np.arange(LONGEST) < 1_000) * 9.0
+    tracemalloc.start()
+    found = detect_by_medians(series, min_segment=30)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 1_000 in found
+    assert peak < 120e6
+
+
+def test_a_longer_series_is_refused_with_the_reason_and_the_way_out() -> None:
+    with pytest.raises(InvalidInput, match=r"5001 readings.*5000.*quadratic.*default method"):
+        detect_by_medians(np.zeros(LONGEST + 1), min_segment=30)

@@ -1,0 +1,200 @@
+"""Estimators of ruptures as detectors: what they are shown, and what becomes of their answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import ruptures as rpt
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import ChangePoints, codec
+from benchrigor.protocols import Detector
+from benchrigor.stats import RupturesDetector, find_stable_phase
+from benchrigor.stats.changepoints.variance_inflation import inflation_across
+
+STEPS = np.repeat([8.0, 0.0, -6.0], [40, 120, 40])
+
+
+def noise(seed: int, n: int = 200) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=n)
+
+
+class Spy:
+    """An estimator that remembers what it was shown and stops at the ends it is given."""
+
+    min_size = 3
+    n_samples: int | None = None
+
+    def __init__(self, *ends: int) -> None:
+        self.ends = ends
+        self.seen: list[Any] = []
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Spy:
+        return self
+
+    def fit(self, signal: np.ndarray) -> None:
+        self.seen.append(signal)
+
+    def predict(self, pen: float) -> list[np.int64]:
+        self.seen.append(pen)
+        return [np.int64(end) for end in self.ends]
+
+
+def shown(values: object) -> np.ndarray:
+    spy = Spy()
+    RupturesDetector(spy)(values)
+    return spy.seen[0]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    [
+        (rpt.Pelt(model="l2"), {}),
+        (rpt.Pelt(model="l2"), {"pen": 20.0}),
+        (rpt.Binseg(model="l2"), {}),
+        (rpt.Binseg(model="l2"), {"n_bkps": 2}),
+        (rpt.BottomUp(model="l2"), {}),
+        (rpt.Window(model="l2", width=40), {}),
+        (rpt.Window(model="l2", width=40), {"epsilon": 100.0}),
+        (rpt.Dynp(model="l2"), {"n_bkps": 2}),
+        (rpt.KernelCPD(kernel="linear"), {}),
+        (rpt.KernelCPD(kernel="rbf"), {}),
+        (rpt.KernelCPD(kernel="rbf"), {"n_bkps": 2}),
+    ],
+    ids=lambda each: type(each).__name__ if hasattr(each, "fit") else str(each),
+)
+def test_every_estimator_finds_clear_steps(estimator: Any, options: dict[str, Any]) -> None:
+    detect = RupturesDetector(estimator, **options)
+    assert isinstance(detect, Detector)
+    for seed in range(3):
+        found = detect(noise(seed) + STEPS)
+        assert found.indices == pytest.approx((40, 160), abs=5)
+        assert all(type(index) is int for index in found.indices)
+
+
+@pytest.mark.parametrize("estimator", [rpt.Pelt(model="rbf"), rpt.KernelCPD(kernel="rbf")])
+def test_what_was_learned_from_one_series_is_not_carried_to_the_next(estimator: Any) -> None:
+    first, second = noise(1) + STEPS, np.exp(2.0 * noise(2, 150)) + np.repeat([0.0, 30.0], 75)
+    detect = RupturesDetector(estimator, pen=5.0)
+    detect(first)
+    assert detect(second) == RupturesDetector(estimator, pen=5.0)(second)
+    estimator.fit(first.reshape(-1, 1))
+    assert detect(second) == RupturesDetector(type(estimator)("rbf"), pen=5.0)(second)
+
+
+def test_readings_are_shown_in_standard_deviations_from_their_median() -> None:
+    values = 3.0 + 2e-6 * noise(1, 5_001)
+    signal = shown(values)
+    assert signal.shape == (5_001, 1)
+    assert signal.dtype == np.float64
+    assert np.median(signal) == 0.0
+    # The MAD of 5000 normal readings is good to 1.2 % of the standard deviation (1 sigma).
+    assert signal.std() == pytest.approx(1.0, abs=0.04)
+
+
+def test_the_penalty_is_three_ln_n_unless_another_is_given() -> None:
+    spy = Spy()
+    RupturesDetector(spy)(np.arange(100.0))
+    RupturesDetector(spy, pen=7)(np.arange(100.0))
+    assert spy.seen[1::2] == [pytest.approx(3.0 * np.log(100.0)), 7]
+
+
+def test_readings_of_which_most_are_equal_are_scaled_by_the_mean_deviation() -> None:
+    values = np.repeat([5.0, 6.0], [90, 10])
+    assert shown(values).max() == pytest.approx(1.0 / (np.sqrt(np.pi / 2.0) * 0.1))
+
+
+@pytest.mark.parametrize("spread", [5e-324, 1e-300, 1e140])
+def test_readings_of_any_size_are_shown_small_enough_to_be_squared(spread: float) -> None:
+    values = np.tile([0.0, spread, 2.0 * spread, 3.0 * spread], 25)
+    values[-1] = 1e149
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        signal = shown(values)
+        assert np.isfinite((signal**2).sum())
+    assert signal.max() > 0.0
+
+
+@pytest.mark.parametrize("values", [[2.5] * 100, [1.0] * 5, [1.0, 2.0, 3.0, 4.0, 5.0]])
+def test_constant_and_very_short_series_are_not_shown_to_the_estimator(values: list[float]) -> None:
+    spy = Spy(2, len(values))
+    assert RupturesDetector(spy)(values).indices == ()
+    assert spy.seen == []
+
+
+def test_the_last_segments_end_is_no_change_point() -> None:
+    assert RupturesDetector(Spy(3, 6))([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).indices == (3,)
+    assert RupturesDetector(Spy(6))([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).indices == ()
+
+
+def test_no_level_is_promised_and_the_inflation_is_our_own() -> None:
+    series = np.convolve(noise(3, 1_020), np.ones(8), mode="valid")
+    found = RupturesDetector(Spy(500, series.size))(series)
+    assert found == ChangePoints(
+        indices=(500,), n=series.size, level=None, inflation=inflation_across(series)
+    )
+    assert found.inflation > 3.0
+
+
+def test_the_points_serve_the_stable_phase_and_survive_storage() -> None:
+    series = 100.0 + noise(1) + STEPS
+    points = RupturesDetector(rpt.KernelCPD(kernel="linear"))(series)
+    found = find_stable_phase(series, change_points=points)
+    assert (found.start, found.stop) == (40, 160)
+    assert codec.decode(ChangePoints, codec.encode(points)) == points
+
+
+def test_an_estimator_that_cannot_cut_so_few_readings_is_named() -> None:
+    detect = RupturesDetector(rpt.Dynp(model="l2"), n_bkps=30)
+    message = "Dynp cannot cut 100 values with n_bkps=30 .BadSegmentationParameters.*give more"
+    with pytest.raises(InvalidInput, match=message) as caught:
+        detect(noise(1, 100))
+    assert type(caught.value.__cause__).__name__ == "BadSegmentationParameters"
+
+
+class Nearest:
+    """Of another kind: it predicts from what it is given."""
+
+    def fit(self, signal: object) -> None: ...
+
+    def predict(self, signal: object) -> list[int]:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options", "phrase"),
+    [
+        (rpt.Pelt, {}, "estimator is <class .*Pelt'>, expected an object with fit and predict"),
+        (len, {}, "estimator is <built-in function len>, expected"),
+        (rpt.Pelt().fit(np.zeros((9, 1))), {}, "Pelt is fitted to 9 samples already"),
+        (Nearest(), {}, "Nearest.predict takes none of pen, n_bkps, epsilon"),
+        (rpt.Dynp(), {}, "Dynp.predict takes no pen, expected n_bkps"),
+        (rpt.Pelt(), {"n_bkps": 2}, "Pelt.predict takes no n_bkps, expected pen"),
+        (
+            rpt.KernelCPD(),
+            {"epsilon": 2.0},
+            "KernelCPD.predict takes no epsilon, expected pen or n_bkps",
+        ),
+        (rpt.Binseg(), {"pen": 0.0}, "pen is 0.0, expected a finite number above 0"),
+        (rpt.Binseg(), {"pen": float("nan")}, "pen is nan"),
+        (rpt.Binseg(), {"pen": float("inf")}, "pen is inf"),
+        (rpt.Binseg(), {"pen": "high"}, "pen is 'high'"),
+        (rpt.Binseg(), {"pen": True}, "pen is True"),
+        (rpt.Binseg(), {"n_bkps": 2.0}, "n_bkps is 2.0, expected a whole number above 0"),
+        (rpt.Binseg(), {"n_bkps": 0}, "n_bkps is 0"),
+        (rpt.Binseg(), {"epsilon": -1.0}, "epsilon is -1.0"),
+        (rpt.Binseg(), {"pen": 1.0, "n_bkps": 2}, "pen and n_bkps are given, expected one of"),
+    ],
+)
+def test_what_cannot_be_adapted_is_named(
+    estimator: Any, options: dict[str, Any], phrase: str
+) -> None:
+    with pytest.raises(InvalidInput, match=phrase):
+        RupturesDetector(estimator, **options)
+
+
+def test_all_problems_are_named_at_once() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        RupturesDetector(rpt.Pelt(), pen=-1.0, n_bkps=0)
+    assert len(caught.value.problems) == 4

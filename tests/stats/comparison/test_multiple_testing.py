@@ -1,0 +1,244 @@
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate, Family, Verdict
+from benchrigor.stats import estimate_mean
+from benchrigor.stats.comparison.multiple_testing import compare_family, rank
+from benchrigor.stats.comparison.two_sample import compare
+
+DECIDED = (Verdict.BETTER, Verdict.WORSE)
+Runs = list[list[float]]
+
+
+def runs(rng: np.random.Generator, mean: float, sd: float = 0.01, n: int = 10) -> Runs:
+    return [[float(level)] for level in mean * rng.normal(1.0, sd, n)]
+
+
+def family(rng: np.random.Generator, ratios: Mapping[str, float]) -> Family:
+    return compare_family(
+        {name: (runs(rng, 1.0), runs(rng, each)) for name, each in ratios.items()}
+    )
+
+
+def test_chances_are_adjusted_as_benjamini_and_hochberg_say() -> None:
+    ratios = {f"b{i}": 1.0 + 0.004 * i for i in range(8)}
+    found = family(np.random.default_rng(1), ratios)
+    chances = sorted(each.p_beyond for each in found.comparisons.values())
+    steps = [p * 8 / (i + 1) for i, p in enumerate(chances)]
+    wanted = [min(1.0, *steps[i:], 1.0) for i in range(8)]
+    assert sorted(found.adjusted.values()) == pytest.approx(wanted)
+
+
+def test_verdicts_stand_only_where_the_family_bears_them() -> None:
+    rng = np.random.default_rng(2)
+    weakened = 0
+    for _ in range(20):
+        found = family(rng, {f"b{i}": 1.025 for i in range(6)} | {f"n{i}": 1.0 for i in range(12)})
+        for name, each in found.comparisons.items():
+            stands = found.verdicts[name]
+            if each.verdict in DECIDED and found.adjusted[name] > 0.05:
+                weakened += 1
+                assert stands is Verdict.UNDECIDED
+            else:
+                assert stands is each.verdict
+    assert weakened > 0
+
+
+def test_false_discoveries_are_rare() -> None:
+    rng = np.random.default_rng(3)
+    shares = []
+    for _ in range(60):
+        # On the very edge of the margin false verdicts are as frequent as they get.
+        ratios = {f"true{i}": 1.05 for i in range(5)} | {f"edge{i}": 1.01 for i in range(15)}
+        verdicts = family(rng, ratios).verdicts
+        made = [name for name, each in verdicts.items() if each in DECIDED]
+        assert {name for name in ratios if name.startswith("true")} <= set(made)
+        shares.append(sum(name.startswith("edge") for name in made) / len(made))
+    assert float(np.mean(shares)) < 0.05
+
+
+def test_the_summary_is_the_geometric_mean_with_its_own_interval() -> None:
+    rng = np.random.default_rng(4)
+    held = 0
+    for _ in range(200):
+        summary = family(rng, {"a": 0.5, "b": 1.0, "c": 3.0}).summary
+        assert summary is not None
+        held += summary.low <= 1.5 ** (1 / 3) <= summary.high
+    assert held >= scipy_stats.binom.ppf(0.001, 200, 0.95)
+
+
+def test_the_summary_of_one_is_its_ratio() -> None:
+    found = family(np.random.default_rng(5), {"only": 1.2})
+    ratio = found.comparisons["only"].ratio
+    assert ratio is not None
+    assert found.summary is not None
+    assert found.summary.value == pytest.approx(ratio.value)
+    assert (found.summary.low, found.summary.high) == pytest.approx((ratio.low, ratio.high), 1e-3)
+    assert found.adjusted["only"] == found.comparisons["only"].p_beyond
+
+
+@given(st.lists(st.floats(0.1, 10.0), min_size=1, max_size=6), st.floats(0.1, 10.0))
+def test_the_summary_scales_with_its_ratios(values: list[float], factor: float) -> None:
+    def summary(scale: float) -> Estimate:
+        pairs = {
+            str(i): ([[1.0], [1.1], [0.9]], [[v * scale], [1.2 * v * scale]])
+            for i, v in enumerate(values)
+        }
+        found = compare_family(pairs).summary
+        assert found is not None
+        return found
+
+    one, other = summary(1.0), summary(factor)
+    assert (other.low, other.value, other.high) == pytest.approx(
+        (factor * one.low, factor * one.value, factor * one.high), rel=1e-6
+    )
+
+
+def test_what_has_no_ratio_or_no_number_is_left_out_and_named() -> None:
+    rng = np.random.default_rng(6)
+    found = compare_family(
+        {
+            "good": (runs(rng, 1.0), runs(rng, 1.0)),
+            "zero": (rng.normal(0.0, 1.0, 100), rng.normal(0.0, 1.0, 100)),
+            "short": ([1.0], [1.0]),
+        }
+    )
+    assert list(found.comparisons) == ["good", "zero"]
+    assert found.summary is not None
+    assert found.summary.n == 1
+    assert [each.code for each in found.notices] == [Code.TOO_FEW_READINGS, Code.NO_RATIO]
+    assert found.notices[0].sentence.startswith("short: ")
+    assert "zero" in found.notices[1].sentence
+    assert "no ratio" in str(found)
+
+
+def test_a_family_without_any_ratio_has_no_summary() -> None:
+    noise = np.random.default_rng(7).normal(0.0, 1.0, (2, 100))
+    found = compare_family({"zero": (noise[0], noise[1])})
+    assert found.summary is None
+    assert "geometric" not in str(found)
+
+
+def test_constant_members_are_summed_up_without_width() -> None:
+    found = compare_family({"a": ([2.0] * 40, [4.0] * 40), "b": ([2.0] * 40, [1.0] * 40)})
+    assert found.summary is not None
+    assert (found.summary.low, found.summary.high) == pytest.approx((1.0, 1.0))
+
+
+def test_a_family_that_allows_no_number_raises() -> None:
+    with pytest.raises(NotEstimable, match="short"):
+        compare_family({"short": ([1.0], [1.0])})
+
+
+def test_all_that_is_wrong_with_a_family_is_said_at_once() -> None:
+    bad = [1.0, math.nan]
+    with pytest.raises(InvalidInput) as caught:
+        compare_family({"a": (bad, bad), "b": (bad, bad), "c": "no pair"}, margin=-1)  # type: ignore[dict-item]
+    assert [each.split(" is ")[0] for each in caught.value.problems] == [
+        "pairs['a']: baseline[1]",
+        "pairs['a']: candidate[1]",
+        "margin",
+        "pairs['b']: baseline[1]",
+        "pairs['b']: candidate[1]",
+        "pairs['c']",
+    ]
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0, True, "5%", math.nan])
+def test_a_rate_out_of_range_is_named(rate: float) -> None:
+    with pytest.raises(InvalidInput, match="rate is"):
+        compare_family({"a": ([1.0, 2.0], [1.0, 2.0])}, rate=rate)
+
+
+def test_nothing_is_no_family() -> None:
+    with pytest.raises(InvalidInput, match=r"pairs is \{\}"):
+        compare_family({})
+    with pytest.raises(InvalidInput, match=r"results is \{\}"):
+        rank({})
+
+
+def test_what_is_no_pair_is_named_in_few_words() -> None:
+    found = compare([1.0, 2.0, 3.0] * 20, [1.0, 2.0, 3.5] * 20)
+    wrong: list[object] = [{"a": found}, {"a": (found, found)}, [found] * 9]
+    for pairs in wrong:
+        with pytest.raises(InvalidInput, match="Comparison") as caught:
+            compare_family(pairs)  # type: ignore[arg-type]
+        assert max(map(len, caught.value.problems)) < 120
+    with pytest.raises(InvalidInput, match="results is") as caught:
+        rank([found] * 9)  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 120
+
+
+def places(results: Mapping[str, Runs], direction: str = "lower") -> dict[str, int]:
+    return {each.name: each.place for each in rank(results, direction=direction)}
+
+
+def test_results_that_differ_have_places_of_their_own() -> None:
+    rng = np.random.default_rng(8)
+    results = {"slow": runs(rng, 3.0), "fast": runs(rng, 1.0), "middle": runs(rng, 2.0)}
+    assert list(places(results).items()) == [("fast", 1), ("middle", 2), ("slow", 3)]
+    assert list(places(results, "higher").items()) == [("slow", 1), ("middle", 2), ("fast", 3)]
+
+
+def test_results_that_are_not_told_apart_share_the_place_of_the_best() -> None:
+    rng = np.random.default_rng(9)
+    results = {"a": runs(rng, 1.0), "b": runs(rng, 1.001), "c": runs(rng, 2.0)}
+    assert places(results) == {"a": 1, "b": 1, "c": 3}
+    assert places({"alone": results["a"]}) == {"alone": 1}
+
+
+def test_two_that_are_told_apart_by_the_test_may_have_intervals_that_overlap() -> None:
+    first, second = (
+        Estimate(
+            value=value,
+            low=value - 1.96,
+            high=value + 1.96,
+            confidence=0.95,
+            n=1000,
+            n_effective=1000.0,
+            method="long-run-variance",
+            standard_error=1.0,
+        )
+        for value in (10.0, 13.0)
+    )
+    assert first.high > second.low
+    assert [each.place for each in rank({"a": first, "b": second})] == [1, 2]
+
+
+def test_two_results_are_ranked_as_they_are_compared() -> None:
+    rng = np.random.default_rng(10)
+    for _ in range(50):
+        one, two = runs(rng, 1.0), runs(rng, 1.01)
+        apart = compare(one, two, margin=0.0).p_value <= 0.05
+        assert (max(places({"a": one, "b": two}).values()) == 2) == apart
+
+
+def test_equal_results_are_seldom_told_apart() -> None:
+    rng = np.random.default_rng(11)
+    split = sum(
+        max(places({str(i): runs(rng, 1.0) for i in range(6)}).values()) > 1 for _ in range(200)
+    )
+    assert split <= scipy_stats.binom.ppf(0.999, 200, 0.05)
+
+
+def test_medians_and_estimates_are_ranked_too() -> None:
+    rng = np.random.default_rng(12)
+    wide, narrow = np.exp(rng.normal(size=2_000)), 1.2 * np.exp(0.1 * rng.normal(size=2_000))
+    medians = rank({"wide": wide, "narrow": narrow}, statistic="median")
+    assert [each.name for each in medians] == ["wide", "narrow"]
+    means = rank({"wide": estimate_mean(wide), "narrow": narrow})
+    assert [each.name for each in means] == ["narrow", "wide"]
+    assert [each.place for each in means] == [1, 2]
+
+
+def test_all_that_is_wrong_with_a_ranking_is_said_at_once() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        rank({"a": []}, statistic="mode", confidence=0.0, direction="up")
+    assert len(caught.value.problems) == 4

@@ -1,0 +1,265 @@
+"""The values around which readings gather."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from scipy.signal import lfilter
+from scipy.special import ndtr
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Floats, Mode
+from benchrigor.stats.estimators import multimodality as modes
+from benchrigor.stats.estimators.multimodality import apart, find_modes, modes_of
+
+Rng = np.random.Generator
+Draw = Callable[[int, Rng], Floats]
+
+
+def autoregressive(n: int, rng: Rng, phi: float) -> Floats:
+    noise = rng.normal(size=n + 200) * math.sqrt(1.0 - phi**2)
+    return lfilter([1.0], [1.0, -phi], noise)[200:]
+
+
+def mixture(n: int, rng: Rng, share: float = 0.55, apart: float = 18.0) -> Floats:
+    """Draw ``share`` of the readings at 1, the others so many standard deviations above."""
+    return np.where(rng.random(n) < share, 1.0, 1.0 + 0.05 * apart) + rng.normal(0.0, 0.05, n)
+
+
+def switching(n: int, rng: Rng, stay: float) -> Floats:
+    return 1.0 + 0.9 * (np.cumsum(rng.random(n) > stay) % 2) + rng.normal(0.0, 0.05, n)
+
+
+def lottery(n: int, rng: Rng, stay: float) -> Floats:
+    """Draw a level from one normal distribution, keep it for a while, then draw again."""
+    drawn = np.cumsum(rng.random(n) > stay)
+    return rng.normal(size=n + 1)[drawn] + rng.normal(0.0, 0.05, n)
+
+
+def spike_beside_a_plain(n: int, rng: Rng) -> Floats:
+    """Draw from the density with one mode that looks most like several."""
+    plain = rng.random(n)
+    return np.where(rng.random(n) < 0.2, -0.001 * plain, plain)
+
+
+def off_the_grid(n: int, rng: Rng) -> Floats:
+    grid = np.round(rng.normal(20.0, 1.5, n)) * 100.0
+    return grid + np.where(rng.random(n) < 0.01, rng.integers(1, 99, n), 0)
+
+
+def counts_found(draw: Draw, n: int, times: int, level: float = 0.01) -> Floats:
+    drawn = (draw(n, np.random.default_rng([n, seed, 11])) for seed in range(times))
+    return np.array([len(modes_of(series, level)) for series in drawn])
+
+
+ONE_MODE: dict[str, Draw] = {
+    "normal": lambda n, rng: rng.normal(size=n),
+    "uniform": lambda n, rng: rng.random(n),
+    "exponential": lambda n, rng: rng.exponential(size=n),
+    "lognormal 1": lambda n, rng: rng.lognormal(0.0, 1.0, n),
+    "lognormal 2": lambda n, rng: rng.lognormal(0.0, 2.0, n),
+    "Pareto": lambda n, rng: rng.pareto(2.5, n),
+    "Student t2": lambda n, rng: rng.standard_t(2.0, n),
+    "gamma": lambda n, rng: rng.gamma(0.5, size=n),
+    "spike beside a plain": spike_beside_a_plain,
+    "AR 0.5": lambda n, rng: autoregressive(n, rng, 0.5),
+    "AR 0.9": lambda n, rng: autoregressive(n, rng, 0.9),
+    "AR 0.99": lambda n, rng: autoregressive(n, rng, 0.99),
+    "exponential of AR 0.9": lambda n, rng: np.exp(autoregressive(n, rng, 0.9)),
+    "lottery 0.9": lambda n, rng: lottery(n, rng, 0.9),
+    "ticks, coarse": lambda n, rng: np.round(rng.normal(100.0, 0.5, n)) * 1e-9,
+    "ticks, middling": lambda n, rng: np.round(rng.normal(100.0, 3.0, n)) * 1e-9,
+    "ticks, fine": lambda n, rng: np.round(rng.normal(900.0, 50.0, n)) * 1e-9,
+    "ticks, skewed": lambda n, rng: np.round(50.0 * rng.lognormal(0.0, 0.5, n)),
+    "ticks, and readings off the grid": off_the_grid,
+    "fading": lambda n, rng: np.exp(-10.0 * np.arange(n) / n) + rng.normal(0.0, 0.05, n),
+    "a step": lambda n, rng: (np.arange(n) < n // 2) + rng.normal(0.0, 0.05, n),
+    "a walk": lambda n, rng: rng.normal(size=n).cumsum(),
+}
+
+
+@pytest.mark.parametrize("n", [100, 300, 1_000])
+@pytest.mark.parametrize("name", ONE_MODE)
+def test_one_mode_is_split_no_more_often_than_the_level_says(name: str, n: int) -> None:
+    split = np.count_nonzero(counts_found(ONE_MODE[name], n, times=40) > 1)
+    assert split <= scipy_stats.binom.ppf(0.9999, 40, 0.01)
+
+
+def test_the_bound_on_false_splits_is_not_far_from_what_is_spent() -> None:
+    split = np.mean(counts_found(spike_beside_a_plain, 300, times=400, level=0.5) > 1)
+    assert 0.02 <= split <= 0.5
+
+
+@pytest.mark.parametrize("n", [300, 1_000])
+def test_shares_and_values_of_two_modes(n: int) -> None:
+    for seed in range(60):
+        low, high = modes_of(mixture(n, np.random.default_rng([n, seed])), 0.01)
+        assert low.value == pytest.approx(1.0, abs=0.05 * 5 / math.sqrt(n / 2))
+        assert high.value == pytest.approx(1.9, abs=0.05 * 5 / math.sqrt(n / 2))
+        assert low.share == pytest.approx(0.55, abs=4.5 / math.sqrt(4 * n))
+        assert low.share + high.share == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("draw", "n", "expected", "least"),
+    [
+        (lambda n, rng: mixture(n, rng, 0.5, 4.0), 1_000, 2, 0.9),
+        (lambda n, rng: mixture(n, rng, 0.8, 4.0), 5_000, 2, 0.85),
+        (lambda n, rng: mixture(n, rng, 0.8), 300, 2, 0.95),
+        (lambda n, rng: mixture(n, rng, 0.9), 1_000, 2, 0.95),
+        (lambda n, rng: rng.choice([1.0, 1.5, 2.2], n) + rng.normal(0, 0.05, n), 300, 3, 0.95),
+        (lambda n, rng: switching(n, rng, 0.95), 1_000, 2, 0.95),
+        (lambda n, rng: switching(n, rng, 0.98), 1_000, 2, 0.9),
+        (lambda n, rng: (np.arange(n) % 10 == 0) + rng.normal(0, 0.05, n), 1_000, 2, 0.95),
+        (lambda n, rng: np.round(mixture(n, rng) * 1e3) * 1e-9, 300, 2, 0.95),
+        (lambda n, rng: rng.choice([1.0, 1.01, 1.9, 1.91], n), 300, 2, 0.95),
+    ],
+)
+def test_modes_are_found(draw: Draw, n: int, expected: int, least: float) -> None:
+    assert np.mean(counts_found(draw, n, times=40) == expected) >= least
+
+
+def test_rare_slow_readings_are_a_mode_when_they_are_a_tenth_and_none_when_three_percent() -> None:
+    def spikes(n: int, rng: Rng, share: float) -> Floats:
+        slow = rng.permutation(n) < share * n
+        return np.where(slow, 10.0, 1.0) * rng.normal(1.0, 0.05, n)
+
+    assert (counts_found(lambda n, rng: spikes(n, rng, 0.03), 1_000, times=20) == 1).all()
+    assert (counts_found(lambda n, rng: spikes(n, rng, 0.10), 1_000, times=20) == 2).all()
+
+
+def test_a_block_passes_at_the_quantile_of_the_f_distribution() -> None:
+    ratio = scipy_stats.f.isf(0.01 / 3, 2 * 8, 2 * 16)
+    own = modes._Blocks(np.array([0, 16, 32]), 8, 8, np.log([1.0, 1.0001 * ratio, 0.9999 * ratio]))
+    other = modes._Blocks(np.array([-16, 0]), 16, 16, np.zeros(2))
+    found = modes._compare(own, other, 0.01 * 5 / 3)
+    assert found.chance == pytest.approx(0.01 / 3)
+    assert (found.left > 0.0).tolist() == [False, True, False]
+    assert (found.right == -np.inf).tolist() == [True, True, True]
+
+
+def test_autocorrelation_inflates_the_ratio_of_widths_as_much_as_estimated() -> None:
+    logs, variances = [], []
+    for seed in range(250):
+        # Of a uniform density, where the ratio deceives most.
+        series = ndtr(autoregressive(1_000, np.random.default_rng([seed, 5]), 0.9))
+        sample = modes._sample(series, np.sort(series), None)
+        assert sample is not None
+        blocks = modes._blocks(sample, 0, 1_000, 125)
+        low, middle = blocks.block(0), blocks.block(8)
+        logs.append(low.sparsity - middle.sparsity)
+        contrast = modes._within(sample, low) - modes._within(sample, middle)
+        variances.append(modes._variance_of_sum(contrast / 125))
+    independent = 2 / 125
+    assert np.var(logs) > 4 * independent
+    assert np.mean(variances) == pytest.approx(np.var(logs), rel=0.4)
+
+
+def test_a_clock_with_rounded_steps_is_seen_through_when_its_tick_is_known() -> None:
+    rng = np.random.default_rng(4)
+    start = rng.integers(0, 10**9, 1_000)
+    stop = np.floor(start + rng.random(1_000) + rng.normal(3.0, 0.8, 1_000).clip(0.0))
+    readings = np.floor(stop * 125 / 3) - np.floor(start * 125 / 3)
+    assert len(find_modes(readings)) > 1
+    assert len(find_modes(readings, tick=125 / 3)) == 1
+
+
+def test_a_known_tick_tells_two_values_apart_that_could_be_two_ticks() -> None:
+    readings = np.where(np.random.default_rng(3).random(300) < 0.6, 1.0, 1.9)
+    assert len(find_modes(readings)) == 1
+    assert [mode.value for mode in find_modes(readings, tick=0.01)] == [1.0, 1.9]
+
+
+def test_many_readings_have_the_same_modes() -> None:
+    readings = mixture(100_000, np.random.default_rng(6))
+    low, high = find_modes(readings)
+    assert low.share == np.mean(readings < 1.45)
+    assert high.value == np.median(readings[readings > 1.45])
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        [5.0],
+        [3.0] * 500,
+        [1.0] * 40_000 + [2.0],
+        np.linspace(1.0, 1.0 + 1e-11, 300),
+        mixture(modes.FEWEST - 1, np.random.default_rng(1)),
+        mixture(1_000, np.random.default_rng(1)) * 1e-310,
+    ],
+)
+def test_few_constant_and_rounded_readings_are_one_mode(readings: Floats) -> None:
+    assert find_modes(readings) == (Mode(value=float(np.median(readings)), share=1.0),)
+
+
+@pytest.mark.parametrize("level", [5e-324, 1e-50, 0.999])
+def test_extreme_levels_give_an_answer(level: float) -> None:
+    assert len(find_modes(mixture(1_000, np.random.default_rng(1)), level=level)) in (1, 2)
+
+
+def test_an_outlier_however_far_hides_nothing() -> None:
+    readings = mixture(300, np.random.default_rng(2))
+    readings[[7, 9]] = [1e150, -1e140]
+    assert len(find_modes(readings)) == 2
+
+
+@given(st.integers(0, 50), st.sampled_from([-250.0, -1.0, 1e-9, 3.0]), st.floats(-1_000.0, 1_000.0))
+def test_unit_origin_and_direction_do_not_matter(seed: int, scale: float, shift: float) -> None:
+    readings = mixture(300, np.random.default_rng(seed), 0.6, 5.0)
+    expected = find_modes(readings)[:: int(math.copysign(1, scale))]
+    found = find_modes(scale * (readings + shift))
+    assert [mode.share for mode in found] == pytest.approx([mode.share for mode in expected])
+    values = [scale * (mode.value + shift) for mode in expected]
+    assert [mode.value for mode in found] == pytest.approx(values, rel=1e-9, abs=1e-9 * abs(scale))
+
+
+@given(st.integers(0, 50))
+def test_the_order_of_independent_readings_does_not_matter(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    readings = mixture(300, rng)
+    assert find_modes(rng.permutation(readings)) == find_modes(readings)
+
+
+@given(
+    st.lists(st.integers(-3, 40), min_size=60, max_size=200)
+    | st.lists(st.floats(-1e100, 1e100), min_size=60, max_size=100)
+)
+def test_modes_ascend_and_share_all_readings(readings: list[float]) -> None:
+    found = find_modes(readings, level=0.5)
+    assert sum(mode.share for mode in found) == pytest.approx(1.0)
+    assert [mode.value for mode in found] == sorted(mode.value for mode in found)
+    assert all(mode.share >= modes.LEAST_SHARE - 1e-9 for mode in found)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, math.nan, True, "0.01", None])
+def test_a_level_out_of_range_is_refused(level: object) -> None:
+    with pytest.raises(InvalidInput, match="level is"):
+        find_modes([1.0, 2.0], level=level)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("tick", [0.0, -1.0, math.inf, math.nan, True, "1"])
+def test_a_tick_that_is_no_length_is_refused_with_all_that_is_wrong(tick: object) -> None:
+    with pytest.raises(InvalidInput, match=r"level is 2.*tick is"):
+        find_modes([1.0, 2.0], level=2, tick=tick)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("values", [[], [[1.0]], [1.0, math.nan], "readings"])
+def test_what_is_no_series_is_refused(values: object) -> None:
+    with pytest.raises(InvalidInput, match="values"):
+        find_modes(values)  # type: ignore[arg-type]
+
+
+def test_modes_that_nobody_minds_are_joined() -> None:
+    modes = tuple(Mode(value=value, share=share) for value, share in ((1.0, 0.3), (1.04, 0.1)))
+    (joined,) = apart(modes)
+    assert joined.share == pytest.approx(0.4)
+    assert joined.value == pytest.approx(1.01)
+    far = Mode(value=1.2, share=0.6)
+    assert apart((*modes, far)) == (joined, far)
+    assert apart(()) == ()

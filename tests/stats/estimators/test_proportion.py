@@ -1,0 +1,161 @@
+"""Coverage is tested by seeded simulation; a bound is left by chance about once in a thousand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from statsmodels.stats.proportion import proportion_confint
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code
+from benchrigor.stats.estimators.proportion import estimate_proportion, fit_indicators
+from benchrigor.stats.series.level import fit_level
+
+REPETITIONS = 400
+LEAST, MOST = (int(scipy_stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (1e-3, 0.9995))
+
+
+def persistent(rng: np.random.Generator, n: int, share: float, stay: float) -> np.ndarray:
+    """A Markov chain of outcomes: each is the one before it, or with 1 - stay a new draw."""
+    fresh = rng.random(n) >= stay
+    fresh[0] = True
+    drawn = rng.random(n) < share
+    return drawn[np.maximum.accumulate(np.where(fresh, np.arange(n), 0))]
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
+@pytest.mark.parametrize(
+    ("successes", "n"), [(0, 1), (1, 1), (0, 20), (7, 20), (20, 20), (3, 5000)]
+)
+def test_counts_give_the_interval_of_wilson(successes: int, n: int, confidence: float) -> None:
+    found = estimate_proportion(successes, n, confidence=confidence)
+    low, high = proportion_confint(successes, n, alpha=1.0 - confidence, method="wilson")
+    assert found.value == successes / n
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+    assert (found.n, found.n_effective, found.method) == (n, n, "Wilson")
+    assert found.notices == ()
+
+
+@given(st.integers(1, 10**6), st.floats(0.0, 1.0), st.floats(0.01, 0.999))
+def test_failures_mirror_successes_within_0_and_1(n: int, share: float, confidence: float) -> None:
+    successes = round(share * n)
+    found = estimate_proportion(successes, n, confidence=confidence)
+    mirrored = estimate_proportion(n - successes, n, confidence=confidence)
+    assert 0.0 <= found.low <= found.value <= found.high <= 1.0
+    assert found.low < found.high
+    assert (mirrored.low, mirrored.high) == pytest.approx((1.0 - found.high, 1.0 - found.low))
+
+
+def test_a_series_of_independent_outcomes_is_judged_like_counts() -> None:
+    outcomes = np.random.default_rng(50).random(2000) < 0.3
+    found = estimate_proportion(outcomes)
+    counted = estimate_proportion(int(outcomes.sum()), 2000)
+    assert found.value == pytest.approx(counted.value)
+    assert found.half_width == pytest.approx(counted.half_width, rel=0.15)
+    assert found.notices == ()
+
+
+def test_a_series_may_be_written_in_bools_or_numbers() -> None:
+    outcomes = [True, False, True, True] * 10
+    written = [outcomes, [int(each) for each in outcomes], np.array(outcomes, dtype=np.float32)]
+    first, *others = (estimate_proportion(each) for each in written)
+    assert all(other == first for other in others)
+    assert first.value == 0.75
+
+
+def test_a_short_series_has_students_t_in_wilsons_interval() -> None:
+    found = estimate_proportion([1, 0, 1, 1, 0, 1, 0, 1, 1, 0, 1, 0])
+    t = scipy_stats.t.ppf(0.975, 11)
+    low, high = proportion_confint(7, 12, alpha=2.0 * scipy_stats.norm.sf(t), method="wilson")
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert Code.FEW_READINGS in [notice.code for notice in found.notices]
+
+
+@pytest.mark.parametrize("outcome", [0, 1])
+@pytest.mark.parametrize("n", [5, 200])
+def test_outcomes_that_are_all_alike_leave_a_width(outcome: int, n: int) -> None:
+    found = estimate_proportion([outcome] * n)
+    assert found.value == outcome
+    assert found.n_effective == n
+    assert found.half_width > 1.0 / n
+    codes = [notice.code for notice in found.notices]
+    assert Code.CONSTANT not in codes
+    assert Code.FEW_IN_TAIL in codes
+
+
+def test_persistent_outcomes_count_for_fewer() -> None:
+    # Long-run over marginal variance of the chain: (1 + 0.9) / (1 - 0.9) = 19.
+    outcomes = persistent(np.random.default_rng(51), 20_000, 0.3, 0.9)
+    found = estimate_proportion(outcomes)
+    assert 20_000 / found.n_effective == pytest.approx(19.0, rel=0.35)
+
+
+def test_outcomes_that_repel_each_other_never_count_for_more() -> None:
+    found = estimate_proportion([True, False] * 500)
+    assert found.n_effective == 1000.0
+
+
+@pytest.mark.parametrize(("share", "stay"), [(0.5, 0.0), (0.1, 0.0), (0.5, 0.8), (0.1, 0.5)])
+def test_the_interval_covers(share: float, stay: float) -> None:
+    hits = 0
+    for repetition in range(REPETITIONS):
+        outcomes = persistent(np.random.default_rng([52, repetition]), 1000, share, stay)
+        found = estimate_proportion(outcomes)
+        hits += found.low <= share <= found.high
+    assert LEAST <= hits <= MOST
+
+
+def test_a_slow_change_behind_noisy_outcomes_is_minded() -> None:
+    hits = {"here": 0, "single outcomes": 0}
+    for repetition in range(REPETITIONS):
+        rng = np.random.default_rng([53, repetition])
+        chance = np.where(persistent(rng, 1000, 0.5, 0.9), 0.1, 0.4)
+        outcomes = (rng.random(1000) < chance).astype(float)
+        for name, fit in (
+            ("here", fit_indicators(outcomes)),
+            ("single outcomes", fit_level(outcomes)),
+        ):
+            hits[name] += abs(fit.level - 0.25) <= 2.0 * fit.standard_error
+    assert hits["here"] >= LEAST
+    assert hits["single outcomes"] < hits["here"] - 5
+
+
+def test_a_single_outcome_is_refused() -> None:
+    with pytest.raises(NotEstimable, match="1 reading, expected at least 2"):
+        estimate_proportion([True])
+
+
+@pytest.mark.parametrize("series", [[0, 1, 2], [0.0, 1.0, 0.5], np.array([1, 0, -1])])
+def test_an_outcome_neither_0_nor_1_is_named(series: object) -> None:
+    with pytest.raises(InvalidInput, match=r"successes\[2\] is .*expected 0 or 1"):
+        estimate_proportion(series)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "said"),
+    [
+        (3, 2, "expected at most n, which is 2"),
+        (-1, 2, "successes is -1"),
+        (0, 0, "n is 0"),
+        (1.0, 2, "successes is 1.0, expected a whole number"),
+        (1, 2.5, "n is 2.5, expected a whole number"),
+        (True, 2, "successes is True"),
+        ([1, 0], 2, r"successes is \[1, 0\]"),
+        ("1", None, "successes is '1'"),
+        (5, None, "successes is 5"),
+    ],
+)
+def test_counts_that_are_none_are_named(successes: object, n: object, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        estimate_proportion(successes, n)  # type: ignore[arg-type]
+
+
+def test_all_problems_of_counts_are_named_at_once() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        estimate_proportion(-1, 0)
+    assert len(caught.value.problems) == 2
+
+
+def test_numpys_whole_numbers_are_counts() -> None:
+    assert estimate_proportion(np.int64(3), np.int32(4)).value == 0.75  # type: ignore[arg-type]

@@ -1,0 +1,189 @@
+"""Coverage is tested by seeded simulation; a bound is left by chance about once in a thousand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import signal
+from scipy import stats as scipy_stats
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.stats.estimators.mean import estimate_mean
+from benchrigor.stats.estimators.rate import estimate_rate, reciprocal, reciprocals
+
+RNG = np.random.default_rng(60)
+RATES = RNG.lognormal(3.0, 0.4, 400)
+DURATIONS = RNG.uniform(0.5, 2.0, 400)
+REPETITIONS = 300
+LEAST, MOST = (int(scipy_stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (1e-3, 0.9995))
+
+
+def test_equal_work_is_the_harmonic_mean_with_the_interval_of_the_times_turned_over() -> None:
+    found = estimate_rate(RATES)
+    times = estimate_mean(1.0 / RATES)
+    assert found.value == pytest.approx(scipy_stats.hmean(RATES))
+    assert (found.low, found.high) == pytest.approx((1.0 / times.high, 1.0 / times.low))
+    assert found.method == "long-run-variance, harmonic"
+    assert (found.n, found.n_effective) == (400, times.n_effective)
+
+
+def test_equal_time_is_the_plain_mean() -> None:
+    assert estimate_rate(RATES, weights="time") == estimate_mean(RATES)
+
+
+def test_durations_give_total_work_over_total_time() -> None:
+    found = estimate_rate(RATES, weights=DURATIONS)
+    assert found.value == pytest.approx((RATES * DURATIONS).sum() / DURATIONS.sum())
+    assert found.method == "long-run-variance, by duration"
+    assert found.low < found.value < found.high
+
+
+def test_the_error_of_a_ratio_is_that_of_the_delta_method() -> None:
+    rng = np.random.default_rng(61)
+    durations = rng.uniform(0.5, 2.0, 20)  # below 30 readings no autocorrelation is looked for
+    rates = rng.lognormal(0.0, 0.3, 20)
+    found = estimate_rate(rates, weights=durations)
+    work = rates * durations
+    ratio = work.sum() / durations.sum()
+    (vv, vd), (_, dd) = np.cov(work, durations)
+    variance = (vv - 2.0 * ratio * vd + ratio**2 * dd) / 20 / durations.mean() ** 2
+    assert found.standard_error == pytest.approx(np.sqrt(variance))
+
+
+def test_equal_durations_are_equal_time() -> None:
+    found = estimate_rate(RATES, weights=np.full(400, 0.37))
+    plain = estimate_rate(RATES, weights="time")
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (plain.value, plain.low, plain.high)
+    )
+
+
+def test_the_durations_of_equal_work_give_the_harmonic_mean() -> None:
+    found = estimate_rate(RATES, weights=100.0 / RATES)
+    harmonic = estimate_rate(RATES)
+    assert found.value == pytest.approx(harmonic.value)
+    assert found.standard_error == pytest.approx(harmonic.standard_error)
+    assert (found.low, found.high) == pytest.approx((harmonic.low, harmonic.high), rel=0.01)
+
+
+def test_the_harmonic_mean_is_the_least_of_them() -> None:
+    assert estimate_rate(RATES).value < estimate_rate(RATES, weights="time").value
+
+
+@given(st.floats(1e-9, 1e9), st.sampled_from(["work", "time", "durations"]))
+def test_scaling_the_rates_scales_the_estimate(factor: float, kind: str) -> None:
+    weights = DURATIONS if kind == "durations" else kind
+    found = estimate_rate(RATES, weights=weights)
+    scaled = estimate_rate(RATES * factor, weights=weights)
+    ends = (found.value * factor, found.low * factor, found.high * factor)
+    assert (scaled.value, scaled.low, scaled.high) == pytest.approx(ends, rel=1e-6)
+
+
+@given(st.floats(1e-9, 1e9))
+def test_the_unit_of_the_durations_does_not_matter(factor: float) -> None:
+    found = estimate_rate(RATES, weights=DURATIONS)
+    scaled = estimate_rate(RATES, weights=DURATIONS * factor)
+    assert (scaled.low, scaled.high) == pytest.approx((found.low, found.high), rel=1e-6)
+
+
+def test_turning_over_twice_gives_the_first_estimate_back() -> None:
+    once = estimate_mean(RATES)
+    twice = reciprocal(reciprocal(once))
+    assert (twice.value, twice.low, twice.high, twice.standard_error) == pytest.approx(
+        (once.value, once.low, once.high, once.standard_error)
+    )
+
+
+def test_an_estimate_without_a_standard_error_is_turned_over_too() -> None:
+    bare = Estimate(
+        value=2.0, low=1.0, high=4.0, confidence=0.9, n=9, n_effective=9.0, method="any"
+    )
+    turned = reciprocal(bare)
+    assert (turned.value, turned.low, turned.high) == (0.5, 0.25, 1.0)
+    assert (turned.standard_error, turned.confidence) == (None, 0.9)
+
+
+def test_constant_rates_have_an_interval_without_width() -> None:
+    for weights in ("work", "time", [1.0, 2.0, 3.0] * 20):
+        found = estimate_rate([4.0] * 60, weights=weights)
+        assert (found.low, found.value, found.high) == (4.0, 4.0, 4.0)
+        assert [notice.code for notice in found.notices] == [Code.CONSTANT]
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e140])
+def test_tiny_and_huge_rates_stay_in_range(size: float) -> None:
+    found = estimate_rate(RATES * size)
+    assert found.value == pytest.approx(scipy_stats.hmean(RATES) * size)
+    assert 0.0 < found.low < found.high
+
+
+def test_a_time_per_work_that_may_be_0_allows_no_rate() -> None:
+    with pytest.raises(NotEstimable, match="no rate can be given") as caught:
+        estimate_rate([1.0, 1000.0, 1000.0])
+    notice = caught.value.notice
+    assert isinstance(notice, Notice)
+    assert notice.code is Code.NO_RATIO
+
+
+def test_a_single_rate_is_refused() -> None:
+    with pytest.raises(NotEstimable, match="1 reading, expected at least 2"):
+        estimate_rate([1.0])
+
+
+def autoregressive_times(rng: np.random.Generator, phi: float) -> np.ndarray:
+    noise = signal.lfilter([1.0], [1.0, -phi], rng.normal(size=1400))[400:]
+    return np.exp(0.5 * noise * np.sqrt(1.0 - phi**2))
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5])
+def test_the_interval_covers_the_work_per_time(phi: float) -> None:
+    truth = float(np.exp(-0.125))  # one over the mean of the times
+    hits = {"work": 0, "durations": 0}
+    for repetition in range(REPETITIONS):
+        rng = np.random.default_rng([62, repetition])
+        times = autoregressive_times(rng, phi)
+        work = rng.integers(1, 20, 1000)
+        durations = work * times
+        for name, found in (
+            ("work", estimate_rate(1.0 / times)),
+            ("durations", estimate_rate(work / durations, weights=durations)),
+        ):
+            hits[name] += found.low <= truth <= found.high
+    assert all(LEAST <= each <= MOST for each in hits.values()), hits
+
+
+@pytest.mark.parametrize("wrong", [0.0, -2.0, 1e-200])
+def test_a_rate_not_above_0_is_named(wrong: float) -> None:
+    with pytest.raises(InvalidInput, match=r"values\[2\] is .*expected a rate"):
+        estimate_rate([1.0, 2.0, wrong, wrong])
+    with pytest.raises(InvalidInput, match=r"values\[0\]"):
+        reciprocals(np.array([wrong]))
+
+
+def test_a_rate_of_0_is_fine_where_the_time_was_equal() -> None:
+    assert estimate_rate([0.0, 2.0, 1.0], weights="time").value == 1.0
+    assert estimate_rate([0.0, 2.0, 1.0], weights=[2.0, 1.0, 1.0]).value == 0.75
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ("harmonic", "weights is 'harmonic', expected 'work', 'time' or durations"),
+        ([1.0, 2.0], "weights holds 2 durations for 3 values"),
+        ([1.0, 0.0, 1.0], r"weights\[1\] is 0.0, expected a duration above 0"),
+        ([1.0, 2.0, float("nan")], r"weights\[2\] is nan"),
+        ([[1.0, 2.0, 3.0]], "two dimensions"),
+        (None, "weights is None"),
+    ],
+)
+def test_durations_that_are_none_are_named(weights: object, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        estimate_rate([1.0, 2.0, 3.0], weights=weights)  # type: ignore[arg-type]
+
+
+def test_what_is_no_rate_is_named() -> None:
+    with pytest.raises(InvalidInput, match=r"values\[1\] is inf"):
+        estimate_rate([1.0, float("inf")])
+    with pytest.raises(InvalidInput, match="confidence is 2"):
+        estimate_rate(RATES, confidence=2)

@@ -1,0 +1,168 @@
+"""Where the variance arises, and how much to measure of what."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate, Notice, VarianceSplit
+from benchrigor.stats import estimate_invocations
+from benchrigor.stats.estimators.variance_components import (
+    readings_per_invocation,
+    required_invocations,
+    split_variance,
+)
+
+SPLIT = VarianceSplit(level=2.0, between=4e-4, within=0.01, invocations=10, readings=100.0)
+
+
+def test_the_split_finds_both_variances() -> None:
+    rng = np.random.default_rng(9)
+    splits = []
+    for _ in range(100):
+        noise = rng.normal(0.0, 0.05, (10, 1001))
+        readings = noise[:, 1:] + 0.5 * noise[:, :-1]
+        splits.append(split_variance([*(rng.normal(1.0, 0.02, (10, 1)) + readings)]))
+    # The relative standard error of a variance from 10 is sqrt(2/9), of its mean a tenth of it.
+    assert np.mean([split.between for split in splits]) == pytest.approx(4e-4, rel=0.15)
+    assert np.mean([split.within for split in splits]) == pytest.approx((0.05 * 1.5) ** 2, rel=0.1)
+
+
+def test_the_split_of_the_steady_part() -> None:
+    rng = np.random.default_rng(10)
+    levels = rng.normal(1.0, 0.1, 20)
+    warm = [rng.normal(level, 0.01, 200) + 5.0 * (np.arange(200) < 30) for level in levels]
+    split = split_variance(warm, trim=True)
+    assert split.between == pytest.approx(levels.var(ddof=1), rel=0.05)
+    assert split.readings < 170.0
+
+
+def test_parts_add_up_to_the_spread_of_levels() -> None:
+    rng = np.random.default_rng(11)
+    invocations = [rng.normal(level, 0.1, 50) for level in (1.0, 1.2, 1.4)]
+    split = split_variance(invocations)
+    means = [series.mean() for series in invocations]
+    assert split.level == pytest.approx(np.mean(means))
+    assert split.between + split.within / 50 == pytest.approx(np.var(means, ddof=1))
+    assert (split.invocations, split.readings) == (3, 50.0)
+
+
+def test_readings_are_the_harmonic_mean_and_between_is_never_negative() -> None:
+    split = split_variance([[1.0, 2.0, 1.0, 2.0], [2.0, 1.0]])
+    assert split.readings == pytest.approx(2.0 / (1 / 4 + 1 / 2))
+    assert split.between == 0.0
+
+
+def test_one_invocation_splits_nothing() -> None:
+    with pytest.raises(NotEstimable, match="how they differ cannot be known") as error:
+        split_variance([[1.0, 1.1, 1.2]])
+    assert isinstance(error.value.notice, Notice)
+    assert error.value.notice.code is Code.FEW_INVOCATIONS
+
+
+@given(
+    between=st.floats(1e-6, 1.0),
+    within=st.floats(1e-6, 1.0),
+    start_cost=st.floats(0.01, 1e4),
+    reading_cost=st.floats(0.01, 100.0),
+)
+def test_no_other_number_of_readings_is_better(
+    between: float, within: float, start_cost: float, reading_cost: float
+) -> None:
+    split = dataclasses.replace(SPLIT, between=between, within=within)
+    best = readings_per_invocation(
+        split, start_cost=start_cost, reading_cost=reading_cost, longest=10_000
+    )
+
+    def price(n: float) -> float:
+        """Cost of an invocation times its variance: what a given width costs."""
+        return (start_cost + n * reading_cost) * (between + within / n)
+
+    assert 2 <= best <= 10_000
+    near = min(price(max(best - 0.5, 2.0)), price(min(best + 0.5, 10_000.0)))
+    assert min(price(2.0), price(10_000.0), price(best)) >= near * (1.0 - 0.05)
+    assert price(best) <= min(price(2.0), price(10_000.0)) * (1.0 + 1e-9)
+
+
+def test_the_ends_of_the_allocation() -> None:
+    def best(between: float, within: float, start_cost: float = 1.0) -> int:
+        split = dataclasses.replace(SPLIT, between=between, within=within)
+        return readings_per_invocation(split, start_cost=start_cost, reading_cost=1.0, longest=500)
+
+    assert best(0.0, 1.0) == 500
+    assert best(1e-300, 1e-2) == 500
+    assert best(1.0, 0.0) == best(0.0, 0.0) == best(1.0, 1.0, start_cost=0.0) == 2
+
+
+@pytest.mark.parametrize("target", [0.5, 0.01, 0.003, 0.0005])
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
+def test_as_many_invocations_as_needed_and_no_more(target: float, confidence: float) -> None:
+    count = required_invocations(SPLIT, target, confidence=confidence)
+    spread = math.sqrt(SPLIT.between + SPLIT.within / SPLIT.readings)
+
+    def half_width(k: int) -> float:
+        quantile = float(scipy_stats.t.ppf((1.0 + confidence) / 2.0, k - 1))
+        return quantile * spread / math.sqrt(k) / SPLIT.level
+
+    assert half_width(count) <= target
+    assert count == 10 or half_width(count - 1) > target
+
+
+def test_an_estimate_plans_like_its_split() -> None:
+    rng = np.random.default_rng(12)
+    invocations = [rng.normal(level, 0.05, 100) for level in rng.normal(1.0, 0.1, 12)]
+    split = split_variance(invocations)
+    assert split.between > 0.0
+    estimate = estimate_invocations(invocations)
+    assert required_invocations(estimate, 0.01) == required_invocations(split, 0.01)
+    wide = estimate_invocations(invocations, confidence=0.8)
+    assert required_invocations(wide, 0.01) == required_invocations(split, 0.01, confidence=0.8)
+    fewer = required_invocations(split, 0.01, readings=1)
+    assert fewer > required_invocations(split, 0.01)
+
+
+def test_invocations_without_spread_need_no_more_than_ten() -> None:
+    split = dataclasses.replace(SPLIT, between=0.0, within=0.0, level=0.0)
+    assert required_invocations(split, 0.01) == 10
+
+
+def test_wrong_plans_are_named_together() -> None:
+    with pytest.raises(InvalidInput) as error:
+        readings_per_invocation(SPLIT, start_cost=-1.0, reading_cost=0.0, longest=1)
+    assert [each.split()[0] for each in error.value.problems] == [
+        "start_cost",
+        "reading_cost",
+        "longest",
+    ]
+    with pytest.raises(InvalidInput, match=r"longest is 2\.5"):
+        readings_per_invocation(SPLIT, start_cost=1.0, reading_cost=1.0, longest=2.5)  # type: ignore[arg-type]
+    single = estimate_invocations([[1.0, 1.1, 1.3]])
+    with pytest.raises(InvalidInput) as error:
+        required_invocations(single, math.nan, readings=3)
+    assert len(error.value.problems) == 3
+    with pytest.raises(InvalidInput, match="readings is 0"):
+        required_invocations(SPLIT, 0.1, readings=0)
+    with pytest.raises(InvalidInput, match="confidence is 2"):
+        required_invocations(SPLIT, 0.1, confidence=2)
+
+
+def test_nothing_is_narrow_relative_to_zero() -> None:
+    with pytest.raises(InvalidInput, match="no interval is narrow"):
+        required_invocations(dataclasses.replace(SPLIT, level=0.0), 0.01)
+    estimate = Estimate(
+        value=1e-12,
+        low=-1.0,
+        high=1.0,
+        confidence=0.95,
+        n=10,
+        n_effective=10.0,
+        method="invocation means",
+        standard_error=0.4,
+    )
+    with pytest.raises(InvalidInput, match="no interval is narrow"):
+        required_invocations(estimate, 0.01)

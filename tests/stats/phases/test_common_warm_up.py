@@ -1,0 +1,251 @@
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Floats, Notice, PhaseLabel, PhaseReason
+from benchrigor.stats import estimate_mean
+from benchrigor.stats.phases.common_warm_up import common_cut, common_phases
+from benchrigor.stats.phases.trimming import bearable_phase, trimmed
+
+N = 200
+INDEX = np.arange(N)
+STEP = 0.5 * (INDEX < 30)
+FADING = np.exp(-INDEX / 15)
+COOL_DOWN = 0.4 * (INDEX >= N - 25)
+
+
+def lottery(rng: np.random.Generator, count: int, pattern: Floats) -> list[Floats]:
+    """Return invocations of which one in four is 30 % slower, each with the same pattern."""
+    levels = np.where(rng.random(count) < 0.25, 1.3, 1.0)
+    return [level * (rng.normal(1.0, 0.05, pattern.size) + pattern) for level in levels]
+
+
+def notice_of(error: pytest.ExceptionInfo[NotEstimable]) -> Notice:
+    assert isinstance(error.value.notice, Notice)
+    return error.value.notice
+
+
+@pytest.mark.parametrize("count", [2, 4, 5, 10, 20])
+def test_a_step_that_all_share_is_cut(count: int) -> None:
+    cut = common_cut(lottery(np.random.default_rng(count), count, STEP))
+    assert 28 <= cut.start <= 48
+    assert cut.end == 0
+
+
+@pytest.mark.parametrize("count", [3, 10])
+def test_a_cool_down_is_cut_as_well(count: int) -> None:
+    cut = common_cut(lottery(np.random.default_rng(count), count, STEP + COOL_DOWN))
+    assert 28 <= cut.start <= 48
+    assert 24 <= cut.end <= 32
+
+
+def test_more_invocations_show_more_of_what_fades() -> None:
+    starts = [
+        common_cut(lottery(np.random.default_rng(7), count, FADING)).start for count in (5, 80)
+    ]
+    assert starts[0] < starts[1]
+    assert starts[0] >= 45
+
+
+def test_one_cold_reading_costs_few() -> None:
+    cut = common_cut(lottery(np.random.default_rng(8), 10, 3.0 * (INDEX < 1)))
+    assert 1 <= cut.start <= 4
+
+
+def test_a_faster_start_is_no_steady_state_either() -> None:
+    cut = common_cut(lottery(np.random.default_rng(9), 10, -0.5 * (INDEX < 20)))
+    assert cut.start >= 20
+
+
+def test_false_cuts_are_rare() -> None:
+    rng = np.random.default_rng(10)
+    noise = {
+        "normal": lambda: rng.normal(1.0, 0.05, N),
+        "skewed": lambda: rng.lognormal(0.0, 1.0, N),
+        "a coarse clock": lambda: rng.integers(0, 2, N).astype(float),
+    }
+    for draw in noise.values():
+        found = [common_phases([draw() for _ in range(5)])[0] for _ in range(100)]
+        # Of 100 at 5 % and 1 % more than 13 are false with probability 0.003.
+        assert sum(phase.n < N for phase in found) <= 13
+
+
+def test_periodic_work_done_in_step_is_no_warm_up() -> None:
+    rng = np.random.default_rng(11)
+    collections = 0.5 * (INDEX % 10 == 7)
+    cuts = [
+        common_cut(1.0 + collections + 0.02 * rng.normal(size=(10, N)))  # type: ignore[arg-type]
+        for _ in range(40)
+    ]
+    assert sum(cut.start + cut.end > 0 for cut in cuts) <= 10
+    assert max(cut.start for cut in cuts) < N // 2
+
+
+def test_a_trend_is_no_steady_state() -> None:
+    rng = np.random.default_rng(12)
+    trend = [1.0 + 0.2 * INDEX / N + 0.05 * rng.normal(size=N) for _ in range(10)]
+    with pytest.raises(NotEstimable, match="no steady state in common") as error:
+        common_cut(trend)
+    assert notice_of(error).code is Code.NO_STABLE_PHASE
+    assert notice_of(error).evidence["reason"] == "no dominant segment"
+
+
+def test_a_change_behind_the_half_is_no_warm_up() -> None:
+    rng = np.random.default_rng(13)
+    invocations = [1.0 + 0.3 * (INDEX < 130) + 0.05 * rng.normal(size=N) for _ in range(10)]
+    with pytest.raises(NotEstimable, match="after their first 100 readings they still fall") as e:
+        common_cut(invocations)
+    assert notice_of(e).evidence["reason"] == "still moving at the end"
+
+
+def test_what_moves_less_than_the_interval_bears_is_steady() -> None:
+    rng = np.random.default_rng(14)
+    drift = 0.01 * (INDEX > 140)
+    levels = np.linspace(1.0, 2.0, 10)
+    apart = [level + drift + 0.001 * rng.normal(size=N) for level in levels]
+    alike = [1.0 + drift + 0.001 * rng.normal(size=N) for _ in levels]
+    assert common_cut(apart).start == 0
+    with pytest.raises(NotEstimable):
+        common_cut(alike)
+
+
+def test_steady_invocations_are_seldom_refused() -> None:
+    rng = np.random.default_rng(15)
+    refused = 0
+    for _ in range(150):
+        invocations = [rng.normal(level, 0.05, N) + STEP for level in rng.normal(1.0, 0.02, 10)]
+        refused += common_phases(invocations)[0].start is None
+    # Of 150 at 1 % more than 6 are refused with probability 0.001.
+    assert refused <= 6
+
+
+def test_a_few_invocations_are_judged_by_their_average() -> None:
+    steady = np.random.default_rng(16).normal(1.0, 0.02, (3, 300))
+    restless = np.repeat([1.0, 2.0, 3.0], 100)
+    with pytest.raises(NotEstimable, match=r"\(in the average of 3 invocations\)\."):
+        common_cut(list(steady * restless))
+    assert common_cut(list(steady - 1.0)).start == 0
+
+
+def test_one_invocation_is_judged_as_by_estimate_mean() -> None:
+    series = lottery(np.random.default_rng(17), 1, STEP)[0]
+    (phase,) = common_phases([series])
+    assert phase == bearable_phase(series, 0.95)
+    assert common_cut([series]).start == phase.start
+    assert estimate_mean(series, trim=True).n == trimmed(series, phase).size
+
+
+@pytest.mark.parametrize("count", [3, 10])
+def test_lengths_may_differ_and_ends_are_aligned(count: int) -> None:
+    rng = np.random.default_rng(18)
+    invocations = []
+    for size in rng.integers(180, 220, count):
+        index = np.arange(size)
+        pattern = 0.5 * (index < 30) + 0.4 * (index >= size - 25)
+        invocations.append(rng.normal(1.0, 0.05, size) + pattern)
+    cut = common_cut(invocations)
+    assert 28 <= cut.start <= 48
+    assert 24 <= cut.end <= 32
+    for series, phase in zip(invocations, common_phases(invocations), strict=True):
+        assert (phase.start, phase.stop) == (cut.start, series.size - cut.end)
+        assert phase.change_points.indices == (cut.start, series.size - cut.end)
+
+
+def test_very_short_invocations_have_no_say_and_no_phase() -> None:
+    rng = np.random.default_rng(19)
+    whole = lottery(rng, 10, STEP)
+    short = rng.normal(1.5, 0.05, 20)
+    phases = common_phases([short, *whole])
+    assert phases[1:] == common_phases(whole)
+    assert phases[0].start is None
+    assert phases[0].reason is PhaseReason.FEW_EFFECTIVE
+    assert "fewer than 2 are left" in phases[0].notices[0].sentence
+
+
+def test_phases_are_labelled_and_fill_the_series() -> None:
+    invocations = lottery(np.random.default_rng(20), 10, STEP + COOL_DOWN)
+    for series, phase in zip(invocations, common_phases(invocations), strict=True):
+        labels = [each.label for each in phase.phases]
+        assert labels == [PhaseLabel.WARM_UP, PhaseLabel.STABLE, PhaseLabel.COOL_DOWN]
+        assert all(a.stop == b.start for a, b in pairwise(phase.phases))
+        assert (phase.phases[0].start, phase.phases[-1].stop) == (0, series.size)
+        assert phase.phases[1].median == np.median(series[phase.start : phase.stop])
+        # Half as many readings again are left out at each cut.
+        assert trimmed(series, phase).size < phase.n
+
+
+def test_without_a_steady_state_no_invocation_has_a_phase() -> None:
+    invocations = [1.0 + INDEX / N + 0.01 * np.random.default_rng(21).normal(size=N)] * 6
+    phases = common_phases(invocations)
+    assert {phase.start for phase in phases} == {None}
+    assert {phase.notices[0].code for phase in phases} == {Code.NO_STABLE_PHASE}
+    assert phases[0].phases[0].label is PhaseLabel.OTHER
+
+
+def test_long_invocations_are_cut_alike() -> None:
+    rng = np.random.default_rng(22)
+    pattern = 0.1 * (np.arange(30_000) < 4_000)
+    cut = common_cut([rng.normal(1.0, 0.05, 30_000) + pattern for _ in range(6)])
+    assert 4_000 <= cut.start <= 4_100
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7])
+def test_tiny_invocations_are_not_refused_for_their_size(size: int) -> None:
+    rng = np.random.default_rng(size)
+    found = [common_phases(list(rng.normal(1.0, 0.1, (12, size)))) for _ in range(50)]
+    stable = [phases[0].start is not None or size < 2 for phases in found]
+    assert sum(stable) >= 47
+
+
+def test_of_five_iterations_the_cold_first_is_cut() -> None:
+    rng = np.random.default_rng(23)
+    cut = common_cut(rng.normal(1.0, 0.05, (30, 5)) + 2.0 * (np.arange(5) < 1))
+    assert (cut.start, cut.end) == (1, 0)
+
+
+def test_readings_without_noise_are_cut_exactly_enough() -> None:
+    assert common_cut([[5.0] * 40] * 6).start == 0
+    assert common_cut([[9.0] * 4 + [5.0] * 36] * 6).start == 4
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@given(seed=seeds, scale=st.sampled_from([1e-9, 0.125, 8.0, 1e9]), power=st.integers(-2, 2))
+def test_cuts_are_those_of_readings_in_another_unit(seed: int, scale: float, power: int) -> None:
+    rng = np.random.default_rng(seed)
+    whole = [rng.integers(1, 1000, 40) + 500 * (np.arange(40) < 6) for _ in range(6)]
+    shift = math.copysign(1000.0 * power, power)
+    given_ = common_phases([each.astype(float) for each in whole])
+    other = common_phases([(each + shift) * 2.0 ** round(math.log2(scale)) for each in whole])
+    assert [(each.start, each.stop) for each in given_] == [
+        (each.start, each.stop) for each in other
+    ]
+
+
+@given(seed=seeds)
+def test_the_order_of_invocations_does_not_matter(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    invocations = [rng.lognormal(0.0, 0.3, 40) + 2.0 * (np.arange(40) < 6) for _ in range(6)]
+    phases = common_phases(invocations)
+    assert common_phases(invocations[::-1])[0].start == phases[0].start
+
+
+@pytest.mark.parametrize("judge", [common_cut, common_phases])
+def test_what_is_no_invocation_is_named(judge: object) -> None:
+    assert callable(judge)
+    with pytest.raises(InvalidInput, match="invocations is empty"):
+        judge([])
+    with pytest.raises(InvalidInput, match="invocations is 'abc'"):
+        judge("abc")
+    with pytest.raises(InvalidInput) as error:
+        judge([[1.0, math.nan], [1.0], [[2.0]]])
+    assert len(error.value.problems) == 2
+    assert error.value.problems[0].startswith("invocations[0][1] is nan")
+    with pytest.raises(InvalidInput, match="confidence is 1"):
+        judge([[1.0, 2.0]], confidence=1)

@@ -1,0 +1,130 @@
+"""The verdict on a phase, and the figures that it is given with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from benchrigor.model import Code, PhaseReason, Severity
+from benchrigor.stats.phases.stability_rules import Findings, concordance, judge, refusal
+
+
+def findings(*phases: tuple[float, int], **others: object) -> Findings:
+    """Return what is known of phases given as (median, readings)."""
+    borders = [0]
+    for _, count in phases:
+        borders.append(borders[-1] + count)
+    known: dict[str, object] = {
+        "borders": tuple(borders),
+        "medians": tuple(float(median) for median, _ in phases),
+        "longest": max(range(len(phases)), key=lambda each: phases[each][1]),
+        "inflation": 1.0,
+        "independent": math.inf,
+    }
+    return Findings(**(known | others))  # type: ignore[arg-type] # fields by name
+
+
+RISING = [(5, 100), (6, 100), (7, 100), (8, 100)]
+UP_AND_DOWN = [(5, 100), (7, 100), (6, 100), (8, 100)]
+ARRIVING = [(9, 30), (7, 30), (6, 30), (5, 300)]
+LEAVING = [(5, 300), (6, 60), (7, 60), (8, 60)]
+COOLING_DOWN = [(5, 300), (6, 30), (7, 30), (8, 30)]
+TURNING = [(7, 60), (9, 60), (5, 150), (6, 60), (7, 60), (8, 60)]
+
+
+@pytest.mark.parametrize(
+    ("phases", "others", "reason"),
+    [
+        ([(5, 100)], {}, PhaseReason.STABLE),
+        (RISING, {}, PhaseReason.TREND),
+        (RISING[::-1], {}, PhaseReason.TREND),
+        (RISING[:3], {}, PhaseReason.NO_DOMINANT_SEGMENT),
+        (RISING[:3], {"raw": (5.0, 6.0, 6.5, 7.0)}, PhaseReason.TREND),
+        ([(5, 100)], {"joined": (5.0, 5.1, 5.2, 5.3), "materiality": 0.05}, PhaseReason.TREND),
+        ([(5, 100)], {"joined": (5.0, 5.1, 5.2, 5.3), "materiality": 0.07}, PhaseReason.STABLE),
+        ([(5, 100)], {"joined": (5.0, 5.3, 5.1, 5.4), "materiality": 0.05}, PhaseReason.STABLE),
+        (UP_AND_DOWN, {}, PhaseReason.NO_DOMINANT_SEGMENT),
+        (ARRIVING, {}, PhaseReason.STABLE),
+        (LEAVING, {}, PhaseReason.STILL_MOVING),
+        (COOLING_DOWN, {}, PhaseReason.STABLE),
+        (TURNING, {}, PhaseReason.STILL_MOVING),
+        ([(5, 100)], {"independent": 6.8, "inflation": 30.0}, PhaseReason.RANDOM_WALK),
+        ([(5, 100)], {"independent": 6.8, "inflation": 10.0}, PhaseReason.FEW_EFFECTIVE),
+        (UP_AND_DOWN, {"inflation": 5.1}, PhaseReason.FEW_EFFECTIVE),
+        (UP_AND_DOWN, {"inflation": 4.9}, PhaseReason.NO_DOMINANT_SEGMENT),
+        ([(5, 60)], {"independent": 6.1}, PhaseReason.STABLE),
+        (UP_AND_DOWN, {"independent": 2.0, "inflation": 10.0}, PhaseReason.RANDOM_WALK),
+        (RISING, {"independent": 2.0}, PhaseReason.TREND),
+        ([(5, 2_000)], {"independent": 29.0, "inflation": 70.0}, PhaseReason.FEW_EFFECTIVE),
+        ([(5, 2_000)], {"independent": 31.0, "inflation": 70.0}, PhaseReason.STABLE),
+        ([(5, 2_000)], {"independent": 29.0, "inflation": 66.0}, PhaseReason.STABLE),
+        ([(5, 2_000)], {"inflation": 401.0}, PhaseReason.FEW_EFFECTIVE),
+        ([(5, 100)], {"changes": (30,)}, PhaseReason.NOT_STABLE_INSIDE),
+        ([(5, 100)], {"thirds": (5.0, 6.0, 5.0)}, PhaseReason.NOT_STABLE_INSIDE),
+    ],
+)
+def test_each_reason_has_one_rule(
+    phases: list[tuple[float, int]], others: dict[str, object], reason: PhaseReason
+) -> None:
+    assert judge(findings(*phases, **others)) is reason
+
+
+@pytest.mark.parametrize(
+    ("phases", "others", "phrase"),
+    [
+        (UP_AND_DOWN, {}, "the longest of 4 segments holds 25% of the 400 readings"),
+        (RISING, {}, "Trend, no stable phase: the medians of 4 segments rise from 5 to 8."),
+        (RISING[::-1], {}, "segments fall from 8 to 5."),
+        (
+            [(9, 30), (5, 100)],
+            {"raw": (9, 5, 5.1, 5.2, 5.3), "joined": (5, 5.1, 5.2, 5.3), "materiality": 0.05},
+            "the medians of 4 segments rise from 5 to 5.3.",
+        ),
+        (LEAVING, {}, "moving at the end, the medians of the last 4 of 4 segments rise from 5"),
+        (TURNING, {}, "the last 4 of 6 segments rise from 5 to 8."),
+        (
+            [(5, 100)],
+            {"independent": 3.21, "inflation": 20.0},
+            "its 100 readings are worth 3.2 independent ones.",
+        ),
+        (
+            UP_AND_DOWN,
+            {"inflation": 20.0},
+            "holds 100 of the 400 readings, worth 5.0 independent ones, at least 30 are needed.",
+        ),
+        (
+            [(5, 2_000)],
+            {"independent": 29.0, "inflation": 100.0},
+            "holds 2000 of the 2000 readings, worth 29.0 independent ones, at least 30 are needed.",
+        ),
+        ([(5, 100)], {"inflation": 40.0}, "worth 2.5 independent ones, at least 5 are needed"),
+        ([(5, 100)], {"changes": (30, 60)}, "it changes inside, at 30, 60."),
+        ([(5, 100)], {"changes": tuple(range(10, 90, 10))}, "at 10, 20, 30, 40, 50 and 3 more."),
+        ([(5, 100)], {"thirds": (5.0, 6.5, 5.0)}, "the medians of its thirds are 5, 6.5, 5."),
+    ],
+)
+def test_the_notice_says_what_was_found_with_figures(
+    phases: list[tuple[float, int]], others: dict[str, object], phrase: str
+) -> None:
+    found = findings(*phases, **others)
+    notice = refusal(judge(found), found)
+    assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, Severity.REFUSAL)
+    assert phrase in notice.sentence
+    assert notice.evidence["reason"] == str(judge(found))
+    assert notice.evidence["n"] == found.n
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [([1, 2, 3, 4], 1.0), ([4, 3, 2, 1], -1.0), ([1, 3, 2, 4], 2 / 3), ([1, 1, 1], 0.0)],
+)
+def test_concordance_is_kendalls_rank_correlation_with_time(
+    levels: Sequence[float], expected: float
+) -> None:
+    assert concordance(levels) == pytest.approx(expected)
+
+
+def test_concordance_of_very_many_phases_is_taken_from_a_part_of_them() -> None:
+    assert concordance(range(100_000)) == 1.0

@@ -1,0 +1,139 @@
+"""How steady a stretch of readings is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from benchrigor.stats import detect_changes
+from benchrigor.stats.phases.stationarity import (
+    chance_of_movement,
+    independent_readings,
+    steps_beyond_noise,
+)
+from benchrigor.stats.series.transients import transient_basis
+
+
+def autoregressive(phi: float, n: int, seed: int) -> np.ndarray:
+    noise = np.random.default_rng([n, seed]).normal(size=n)
+    for i in range(1, n):
+        noise[i] = phi * noise[i - 1] + math.sqrt(1.0 - phi**2) * noise[i]
+    return noise
+
+
+def switching(n: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng([n, seed])
+    return 2.0 * (np.cumsum(rng.random(n) > 0.95) % 2) + rng.normal(size=n)
+
+
+@pytest.mark.parametrize("series", [np.arange(29.0), np.ones(500)])
+def test_nothing_is_said_of_few_and_of_constant_readings(series: np.ndarray) -> None:
+    assert independent_readings(series) == math.inf
+    assert chance_of_movement(series) == 1.0
+
+
+def test_autocorrelation_leaves_as_few_independent_readings_as_theory_says() -> None:
+    found = [independent_readings(autoregressive(0.9, 2_000, seed)) for seed in range(40)]
+    # 2000 (1 - phi) / (1 + phi) = 105, a little more for ranks.
+    assert 75 <= np.median(found) <= 125
+
+
+def test_a_random_walk_leaves_no_more_the_longer_it_is() -> None:
+    for n in (500, 50_000):
+        walks = [np.random.default_rng([n, seed]).normal(size=n).cumsum() for seed in range(40)]
+        assert np.median([independent_readings(walk) for walk in walks]) <= 5
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
+def test_steady_readings_seem_to_move_as_often_as_stated(phi: float) -> None:
+    chances = [chance_of_movement(autoregressive(phi, 1_500, seed)) for seed in range(400)]
+    # Of 400 at 5.5 %, 38 or more have a chance below 0.1 %.
+    assert sum(chance < 0.05 for chance in chances) <= 37
+
+
+def test_a_fading_transient_is_no_movement_but_a_bend_is() -> None:
+    noise = np.random.default_rng(1).normal(size=1_000)
+    time = np.linspace(0.0, 1.0, 1_000)
+    assert chance_of_movement(noise + 2.0 * np.exp(-time * 10.0)) > 0.01
+    assert chance_of_movement(noise + 0.7 * np.sin(np.pi * time)) < 1e-4
+    assert chance_of_movement(noise + 2.0 * time) < 1e-4
+
+
+def test_units_do_not_matter() -> None:
+    series = autoregressive(0.5, 500, 1)
+    assert chance_of_movement(1e-9 * series) == chance_of_movement(series)
+    assert independent_readings(1e9 * series) == independent_readings(series)
+    assert independent_readings(series[::-1]) == pytest.approx(independent_readings(series))
+
+
+def test_readings_without_autocorrelation_are_all_independent() -> None:
+    found = [
+        independent_readings(np.random.default_rng(seed).lognormal(size=800)) for seed in range(21)
+    ]
+    assert np.median(found) == pytest.approx(800, rel=0.01)
+
+
+def test_transients_fade_from_the_start_and_those_below_zero_grow_towards_the_end() -> None:
+    fading, growing = transient_basis(50, (0.1, -0.1))
+    centres = (np.arange(50) + 0.5) / 50
+    assert fading == pytest.approx(np.exp(-centres / 0.1))
+    assert growing == pytest.approx(fading[::-1])
+    # Counted from the end: exp(24) from the start would swamp whatever stands beside it.
+    assert transient_basis(50, (-1 / 24,)).max() < 1.0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_of_the_steps_in_white_noise_the_true_one_is_kept(seed: int) -> None:
+    series = np.random.default_rng(seed).normal(size=500)
+    series[200:] += 1.0
+    assert steps_beyond_noise(series, (100, 200, 400))[0] == (200,)
+    found = detect_changes(series).indices
+    assert found
+    assert steps_beyond_noise(series, found)[0] == found
+
+
+def test_most_modes_that_switch_are_no_steps() -> None:
+    found = [
+        (each, detect_changes(each).indices) for each in (switching(700, s) for s in range(60))
+    ]
+    found = [(series, places) for series, places in found if places]
+    left = [steps_beyond_noise(series, places)[0] for series, places in found]
+    # Measured 124 and 30 of 200 series; of 36 at 24 % more than 18 have a chance below 0.1 %.
+    assert len(found) >= 25
+    assert sum(map(bool, left)) <= len(found) / 2
+
+
+def test_slow_noise_has_no_steps() -> None:
+    series = [autoregressive(0.97, 1_000, seed) for seed in range(40)]
+    judged = [steps_beyond_noise(each, (250, 500, 750)) for each in series]
+    # Of 40 at 1 % more than 3 have a chance below 0.1 %.
+    assert sum(bool(places) for places, _ in judged) <= 3
+    # Nothing is left to be cut, so the noise is that of the whole: (1 + phi) / (1 - phi) = 66.
+    assert 25 <= np.median([inflation for _, inflation in judged]) <= 100
+
+
+def test_the_inflation_is_never_below_one() -> None:
+    noise = np.random.default_rng(3).normal(size=500)
+    swinging = np.convolve(noise, [1.0, -0.7], "same") + 9.0 * (np.arange(500) >= 300)
+    assert steps_beyond_noise(swinging, (300,)) == ((300,), 1.0)
+    assert steps_beyond_noise(np.repeat([2.0, 1.0], [40, 60]), (40,)) == ((40,), 1.0)
+
+
+def test_all_steps_are_left_where_nothing_can_be_said_of_them() -> None:
+    noise = np.random.default_rng(1).normal(size=5_000)
+    assert steps_beyond_noise(noise[:29], (10, 20)) == ((10, 20), 1.0)
+    assert steps_beyond_noise(noise[:30], (10, 20))[0] == ()
+    # Batches of four readings cannot part what lies one reading apart.
+    assert steps_beyond_noise(noise, (1_000, 1_001))[0] == (1_000, 1_001)
+    assert steps_beyond_noise(noise, (1_000, 2_000))[0] == ()
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1e-9, 0.0), (1e9, 0.0), (1.0, 1e3), (3.0, -50.0)])
+def test_steps_depend_neither_on_unit_nor_on_origin(scale: float, shift: float) -> None:
+    series = autoregressive(0.5, 600, 2)
+    series[250:] += 2.0
+    found = steps_beyond_noise(series, (100, 250, 400))
+    assert found[0] == (250,)
+    assert steps_beyond_noise(scale * series + shift, (100, 250, 400)) == found

@@ -1,0 +1,126 @@
+"""What of a series is measured, and whether the interval bears what was left in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from benchrigor.errors import NotEstimable
+from benchrigor.model import ChangePoints, Code, PhaseReason
+from benchrigor.stats import detect_changes, estimate_mean, find_stable_phase
+from benchrigor.stats.phases.trimming import MATERIALITY, bearable_phase, measured_phase, trimmed
+
+
+def autoregressive(phi: float, n: int, count: int) -> np.ndarray:
+    noise = np.random.default_rng([n, count]).normal(size=(count, n + 200))
+    return lfilter([1.0], [1.0, -phi], noise)[:, 200:] * np.sqrt(1.0 - phi**2)
+
+
+def points(*indices: int, n: int) -> ChangePoints:
+    return ChangePoints(indices=indices, n=n, level=None, inflation=1.0)
+
+
+def test_what_slow_noise_explains_is_not_cut() -> None:
+    cut = whole = 0
+    for series in 10.0 + autoregressive(0.97, 500, 60):
+        claimed = find_stable_phase(series)
+        if len(claimed.phases) == 1:
+            continue
+        found = measured_phase(series, MATERIALITY)
+        cut += 1
+        whole += len(found.phases) == 1
+        # Noise that slow counts against the phase, but leaves it 20 effective readings.
+        fast, slow = claimed.change_points.inflation, found.change_points.inflation
+        assert fast <= slow <= max(fast, 500 / 20)
+    # Measured 63 of 100 and, of those, 58; of 38 at 92 % fewer than 29 have a chance below 0.1 %.
+    assert cut >= 25
+    assert whole >= 0.75 * cut
+
+
+def test_a_clear_step_is_cut_all_the_same() -> None:
+    for series in 10.0 + autoregressive(0.5, 500, 20):
+        series[:100] += 4.0
+        found = measured_phase(series, MATERIALITY)
+        assert found.stop == 500
+        assert found.start == pytest.approx(100, abs=10)
+        assert found == find_stable_phase(series)
+
+
+def test_a_detector_that_finds_nothing_is_believed() -> None:
+    series = np.random.default_rng(1).normal(5.0, 0.1, 400)
+    series[:60] += 0.2
+    assert measured_phase(series, MATERIALITY).start == 60
+    for found in (
+        measured_phase(series, MATERIALITY, points(n=400)),
+        bearable_phase(series, 0.95, points(n=400)),
+    ):
+        assert (found.start, found.stop, found.reason) == (0, 400, PhaseReason.STABLE)
+
+
+def test_a_detector_that_finds_something_is_looked_after() -> None:
+    series = np.random.default_rng(1).normal(5.0, 0.1, 400)
+    series[:150] += 1.0
+    found = measured_phase(series, MATERIALITY, points(50, n=400))
+    assert (found.start, found.reason) == (None, PhaseReason.NOT_STABLE_INSIDE)
+    with pytest.raises(NotEstimable) as caught:
+        trimmed(series, found)
+    assert caught.value.notice == found.notices[0]
+
+
+def test_too_few_effective_readings_are_measured() -> None:
+    admitted = 0
+    for series in 10.0 + autoregressive(0.9, 250, 40):
+        refused = find_stable_phase(series).reason is PhaseReason.FEW_EFFECTIVE
+        found = measured_phase(series, MATERIALITY)
+        if refused and found.start is not None:
+            admitted += 1
+            assert [each.code for each in found.notices] == [Code.FEW_EFFECTIVE]
+    # Measured two thirds: the others might be random walks.
+    assert admitted >= 16
+
+
+def test_a_shift_is_joined_when_so_wide_an_interval_bears_it() -> None:
+    # A few far outliers: the shift is seen in the ranks, and small beside the noise of the mean.
+    rng = np.random.default_rng(1)
+    series = rng.normal(1.0, 0.001, 1_000) + 2.0 * (rng.random(1_000) < 0.05)
+    series[300:] += 0.003
+    assert detect_changes(series).indices
+    for confidence, start in ((0.3, 300), (0.95, 0)):
+        estimate = estimate_mean(series, confidence=confidence, trim=True)
+        assert (estimate.relative_half_width / 4.0 > 0.003) == (start == 0)
+        assert bearable_phase(series, confidence).start == start
+
+
+def test_a_shift_of_a_percent_is_never_joined() -> None:
+    series = np.random.default_rng(2).normal(1.0, 0.001, 400)
+    series[:100] += 0.0105
+    assert bearable_phase(series, 1.0 - 1e-9).start == 100
+    assert measured_phase(series, 0.012).start == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_three_cold_readings_do_not_move_the_mean(seed: int) -> None:
+    series = np.random.default_rng(seed).normal(1.0, 0.1, 500)
+    cold = series.copy()
+    cold[:3] *= 10.0
+    warm = estimate_mean(series, trim=True)
+    found = estimate_mean(cold, trim=True)
+    assert found.value == pytest.approx(warm.value, abs=0.1 * warm.half_width)
+    assert found.half_width == pytest.approx(warm.half_width, rel=0.1)
+
+
+def test_a_cool_down_too_small_to_be_seen_is_covered() -> None:
+    covered, away = 0, []
+    for series in 10.0 + autoregressive(0.9, 1_000, 100):
+        series[-80:] -= 2.0
+        try:
+            found = estimate_mean(series, trim=True)
+        except NotEstimable:
+            continue
+        covered += found.low < 10.0 < found.high
+        away.append((found.value - 10.0) / found.standard_error)
+    # Of 100 at 95 % fewer than 89 have a chance below 0.5 %; refusals count as missed.
+    assert covered >= 89
+    # Measured -0.2 standard errors, -1.0 without a transient at the end; their own error is 0.1.
+    assert abs(np.mean(away)) <= 0.55

@@ -1,0 +1,305 @@
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import signal
+from scipy import stats as scipy_stats
+from statsmodels.stats.proportion import proportion_confint
+from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import (
+    Analysis,
+    Decision,
+    Estimate,
+    Kind,
+    Metric,
+    Options,
+    Provenance,
+    RunRecord,
+    Standing,
+    StopReason,
+)
+from benchrigor.stats import estimate_mean
+from benchrigor.stats.planning.agreement import pair_runs, track_record, track_records
+
+TIME = Metric(name="time", unit="s")
+Pairs = Sequence[tuple[Estimate, Estimate]]
+
+
+def make(value: float, error: float = 1.0, freedom: float = 50.0) -> Estimate:
+    reach = float(scipy_stats.t.isf(0.025, freedom)) * error
+    return Estimate(
+        value=value,
+        low=value - reach,
+        high=value + reach,
+        confidence=0.95,
+        n=51,
+        n_effective=51.0,
+        method="long-run-variance",
+        standard_error=error,
+        degrees_of_freedom=freedom,
+    )
+
+
+def pairs_of_runs(between: float, count: int = 500) -> Pairs:
+    """Pairs of runs with a standard error of 0.2, and levels that far apart."""
+    rng = np.random.default_rng(21)
+    found = [
+        estimate_mean(rng.normal(rng.normal(20.0, between), 1.0, 25)) for _ in range(2 * count)
+    ]
+    return list(zip(found[::2], found[1::2], strict=True))
+
+
+def test_honest_intervals_hold_as_often_as_they_claim() -> None:
+    found = track_record(pairs_of_runs(0.0))
+    low, high = scipy_stats.binom.interval(0.999, 500, 0.95)
+    assert low <= found.held <= high
+    assert found.standing is Standing.AS_CLAIMED
+    assert found.widening == pytest.approx(1.0, rel=0.15)
+
+
+def test_runs_that_differ_by_more_than_one_can_see_show() -> None:
+    found = track_record(pairs_of_runs(0.2))
+    # Levels vary as much as the errors: differences are sqrt(2) times as large.
+    reach = scipy_stats.t.isf(0.025, 48) / math.sqrt(2.0)
+    low, high = scipy_stats.binom.interval(0.999, 500, 1.0 - 2.0 * scipy_stats.t.sf(reach, 48))
+    assert low <= found.held <= high
+    assert found.standing is Standing.LESS
+    assert found.widening == pytest.approx(math.sqrt(2.0), rel=0.15)
+
+
+def test_intervals_of_autocorrelated_readings_hold_no_less_often() -> None:
+    rng = np.random.default_rng(25)
+
+    def run() -> Estimate:
+        shocks = rng.normal(size=700)
+        return estimate_mean(20.0 + signal.lfilter([1.0], [1.0, -0.8], shocks)[100:])
+
+    found = track_record([(run(), run()) for _ in range(300)])
+    assert found.held >= scipy_stats.binom.ppf(0.0005, 300, 0.95)
+    assert found.standing is not Standing.LESS
+
+
+def test_intervals_that_are_too_wide_show() -> None:
+    pairs = [(make(value), make(value + 0.1)) for value in np.linspace(1.0, 2.0, 200)]
+    found = track_record(pairs)
+    assert (found.held, found.share, found.high) == (200, 1.0, 1.0)
+    assert found.standing is Standing.MORE
+
+
+def test_a_pair_holds_just_when_welchs_test_does_not_reject() -> None:
+    rng = np.random.default_rng(22)
+    verdicts = set()
+    for _ in range(200):
+        one, two = rng.normal(0.0, 1.0, 8), rng.normal(1.5, 3.0, 15)
+        found = track_record([(estimate_mean(one), estimate_mean(two))])
+        test = CompareMeans(DescrStatsW(two), DescrStatsW(one))
+        low, high = test.tconfint_diff(usevar="unequal")
+        assert found.held == int(low <= 0.0 <= high)
+        verdicts.add(found.held)
+    assert verdicts == {0, 1}
+
+
+@pytest.mark.parametrize(("held", "missed"), [(218, 22), (1, 0), (0, 3), (10, 10)])
+def test_the_interval_of_the_share_is_wilsons(held: int, missed: int) -> None:
+    pairs = [(make(0.0), make(0.0))] * held + [(make(0.0), make(9.0))] * missed
+    found = track_record(pairs)
+    low, high = proportion_confint(held, held + missed, method="wilson")
+    assert (found.held, found.pairs) == (held, held + missed)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("held", "pairs"), [(1, 1), (1, 2), (0, 1), (0, 2), (17, 20), (16, 20), (71, 71), (80, 80)]
+)
+def test_the_claim_stands_unless_the_binomial_test_rejects_it(held: int, pairs: int) -> None:
+    found = track_record(
+        [(make(0.0), make(0.0))] * held + [(make(0.0), make(9.0))] * (pairs - held)
+    )
+    less = scipy_stats.binomtest(held, pairs, 0.95, alternative="less").pvalue
+    more = scipy_stats.binomtest(held, pairs, 0.95, alternative="greater").pvalue
+    expected = Standing.LESS if less < 0.025 else Standing.AS_CLAIMED
+    assert found.standing is (Standing.MORE if more < 0.025 else expected)
+
+
+def test_an_estimate_without_a_standard_error_is_judged_by_its_interval() -> None:
+    edge = 1.96 * math.sqrt(2.0)
+    bare = [replace(make(value), standard_error=None) for value in (0.0, edge, 1.1 * edge)]
+    assert track_record([(bare[0], bare[1]), (bare[0], bare[2])]).held == 1
+
+
+def test_of_an_asymmetric_interval_the_end_towards_the_other_run_counts() -> None:
+    earlier = replace(make(11.0, error=0.2), low=10.88, high=11.69)
+
+    def held(later: float, *, swapped: bool = False) -> bool:
+        pair = earlier, make(later, error=1e-9)
+        return track_record([pair[::-1] if swapped else pair]).held == 1
+
+    for later in (11.68, 11.38, 10.89):  # printed as within
+        assert held(later)
+        assert held(later, swapped=True)
+    for later in (11.70, 10.87):
+        assert not held(later)
+        assert not held(later, swapped=True)
+
+
+def test_intervals_of_skewed_readings_hold_as_often_as_they_claim() -> None:
+    rng = np.random.default_rng(26)
+    pairs = [
+        (estimate_mean(rng.lognormal(size=500)), estimate_mean(rng.lognormal(size=500)))
+        for _ in range(500)
+    ]
+    lower, upper = np.array([(one.value - one.low, one.high - one.value) for one, _ in pairs]).T
+    assert np.mean(upper / lower) > 1.1
+    low, high = scipy_stats.binom.interval(0.999, 500, 0.95)
+    assert low <= track_record(pairs).held <= high
+
+
+def test_intervals_without_width_hold_only_what_is_the_same() -> None:
+    exact = [make(value, error=0.0) for value in (1.0, 2.0)]
+    found = track_record([(exact[0], exact[0]), (exact[0], exact[1])] * 20)
+    assert (found.held, found.pairs) == (20, 40)
+    assert found.widening is None
+
+
+@given(st.floats(1e-6, 1e6), st.floats(-1e6, 1e6), st.booleans())
+def test_scale_shift_and_order_of_a_pair_do_not_matter(
+    factor: float, shift: float, swapped: bool
+) -> None:
+    values = np.random.default_rng(23).normal(0.0, 2.0, (60, 2))
+    plain = track_record([(make(one), make(two)) for one, two in values])
+    moved = [
+        (make(shift + factor * one, factor), make(shift + factor * two, factor))
+        for one, two in values
+    ]
+    found = track_record([(two, one) for one, two in moved] if swapped else moved)
+    assert found.held == plain.held
+    assert found.widening == pytest.approx(plain.widening, rel=1e-3)
+
+
+def test_intervals_widened_as_told_would_have_held() -> None:
+    values = np.random.default_rng(24).normal(0.0, 3.0, (100, 2))
+    found = track_record([(make(one), make(two)) for one, two in values])
+    assert found.widening is not None
+    wide = found.widening * (1.0 + 1e-9)
+    again = track_record([(make(one, wide), make(two, wide)) for one, two in values])
+    assert found.held < again.held == 95
+
+
+def test_names_are_told_apart_the_worst_first() -> None:
+    good, bad = (make(0.0), make(0.1)), (make(0.0), make(9.0))
+    found = track_record([good, bad, good, good], names=["a", "b", "b", "a"])
+    assert [(each.name, each.held, each.pairs) for each in found.by_name] == [
+        ("b", 1, 2),
+        ("a", 2, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "names", "message"),
+    [
+        ([], (), "pairs is empty, expected at least one"),
+        ([(make(0.0), make(0.0))], ("a", "b"), "there are 2 names, expected one for each of 1"),
+        (
+            [(make(0.0), make(0.0)), (replace(make(0.0), confidence=0.9), make(0.0))],
+            (),
+            r"confidences \[0.9, 0.95\], expected one",
+        ),
+    ],
+)
+def test_what_cannot_be_counted_is_named(pairs: Pairs, names: Sequence[str], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        track_record(pairs, names=names)
+
+
+def run(minute: int, value: float = 1.0, **given: Any) -> RunRecord:
+    """A stored run that reached its target."""
+    where = Provenance(
+        host=given.pop("host", "here"),
+        system="",
+        cpu="",
+        cores=1,
+        python=given.pop("python", "CPython 3.12"),
+        packages={},
+        commit=given.pop("commit", None),
+        capabilities=(),
+        started_at=f"2026-01-01T00:{minute:02}:00+00:00",
+    )
+    metric = given.pop("metric", TIME)
+    estimate = given.pop("estimate", make(value))
+    reason = given.pop("reason", StopReason.SATISFIED)
+    record = RunRecord(
+        name="sort",
+        options=Options(),
+        metrics=(metric,),
+        seed=1,
+        rounds=(),
+        analyses=(Analysis(metric=metric, kind=Kind.UNIT_READINGS, n=51, estimate=estimate),),
+        decision=Decision(stop=True, reason=reason),
+        provenance=where,
+        run_id=f"run-{minute}",
+        subject={"kind": "function", "name": "sort"},
+    )
+    return replace(record, **given)
+
+
+def test_runs_are_paired_in_order_of_time_each_once() -> None:
+    runs = [run(minute, float(minute)) for minute in range(5)]
+    found = pair_runs([runs[3], runs[0], runs[4], runs[2], runs[1]])
+    assert [(each.earlier_id, each.later_id) for each in found] == [
+        ("run-0", "run-1"),
+        ("run-2", "run-3"),
+    ]
+    assert [(each.earlier.value, each.later.value) for each in found] == [(0.0, 1.0), (2.0, 3.0)]
+    assert {(each.name, each.host) for each in found} == {("sort", "here")}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"name": "parse"},
+        {"subject": {"kind": "function", "name": "other.sort"}},
+        {"host": "elsewhere"},
+        {"python": "PyPy 3.11"},
+        {"commit": "3f2a"},
+        {"metric": Metric(name="rate", unit="1/s")},
+        {"metric": Metric(name="time", unit="s", averaging="harmonic")},
+        {"options": Options(rounds="restarted")},
+        {"options": Options(statistic="median")},
+        {"options": Options(method="subsessions")},
+        {"options": Options(work=3.0)},
+        {"estimate": replace(make(1.0), confidence=0.9)},
+        {"estimate": None},
+        {"reason": StopReason.TIME_BUDGET},
+        {"decision": None},
+        {"provenance": None},
+        {"analyses": ()},
+    ],
+    ids=str,
+)
+def test_only_runs_of_the_same_thing_that_reached_their_target_are_paired(
+    other: dict[str, Any],
+) -> None:
+    assert pair_runs([run(0), run(1, **other)]) == ()
+    assert len(pair_runs([run(0), run(1, **other), run(2)])) == 1
+
+
+def test_each_machine_and_each_confidence_has_a_record_of_its_own() -> None:
+    sure = {"estimate": replace(make(1.0), confidence=0.99)}
+    runs = [run(minute) for minute in range(6)]
+    runs += [run(minute, host="elsewhere") for minute in range(4)]
+    runs += [run(minute, **sure) for minute in range(2)]
+    found = track_records(pair_runs(runs))
+    assert [(each.host, each.confidence, each.pairs) for each in found] == [
+        ("here", 0.95, 3),
+        ("elsewhere", 0.95, 2),
+        ("here", 0.99, 1),
+    ]
+    assert [each.by_name[0].name for each in found] == ["sort"] * 3
+    assert track_records([]) == ()

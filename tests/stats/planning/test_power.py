@@ -1,0 +1,259 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import signal
+from scipy import stats as scipy_stats
+from statsmodels.stats.power import TTestIndPower
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate, Floats, Notice, Severity, Verdict
+from benchrigor.stats import estimate_invocations, estimate_mean, required_readings
+from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.stats.planning.power import plan_sizes
+
+REFERENCE = TTestIndPower()
+
+
+def make(
+    sd: float = 0.1,
+    n: int = 30,
+    *,
+    value: float = 1.0,
+    confidence: float = 0.95,
+    method: str = "long-run-variance",
+) -> Estimate:
+    """The estimate of the mean of n independent readings with this standard deviation."""
+    error = sd / math.sqrt(n)
+    reach = float(scipy_stats.t.isf((1.0 - confidence) / 2.0, n - 1)) * error
+    return Estimate(
+        value=value,
+        low=value - reach,
+        high=value + reach,
+        confidence=confidence,
+        n=n,
+        n_effective=float(n),
+        method=method,
+        standard_error=error,
+        degrees_of_freedom=n - 1.0,
+    )
+
+
+@pytest.mark.parametrize("power", [0.5, 0.8, 0.99])
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
+@pytest.mark.parametrize("effect", [0.05, 0.3, 1.0, 3.0])
+def test_sizes_power_and_smallest_change_are_those_of_the_t_test(
+    effect: float, confidence: float, power: float
+) -> None:
+    # One tail: a verdict in the wrong direction is none.
+    alpha = (1.0 - confidence) / 2.0
+    found = plan_sizes(make(sd=0.1, n=30), change=0.1 * effect, power=power, confidence=confidence)
+    terms = {"alpha": alpha, "alternative": "larger"}
+    before, at = (
+        float(REFERENCE.power(effect, size, **terms)) for size in (max(found.n - 1, 2), found.n)
+    )
+    assert at >= power * (1.0 - 1e-9)
+    assert before < power or found.n == 2
+    assert found.power_now == pytest.approx(float(REFERENCE.power(effect, 30, **terms)))
+    assert float(REFERENCE.power(found.change_now / 0.1, 30, **terms)) == pytest.approx(power)
+
+
+def test_the_wrong_tail_hardly_matters_to_the_two_sided_test() -> None:
+    found = plan_sizes(make(sd=0.1, n=30), change=0.03)
+    assert found.n == math.ceil(REFERENCE.solve_power(0.3, alpha=0.05, power=0.8))
+
+
+def test_a_margin_leaves_the_rest_of_the_change_to_be_seen() -> None:
+    plain = plan_sizes(make(), change=0.02)
+    beyond = plan_sizes(make(), change=0.03, margin=0.01)
+    # The noise of 1.01 times the baseline is a little larger, too.
+    assert beyond.n == pytest.approx(plain.n * (1.0 + 1.01**2) / 2.0, abs=1.0)
+    assert beyond.change_now == pytest.approx(plain.change_now + 0.01, rel=0.01)
+
+
+def found_in(rng: np.random.Generator, n: int, change: float, margin: float) -> bool:
+    baseline, candidate = rng.normal(1.0, 0.1, n), rng.normal(1.0 + change, 0.1, n)
+    test = scipy_stats.ttest_ind(candidate, (1.0 + margin) * baseline, equal_var=False)
+    return bool(test.statistic > 0.0 and test.pvalue < 0.05)
+
+
+@pytest.mark.parametrize(
+    ("change", "margin", "power"), [(0.03, 0.0, 0.8), (0.03, 0.01, 0.9), (0.25, 0.05, 0.8)]
+)
+def test_the_planned_size_reaches_the_power(change: float, margin: float, power: float) -> None:
+    found = plan_sizes(make(n=500), change=change, margin=margin, power=power)
+    rng = np.random.default_rng(11)
+    seen = sum(found_in(rng, found.n, change, margin) for _ in range(1_000))
+    exact = plan_sizes(make(n=found.n), change=change, margin=margin, power=power).power_now
+    assert power <= exact < power + 0.1
+    low, high = scipy_stats.binom.interval(0.999, 1_000, exact)
+    assert low <= seen <= high
+
+
+def test_the_size_planned_from_a_pilot_reaches_the_power_of_the_comparison() -> None:
+    rng = np.random.default_rng(12)
+
+    def series(n: int, mean: float) -> Floats:
+        shocks = 0.05 * math.sqrt(1.0 - 0.7**2) * rng.normal(size=n + 100)
+        return np.asarray(mean + signal.lfilter([1.0], [1.0, -0.7], shocks)[100:])
+
+    def seen() -> bool:
+        n = plan_sizes(estimate_mean(series(1_000, 1.0)), change=0.03, margin=0.01).n
+        found = compare(series(n, 1.0), series(n, 1.03), margin=0.01)
+        return found.verdict is Verdict.WORSE
+
+    # The pilot's own error, above or below, costs and gives a little power.
+    low, high = scipy_stats.binom.interval(0.999, 300, 0.8)
+    assert low <= sum(seen() for _ in range(300)) <= high
+
+
+def test_the_range_of_sizes_holds_the_true_one() -> None:
+    truth = plan_sizes(make(sd=0.1, n=100_000), change=0.03).n
+    rng = np.random.default_rng(13)
+    held = 0
+    for _ in range(400):
+        pilot = replace(make(sd=float(rng.normal(1.0, 0.1, 20).std(ddof=1)), n=20))
+        found = plan_sizes(pilot, change=0.03)
+        held += found.n_low <= truth <= found.n_high
+    low, high = scipy_stats.binom.interval(0.999, 400, 0.95)
+    assert low <= held <= high
+
+
+def test_prices_are_the_readings_that_half_widths_require() -> None:
+    pilot = make(n=200)
+    widths = (0.05, 0.01, 0.003)
+    found = plan_sizes(pilot, half_widths=widths)
+    assert [each.half_width for each in found.prices] == list(widths)
+    assert [each.n for each in found.prices] == [required_readings(pilot, w) for w in widths]
+    assert all(each.n_low <= each.n <= each.n_high for each in found.prices)
+    assert all(each.seconds is None for each in found.prices)
+
+
+def test_prices_are_those_of_the_confidence_that_is_asked_for() -> None:
+    sure = plan_sizes(make(n=200), confidence=0.99)
+    assert sure.prices == plan_sizes(make(n=200, confidence=0.99)).prices
+    assert sure.pilot.confidence == 0.99
+
+
+def test_no_price_is_below_what_the_stopping_rule_looks_at() -> None:
+    found = plan_sizes(make(n=200), half_widths=(0.5, 0.001), least=500)
+    first, second = found.prices
+    assert (first.n_low, first.n, first.n_high) == (500, 500, 500)
+    assert second.n > 500
+
+
+@given(st.floats(1e-9, 1e9), st.floats(0.001, 1.0), st.booleans())
+def test_scaling_the_readings_changes_no_size(factor: float, sd: float, mirrored: bool) -> None:
+    sign = -1.0 if mirrored else 1.0
+    plain = plan_sizes(make(sd=sd, n=50))
+    scaled = plan_sizes(make(sd=sd * factor, n=50, value=sign * factor))
+    assert scaled.n == pytest.approx(plain.n, rel=1e-6, abs=1)
+    assert scaled.power_now == pytest.approx(plain.power_now, rel=1e-6)
+    assert scaled.change_now == pytest.approx(plain.change_now, rel=1e-6)
+
+
+@given(st.floats(0.002, 1.0), st.floats(0.001, 0.9), st.floats(0.05, 0.9), st.floats(0.001, 0.09))
+def test_smaller_changes_more_power_and_more_confidence_take_more(
+    change: float, less: float, power: float, more: float
+) -> None:
+    pilot = make(n=40)
+    base = plan_sizes(pilot, change=change, power=power)
+    assert plan_sizes(pilot, change=change * (1.0 - less), power=power).n >= base.n
+    assert plan_sizes(pilot, change=change, power=power + more).n >= base.n
+    surer = plan_sizes(pilot, change=change, power=power, confidence=0.95 + more / 2.0)
+    assert surer.n >= base.n
+    assert base.n_low <= base.n <= base.n_high
+
+
+def test_a_standard_error_is_read_off_the_interval_where_there_is_none() -> None:
+    whole = plan_sizes(make(n=50))
+    bare = plan_sizes(replace(make(n=50), standard_error=None, degrees_of_freedom=None))
+    assert (bare.n, bare.n_low, bare.n_high) == (whole.n, whole.n_low, whole.n_high)
+
+
+def test_a_huge_change_needs_no_more_than_an_interval_does() -> None:
+    assert plan_sizes(make(sd=1e-6, n=30), change=10.0).n == 2
+    # Ten degrees of freedom from 1000 readings: one takes some 180.
+    persistent = replace(make(sd=1e-6, n=1_000), degrees_of_freedom=10.0, n_effective=20.0)
+    assert plan_sizes(persistent, change=10.0).n == math.ceil(2_000 / 11)
+
+
+def test_a_long_pilot_plans_as_a_short_one_does() -> None:
+    readings = np.random.default_rng(15).normal(1.0, 0.012, 100_000)
+    # Its variance is learned from 4096 averages at most.
+    long = estimate_mean(readings)
+    assert long.degrees_of_freedom is not None
+    assert long.degrees_of_freedom < 5_000
+    short = make(sd=0.012, n=1_000)
+    for change in (0.03, 0.013):
+        expected = plan_sizes(short, change=change, margin=0.01).n
+        assert plan_sizes(long, change=change, margin=0.01).n == pytest.approx(
+            expected, rel=0.02, abs=2
+        )
+
+
+def test_invocations_are_called_so_and_few_of_them_are_named() -> None:
+    rng = np.random.default_rng(14)
+    pilot = estimate_invocations([rng.normal(level, 0.1, 50) for level in rng.normal(5, 0.01, 12)])
+    found = plan_sizes(pilot, change=0.03)
+    assert found.counted_in == "invocation"
+    assert found.n < 10
+    assert [each.code for each in found.notices] == [Code.FEW_INVOCATIONS]
+    assert f"{found.n} a side would do" in found.notices[0].sentence
+
+
+def test_few_readings_are_named_and_being_short_of_a_target_is_not() -> None:
+    short = Notice(code=Code.NOT_CONVERGED, severity=Severity.WARNING, sentence="Short.")
+    early = Notice(code=Code.SHORT_RUN, severity=Severity.WARNING, sentence="Early.")
+    pilot = replace(make(sd=0.01, n=100), notices=(short, early))
+    found = plan_sizes(pilot, change=0.03)
+    assert found.counted_in == "reading"
+    assert [each.code for each in found.notices] == [Code.SHORT_RUN, Code.FEW_READINGS]
+
+
+def test_one_invocation_or_no_noise_is_nothing_to_plan_from() -> None:
+    with pytest.raises(NotEstimable) as caught:
+        plan_sizes(estimate_invocations([[1.0, 1.1, 1.2]]))
+    assert caught.value.notice.code is Code.THIS_PROCESS_ONLY  # type: ignore[attr-defined]
+    for value in (0.0, 3.0):
+        with pytest.raises(NotEstimable) as caught:
+            plan_sizes(estimate_mean([value] * 40))
+        assert caught.value.notice.code is Code.CONSTANT  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ({"change": 0.0}, "change is 0.0, expected a finite number above 0"),
+        ({"change": math.nan}, "change is nan"),
+        ({"change": "3%"}, "change is '3%'"),
+        ({"change": 0.01, "margin": 0.01}, "change is 0.01, expected more than the margin"),
+        ({"margin": -0.01}, "margin is -0.01, expected a finite number from 0 on"),
+        ({"power": 1.0}, "power is 1.0, expected between 0 and 1"),
+        ({"power": True}, "power is True"),
+        ({"confidence": 95}, "confidence is 95, expected between 0 and 1"),
+        ({"half_widths": (0.01, 0.0)}, "half_widths holds 0.0"),
+        ({"half_widths": 0.05}, r"half_widths is 0.05, expected a sequence such as \(0.05, 0.01\)"),
+        ({"half_widths": None}, "half_widths is None"),
+        ({"half_widths": "5%"}, "half_widths holds '5'"),
+        ({"least": 0}, "least is 0"),
+        ({"change": 1e-9}, "out of reach"),
+    ],
+)
+def test_what_is_out_of_range_is_named(wish: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        plan_sizes(make(sd=0.5), **wish)  # type: ignore[arg-type]
+
+
+def test_all_problems_are_named_at_once() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        plan_sizes(make(), change=-1.0, power=2.0, margin=-1.0, half_widths=(math.inf,))
+    assert len(caught.value.problems) == 4
+
+
+def test_no_change_is_relative_to_zero() -> None:
+    with pytest.raises(InvalidInput, match="relative to \\(nearly\\) 0"):
+        plan_sizes(make(value=0.0))

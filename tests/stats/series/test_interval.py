@@ -1,0 +1,262 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from scipy.signal import lfilter
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate
+from benchrigor.stats import (
+    detect_changes,
+    estimate_level,
+    estimate_mean,
+    fit_level,
+    required_readings,
+)
+from benchrigor.stats.series.interval import _cube_root
+from benchrigor.stats.series.transients import TRANSIENTS
+
+RNG = np.random.default_rng(20)
+NORMAL = RNG.normal(10.0, 1.0, 400)
+SKEWED = RNG.lognormal(0.0, 1.0, 400)
+
+
+def test_below_thirty_readings_it_is_students_t() -> None:
+    values = NORMAL[:20]
+    found = estimate_mean(values)
+    low, high = scipy_stats.t.interval(0.95, 19, values.mean(), scipy_stats.sem(values))
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert [notice.code for notice in found.notices] == [Code.FEW_READINGS]
+
+
+def test_on_white_noise_it_is_close_to_students_t() -> None:
+    found = estimate_mean(NORMAL)
+    low, high = scipy_stats.t.interval(0.95, 399, NORMAL.mean(), scipy_stats.sem(NORMAL))
+    assert found.value == pytest.approx(NORMAL.mean())
+    assert found.half_width == pytest.approx((high - low) / 2, rel=0.1)
+
+
+def test_skewed_readings_get_an_asymmetric_interval() -> None:
+    found = estimate_mean(SKEWED)
+    assert found.high - found.value > 1.05 * (found.value - found.low)
+
+
+def test_mirrored_readings_get_the_mirrored_interval() -> None:
+    found, mirrored = estimate_mean(SKEWED), estimate_mean(-SKEWED)
+    assert (mirrored.low, mirrored.high) == pytest.approx((-found.high, -found.low))
+
+
+def test_the_correction_for_skewness_vanishes_without_skewness() -> None:
+    assert _cube_root(1.96, 0.0) == 1.96
+    assert _cube_root(1.96, 1e-4) == pytest.approx(1.96, abs=1e-3)
+    assert _cube_root(1.96, 0.3) < 1.96 < -_cube_root(-1.96, 0.3)
+
+
+@given(st.floats(1e-9, 1e9), st.sampled_from([(), TRANSIENTS]))
+def test_scaling_the_readings_scales_the_estimate(
+    factor: float, transients: tuple[float, ...]
+) -> None:
+    found = estimate_level(fit_level(SKEWED, transients=transients), 0.95)
+    scaled = estimate_level(fit_level(SKEWED * factor, transients=transients), 0.95)
+    ends = (found.value * factor, found.low * factor, found.high * factor)
+    assert (scaled.value, scaled.low, scaled.high) == pytest.approx(ends, rel=1e-6)
+
+
+@given(st.floats(0.5, 0.998), st.floats(0.0005, 0.5))
+def test_more_confidence_is_a_wider_interval(confidence: float, more: float) -> None:
+    higher = confidence + (1.0 - confidence) * more
+    narrow = estimate_mean(SKEWED, confidence=confidence)
+    wide = estimate_mean(SKEWED, confidence=higher)
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_the_level_is_that_after_a_transient() -> None:
+    index = np.arange(2000.0)
+    values = NORMAL.mean() + RNG.normal(0.0, 0.01, 2000) + np.exp(-index / 60.0)
+    fit = fit_level(values, transients=TRANSIENTS)
+    assert abs(values.mean() - NORMAL.mean()) > 0.02
+    assert fit.level == pytest.approx(NORMAL.mean(), abs=0.005)
+
+
+def test_transients_cost_a_quarter_of_the_width_on_white_noise() -> None:
+    values = np.random.default_rng(1).normal(1.0, 0.1, 5000)
+    plain = fit_level(values)
+    guarded = fit_level(values, transients=TRANSIENTS)
+    assert guarded.standard_error / plain.standard_error == pytest.approx(1.24, abs=0.03)
+
+
+def test_long_series_are_averaged_first_and_give_the_same_interval() -> None:
+    values = np.random.default_rng(2).lognormal(0.0, 0.5, 40_000)
+    found = estimate_mean(values)
+    assert found.value == pytest.approx(values.mean(), rel=1e-12)
+    assert found.standard_error == pytest.approx(scipy_stats.sem(values), rel=0.1)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -4.0])
+def test_constant_readings_have_no_width_and_a_notice(value: float) -> None:
+    found = estimate_mean([value] * 100)
+    assert (found.low, found.value, found.high) == (value, value, value)
+    assert Code.CONSTANT in [notice.code for notice in found.notices]
+
+
+def test_persistent_readings_say_how_few_they_are_worth() -> None:
+    walk = np.random.default_rng(7).normal(size=200).cumsum()
+    found = estimate_mean(walk)
+    assert found.n_effective < 30
+    assert Code.FEW_EFFECTIVE in [notice.code for notice in found.notices]
+
+
+def test_a_single_reading_is_refused_with_its_notice() -> None:
+    with pytest.raises(NotEstimable) as caught:
+        estimate_mean([1.0])
+    assert caught.value.notice.code is Code.TOO_FEW_READINGS
+
+
+def test_trimming_without_a_stable_phase_is_refused() -> None:
+    steps = np.repeat([1.0, 2.0, 3.0, 4.0], 100) + RNG.normal(0.0, 0.01, 400)
+    with pytest.raises(NotEstimable) as caught:
+        estimate_mean(steps, trim=True)
+    assert caught.value.notice.code is Code.NO_STABLE_PHASE
+
+
+def test_trimming_removes_a_warm_up() -> None:
+    values = np.concatenate([RNG.normal(3.0, 0.1, 100), RNG.normal(1.0, 0.1, 900)])
+    found = estimate_mean(values, trim=True)
+    assert found.low < 1.0 < found.high
+    assert found.n < 900
+
+
+@pytest.mark.parametrize("shift", [0.003, 0.006])
+def test_trimming_joins_no_shift_that_is_large_beside_the_interval(shift: float) -> None:
+    values = 1.0 + 0.01 * np.random.default_rng(1).normal(size=2_000)
+    values[:600] += shift
+    found = estimate_mean(values, trim=True)
+    # Half-width some 0.0007: both shifts are below 1 %, but beyond a quarter of that.
+    assert found.n <= 1_400
+    assert found.low < 1.0 < found.high
+
+
+def test_trimming_joins_a_shift_that_the_interval_bears() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(1.0, 0.001, 1_000) + 2.0 * (rng.random(1_000) < 0.05)
+    values[300:] += 0.003
+    found = estimate_mean(values, trim=True)
+    assert detect_changes(values).indices
+    assert found.n == 990  # the first ten may be cold
+    assert 0.25 * found.half_width > 0.003
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -0.1, float("nan"), "95%", True])
+def test_a_confidence_out_of_range_is_named(confidence: object) -> None:
+    with pytest.raises(InvalidInput, match="confidence is"):
+        estimate_mean(NORMAL, confidence=confidence)  # type: ignore[arg-type]
+
+
+def test_an_unknown_method_is_named() -> None:
+    with pytest.raises(InvalidInput, match="method is 'bootstrap'"):
+        estimate_mean(NORMAL, method="bootstrap")
+
+
+def make(value: float, half_width: float, n: int) -> Estimate:
+    return Estimate(
+        value=value,
+        low=value - half_width,
+        high=value + half_width,
+        confidence=0.95,
+        n=n,
+        n_effective=float(n),
+        method="long-run-variance",
+    )
+
+
+def test_four_times_the_readings_halve_the_width() -> None:
+    assert required_readings(make(10.0, 1.0, 100), 0.05) == 400
+    assert required_readings(make(-10.0, 1.0, 100), 0.05) == 400
+
+
+@pytest.mark.parametrize("target", [0.0, -0.1, float("inf"), float("nan"), None])
+def test_a_target_out_of_range_is_named(target: object) -> None:
+    with pytest.raises(InvalidInput, match="target is"):
+        required_readings(make(10.0, 1.0, 100), target)  # type: ignore[arg-type]
+
+
+def test_nothing_is_narrow_relative_to_zero() -> None:
+    with pytest.raises(InvalidInput, match="relative to \\(nearly\\) 0"):
+        required_readings(make(0.0, 1.0, 100), 0.1)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-120, 1e120, 1e149])
+@pytest.mark.parametrize("n", [20, 400])
+def test_tiny_and_huge_readings_are_no_trouble(scale: float, n: int) -> None:
+    values = np.random.default_rng(3).lognormal(0.0, 0.5, n)
+    found, scaled = estimate_mean(values), estimate_mean(values * scale)
+    assert scaled.half_width == pytest.approx(found.half_width * scale, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [40, 500, 2000])
+def test_a_transient_without_any_noise_gives_its_level(n: int) -> None:
+    values = 1.0 + 0.5 * np.exp(-(np.arange(n) + 0.5) / n / TRANSIENTS[0])
+    found = estimate_level(fit_level(values, transients=TRANSIENTS), 0.95)
+    assert found.value == pytest.approx(1.0, abs=1e-6)
+    assert found.half_width < 1e-6
+
+
+def test_a_prediction_from_no_estimate_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"estimate is \[1, 2\], expected an Estimate"):
+        required_readings([1, 2], 0.01)  # type: ignore[arg-type]
+
+
+def test_a_target_out_of_reach_is_named_rather_than_the_value() -> None:
+    with pytest.raises(InvalidInput, match="target is 1e-12, out of reach") as caught:
+        required_readings(make(10.0, 1.0, 100), 1e-12)
+    assert "nearly" not in str(caught.value)
+
+
+def test_a_confidence_next_to_one_has_a_finite_interval() -> None:
+    found = estimate_mean(NORMAL, confidence=1.0 - 1e-16)
+    assert np.isfinite([found.low, found.high]).all()
+    assert estimate_mean([1.0] * 40, confidence=1.0 - 1e-16).half_width == 0.0
+
+
+def autoregressive(n: int, seed: int) -> np.ndarray:
+    noise = np.random.default_rng([n, seed]).normal(size=n + 200)
+    return lfilter([1.0], [1.0, -0.9], noise)[200:]
+
+
+def waiting(n: int, seed: int) -> np.ndarray:
+    """Waiting times of a queue that is busy four fifths of the time (Lindley's recursion)."""
+    rng = np.random.default_rng([n, seed])
+    steps = 0.8 * rng.exponential(size=n + 500) - rng.exponential(size=n + 500)
+    walk = np.concatenate([[0.0], steps.cumsum()])
+    return (walk - np.minimum.accumulate(walk))[-n:]
+
+
+def warned(values: np.ndarray) -> bool:
+    notices = estimate_mean(values).notices
+    return Code.PERSISTENT_AND_SKEWED in [notice.code for notice in notices]
+
+
+def test_what_queues_do_to_intervals_is_said() -> None:
+    # Measured 95 %; of 20 at 90 % fewer than 14 have a chance below 0.5 %.
+    assert sum(warned(waiting(5_000, seed)) for seed in range(20)) >= 14
+
+
+def test_persistence_or_skewness_alone_is_no_queue() -> None:
+    every = [autoregressive(4_000, seed) for seed in range(20)]
+    assert not any(map(warned, every))
+    assert min(fit_level(each).inflation for each in every) >= 10.0
+    iid = [np.random.default_rng(seed).lognormal(0.0, 1.5, 200) for seed in range(20)]
+    assert not any(map(warned, iid))
+    assert min(fit_level(each).skewness for each in iid) >= 0.1
+
+
+@pytest.mark.parametrize("n", [20, 500])
+def test_an_interval_grows_with_its_confidence_as_students_t_does(n: int) -> None:
+    fit = fit_level(autoregressive(n, seed=1))
+    found = {each: estimate_level(fit, each) for each in (0.8, 0.95, 0.99)}
+    assert found[0.8].half_width < found[0.95].half_width < found[0.99].half_width
+    for confidence, estimate in found.items():
+        assert estimate.confidence == confidence
+        wanted = scipy_stats.t.ppf((1.0 + confidence) / 2.0, fit.degrees_of_freedom)
+        assert estimate.half_width / fit.standard_error == pytest.approx(wanted, rel=0.02)

@@ -1,0 +1,161 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.regression.linear_model import OLS, WLS
+
+from benchrigor.stats.series.long_run_variance import autoregression
+from benchrigor.stats.wps.hc3 import (
+    ESTIMATORS,
+    coefficient_errors,
+    is_determined,
+    noise_likelihoods,
+    regress,
+)
+
+SLOPE = [[0.0, 1.0]]
+
+
+def design_of(work: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.ones(work.size), work - work.mean()])
+
+
+def slow(rng: np.random.Generator, n: int, persistence: float) -> np.ndarray:
+    """An autoregressive series of order 1 and variance 1, in its steady state."""
+    noise = rng.normal(size=n)
+    series = [noise[0]]
+    for each in noise[1:]:
+        series.append(persistence * series[-1] + np.sqrt(1.0 - persistence**2) * each)
+    return np.array(series)
+
+
+def independent(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """A line with noise that no autoregression is seen in."""
+    for each in range(seed, seed + 100):
+        rng = np.random.default_rng(each)
+        work = rng.uniform(0.1, 1.0, n)
+        duration = 0.2 + 0.8 * work + 0.01 * rng.normal(size=n)
+        fit = regress(design_of(work), duration)
+        if all(error.inflation == 1.0 for error in coefficient_errors(fit, np.eye(2))):
+            return work, duration
+    raise AssertionError("noise of every seed looks autocorrelated")
+
+
+@pytest.mark.parametrize("n", [5, 12, 40])
+def test_of_independent_noise_the_errors_are_hc3(n: int) -> None:
+    work, duration = independent(n, n)
+    known = OLS(duration, design_of(work)).fit(cov_type="HC3")
+    errors = coefficient_errors(regress(design_of(work), duration), np.eye(2))
+    assert [each.value for each in errors] == pytest.approx(known.params)
+    assert [each.standard_error for each in errors] == pytest.approx(known.bse)
+
+
+def test_a_weighted_fit_weights_by_the_inverse_square_of_the_fitted_values() -> None:
+    work, duration = independent(0, 30)
+    fitted = OLS(duration, design_of(work)).fit().fittedvalues
+    known = WLS(duration, design_of(work), weights=fitted**-2.0).fit(cov_type="HC3")
+    found = coefficient_errors(regress(design_of(work), duration, estimator="weighted"), SLOPE)[0]
+    assert found.value == pytest.approx(known.params[1])
+    assert found.standard_error >= known.bse[1] * (1.0 - 1e-9)
+
+
+def test_the_degrees_of_freedom_are_those_of_the_matrices() -> None:
+    work = np.random.default_rng(1).uniform(0.0, 1.0, 15) ** 3
+    design = design_of(work)
+    fit = regress(design, np.random.default_rng(2).normal(10.0, 1.0, 15))
+    inverse = np.linalg.pinv(design)
+    rest = np.eye(15) - design @ inverse
+    inner = rest @ np.diag((inverse[1] / np.diag(rest)) ** 2) @ rest
+    known = np.trace(inner) ** 2 / np.trace(inner @ inner)
+    assert known < 13
+    assert coefficient_errors(fit, SLOPE)[0].degrees_of_freedom == pytest.approx(known)
+
+
+def test_slow_noise_along_a_ramp_widens_the_error() -> None:
+    rng = np.random.default_rng(3)
+    work = np.linspace(0.1, 1.0, 200)
+    duration = 0.2 + work + 0.05 * slow(rng, 200, 0.9)
+    fit = regress(design_of(work), duration)
+    plain = OLS(duration, design_of(work)).fit(cov_type="HC3").bse[1]
+    # The variance of a slope over a ramp rises nearly as that of a mean does: 19-fold.
+    assert 2.5 < coefficient_errors(fit, SLOPE)[0].standard_error / plain < 7.0
+
+
+@given(st.integers(0, 1000), st.integers(5, 30), st.sampled_from(ESTIMATORS))
+def test_errors_are_never_below_hc3_and_scale_with_the_response(
+    seed: int, n: int, estimator: str
+) -> None:
+    rng = np.random.default_rng(seed)
+    design = design_of(rng.uniform(0.1, 1.0, n))
+    response = 1.0 + design[:, 1] + 0.1 * rng.normal(size=n)
+    fit = regress(design, response, estimator=estimator)
+    found = coefficient_errors(fit, SLOPE)[0]
+    scores = fit.inverse[1] * fit.residuals / (1.0 - fit.leverages)
+    assert found.standard_error >= np.sqrt(scores @ scores) * (1.0 - 1e-12)
+    assert found.inflation >= 1.0 - 1e-12
+    doubled = coefficient_errors(regress(design, 2.0 * response, estimator=estimator), SLOPE)[0]
+    assert doubled.value == pytest.approx(2.0 * found.value, rel=1e-6)
+    assert doubled.standard_error == pytest.approx(2.0 * found.standard_error, rel=1e-5)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_residuals_of_rounding_leave_no_error(estimator: str) -> None:
+    work = np.linspace(0.1, 1.0, 20)
+    fit = regress(design_of(work), 0.1 + 0.7 * work, estimator=estimator)
+    found = coefficient_errors(fit, SLOPE)[0]
+    assert (found.standard_error, found.inflation) == (0.0, 1.0)
+    assert found.value == pytest.approx(0.7)
+
+
+def test_a_robust_fit_limits_the_pull_of_a_far_point() -> None:
+    work, duration = independent(0, 40)
+    pulled = duration.copy()
+    pulled[np.argmax(work)] += 1.0
+    fits = {each: regress(design_of(work), pulled, estimator=each) for each in ESTIMATORS}
+    assert fits["ols"].coefficients[1] > 0.9
+    assert fits["robust"].coefficients[1] == pytest.approx(0.8, abs=0.02)
+    assert fits["robust"].left_out.max() == pytest.approx(1.0, abs=0.05)
+    errors = {each: coefficient_errors(fit, SLOPE)[0] for each, fit in fits.items()}
+    assert errors["robust"].standard_error < errors["ols"].standard_error / 5.0
+
+
+def test_a_robust_fit_bears_most_points_on_the_line() -> None:
+    work = np.linspace(0.1, 1.0, 20)
+    duration = 0.1 + 0.7 * work
+    duration[4] += 0.5
+    fit = regress(design_of(work), duration, estimator="robust")
+    assert fit.coefficients[1] == pytest.approx(0.7, abs=1e-6)
+    assert not fit.residuals.any()
+    assert fit.left_out[4] == pytest.approx(0.5, rel=0.1)
+
+
+def test_a_robust_fit_keeps_small_noise() -> None:
+    work = np.linspace(0.1, 1.0, 40)
+    noise = 1e-11 * np.random.default_rng(0).normal(size=40)
+    fit = regress(design_of(work), 0.2 + 0.8 * work + noise, estimator="robust")
+    assert np.median(np.abs(fit.residuals)) == pytest.approx(0.6745e-11, rel=0.3)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_the_growth_of_noise_is_told(order: int, power: float) -> None:
+    rng = np.random.default_rng(7)
+    level = 0.1 + np.linspace(0.1, 1.0, 200)
+    duration = level + 0.05 * level**power * rng.normal(size=200)
+    likelihoods = noise_likelihoods(regress(design_of(level), duration), order=order)
+    assert max(likelihoods, key=likelihoods.__getitem__) == power
+
+
+def test_points_that_alone_decide_a_coefficient_do_not_determine_it() -> None:
+    assert not is_determined(design_of(np.array([1.0, 1.0, 1.0, 2.0])))
+    assert not is_determined(design_of(np.full(5, 0.1)))
+    assert is_determined(design_of(np.array([1.0, 1.0, 2.0, 2.0])))
+
+
+def test_the_highest_order_bounds_that_of_an_autoregression() -> None:
+    rng = np.random.default_rng(5)
+    series = np.repeat(rng.normal(size=100), 8) + 0.01 * rng.normal(size=800)
+    free, _, variance = autoregression(series)
+    bounded, innovation, same = autoregression(series, highest=3)
+    assert free.size > 3 >= bounded.size
+    assert innovation < variance == same == pytest.approx(float(series @ series) / 800)

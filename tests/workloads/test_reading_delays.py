@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from benchrigor.model import Delays, Round, RoundPlan
+from benchrigor.protocols import Workload
+from benchrigor.testing import FakeClock, FakeMeter
+from benchrigor.workloads import RoundRecorder, StepwiseWorkload
+from benchrigor.workloads.amount import AmountWorkload
+from benchrigor.workloads.callable import CallableWorkload
+from benchrigor.workloads.reading_delays import Stretches
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def meter(clock: FakeClock) -> FakeMeter:
+    return FakeMeter(clock)
+
+
+def run(workload: Workload, readings: int, work: int | None = None) -> Round:
+    plan, recorder = RoundPlan(index=0, readings=readings, work=work), RoundRecorder()
+    workload.run(plan, recorder)
+    return recorder.finish(plan, elapsed_ns=0)
+
+
+def lost(finished: Round) -> Delays:
+    assert finished.delays is not None
+    return finished.delays
+
+
+def struck(clock: FakeClock, meter: FakeMeter, *, nth: int, lasting_ns: int) -> Callable[[], None]:
+    """Return a function that loses 5 ms at its nth call, counted from 1."""
+    calls = [0]
+
+    def function() -> None:
+        clock.advance(lasting_ns)
+        calls[0] += 1
+        if calls[0] == nth:
+            meter.lose(5_000_000)
+
+    return function
+
+
+def test_long_readings_are_a_stretch_each_and_the_delay_stands_at_the_one_it_befell(
+    clock: FakeClock, meter: FakeMeter
+) -> None:
+    function = struck(clock, meter, nth=104, lasting_ns=3_000_000)
+    workload = CallableWorkload(function, clock=clock, meter=meter, inner=1)
+    finished = run(workload, 200)  # the first call is timed apart
+    assert lost(finished).stops.tolist() == list(range(1, 201))
+    (delays,) = lost(finished).seconds.values()
+    assert delays[102] == pytest.approx(0.005)
+    assert delays.sum() == pytest.approx(0.005)
+    assert finished.unit_readings["time"][102] == pytest.approx(0.008)
+
+
+def test_short_readings_are_counted_into_stretches_of_two_milliseconds(
+    clock: FakeClock, meter: FakeMeter
+) -> None:
+    function = struck(clock, meter, nth=1000, lasting_ns=40_000)
+    finished = run(CallableWorkload(function, clock=clock, meter=meter, inner=1), 2_000)
+    stops = lost(finished).stops
+    assert set(np.diff(stops, prepend=0)) == {50}
+    assert stops[-1] == 2_000
+    (delays,) = lost(finished).seconds.values()
+    struck_at = int(np.argmax(delays))
+    assert stops[struck_at - 1] < 999 <= stops[struck_at]
+    assert delays.sum() == pytest.approx(0.005)
+
+
+def test_stretches_stay_alike_from_round_to_round(clock: FakeClock, meter: FakeMeter) -> None:
+    workload = CallableWorkload(lambda: clock.advance(40_000), clock=clock, meter=meter, inner=1)
+    run(workload, 500)
+    assert set(np.diff(lost(run(workload, 500)).stops, prepend=0)) == {50}
+
+
+def test_what_setup_and_teardown_lose_befalls_no_reading(
+    clock: FakeClock, meter: FakeMeter
+) -> None:
+    def function() -> None:
+        clock.advance(1_000_000)
+        meter.lose(1_000)
+
+    workload = CallableWorkload(
+        function,
+        clock=clock,
+        meter=meter,
+        setup=lambda: meter.lose(10_000_000),
+        teardown=lambda: meter.lose(20_000_000),
+    )
+    (delays,) = lost(run(workload, 50)).seconds.values()
+    assert delays.sum() == pytest.approx(50 * 1e-6)
+
+
+def test_steps_of_a_generator_are_measured_alike(clock: FakeClock, meter: FakeMeter) -> None:
+    def steps():  # type: ignore[no-untyped-def]  # as a user writes it
+        while True:
+            clock.advance(2_000_000)
+            meter.lose(1_000_000)
+            yield
+
+    finished = run(StepwiseWorkload(steps, clock=clock, meter=meter), 30)
+    (delays,) = lost(finished).seconds.values()
+    assert lost(finished).stops.size == 30
+    assert delays == pytest.approx(0.001)
+
+
+def test_a_call_with_an_amount_is_one_stretch(clock: FakeClock, meter: FakeMeter) -> None:
+    def job(amount: int) -> None:
+        clock.advance(amount * 1_000)
+        meter.lose(70_000)
+
+    finished = run(AmountWorkload(job, clock=clock, meter=meter), 1, work=500)
+    assert lost(finished).stops.tolist() == [1]
+    assert lost(finished).seconds["run queue"].tolist() == pytest.approx([70e-6])
+
+
+def test_without_a_meter_nothing_is_claimed(clock: FakeClock) -> None:
+    workload = CallableWorkload(lambda: clock.advance(1_000_000), clock=clock)
+    assert run(workload, 20).delays is None
+
+
+def test_what_is_lost_between_rounds_befalls_no_reading(clock: FakeClock, meter: FakeMeter) -> None:
+    workload = CallableWorkload(lambda: clock.advance(2_000_000), clock=clock, meter=meter)
+    run(workload, 20)
+    meter.lose(30_000_000)
+    (delays,) = lost(run(workload, 20)).seconds.values()
+    assert delays.sum() == 0.0
+
+
+def test_a_warm_up_does_not_fix_the_length_for_good(meter: FakeMeter) -> None:
+    stretches, elapsed_ns = Stretches(meter), list[int]()
+    taken = stretches.begin(elapsed_ns, done=0, readings=20_016)
+    for reading_ns in [900_000] * 16 + [10_000] * 20_000:
+        taken(reading_ns)
+    assert np.diff(stretches.stops)[-1] == pytest.approx(200, abs=2)
+
+
+@pytest.mark.parametrize("readings", [7, 490, 523, 1_009])
+def test_the_stretches_of_a_round_are_about_alike(meter: FakeMeter, readings: int) -> None:
+    stretches, elapsed_ns = Stretches(meter), list[int]()
+    stretches.expect(40_000)
+    taken = stretches.begin(elapsed_ns, done=0, readings=readings)
+    for _ in range(readings):
+        taken(40_000)
+    sizes = np.diff(stretches.stops, prepend=0)
+    assert sizes.sum() == readings
+    assert sizes.max() - sizes.min() <= 1
