@@ -30,7 +30,6 @@ from benchrigor.model import (
     Round,
     RoundPlan,
     RunRecord,
-    Severity,
     StablePhase,
     StopReason,
     Subsessions,
@@ -41,9 +40,7 @@ from benchrigor.storage import Journal
 from benchrigor.testing.stores import MemoryStore
 
 TIME = Metric(name="time", unit="s")
-NOTICE = Notice(
-    code=Code.SHORT_RUN, severity=Severity.WARNING, sentence="Short.", evidence={"n": 3, "x": None}
-)
+NOTICE = Notice.warning(Code.SHORT_RUN, "Short.", n=3, x=None)
 PROVENANCE = Provenance(
     host="host",
     system="Linux",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Severity, Verdict
+from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Verdict
 from benchrigor.model.comparison import show_change
 from benchrigor.units import Direction
 
@@ -126,10 +126,8 @@ def family(*names: str) -> Family:
         rate=0.05,
         summary=estimate(1.012, 1.008, 1.016, len(names)),
         notices=(
-            Notice(
-                code=Code.NO_RATIO,
-                severity=Severity.WARNING,
-                sentence="Without a ratio, and so without part in the summary: " + "x" * 30,
+            Notice.warning(
+                Code.NO_RATIO, "Without a ratio, and so without part in the summary: " + "x" * 30
             ),
         ),
     )

@@ -10,7 +10,6 @@ from benchrigor.model import (
     Kind,
     Metric,
     Notice,
-    Severity,
     StopReason,
     WpsFit,
 )
@@ -57,8 +56,8 @@ def test_the_headline_says_what_a_round_adds(ends: tuple[float, float, float], s
 
 
 def test_without_a_speed_the_refusal_is_told_before_other_notices() -> None:
-    note = Notice(code=Code.SHORT_ROUNDS, severity=Severity.NOTE, sentence="2 were short.")
-    refusal = Notice(code=Code.NO_SPEED, severity=Severity.REFUSAL, sentence="All are alike.")
+    note = Notice.note(Code.SHORT_ROUNDS, "2 were short.")
+    refusal = Notice.refusal(Code.NO_SPEED, "All are alike.")
     overhead = estimated(1.0, 0.9, 1.1)
     assert line("gzip", analysed(overhead, note, refusal, speed=False), None, 2.0) == (
         "gzip: no number: All are alike. · still running, 2 s"

@@ -16,7 +16,6 @@ from benchrigor.model import (
     Light,
     Notice,
     SegmentGroup,
-    Severity,
 )
 from benchrigor.report import explain, render, render_composite, render_interference
 from benchrigor.report.interference_text import describe
@@ -37,12 +36,8 @@ def group(label: str = "solve", excess_s: float = 0.5, **given: object) -> Segme
     )
 
 
-WARNING = Notice(
-    code=Code.MANY_FLAGGED,
-    severity=Severity.WARNING,
-    sentence="31% of the segments took longer than usual.",
-)
-NOTE = Notice(code=Code.NO_REFERENCE, severity=Severity.NOTE, sentence="No reference.")
+WARNING = Notice.warning(Code.MANY_FLAGGED, "31% of the segments took longer than usual.")
+NOTE = Notice.note(Code.NO_REFERENCE, "No reference.")
 YELLOW = Interference(
     percent=3.1,
     measured_percent=8.1,

@@ -14,7 +14,6 @@ from benchrigor.model import (
     ServiceMoments,
     ServiceProcess,
     ServiceRate,
-    Severity,
 )
 from benchrigor.report import render_rates
 from benchrigor.report.rate_text import phases_of
@@ -59,9 +58,7 @@ RATE = ServiceRate(
 WIDE = replace(
     RATE, estimate=estimated(1234.0, width=0.1), converged=False, reason=RateReason.NOT_CONVERGED
 )
-WARNING = Notice(
-    code=Code.DISTURBED, severity=Severity.WARNING, sentence="Half of the time was lost."
-)
+WARNING = Notice.warning(Code.DISTURBED, "Half of the time was lost.")
 
 
 def said(*rates: ServiceRate, **given: object) -> str:
@@ -181,7 +178,7 @@ def test_a_phase_without_a_number_says_so() -> None:
 
 def test_every_notice_is_shown_once() -> None:
     noticed = replace(RATE, notices=(WARNING,))
-    few = Notice(code=Code.FEW_READINGS, severity=Severity.NOTE, sentence="Only 9 readings.")
+    few = Notice.note(Code.FEW_READINGS, "Only 9 readings.")
     last = replace(noticed, estimate=replace(estimated(900.0), notices=(few,)))
     text = render_rates([noticed, last])
     assert text.splitlines()[-2:] == [

@@ -5,26 +5,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchrigor.model import Code, Estimate, Notice, RunRecord, Severity, StopReason, WpsFit
+from benchrigor.model import Code, Estimate, Notice, RunRecord, StopReason, WpsFit
 from benchrigor.report import explain, render, tabulate
 
 WORK = np.array([1e3, 2e3, 4e3, *np.linspace(3e6, 60e6, 37)])
 DURATION_S = np.full(40, 1.5)
-SHORT = Notice(
-    code=Code.SHORT_ROUNDS,
-    severity=Severity.NOTE,
-    sentence="2 rounds were short.",
-    evidence={"rounds": 2},
-)
-SMALL = Notice(
-    code=Code.SMALL_WORK,
-    severity=Severity.NOTE,
-    sentence="1 round had less work than the overhead is worth.",
-    evidence={"rounds": 1},
-)
-NO_SPEED = Notice(
-    code=Code.NO_SPEED, severity=Severity.REFUSAL, sentence="No speed: amounts are too much alike."
-)
+SHORT = Notice.note(Code.SHORT_ROUNDS, "2 rounds were short.", rounds=2)
+SMALL = Notice.note(Code.SMALL_WORK, "1 round had less work than the overhead is worth.", rounds=1)
+NO_SPEED = Notice.refusal(Code.NO_SPEED, "No speed: amounts are too much alike.")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Notice, RoundPlan, Severity
+from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.protocols import Recorder
 from benchrigor.workloads.recorder import RoundRecorder
 
@@ -19,7 +19,7 @@ NUMBERS = st.floats(-1e9, 1e9)
 
 
 def notice(sentence: str, code: Code = Code.COARSE_CLOCK) -> Notice:
-    return Notice(code=code, severity=Severity.NOTE, sentence=sentence)
+    return Notice.note(code, sentence)
 
 
 @given(chunks=st.lists(st.lists(NUMBERS, min_size=1), min_size=1))

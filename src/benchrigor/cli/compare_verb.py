@@ -43,11 +43,7 @@ _WIDTH = 79
 _LABEL = 13
 _CLASSICAL = 0.005
 """Half-width by which the steadiness of a ratio is judged where there is no margin."""
-_ONE_PROCESS = Notice(
-    code=Code.THIS_PROCESS_ONLY,
-    severity=Severity.WARNING,
-    sentence="All rounds ran in one process.",
-)
+_ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
 _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.NOT_CONVERGED}
 
 

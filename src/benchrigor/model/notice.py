@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 __all__ = ["Code", "Evidence", "Notice", "Severity"]
 
 
-Evidence = Mapping[str, str | int | float | bool | None]
+Figure = str | int | float | bool | None
+"""One figure of a Notice's evidence."""
+
+Evidence = Mapping[str, Figure]
 
 
 class Severity(enum.StrEnum):
@@ -108,12 +111,7 @@ class Notice:
 
     Examples
     --------
-    >>> notice = Notice(
-    ...     code=Code.CONSTANT,
-    ...     severity=Severity.NOTE,
-    ...     sentence="All 12 readings are 3.0.",
-    ...     evidence={"n": 12},
-    ... )
+    >>> notice = Notice.note(Code.CONSTANT, "All 12 readings are 3.0.", n=12)
     >>> print(notice)
     All 12 readings are 3.0. [constant-readings]
     """
@@ -122,6 +120,21 @@ class Notice:
     severity: Severity
     sentence: str
     evidence: Evidence = field(default_factory=dict)
+
+    @classmethod
+    def note(cls, code: Code, sentence: str, **evidence: Figure) -> Notice:
+        """Make a Notice that is good to know."""
+        return cls(code=code, severity=Severity.NOTE, sentence=sentence, evidence=evidence)
+
+    @classmethod
+    def warning(cls, code: Code, sentence: str, **evidence: Figure) -> Notice:
+        """Make a Notice that weakens a number."""
+        return cls(code=code, severity=Severity.WARNING, sentence=sentence, evidence=evidence)
+
+    @classmethod
+    def refusal(cls, code: Code, sentence: str, **evidence: Figure) -> Notice:
+        """Make a Notice that says why there is no number."""
+        return cls(code=code, severity=Severity.REFUSAL, sentence=sentence, evidence=evidence)
 
     def __str__(self) -> str:
         return f"{self.sentence} [{self.code}]"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchrigor.model import Code, Floats, Notice, ServiceRate, Severity
+from benchrigor.model import Code, Floats, Notice, ServiceRate
 from benchrigor.stats.service.busy_time_rate import busy_rate
 from benchrigor.stats.service.moments import RIPE, Row, matured, observed, pooled, tallied
 from benchrigor.stats.service.rate_shift import FEWEST, find_shift
@@ -178,17 +178,14 @@ def _warned(rate: ServiceRate, ended: Sequence[ServiceRate]) -> ServiceRate:
     if lasts_s >= before_s:
         return rate
     values = [each.estimate.value if each.estimate else 0.0 for each in last]
-    notice = Notice(
-        code=Code.RESTLESS_RATE,
-        severity=Severity.WARNING,
-        sentence=f"The last {_RESTLESS} of {len(ended)} phases that ended lasted {before_s:.3g} s "
+    notice = Notice.warning(
+        Code.RESTLESS_RATE,
+        f"The last {_RESTLESS} of {len(ended)} phases that ended lasted {before_s:.3g} s "
         f"together, this one {lasts_s:.3g} s so far: the rate wanders slowly, or goes to and fro, "
         "and this is where it is now. Take all phases together, or watch in longer periods.",
-        evidence={
-            "phases": len(ended),
-            "before_s": before_s,
-            "lowest": min(values),
-            "highest": max(values),
-        },
+        phases=len(ended),
+        before_s=before_s,
+        lowest=min(values),
+        highest=max(values),
     )
     return replace(rate, notices=(*rate.notices, notice))

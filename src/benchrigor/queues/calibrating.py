@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Notice, RateReason, Severity
+from benchrigor.model import Code, Notice, RateReason
 from benchrigor.model.series import short
 
 __all__ = ["CalibratedPeriod", "PeriodCalibrator"]
@@ -192,12 +192,7 @@ class PeriodCalibrator:
             "epsilon": self._epsilon,
             "k": self._k,
         }
-        notice = Notice(
-            code=Code.NOT_CONVERGED,
-            severity=Severity.REFUSAL,
-            sentence=_SENTENCES[reason].format(**figures),
-            evidence=figures,
-        )
+        notice = Notice.refusal(Code.NOT_CONVERGED, _SENTENCES[reason].format(**figures), **figures)
         self._result = CalibratedPeriod(period_s=None, reason=reason, notice=notice)
 
 

@@ -315,11 +315,10 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
 def _several_modes(modes: tuple[Mode, ...]) -> tuple[Notice, ...]:
     if len(modes) < 2:
         return ()
-    notice = Notice(
-        code=Code.SEVERAL_MODES,
-        severity=Severity.NOTE,
-        sentence=f"The readings gather around {len(modes)} values; the mean need not be near any.",
-        evidence={"modes": len(modes)},
+    notice = Notice.note(
+        Code.SEVERAL_MODES,
+        f"The readings gather around {len(modes)} values; the mean need not be near any.",
+        modes=len(modes),
     )
     return (notice,)
 
@@ -335,12 +334,7 @@ def fit_and_check(material: Material, analysis: Analysis) -> Analysis:
 
 
 def _none_counts() -> Notice:
-    return Notice(
-        code=Code.TOO_FEW_READINGS,
-        severity=Severity.REFUSAL,
-        sentence="0 rounds count, expected at least 3.",
-        evidence={"n": 0},
-    )
+    return Notice.refusal(Code.TOO_FEW_READINGS, "0 rounds count, expected at least 3.", n=0)
 
 
 def _fitted(material: Material, analysis: Analysis, *, checks: bool) -> Analysis:

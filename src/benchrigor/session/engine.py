@@ -23,7 +23,6 @@ from benchrigor.model import (
     Round,
     RoundPlan,
     RunRecord,
-    Severity,
     StopReason,
 )
 from benchrigor.model.text import percent
@@ -343,14 +342,11 @@ class Engine:
         if not ended or found is None or not analysis.metric.must_satisfy:
             return analysis
         wanted = wanted_half_width(found, analysis.metric, self.options)
-        notice = Notice(
-            code=Code.NOT_CONVERGED,
-            severity=Severity.WARNING,
-            sentence=_not_converged(found.half_width, wanted, found.value),
-            evidence={
-                "half_width": found.half_width,
-                "wanted": wanted if math.isfinite(wanted) else None,
-            },
+        notice = Notice.warning(
+            Code.NOT_CONVERGED,
+            _not_converged(found.half_width, wanted, found.value),
+            half_width=found.half_width,
+            wanted=wanted if math.isfinite(wanted) else None,
         )
         flagged = replace(found, notices=(notice, *found.notices))
         return replace(analysis, estimate=flagged, notices=(notice, *analysis.notices))
@@ -399,8 +395,6 @@ def _analysed(material: Material) -> Analysis:
     try:
         return analyse(material, LINE_REPORT if material.kind is Kind.WORK else REPORT)
     except DetectorFailed as error:
-        notice = Notice(
-            code=Code.DETECTOR_FAILED, severity=Severity.REFUSAL, sentence=f"No phases: {error}."
-        )
+        notice = Notice.refusal(Code.DETECTOR_FAILED, f"No phases: {error}.")
         n = sum(series.size for series in material.series)
         return Analysis(metric=material.metric, kind=material.kind, n=n, notices=(notice,))

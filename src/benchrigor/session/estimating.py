@@ -16,7 +16,6 @@ from benchrigor.model import (
     Metric,
     Notice,
     Options,
-    Severity,
     quantile_named,
 )
 from benchrigor.stats import combine_levels, estimate_level, fit_level
@@ -128,14 +127,11 @@ def estimate_quantile_of(how: How, kept: Sequence[Floats], share: float) -> Foun
 
 def batched(calls: int) -> Notice:
     """Warn of quantiles of averages."""
-    return Notice(
-        code=Code.BATCHED,
-        severity=Severity.WARNING,
-        sentence=(
-            f"Each reading averages {calls} calls: quantiles of averages lie nearer to the mean "
-            "than those of single calls."
-        ),
-        evidence={"calls": calls},
+    return Notice.warning(
+        Code.BATCHED,
+        f"Each reading averages {calls} calls: quantiles of averages lie nearer to the mean "
+        "than those of single calls.",
+        calls=calls,
     )
 
 

@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 
 from benchrigor.errors import BenchrigorError, InvalidInput
-from benchrigor.model import Analysis, Code, Kind, Metric, Notice, Severity
+from benchrigor.model import Analysis, Code, Kind, Metric, Notice
 
 __all__ = [
     "check_seed",
@@ -22,37 +22,29 @@ __all__ = [
 
 def failed_workload(error: BenchrigorError) -> Notice:
     """Say what ended the measuring, in its first line."""
-    return Notice(
-        code=Code.WORKLOAD_FAILED,
-        severity=Severity.WARNING,
-        sentence=str(error).splitlines()[0],
-        evidence={"error": type(error).__name__},
+    return Notice.warning(
+        Code.WORKLOAD_FAILED, str(error).splitlines()[0], error=type(error).__name__
     )
 
 
 def failed_hook(name: str, error: Exception) -> Notice:
     """Say which hook raised what."""
-    return Notice(
-        code=Code.HOOK_FAILED,
-        severity=Severity.WARNING,
-        sentence=f"The hook {name} raised {type(error).__name__}: {error}",
-        evidence={"hook": name, "error": type(error).__name__},
+    return Notice.warning(
+        Code.HOOK_FAILED,
+        f"The hook {name} raised {type(error).__name__}: {error}",
+        hook=name,
+        error=type(error).__name__,
     )
 
 
 def too_short(error: BenchrigorError) -> Notice:
     """Say that no amount of work makes a round long enough."""
-    return Notice(code=Code.WORK_TOO_SHORT, severity=Severity.REFUSAL, sentence=str(error))
+    return Notice.refusal(Code.WORK_TOO_SHORT, str(error))
 
 
 def no_data(sentence: str, metric: str | None = None) -> Notice:
     """Say that there is nothing to estimate from."""
-    return Notice(
-        code=Code.NO_DATA,
-        severity=Severity.REFUSAL,
-        sentence=sentence,
-        evidence={"metric": metric},
-    )
+    return Notice.refusal(Code.NO_DATA, sentence, metric=metric)
 
 
 def nothing_of(metric: Metric) -> Analysis:

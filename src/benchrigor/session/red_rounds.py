@@ -201,19 +201,14 @@ def disturbed(found: Interference | None) -> tuple[Notice, ...]:
     advice = "run it again" if found.light is Light.RED else "another run would tell more"
     own = " What is estimated may also be slow moments of the program's own."
     return (
-        Notice(
-            code=Code.DISTURBED,
-            severity=Severity.WARNING,
-            sentence=(
-                f"{found.total_percent:.1f}% of the time was lost to others "
-                f"({found.measured_percent:.1f}% measured, {found.percent:.1f}% estimated): "
-                f"{advice}.{own if found.percent > found.measured_percent else ''}"
-            ),
-            evidence={
-                "percent": found.percent,
-                "measured_percent": found.measured_percent,
-                "light": found.light.value,
-            },
+        Notice.warning(
+            Code.DISTURBED,
+            f"{found.total_percent:.1f}% of the time was lost to others "
+            f"({found.measured_percent:.1f}% measured, {found.percent:.1f}% estimated): "
+            f"{advice}.{own if found.percent > found.measured_percent else ''}",
+            percent=found.percent,
+            measured_percent=found.measured_percent,
+            light=found.light.value,
         ),
     )
 
@@ -225,14 +220,13 @@ def passed_over(red: int, rounds: int, fate: str) -> tuple[Notice, ...]:
     done = "repeated" if fate == "repeat" else "dropped"
     means = "the number speaks of undisturbed rounds" if red < rounds else "none is left"
     return (
-        Notice(
-            code=Code.RED_ROUNDS,
-            severity=Severity.WARNING,
-            sentence=(
-                f"{red} of {many(rounds, 'round')} lost more than 15% of their time to others and "
-                f"were {done}: {means}."
-            ),
-            evidence={"red": red, "rounds": rounds, "red_rounds": fate},
+        Notice.warning(
+            Code.RED_ROUNDS,
+            f"{red} of {many(rounds, 'round')} lost more than 15% of their time to others and "
+            f"were {done}: {means}.",
+            red=red,
+            rounds=rounds,
+            red_rounds=fate,
         ),
     )
 

@@ -103,10 +103,8 @@ def _estimate_of(record: RunRecord, metric: str | None) -> Estimate:
     analysis = record.analysis(metric)
     if analysis is not None and analysis.estimate is not None:
         return analysis.estimate
-    nothing = Notice(
-        code=Code.NO_DATA,
-        severity=Severity.REFUSAL,
-        sentence=f"The run of {record.name} has no estimate that a plan could start from.",
+    nothing = Notice.refusal(
+        Code.NO_DATA, f"The run of {record.name} has no estimate that a plan could start from."
     )
     notices = () if analysis is None else analysis.notices
     raise NotEstimable(
@@ -149,10 +147,7 @@ def _priced(sizes: Plan, record: RunRecord, metric: str | None) -> Plan:
 
 
 def _one_process() -> Notice:
-    return Notice(
-        code=Code.THIS_PROCESS_ONLY,
-        severity=Severity.WARNING,
-        sentence=(
-            "The pilot is one process: what differs from process to process is not in the plan."
-        ),
+    return Notice.warning(
+        Code.THIS_PROCESS_ONLY,
+        "The pilot is one process: what differs from process to process is not in the plan.",
     )

@@ -32,7 +32,6 @@ from benchrigor.model import (
     Round,
     RoundPlan,
     RunRecord,
-    Severity,
     StopReason,
 )
 from benchrigor.model.series import short
@@ -263,15 +262,12 @@ class Session(Engine):
 
     def _note_resumed(self, rounds: int, where: Provenance | None) -> None:
         self.note(
-            Notice(
-                code=Code.RESUMED,
-                severity=Severity.NOTE,
-                sentence=f"Taken up again after round {rounds}: later rounds ran in a new process.",
-                evidence={
-                    "rounds_before": rounds,
-                    "host_before": where.host if where else None,
-                    "started_before": where.started_at if where else None,
-                },
+            Notice.note(
+                Code.RESUMED,
+                f"Taken up again after round {rounds}: later rounds ran in a new process.",
+                rounds_before=rounds,
+                host_before=where.host if where else None,
+                started_before=where.started_at if where else None,
             )
         )
 
@@ -373,9 +369,8 @@ def _as_store(store: str | Path | Store) -> Store:
 
 
 def _never_restarted(name: str) -> Notice:
-    return Notice(
-        code=Code.THIS_PROCESS_ONLY,
-        severity=Severity.WARNING,
-        sentence=f"{name} is a plain function: nothing restarts it between rounds.",
-        evidence={"name": name},
+    return Notice.warning(
+        Code.THIS_PROCESS_ONLY,
+        f"{name} is a plain function: nothing restarts it between rounds.",
+        name=name,
     )

@@ -14,7 +14,6 @@ from benchrigor.model import (
     Notice,
     Round,
     RoundPlan,
-    Severity,
     check_work,
 )
 from benchrigor.model.text import show_value
@@ -89,14 +88,13 @@ def _units_per_work(rounds: Sequence[Round], metric: str) -> float | None:
 
 
 def _differ(metric: str, by_readings: float, line: Estimate) -> Notice:
-    return Notice(
-        code=Code.METHODS_DISAGREE,
-        severity=Severity.WARNING,
-        sentence=(
-            f"The readings of {metric!r} put the speed at {show_value(by_readings, '/s')}, the "
-            f"line through work and duration at {show_value(line.value, '/s')}: their intervals "
-            "do not meet. Either work runs beside the units, or their readings hold what the "
-            "line counts as overhead."
-        ),
-        evidence={"metric": metric, "readings": by_readings, "line": line.value},
+    return Notice.warning(
+        Code.METHODS_DISAGREE,
+        f"The readings of {metric!r} put the speed at {show_value(by_readings, '/s')}, the "
+        f"line through work and duration at {show_value(line.value, '/s')}: their intervals "
+        "do not meet. Either work runs beside the units, or their readings hold what the "
+        "line counts as overhead.",
+        metric=metric,
+        readings=by_readings,
+        line=line.value,
     )

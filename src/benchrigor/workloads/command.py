@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
-from benchrigor.model import Code, Notice, RoundPlan, Severity
+from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.picking import Pick, read_picks
 
@@ -349,12 +349,10 @@ def _end_of(stderr: BinaryIO) -> str:
 
 
 def _several(pick: Pick, matches: int) -> Notice:
-    return Notice(
-        code=Code.SEVERAL_MATCHES,
-        severity=Severity.NOTE,
-        sentence=(
-            f"{matches} numbers were found for metric {pick.metric!r} in one round, "
-            "and the last one was taken as its reading."
-        ),
-        evidence={"metric": pick.metric, "matches": matches},
+    return Notice.note(
+        Code.SEVERAL_MATCHES,
+        f"{matches} numbers were found for metric {pick.metric!r} in one round, "
+        "and the last one was taken as its reading.",
+        metric=pick.metric,
+        matches=matches,
     )

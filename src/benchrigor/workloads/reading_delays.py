@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from operator import sub
 
-from benchrigor.model import Code, Notice, Severity
+from benchrigor.model import Code, Notice
 from benchrigor.protocols import DelayMeter, Recorder
 
 try:
@@ -162,12 +162,10 @@ def _used_ns() -> tuple[int, int, int]:
 
 
 def _elsewhere(own_ns: int, others_ns: int) -> Notice:
-    return Notice(
-        code=Code.DELAY_NOT_MEASURED,
-        severity=Severity.WARNING,
-        sentence=(
-            "Most processor time was used by other threads or processes: what they lost to others "
-            "is not measured."
-        ),
-        evidence={"own_cpu_s": own_ns / 1e9, "other_cpu_s": others_ns / 1e9},
+    return Notice.warning(
+        Code.DELAY_NOT_MEASURED,
+        "Most processor time was used by other threads or processes: what they lost to others "
+        "is not measured.",
+        own_cpu_s=own_ns / 1e9,
+        other_cpu_s=others_ns / 1e9,
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Notice, RoundPlan, Severity
+from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.amount import amount_of, takes_amount
 from benchrigor.workloads.reading_delays import Stretches
@@ -114,14 +114,12 @@ class StepwiseWorkload:
                 self._close(self._steps)
         if taken < plan.readings and not self.takes_amount:
             recorder.notice(
-                Notice(
-                    code=Code.EXHAUSTED,
-                    severity=Severity.NOTE,
-                    sentence=(
-                        f"{self.name} ended after {taken} of the {plan.readings} readings "
-                        "wanted of its last round."
-                    ),
-                    evidence={"taken": taken, "wanted": plan.readings},
+                Notice.note(
+                    Code.EXHAUSTED,
+                    f"{self.name} ended after {taken} of the {plan.readings} readings "
+                    "wanted of its last round.",
+                    taken=taken,
+                    wanted=plan.readings,
                 )
             )
 

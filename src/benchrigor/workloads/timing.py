@@ -11,7 +11,7 @@ import numpy as np
 
 from benchrigor.clocks import clock_cost_ns
 from benchrigor.errors import ClockFailed, WorkloadFailed
-from benchrigor.model import Code, Floats, Notice, Severity
+from benchrigor.model import Code, Floats, Notice
 from benchrigor.protocols import Clock, Recorder
 from benchrigor.units import scale_for
 
@@ -69,29 +69,22 @@ class Stopwatch:
 
     def _objections(self, typical_ns: float) -> Iterator[Notice]:
         if typical_ns < self.shortest_ns:
-            yield Notice(
-                code=Code.COARSE_CLOCK,
-                severity=Severity.WARNING,
-                sentence=(
-                    f"A reading typically lasts {_shown(typical_ns)}, but a clock with steps of "
-                    f"{_shown(self.resolution_ns)} wants at least {_shown(self.shortest_ns)}: "
-                    "let a reading hold more work."
-                ),
-                evidence={
-                    "resolution_s": self.resolution_ns / 1e9,
-                    "typical_s": typical_ns / 1e9,
-                    "wanted_s": self.shortest_ns / 1e9,
-                },
+            yield Notice.warning(
+                Code.COARSE_CLOCK,
+                f"A reading typically lasts {_shown(typical_ns)}, but a clock with steps of "
+                f"{_shown(self.resolution_ns)} wants at least {_shown(self.shortest_ns)}: "
+                "let a reading hold more work.",
+                resolution_s=self.resolution_ns / 1e9,
+                typical_s=typical_ns / 1e9,
+                wanted_s=self.shortest_ns / 1e9,
             )
         if self.cost_ns > _COST_ALLOWED * typical_ns:
-            yield Notice(
-                code=Code.CLOCK_COST,
-                severity=Severity.NOTE,
-                sentence=(
-                    f"Reading the clock takes {_shown(self.cost_ns)} of a typical reading of "
-                    f"{_shown(typical_ns)}, and is not subtracted."
-                ),
-                evidence={"cost_s": self.cost_ns / 1e9, "typical_s": typical_ns / 1e9},
+            yield Notice.note(
+                Code.CLOCK_COST,
+                f"Reading the clock takes {_shown(self.cost_ns)} of a typical reading of "
+                f"{_shown(typical_ns)}, and is not subtracted.",
+                cost_s=self.cost_ns / 1e9,
+                typical_s=typical_ns / 1e9,
             )
 
 

@@ -16,7 +16,6 @@ from benchrigor.model import (
     PhaseLabel,
     PhaseReason,
     RunRecord,
-    Severity,
     StablePhase,
 )
 from benchrigor.model.text import show_estimate, show_value
@@ -150,9 +149,7 @@ def test_readings_alone_have_the_title_that_is_given() -> None:
 def refused(n: int) -> StablePhase:
     """Compose phases without a stable one, cut at ten points, and a sentence that is long."""
     sentence = "No stable phase can be told from noise: " + "it holds too few readings " * 6
-    notice = Notice(
-        code="no-stable-phase", severity=Severity.REFUSAL, sentence=f"{sentence.strip()}."
-    )
+    notice = Notice.refusal("no-stable-phase", f"{sentence.strip()}.")
     borders = tuple(range(0, n + 1, n // 5))
     return StablePhase(
         start=None,

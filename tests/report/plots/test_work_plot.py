@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import benchrigor as br
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Notice, RunRecord, Severity
+from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.model.text import show_estimate
 from benchrigor.report import plot_trace, plot_work
 from benchrigor.report.plots.work_plot import work_line
@@ -230,7 +230,7 @@ def test_logarithmic_ticks_are_powers_in_their_own_unit(of_pairs) -> None:
     assert ticks(lines.xaxis)[-5:] == ["100,000", "1e6", "1e7", "1e8", "1e9"]
 
 
-NO_SPEED = Notice(code=Code.NO_SPEED, severity=Severity.REFUSAL, sentence="Work tells nothing.")
+NO_SPEED = Notice.refusal(Code.NO_SPEED, "Work tells nothing.")
 
 
 def test_without_a_speed_the_picture_says_why_and_the_line_is_pale(of_pairs) -> None:

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Floats, Notice, Severity, Verdict
+from benchrigor.model import Code, Floats, Notice, Verdict
 from benchrigor.stats import estimate_invocations
 from benchrigor.stats.comparison.two_sample import compare
 
@@ -115,9 +115,7 @@ def test_an_estimate_of_one_process_says_so_in_a_comparison_too() -> None:
     rng = np.random.default_rng(9)
     runs = [rng.normal(1.0, 0.1, 30) for _ in range(10)]
     honest = estimate_invocations(runs)
-    said = Notice(
-        code=Code.THIS_PROCESS_ONLY, severity=Severity.WARNING, sentence="Nothing restarts it."
-    )
+    said = Notice.warning(Code.THIS_PROCESS_ONLY, "Nothing restarts it.")
     one = replace(honest, notices=(said, *honest.notices))
     assert Code.THIS_PROCESS_ONLY not in {each.code for each in compare(honest, honest).notices}
     (found,) = [

@@ -10,7 +10,7 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.power import TTestIndPower
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice, Severity, Verdict
+from benchrigor.model import Code, Estimate, Floats, Notice, Verdict
 from benchrigor.stats import estimate_invocations, estimate_mean, required_readings
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.planning.power import plan_sizes
@@ -206,8 +206,8 @@ def test_invocations_are_called_so_and_few_of_them_are_named() -> None:
 
 
 def test_few_readings_are_named_and_being_short_of_a_target_is_not() -> None:
-    short = Notice(code=Code.NOT_CONVERGED, severity=Severity.WARNING, sentence="Short.")
-    early = Notice(code=Code.SHORT_RUN, severity=Severity.WARNING, sentence="Early.")
+    short = Notice.warning(Code.NOT_CONVERGED, "Short.")
+    early = Notice.warning(Code.SHORT_RUN, "Early.")
     pilot = replace(make(sd=0.01, n=100), notices=(short, early))
     found = plan_sizes(pilot, change=0.03)
     assert found.counted_in == "reading"

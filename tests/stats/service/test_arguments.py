@@ -3,7 +3,7 @@ import math
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Estimate, Notice, Severity
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.stats.service.arguments import (
     ends,
     joined_notices,
@@ -29,8 +29,8 @@ def estimate(value: float = 10.0, **given: object) -> Estimate:
     return Estimate(value=value, **{**known, **given})  # type: ignore[arg-type]
 
 
-NOTICE = Notice(code=Code.SHORT_RUN, severity=Severity.WARNING, sentence="Short.")
-OTHER = Notice(code=Code.FEW_READINGS, severity=Severity.WARNING, sentence="Few.")
+NOTICE = Notice.warning(Code.SHORT_RUN, "Short.")
+OTHER = Notice.warning(Code.FEW_READINGS, "Few.")
 
 
 def test_all_findings_are_raised_together() -> None:

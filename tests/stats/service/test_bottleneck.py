@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Notice, Severity
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.pipeline import PipelineStage
 from benchrigor.model.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.stats.estimators.mean import estimate_mean
@@ -30,7 +30,7 @@ def stage(name: str, served: Any, **given: Any) -> PipelineStage:
     return PipelineStage(name=name, rate=served, **given)
 
 
-NOTICE = Notice(code=Code.NOT_CONVERGED, severity=Severity.WARNING, sentence="Not converged.")
+NOTICE = Notice.warning(Code.NOT_CONVERGED, "Not converged.")
 SEARCH = (
     stage("hash", rate(1000.0, 50.0)),
     stage("verify", rate(30.0, 2.0), visits=rate(0.02, 0.001), replicas=2),

@@ -11,13 +11,13 @@ from scipy import special
 from scipy import stats as scipy_stats
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Notice, Severity
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.stats.estimators.mean import estimate_mean
 from benchrigor.stats.service.flows import quotient, sum_rates, utilisation_of
 
 REPETITIONS = 400
 LEAST, MOST = (int(scipy_stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (1e-3, 0.9995))
-NOTICE = Notice(code=Code.SHORT_RUN, severity=Severity.WARNING, sentence="Short.")
+NOTICE = Notice.warning(Code.SHORT_RUN, "Short.")
 
 
 def rate(

@@ -15,7 +15,6 @@ from benchrigor.model import (
     Kind,
     Metric,
     Notice,
-    Severity,
     Verdict,
 )
 from benchrigor.model.text import percent
@@ -172,12 +171,7 @@ def not_converged(comparison: Comparison, how: How) -> tuple[Notice, ...]:
             f"Ended with the ratio known to {percent(half_width)} of the baseline, "
             f"wanted {percent(wanted)}."
         )
-    notice = Notice(
-        code=Code.NOT_CONVERGED,
-        severity=Severity.WARNING,
-        sentence=sentence,
-        evidence={"half_width": half_width, "wanted": wanted},
-    )
+    notice = Notice.warning(Code.NOT_CONVERGED, sentence, half_width=half_width, wanted=wanted)
     return (notice,)
 
 
@@ -247,13 +241,10 @@ def _by_ratio(first: Floats, second: Floats, how: How) -> PairLook:
     return replace(standing, comparison=found, start=phase.start, stop=phase.stop)
 
 
-_MOVING = Notice(
-    code=Code.NO_STABLE_PHASE,
-    severity=Severity.WARNING,
-    sentence=(
-        "Baseline and candidate have no stable phase together, but their ratio has one: it is "
-        "what is known, rather than the times themselves."
-    ),
+_MOVING = Notice.warning(
+    Code.NO_STABLE_PHASE,
+    "Baseline and candidate have no stable phase together, but their ratio has one: it is "
+    "what is known, rather than the times themselves.",
 )
 
 

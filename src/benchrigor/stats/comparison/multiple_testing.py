@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Ranked, Severity, Verdict
+from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Ranked, Verdict
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
 from benchrigor.stats.comparison.fieller_mover import Contrast, Side, chance_at, side_of
@@ -272,11 +272,10 @@ def _summary(
 
 
 def _without(names: list[str]) -> Notice:
-    return Notice(
-        code=Code.NO_RATIO,
-        severity=Severity.WARNING,
-        sentence=f"Without a ratio, and so without part in the summary: {', '.join(names)}.",
-        evidence={"members": len(names)},
+    return Notice.warning(
+        Code.NO_RATIO,
+        f"Without a ratio, and so without part in the summary: {', '.join(names)}.",
+        members=len(names),
     )
 
 

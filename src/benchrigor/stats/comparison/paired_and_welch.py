@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice, Severity
+from benchrigor.model import Code, Estimate, Floats, Notice
 from benchrigor.stats.comparison.fieller_mover import Contrast, Side, exact_side, side_of
 from benchrigor.stats.comparison.samples import (
     Given,
@@ -272,11 +272,7 @@ def _processes(first: bool, second: bool) -> tuple[Notice, ...]:  # as they come
 
 
 def _only(who: str, what: str) -> Notice:
-    return Notice(
-        code=Code.THIS_PROCESS_ONLY,
-        severity=Severity.WARNING,
-        sentence=f"{who}: the verdict holds for {what}.",
-    )
+    return Notice.warning(Code.THIS_PROCESS_ONLY, f"{who}: the verdict holds for {what}.")
 
 
 def _merged(first: tuple[Notice, ...], second: tuple[Notice, ...]) -> tuple[Notice, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice, Severity, StablePhase, as_series
+from benchrigor.model import Code, Estimate, Floats, Notice, StablePhase, as_series
 from benchrigor.stats.estimators.invocations import METHOD as INVOCATIONS
 from benchrigor.stats.estimators.invocations import combine_values, rejected_notices
 from benchrigor.stats.estimators.mean import estimate_mean
@@ -190,14 +190,13 @@ def thin_tails(given: Given, q: float | None) -> tuple[Notice, ...]:
     in_tail = shortest * min(q, 1.0 - q)
     if in_tail >= FEWEST_IN_TAIL:
         return ()
-    notice = Notice(
-        code=Code.FEW_IN_TAIL,
-        severity=Severity.WARNING,
-        sentence=(
-            f"The shortest invocation has {shortest} readings, {in_tail:.2g} of them beyond the "
-            f"{q * 100:g}% quantile: below {FEWEST_IN_TAIL} the quantile is biased."
-        ),
-        evidence={"n": shortest, "in_tail": in_tail, "wanted": FEWEST_IN_TAIL},
+    notice = Notice.warning(
+        Code.FEW_IN_TAIL,
+        f"The shortest invocation has {shortest} readings, {in_tail:.2g} of them beyond the "
+        f"{q * 100:g}% quantile: below {FEWEST_IN_TAIL} the quantile is biased.",
+        n=shortest,
+        in_tail=in_tail,
+        wanted=FEWEST_IN_TAIL,
     )
     return (notice,)
 

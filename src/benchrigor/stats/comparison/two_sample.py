@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Comparison, Estimate, Floats, Notice, Severity, Verdict
+from benchrigor.model import Code, Comparison, Estimate, Floats, Notice, Verdict
 from benchrigor.model.metric import quantile_named
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
@@ -242,14 +242,13 @@ def _required(held: Held, ratio: Estimate, margin: float) -> int | None:
 
 
 def _no_ratio(baseline: Estimate) -> Notice:
-    return Notice(
-        code=Code.NO_RATIO,
-        severity=Severity.REFUSAL,
-        sentence=(
-            f"No ratio: the baseline is {baseline.value:.4g} [{baseline.low:.4g}, "
-            f"{baseline.high:.4g}], expected an interval above 0."
-        ),
-        evidence={"value": baseline.value, "low": baseline.low, "high": baseline.high},
+    return Notice.refusal(
+        Code.NO_RATIO,
+        f"No ratio: the baseline is {baseline.value:.4g} [{baseline.low:.4g}, "
+        f"{baseline.high:.4g}], expected an interval above 0.",
+        value=baseline.value,
+        low=baseline.low,
+        high=baseline.high,
     )
 
 

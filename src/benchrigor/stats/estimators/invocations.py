@@ -174,11 +174,10 @@ def combine_values(values: Sequence[float], confidence: float) -> Estimate:
 
 def of_one(inner: Estimate) -> Estimate:
     """Make an estimate over a single invocation of that of its readings."""
-    only = Notice(
-        code=Code.THIS_PROCESS_ONLY,
-        severity=Severity.WARNING,
-        sentence="One invocation: the interval is about this process only.",
-        evidence={"invocations": 1},
+    only = Notice.warning(
+        Code.THIS_PROCESS_ONLY,
+        "One invocation: the interval is about this process only.",
+        invocations=1,
     )
     return replace(inner, n=1, n_effective=1.0, notices=(only, *inner.notices))
 
@@ -187,20 +186,20 @@ def _notices(count: int, error: float, value: float) -> tuple[Notice, ...]:
     notices = []
     if error == 0.0:
         notices.append(
-            Notice(
-                code=Code.CONSTANT,
-                severity=Severity.WARNING,
-                sentence=f"All {count} invocations are at {value!r}: the interval has no width.",
-                evidence={"n": count, "value": value},
+            Notice.warning(
+                Code.CONSTANT,
+                f"All {count} invocations are at {value!r}: the interval has no width.",
+                n=count,
+                value=value,
             )
         )
     if count < ENOUGH:
         notices.append(
-            Notice(
-                code=Code.FEW_INVOCATIONS,
-                severity=Severity.WARNING,
-                sentence=f"Only {count} invocations: below {ENOUGH}, a rare case is easily missed.",
-                evidence={"invocations": count, "wanted": ENOUGH},
+            Notice.warning(
+                Code.FEW_INVOCATIONS,
+                f"Only {count} invocations: below {ENOUGH}, a rare case is easily missed.",
+                invocations=count,
+                wanted=ENOUGH,
             )
         )
     return tuple(notices)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import special
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice, Severity, as_series
+from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice, as_series
 from benchrigor.stats.series.interval import check_confidence, estimate_level, student_t
 from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.long_run_variance import batch_means
@@ -159,14 +159,13 @@ def _few_of_a_kind(fit: LevelFit) -> tuple[Notice, ...]:
     rare = min(fit.level, 1.0 - fit.level) * fit.n_effective
     if rare >= FEWEST_IN_TAIL:
         return ()
-    notice = Notice(
-        code=Code.FEW_IN_TAIL,
-        severity=Severity.WARNING,
-        sentence=(
-            f"Only {math.floor(rare * 10.0) / 10.0:g} effective outcomes are of the rarer kind, "
-            f"{FEWEST_IN_TAIL} wanted: whether they come in bursts cannot be seen."
-        ),
-        evidence={"n": fit.n, "n_effective": fit.n_effective, "in_tail": rare},
+    notice = Notice.warning(
+        Code.FEW_IN_TAIL,
+        f"Only {math.floor(rare * 10.0) / 10.0:g} effective outcomes are of the rarer kind, "
+        f"{FEWEST_IN_TAIL} wanted: whether they come in bursts cannot be seen.",
+        n=fit.n,
+        n_effective=fit.n_effective,
+        in_tail=rare,
     )
     return (notice,)
 

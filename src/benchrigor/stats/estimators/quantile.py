@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import special
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice, Severity, as_series
+from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice, as_series
 from benchrigor.stats.estimators.proportion import FEWEST_IN_TAIL, fit_indicators
 from benchrigor.stats.phases.trimming import bearable_phase, trimmed
 from benchrigor.stats.series.interval import check_confidence, estimate_level, student_t
@@ -254,20 +254,15 @@ def _check_tail(fit: LevelFit, q: float, confidence: float) -> None:
     in_tail = tail * fit.n_effective
     required = math.ceil(fit.n * wanted / in_tail)
     side = "below" if q <= 0.5 else "above"
-    notice = Notice(
-        code=Code.FEW_IN_TAIL,
-        severity=Severity.REFUSAL,
-        sentence=(
-            f"Only {math.floor(in_tail * 10.0) / 10.0:g} effective readings lie {side} the "
-            f"{q * 100.0:g}% quantile, {wanted:.3g} wanted: "
-            f"it would take about {required:,} readings."
-        ),
-        evidence={
-            "n": fit.n,
-            "n_effective": fit.n_effective,
-            "in_tail": in_tail,
-            "wanted": wanted,
-            "required": required,
-        },
+    notice = Notice.refusal(
+        Code.FEW_IN_TAIL,
+        f"Only {math.floor(in_tail * 10.0) / 10.0:g} effective readings lie {side} the "
+        f"{q * 100.0:g}% quantile, {wanted:.3g} wanted: "
+        f"it would take about {required:,} readings.",
+        n=fit.n,
+        n_effective=fit.n_effective,
+        in_tail=in_tail,
+        wanted=wanted,
+        required=required,
     )
     raise NotEstimable(notice)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice, Severity, as_series
+from benchrigor.model import Code, Estimate, Floats, Notice, as_series
 from benchrigor.stats.series.interval import check_confidence, estimate_level
 from benchrigor.stats.series.level import fit_level
 
@@ -159,12 +159,11 @@ def _check_above_zero(series: Floats, name: str, noun: str) -> None:
 
 
 def _reaches_zero(estimate: Estimate) -> Notice:
-    return Notice(
-        code=Code.NO_RATIO,
-        severity=Severity.REFUSAL,
-        sentence=(
-            f"The time per work may be as little as {estimate.low:.3g}: no rate can be given. "
-            "Take more readings."
-        ),
-        evidence={"n": estimate.n, "low": estimate.low, "high": estimate.high},
+    return Notice.refusal(
+        Code.NO_RATIO,
+        f"The time per work may be as little as {estimate.low:.3g}: no rate can be given. "
+        "Take more readings.",
+        n=estimate.n,
+        low=estimate.low,
+        high=estimate.high,
     )

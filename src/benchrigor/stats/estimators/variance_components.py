@@ -16,7 +16,6 @@ from benchrigor.model import (
     Estimate,
     LevelFit,
     Notice,
-    Severity,
     VarianceSplit,
     as_invocations,
 )
@@ -74,11 +73,11 @@ def split_of(fits: Sequence[LevelFit]) -> VarianceSplit:
         When there are fewer than two.
     """
     if len(fits) < FEWEST:
-        notice = Notice(
-            code=Code.FEW_INVOCATIONS,
-            severity=Severity.REFUSAL,
-            sentence="One invocation allows a number: how they differ cannot be known.",
-            evidence={"invocations": len(fits), "wanted": FEWEST},
+        notice = Notice.refusal(
+            Code.FEW_INVOCATIONS,
+            "One invocation allows a number: how they differ cannot be known.",
+            invocations=len(fits),
+            wanted=FEWEST,
         )
         raise NotEstimable(notice)
     levels = np.array([fit.level for fit in fits])

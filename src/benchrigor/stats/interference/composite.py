@@ -138,11 +138,11 @@ def _checked(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
         raise InvalidInput(problems)
     if len(given) < _FEWEST_RUNS:
         raise NotEstimable(
-            Notice(
-                code=Code.FEW_INVOCATIONS,
-                severity=Severity.REFUSAL,
-                sentence=f"Only {many(len(given), 'run')}, expected {_FEWEST_RUNS} at least.",
-                evidence={"invocations": len(given), "wanted": _FEWEST_RUNS},
+            Notice.refusal(
+                Code.FEW_INVOCATIONS,
+                f"Only {many(len(given), 'run')}, expected {_FEWEST_RUNS} at least.",
+                invocations=len(given),
+                wanted=_FEWEST_RUNS,
             )
         )
     return given
@@ -273,14 +273,13 @@ def _unreliable(runs: Sequence[Interference]) -> tuple[Notice, ...]:
     if not doubtful:
         return ()
     reasons = ", ".join(dict.fromkeys(code for codes in warned.values() for code in codes))
-    notice = Notice(
-        code=Code.DOUBTFUL_RUNS,
-        severity=Severity.WARNING,
-        sentence=(
-            f"{len(doubtful)} of {len(runs)} runs cannot be cleaned reliably ({reasons}): leave "
-            f"them out, or take others instead."
-        ),
-        evidence={"runs": ", ".join(map(str, doubtful)), "of": len(runs), "reasons": reasons},
+    notice = Notice.warning(
+        Code.DOUBTFUL_RUNS,
+        f"{len(doubtful)} of {len(runs)} runs cannot be cleaned reliably ({reasons}): leave "
+        f"them out, or take others instead.",
+        runs=", ".join(map(str, doubtful)),
+        of=len(runs),
+        reasons=reasons,
     )
     return (notice,)
 
@@ -290,14 +289,12 @@ def _tails(runs: Sequence[Interference]) -> tuple[Notice, ...]:
     least = min(runs, key=lambda run: run.flagged_percent)
     if least.flagged_percent * least.n < 100.0 * _FEWEST_SLOW or least.flagged_percent <= _NOISE:
         return ()
-    notice = Notice(
-        code=Code.NATURAL_TAIL,
-        severity=Severity.NOTE,
-        sentence=(
-            f"In every run at least {least.flagged_percent:.1f}% of the segments took longer than "
-            "usual: where the program itself is slow now and then, the composite leaves that out."
-        ),
-        evidence={"flagged_percent": least.flagged_percent, "limit_percent": _NOISE},
+    notice = Notice.note(
+        Code.NATURAL_TAIL,
+        f"In every run at least {least.flagged_percent:.1f}% of the segments took longer than "
+        "usual: where the program itself is slow now and then, the composite leaves that out.",
+        flagged_percent=least.flagged_percent,
+        limit_percent=_NOISE,
     )
     return (notice,)
 

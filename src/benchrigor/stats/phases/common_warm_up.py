@@ -23,7 +23,6 @@ from benchrigor.model import (
     Phase,
     PhaseLabel,
     PhaseReason,
-    Severity,
     StablePhase,
     as_invocations,
 )
@@ -389,9 +388,4 @@ def _too_short(n: int, cut: CommonCut) -> Notice:
 
 
 def _refusal(reason: PhaseReason, sentence: str, evidence: dict[str, int | float]) -> Notice:
-    return Notice(
-        code=Code.NO_STABLE_PHASE,
-        severity=Severity.REFUSAL,
-        sentence=sentence,
-        evidence={"reason": str(reason), **evidence},
-    )
+    return Notice.refusal(Code.NO_STABLE_PHASE, sentence, **{"reason": str(reason), **evidence})

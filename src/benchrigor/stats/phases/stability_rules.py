@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchrigor.model import Code, Notice, PhaseReason, Severity
+from benchrigor.model import Code, Notice, PhaseReason
 
 __all__ = ["Findings", "concordance", "judge", "least_independent", "refusal"]
 
@@ -194,20 +194,17 @@ def concordance(levels: Sequence[float]) -> float:
 
 def refusal(reason: PhaseReason, found: Findings) -> Notice:
     """Return the Notice that says with figures why there is no stable phase."""
-    return Notice(
-        code=Code.NO_STABLE_PHASE,
-        severity=Severity.REFUSAL,
-        sentence=_sentence(reason, found),
-        evidence={
-            "reason": str(reason),
-            "n": found.n,
-            "segments": len(found.medians),
-            "longest": found.held,
-            "share": found.held / found.n,
-            "inflation": found.inflation,
-            "independent": None if math.isinf(found.independent) else found.independent,
-            "changes_inside": len(found.changes),
-        },
+    return Notice.refusal(
+        Code.NO_STABLE_PHASE,
+        _sentence(reason, found),
+        reason=str(reason),
+        n=found.n,
+        segments=len(found.medians),
+        longest=found.held,
+        share=found.held / found.n,
+        inflation=found.inflation,
+        independent=None if math.isinf(found.independent) else found.independent,
+        changes_inside=len(found.changes),
     )
 
 

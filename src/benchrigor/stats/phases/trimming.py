@@ -11,7 +11,6 @@ from benchrigor.model import (
     Floats,
     LevelFit,
     Notice,
-    Severity,
     StablePhase,
 )
 from benchrigor.stats.changepoints.detector import detect_changes
@@ -70,22 +69,21 @@ def short_run(n: int, noun: str = "readings") -> tuple[Notice, ...]:
     """Warn of so few readings that a warm-up may stay unseen; nothing where there are enough."""
     if n >= SHORT:
         return ()
-    notice = Notice(
-        code=Code.SHORT_RUN,
-        severity=Severity.WARNING,
-        sentence=f"{n} {noun}: below {SHORT}, a warm-up may stay unseen and bias them.",
-        evidence={"n": n, "wanted": SHORT},
+    notice = Notice.warning(
+        Code.SHORT_RUN,
+        f"{n} {noun}: below {SHORT}, a warm-up may stay unseen and bias them.",
+        n=n,
+        wanted=SHORT,
     )
     return (notice,)
 
 
 def moved_on(readings: int, noun: str = "readings") -> tuple[Notice, ...]:
     """Warn that the phase that was measured is over."""
-    notice = Notice(
-        code=Code.MOVED_ON,
-        severity=Severity.WARNING,
-        sentence=f"The last {readings} {noun} lie on another level: what was measured is over.",
-        evidence={"readings": readings},
+    notice = Notice.warning(
+        Code.MOVED_ON,
+        f"The last {readings} {noun} lie on another level: what was measured is over.",
+        readings=readings,
     )
     return (notice,)
 

@@ -11,7 +11,7 @@ from numbers import Real
 from scipy import special
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Notice, Plan, Price, Severity
+from benchrigor.model import Code, Estimate, Notice, Plan, Price
 from benchrigor.stats.comparison.fieller_mover import Contrast, Side, difference_of
 from benchrigor.stats.estimators.invocations import ENOUGH
 from benchrigor.stats.estimators.invocations import METHOD as BY_INVOCATION
@@ -306,23 +306,20 @@ def _between(item: object, low: float, high: float) -> bool:
 def _refuse_what_tells_nothing(noise: _Noise, value: float) -> None:
     if noise.n == 1:
         raise NotEstimable(
-            Notice(
-                code=Code.THIS_PROCESS_ONLY,
-                severity=Severity.REFUSAL,
-                sentence=(
-                    "One invocation tells nothing of how much invocations differ: a plan needs "
-                    "two or more."
-                ),
-                evidence={"invocations": 1},
+            Notice.refusal(
+                Code.THIS_PROCESS_ONLY,
+                "One invocation tells nothing of how much invocations differ: a plan needs "
+                "two or more.",
+                invocations=1,
             )
         )
     if noise.error == 0.0:
         raise NotEstimable(
-            Notice(
-                code=Code.CONSTANT,
-                severity=Severity.REFUSAL,
-                sentence=f"The {noise.n} readings hold no noise that a plan could start from.",
-                evidence={"n": noise.n, "value": value},
+            Notice.refusal(
+                Code.CONSTANT,
+                f"The {noise.n} readings hold no noise that a plan could start from.",
+                n=noise.n,
+                value=value,
             )
         )
 
@@ -334,10 +331,10 @@ def _few(n: int, *, by_invocation: bool) -> tuple[Notice, ...]:
         return ()
     why = "a rare case is easily missed" if by_invocation else "autocorrelation cannot be seen"
     return (
-        Notice(
-            code=Code.FEW_INVOCATIONS if by_invocation else Code.FEW_READINGS,
-            severity=Severity.NOTE,
-            sentence=f"{n} a side would do, but below {wanted} {why}: take {wanted}.",
-            evidence={"n": n, "wanted": wanted},
+        Notice.note(
+            Code.FEW_INVOCATIONS if by_invocation else Code.FEW_READINGS,
+            f"{n} a side would do, but below {wanted} {why}: take {wanted}.",
+            n=n,
+            wanted=wanted,
         ),
     )

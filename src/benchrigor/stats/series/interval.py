@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Estimate, Evidence, LevelFit, Notice, Severity
+from benchrigor.model import Code, Estimate, Evidence, LevelFit, Notice
 from benchrigor.model.series import short
 from benchrigor.stats.series.level import FEW
 
@@ -159,7 +159,7 @@ def _notices(fit: LevelFit) -> tuple[Notice, ...]:
         ),
     ]
     return tuple(
-        Notice(code=code, severity=Severity.WARNING, sentence=sentence, evidence=evidence)
+        Notice.warning(code, sentence, **evidence)
         for code, holds, sentence, evidence in sentences
         if holds
     )

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Floats, LevelFit, Notice, Severity
+from benchrigor.model import Code, Floats, LevelFit, Notice
 from benchrigor.stats.series.long_run_variance import (
     LongRunVariance,
     batch_means,
@@ -137,9 +137,8 @@ def _exact(level: float, n: int, transients: tuple[float, ...]) -> LevelFit:
 
 def too_few(n: int, wanted: int) -> Notice:
     """Refuse so few readings."""
-    return Notice(
-        code=Code.TOO_FEW_READINGS,
-        severity=Severity.REFUSAL,
-        sentence=f"{n} reading{'' if n == 1 else 's'}, expected at least {wanted}.",
-        evidence={"n": n},
+    return Notice.refusal(
+        Code.TOO_FEW_READINGS,
+        f"{n} reading{'' if n == 1 else 's'}, expected at least {wanted}.",
+        n=n,
     )

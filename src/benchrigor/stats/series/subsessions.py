@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Floats, LevelFit, Notice, Severity, Subsessions, as_series
+from benchrigor.model import Code, Floats, LevelFit, Notice, Subsessions, as_series
 from benchrigor.stats.series.level import too_few
 from benchrigor.stats.series.long_run_variance import batch_means
 
@@ -188,14 +188,13 @@ def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
 
 
 def _still_correlated(merged: Subsessions, n: int) -> Notice:
-    return Notice(
-        code=Code.STILL_CORRELATED,
-        severity=Severity.REFUSAL,
-        sentence=(
-            f"No subsession size that leaves {_FEWEST_MERGED} means to tell apart brings the "
-            f"autocorrelation of {n} readings within {merged.limit:g}."
-        ),
-        evidence={"n": n, "autocorrelation": merged.autocorrelation, "limit": merged.limit},
+    return Notice.refusal(
+        Code.STILL_CORRELATED,
+        f"No subsession size that leaves {_FEWEST_MERGED} means to tell apart brings the "
+        f"autocorrelation of {n} readings within {merged.limit:g}.",
+        n=n,
+        autocorrelation=merged.autocorrelation,
+        limit=merged.limit,
     )
 
 

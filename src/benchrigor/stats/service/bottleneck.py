@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Notice, Severity
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.pipeline import (
     Bottleneck,
     PipelineAdvice,
@@ -218,15 +218,12 @@ def advise_pipeline(
 
 
 def _beyond_models(variation: float) -> Notice:
-    return Notice(
-        code=Code.UNEVEN_SERVICE,
-        severity=Severity.WARNING,
-        sentence=(
-            f"Service times have {variation:,.0f} times the variance of exponential ones, sizes "
-            f"are for {MOST_VARIATION:g} times: these are items of several kinds, or the machine "
-            "stood still meanwhile. Measure each kind, or longer."
-        ),
-        evidence={"variation": variation},
+    return Notice.warning(
+        Code.UNEVEN_SERVICE,
+        f"Service times have {variation:,.0f} times the variance of exponential ones, sizes "
+        f"are for {MOST_VARIATION:g} times: these are items of several kinds, or the machine "
+        "stood still meanwhile. Measure each kind, or longer.",
+        variation=variation,
     )
 
 
@@ -309,14 +306,12 @@ def _least(near: Sequence[Estimate], lowest: Estimate) -> Estimate:
 def _contested(lowest: StageLoad, rivals: Sequence[str]) -> Iterator[Notice]:
     if rivals:
         shown = show_estimate(lowest.capacity, "items/s")
-        yield Notice(
-            code=Code.SEVERAL_BOTTLENECKS,
-            severity=Severity.WARNING,
-            sentence=(
-                f"The capacity of {lowest.stage.name}, {shown}, is not known to be below that of "
-                f"{', '.join(rivals)}: measure longer to tell them apart, or widen all of them."
-            ),
-            evidence={"stage": lowest.stage.name, "rivals": ", ".join(rivals)},
+        yield Notice.warning(
+            Code.SEVERAL_BOTTLENECKS,
+            f"The capacity of {lowest.stage.name}, {shown}, is not known to be below that of "
+            f"{', '.join(rivals)}: measure longer to tell them apart, or widen all of them.",
+            stage=lowest.stage.name,
+            rivals=", ".join(rivals),
         )
 
 

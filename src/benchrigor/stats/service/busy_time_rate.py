@@ -14,7 +14,6 @@ from benchrigor.model import (
     RateReason,
     ServiceMoments,
     ServiceRate,
-    Severity,
 )
 from benchrigor.model.text import percent
 from benchrigor.stats.estimators.rate import estimate_rate
@@ -235,13 +234,12 @@ def _disturbed(delay_share: float | None) -> tuple[Notice, ...]:
     if delay_share is None or delay_share <= _DISTURBED:
         return ()
     return (
-        Notice(
-            code=Code.DISTURBED_RATE,
-            severity=Severity.WARNING,
-            sentence=f"Of the time in which the stage was busy, it waited {percent(delay_share)} "
+        Notice.warning(
+            Code.DISTURBED_RATE,
+            f"Of the time in which the stage was busy, it waited {percent(delay_share)} "
             "for a processor: undisturbed it would serve faster, which more replicas would not. "
             "Look at its rate per processor time.",
-            evidence={"delay_share": delay_share},
+            delay_share=delay_share,
         ),
     )
 
@@ -252,12 +250,11 @@ def _chosen(total: Floats) -> tuple[Notice, ...]:
     if not dropped:
         return ()
     return (
-        Notice(
-            code=Code.DROPPED_PERIODS,
-            severity=Severity.WARNING,
-            sentence=f"{percent(dropped)} of the periods held waiting of unknown length and do not "
+        Notice.warning(
+            Code.DROPPED_PERIODS,
+            f"{percent(dropped)} of the periods held waiting of unknown length and do not "
             "count: those that are left are the ones in which service was slow. Record blocked "
             "time, or use the quantile method.",
-            evidence={"dropped": dropped},
+            dropped=dropped,
         ),
     )

@@ -310,25 +310,20 @@ def _at(load: float, severity: Severity) -> str:
 
 
 def _as_slow_as_can_be() -> Notice:
-    return Notice(
-        code=Code.SATURATED,
-        severity=Severity.WARNING,
-        sentence="The interval of the service rate reaches 0: nothing is enough at worst.",
+    return Notice.warning(
+        Code.SATURATED, "The interval of the service rate reaches 0: nothing is enough at worst."
     )
 
 
 def _uneven(variation: float) -> Iterator[Notice]:
     if variation > 1.0:
-        yield Notice(
-            code=Code.UNEVEN_SERVICE,
-            severity=Severity.WARNING,
-            sentence=(
-                f"Service times vary more than exponential ones ({variation:.3g} times the "
-                "variance): the size depends on their tail, which is taken for a gamma "
-                "distribution's. Allow for 30% more, and for twice as much where far less than "
-                "1% may be blocked."
-            ),
-            evidence={"variation": variation},
+        yield Notice.warning(
+            Code.UNEVEN_SERVICE,
+            f"Service times vary more than exponential ones ({variation:.3g} times the "
+            "variance): the size depends on their tail, which is taken for a gamma "
+            "distribution's. Allow for 30% more, and for twice as much where far less than "
+            "1% may be blocked.",
+            variation=variation,
         )
 
 
@@ -336,12 +331,10 @@ def assumed(variations: Iterable[float], when_full: str = WAIT) -> Notice:
     """Say what a size, or the sizes of several stages, take for granted."""
     models = ", ".join(dict.fromkeys(_MODELS.get(each, _GENERAL) for each in variations))
     full = "who finds it full waits" if when_full == WAIT else "what finds it full is lost"
-    return Notice(
-        code=Code.QUEUE_MODEL,
-        severity=Severity.NOTE,
-        sentence=(
-            f"Assumed ({models}): arrivals at random, service times independent, one server for "
-            f"each queue, and {full}. Bursts need more room."
-        ),
-        evidence={"models": models, "when_full": when_full},
+    return Notice.note(
+        Code.QUEUE_MODEL,
+        f"Assumed ({models}): arrivals at random, service times independent, one server for "
+        f"each queue, and {full}. Bursts need more room.",
+        models=models,
+        when_full=when_full,
     )

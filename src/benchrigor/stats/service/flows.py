@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Notice, Severity
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.pipeline import Quantity
 from benchrigor.model.series import short
 from benchrigor.stats.comparison.fieller_mover import Contrast, Side, ratio_of
@@ -230,11 +230,9 @@ def exact(value: float) -> Estimate:
 def reaches_zero(quantity: Quantity, name: str) -> Notice:
     """Refuse to divide by what may be 0."""
     _, low, high = ends(quantity)
-    return Notice(
-        code=Code.NO_RATIO,
-        severity=Severity.REFUSAL,
-        sentence=(
-            f"{name} may be as little as {low:.3g}: nothing can be divided by it. Measure longer."
-        ),
-        evidence={"low": low, "high": high},
+    return Notice.refusal(
+        Code.NO_RATIO,
+        f"{name} may be as little as {low:.3g}: nothing can be divided by it. Measure longer.",
+        low=low,
+        high=high,
     )

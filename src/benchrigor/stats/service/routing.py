@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice, Severity, as_series
+from benchrigor.model import Code, Estimate, Floats, Notice, as_series
 from benchrigor.model.pipeline import Quantity
 from benchrigor.stats.comparison.fieller_mover import Side
 from benchrigor.stats.estimators.rate import estimate_rate
@@ -209,12 +209,10 @@ def _below_zero(series: Floats, name: str) -> tuple[str, ...]:
 
 
 def _nothing_out(found: int, periods: int) -> Notice:
-    return Notice(
-        code=Code.TOO_FEW_READINGS,
-        severity=Severity.REFUSAL,
-        sentence=(
-            f"Items came out in {found} of {periods} period{'' if periods == 1 else 's'}, "
-            f"expected in at least {_FEWEST}."
-        ),
-        evidence={"n": found, "periods": periods},
+    return Notice.refusal(
+        Code.TOO_FEW_READINGS,
+        f"Items came out in {found} of {periods} period{'' if periods == 1 else 's'}, "
+        f"expected in at least {_FEWEST}.",
+        n=found,
+        periods=periods,
     )

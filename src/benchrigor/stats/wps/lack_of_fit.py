@@ -240,14 +240,14 @@ def _farthest(fit: Regression) -> tuple[int, bool]:
 def _not_linear(bend: Estimate, shape: str | None) -> Notice:
     change = f"{'grows' if bend.value > 0.0 else 'shrinks'} by {abs(bend.value):.0%}"
     known = f" (duration grows like {shape})" if shape in ("n log n", "quadratic") else ""
-    return Notice(
-        code=Code.NOT_LINEAR,
-        severity=Severity.WARNING,
-        sentence=(
-            "Duration is not linear in work: the time per unit of work "
-            f"{change} from the smallest to the largest amount{known}."
-        ),
-        evidence={"bend": bend.value, "low": bend.low, "high": bend.high, "shape": shape},
+    return Notice.warning(
+        Code.NOT_LINEAR,
+        "Duration is not linear in work: the time per unit of work "
+        f"{change} from the smallest to the largest amount{known}.",
+        bend=bend.value,
+        low=bend.low,
+        high=bend.high,
+        shape=shape,
     )
 
 

@@ -87,19 +87,14 @@ def _doubtful(work: Floats, speed: Estimate | None, prediction_error: float) -> 
     if prediction_error <= _POOR_PREDICTION and width <= _WIDE and spread >= _ALIKE:
         return ()
     known = "" if speed is None else f", the speed is known to {width:.1%} (25% wanted)"
-    notice = Notice(
-        code=Code.WPS_DOUBTFUL,
-        severity=Severity.WARNING,
-        sentence=(
-            f"The line predicts a round to {prediction_error:.1%} (10% wanted){known}, the largest "
-            f"amount of work is {spread:.3g} times the smallest: duration may not be linear in "
-            "work, or the overhead not steady, or the amounts too alike."
-        ),
-        evidence={
-            "prediction_error": prediction_error,
-            "relative_half_width": width,
-            "spread": spread,
-        },
+    notice = Notice.warning(
+        Code.WPS_DOUBTFUL,
+        f"The line predicts a round to {prediction_error:.1%} (10% wanted){known}, the largest "
+        f"amount of work is {spread:.3g} times the smallest: duration may not be linear in "
+        "work, or the overhead not steady, or the amounts too alike.",
+        prediction_error=prediction_error,
+        relative_half_width=width,
+        spread=spread,
     )
     return (notice,)
 
@@ -112,13 +107,10 @@ def _ramp(work: Floats) -> tuple[Notice, ...]:
     if work.size < _FEW or abs(together) < _RAMP:
         return ()
     rise = "rises" if together > 0.0 else "falls"
-    notice = Notice(
-        code=Code.RAMP,
-        severity=Severity.WARNING,
-        sentence=(
-            f"Work {rise} from round to round, so that whatever drifts in time passes for work: "
-            "run the amounts in bisecting or random order."
-        ),
-        evidence={"rank_correlation": together},
+    notice = Notice.warning(
+        Code.RAMP,
+        f"Work {rise} from round to round, so that whatever drifts in time passes for work: "
+        "run the amounts in bisecting or random order.",
+        rank_correlation=together,
     )
     return (notice,)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice, Severity, WpsFit, as_series
+from benchrigor.model import Code, Estimate, Floats, Notice, WpsFit, as_series
 from benchrigor.model.options import check_work
 from benchrigor.model.series import short
 from benchrigor.stats.series.interval import METHOD, check_confidence, student_t
@@ -213,9 +213,7 @@ def _check_determined(work: Floats, seconds: float) -> None:
         sentence = f"All {n} rounds took 0 s: larger amounts of work are needed."
     else:
         return
-    raise NotEstimable(
-        Notice(code=code, severity=Severity.REFUSAL, sentence=sentence, evidence={"n": n})
-    )
+    raise NotEstimable(Notice.refusal(code, sentence, n=n))
 
 
 def _design(work: Floats) -> tuple[Floats, float]:
@@ -259,15 +257,13 @@ def _subsession(work: Floats, line: Regression) -> int:
     merged = merge_subsessions(line.residuals)
     if merged.size is None or merged.means.size < _FEWEST_MERGED:
         raise NotEstimable(
-            Notice(
-                code=Code.STILL_CORRELATED,
-                severity=Severity.REFUSAL,
-                sentence=(
-                    f"No subsession size that leaves {_FEWEST_MERGED} merged rounds brings the "
-                    f"autocorrelation of the residuals of {work.size} rounds within "
-                    f"{merged.limit:g}."
-                ),
-                evidence={"n": work.size, "limit": merged.limit},
+            Notice.refusal(
+                Code.STILL_CORRELATED,
+                f"No subsession size that leaves {_FEWEST_MERGED} merged rounds brings the "
+                f"autocorrelation of the residuals of {work.size} rounds within "
+                f"{merged.limit:g}.",
+                n=work.size,
+                limit=merged.limit,
             )
         )
     kept = float(batch_means(work, merged.size).var())
