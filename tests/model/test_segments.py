@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +46,8 @@ def profiles() -> st.SearchStrategy[SegmentProfile]:
 
 def through_a_file(profile: SegmentProfile) -> SegmentProfile:
     file = io.StringIO()
-    profile_file.write(profile, file)
+    columns = {each.name: getattr(profile, each.name) for each in fields(profile)}
+    profile_file.write(columns, file)
     file.seek(0)
     return SegmentProfile(**profile_file.read(file, name="run.csv"))
 

@@ -17,7 +17,7 @@ from benchrigor.session.outcomes import failed_hook
 from benchrigor.session.red_rounds import segments_of
 from benchrigor.workloads import RoundRecorder
 
-__all__ = ["Hooks", "drive"]
+__all__ = ["Hooks", "charged", "drive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def drive(
             raise ClockFailed(f"the clock went backwards by {since - now} ns in round {plan.index}")
         finished = recorder.finish(plan, now - since, ran_ns=ran_ns)
         if host is not None:
-            finished = _charged(finished, host.rises(), engine.time_metric)
+            finished = charged(finished, host.rises(), engine.time_metric)
         since = now
         engine.tell(finished)
         if not _called(engine, "after_round", hooks.after_round, finished):
@@ -109,7 +109,7 @@ def _called(
     return True
 
 
-def _charged(finished: Round, rises: Rises, metric: str | None) -> Round:
+def charged(finished: Round, rises: Rises, metric: str | None) -> Round:
     """Add to a round's delays what its host counted meanwhile.
 
     `instrument.host_delays.charge` says what of it is a stretch's.

@@ -7,7 +7,7 @@ import pytest
 
 from benchrigor.instrument.host_delays import Rises
 from benchrigor.model import Delays, Round, RoundPlan
-from benchrigor.session.red_rounds import charged
+from benchrigor.session.loop import charged
 
 MS = 1_000_000
 
