@@ -20,7 +20,7 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.session import Engine, default_rules
-from benchrigor.stats import estimate_rate
+from benchrigor.stats import compare, estimate_mean, estimate_quantile, estimate_rate
 from benchrigor.stats.phases.trimming import trimmed
 from benchrigor.testing import FakeClock
 
@@ -361,14 +361,29 @@ def test_quantiles_of_rounds_too_short_for_them_are_warned_of() -> None:
     assert Code.FEW_IN_TAIL in codes(record.notices)
 
 
-def test_what_is_known_to_be_over_may_cool_down_and_what_runs_may_not() -> None:
-    running, over = (
-        told(Engine(Options(max_rounds=1, readings_per_round=600), complete=complete), steady())
-        for complete in (False, True)
+@pytest.mark.parametrize(
+    "draw", [steady(), lognormal(), bimodal()], ids=["steady", "skewed", "two"]
+)
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+def test_the_same_readings_give_the_same_number_through_every_door(
+    draw: Draw, statistic: str
+) -> None:
+    series = draw(800)
+    options = Options(statistic=statistic, max_rounds=1, readings_per_round=series.size)
+    q = None if statistic == "mean" else 0.5
+    live, recorded = (
+        told(Engine(options, recorded=each), lambda _: series) for each in (False, True)
     )
-    counts = [len(record.analyses[0].fits[0].transients) for record in (running, over)]
-    assert counts == [2, 3]
-    assert min(over.analyses[0].fits[0].transients) < 0.0
+    side = compare(series, series, statistic=statistic, trim=True).baseline
+    pure = (
+        estimate_mean(series, trim=True) if q is None else estimate_quantile(series, q, trim=True)
+    )
+    ends = {
+        (each.value, each.low, each.high, each.n_effective)
+        for each in (live.estimate(), recorded.estimate(), side, pure)
+        if each is not None
+    }
+    assert len(ends) == 1
 
 
 def test_modes_are_noted_beside_a_mean_and_not_beside_a_median() -> None:

@@ -84,7 +84,7 @@ def analyze(
 def _of_readings(source: str, column: str | None, options: Options, metric: Metric) -> RunRecord:
     readings = read_readings(source, column)
     whole = replace(options, readings_per_round=readings.size)
-    engine = Engine(whole, (metric,), name=name_of(source), complete=True)
+    engine = Engine(whole, (metric,), name=name_of(source), recorded=True)
     plan = engine.ask()
     assert plan is not None  # noqa: S101  # a new engine always has a plan
     engine.tell(Round(plan=plan, elapsed_ns=0, unit_readings={metric.name: readings}))

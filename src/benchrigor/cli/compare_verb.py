@@ -29,11 +29,10 @@ from benchrigor.model import (
     codec,
 )
 from benchrigor.model.text import ended, many, show_estimate
-from benchrigor.session.pairs.ratio_look import How, judge_pairs
 from benchrigor.session.replays.recorded_run import Recorded, recorded
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare as compared
-from benchrigor.stats.estimators.invocations import METHOD as INVOCATIONS
+from benchrigor.stats.estimators.estimation import INVOCATION_MEANS as INVOCATIONS
 from benchrigor.stats.series.interval import METHOD
 from benchrigor.units import Direction
 
@@ -41,8 +40,6 @@ __all__ = ["compare"]
 
 _WIDTH = 79
 _LABEL = 13
-_CLASSICAL = 0.005
-"""Half-width by which the steadiness of a ratio is judged where there is no margin."""
 _ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
 _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.NOT_CONVERGED}
 
@@ -267,11 +264,7 @@ def _paired(sides: Sequence[_Side], options: dict[str, Any]) -> Comparison:
             f"--paired is given {many(first.size, 'line')} and {many(second.size, 'line')}, "
             "expected as many of each"
         )
-    how = How(**options, target=options["margin"] / 2.0 or _CLASSICAL)
-    found = judge_pairs(first, second, how).comparison
-    if found.difference is None:
-        raise NotEstimable(found.notices[0])
-    return found
+    return compared(first, second, paired=True, trim=True, **options)
 
 
 def _apart(sides: Sequence[_Side], options: dict[str, Any]) -> Comparison:

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
+from typing import TypeVar
 
-__all__ = ["wrong_level"]
+from benchrigor.errors import InvalidInput
+
+__all__ = ["attempt", "wrong_level"]
+
+T = TypeVar("T")
+
+
+def attempt(problems: list[str], check: Callable[..., T], *values: object) -> T | None:
+    """Call a check, and add what it complains about to the problems so far."""
+    try:
+        return check(*values)
+    except InvalidInput as error:
+        problems += error.problems
+        return None
 
 
 def wrong_level(level: object) -> list[str]:

@@ -1,8 +1,8 @@
 """From readings to an Analysis: a list of plain functions over immutable data.
 
 Each step takes the material and the analysis so far and returns a fuller analysis. `CHECK` is
-what a running session needs to judge where it stands; `REPORT` adds what only people look at.
-`LINE` and `LINE_REPORT` take their place for pairs of work amount and duration.
+what a running session needs to decide; `DETAILS` add what only people look at. `LINE` and
+`LINE_CHECKS` take their place for pairs of work amount and duration.
 """
 
 from __future__ import annotations
@@ -23,12 +23,10 @@ from benchrigor.model import (
     Mode,
     Notice,
     Options,
-    Severity,
     StablePhase,
     quantile_named,
 )
 from benchrigor.protocols import Detector
-from benchrigor.session.estimating import How, estimate_quantile_of, estimated, notice_of
 from benchrigor.session.stop_rules import (
     Floor,
     caution,
@@ -36,230 +34,135 @@ from benchrigor.session.stop_rules import (
     needed_for_share,
     wanted_half_width,
 )
-from benchrigor.stats import fit_wps, merge_subsessions, rejected_notices, trimmed
+from benchrigor.stats import fit_wps, merge_subsessions
+from benchrigor.stats.estimators.estimation import (
+    Policy,
+    estimate,
+    estimate_kept,
+    keep,
+    notice_of,
+    trim,
+)
 from benchrigor.stats.estimators.multimodality import apart, modes_of
 from benchrigor.stats.estimators.variance_components import split_of
-from benchrigor.stats.phases.common_warm_up import common_phases
-from benchrigor.stats.phases.trimming import (
-    MATERIALITY,
-    bearable_phase,
-    measured_phase,
-    moved_on,
-    short_run,
-)
-from benchrigor.stats.series.level import FEW, FEWEST
+from benchrigor.stats.phases.trimming import bearable_phase, moved_on
 from benchrigor.units import Direction
-
-__all__ = [
-    "CHECK",
-    "LINE",
-    "LINE_REPORT",
-    "REPORT",
-    "Material",
-    "Step",
-    "analyse",
-    "cut",
-]
 
 _HOPELESS = 1e6
 """Beyond a million times the width wanted, a prediction has no meaning but "very many"."""
-_FEWEST_UNITS = 20
-"""No change point can be found in fewer readings, two segments of ten."""
 _MODES = 0.01
 """Chance of taking one mode for several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Material:
-    """The readings of one metric, and how they are to be judged.
-
-    Parameters
-    ----------
-    metric, options
-        As given to the session.
-    kind
-        How the readings come.
-    series
-        One series for continuous rounds, one per round for restarted ones; two for rounds of
-        various work: their amounts, and their durations in seconds.
-    phases
-        The stable phases of ``series`` where they are known already (restarted rounds with a
-        detector of one's own, each cut for itself); empty where they are to be found.
-    detector
-        None for the built-in one.
-    batch
-        Calls of which each reading is the average.
-    complete
-        Whether the series has come to its end, where a cool-down may be under way.
-    left_out
-        Of pairs of work amount and duration, the indices of those that do not count.
-    notices
-        What is known beforehand, and the reader must know.
-    """
+    """The readings of one metric, and how they are to be analysed."""
 
     metric: Metric
     options: Options
     kind: Kind
     series: tuple[Floats, ...]
+    """One series for continuous rounds, one per round for restarted ones; two for rounds of
+    various work: their amounts, and their durations in seconds."""
     phases: tuple[StablePhase, ...] = ()
+    """Stable phases that are known already: of restarted rounds, by a detector of one's own."""
     detector: Detector | None = None
     batch: int = 1
-    complete: bool = False
+    """Calls that each reading averages."""
+    recorded: bool = False
+    """Whether no reading will follow, so that what comes last may be a cool-down."""
     left_out: tuple[int, ...] = ()
+    """Indices of the pairs of work amount and duration that do not count."""
     notices: tuple[Notice, ...] = ()
 
     @property
-    def how(self) -> How:
-        """How its readings are to be estimated."""
-        return How(
-            metric=self.metric,
-            options=self.options,
+    def policy(self) -> Policy:
+        """How its readings become an estimate."""
+        return Policy(
             kind=self.kind,
+            q=quantile_named(self.options.statistic),
+            confidence=self.options.confidence,
+            trim=True,
+            method=self.options.method,
+            harmonic=self.metric.averaging == "harmonic",
             batch=self.batch,
-            complete=self.complete,
         )
 
     @property
     def floor(self) -> Floor:
-        """The evidence asked for before the metric may count as satisfied."""
+        """The evidence needed before the metric may count as satisfied."""
         return floor_for(self.options, by_round=self.kind != Kind.UNIT_READINGS)
 
 
 Step = Callable[[Material, Analysis], Analysis]
 
 
-def analyse(material: Material, steps: Iterable[Step]) -> Analysis:
-    """Run the steps over the material, from an empty analysis on."""
-    pairs = material.kind is Kind.WORK
-    analysis = Analysis(
-        metric=material.metric,
-        kind=material.kind,
-        n=material.series[0].size if pairs else sum(series.size for series in material.series),
-        notices=material.notices,
-    )
+def analyse(
+    material: Material, steps: Iterable[Step], analysis: Analysis | None = None
+) -> Analysis:
+    """Run the steps over the material, from an empty analysis or from where another one ended."""
+    if analysis is None:
+        pairs = material.kind is Kind.WORK
+        analysis = Analysis(
+            metric=material.metric,
+            kind=material.kind,
+            n=material.series[0].size if pairs else sum(series.size for series in material.series),
+            notices=material.notices,
+        )
     for step in steps:
         analysis = step(material, analysis)
     return analysis
 
 
-def cut(series: Floats, options: Options, detector: Detector | None) -> StablePhase:
-    """Find the stable phase of one series, as a session sees it.
-
-    Shifts of less than a quarter of the target do not end a phase, nor those of less than a
-    quarter of the half-width where there is no target: the bias that they leave is small.
+def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[StablePhase, ...]:
+    """Find the stable phase of one series, by a detector of one's own if there is one.
 
     Raises
     ------
     DetectorFailed
-        When a detector of one's own raises, or gives no change points of the series.
+        When that detector raises, or returns no change points of the series.
     """
     if detector is None:
-        return _phase(series, options, None)
+        return trim((series,), policy)
     try:
-        return _phase(series, options, _asked(detector, series))
-    except InvalidInput as error:
-        raise DetectorFailed(f"detector {detector!r}: {error}") from error
-
-
-def _phase(series: Floats, options: Options, points: ChangePoints | None) -> StablePhase:
-    if options.target is None:
-        return bearable_phase(series, options.confidence, points)
-    materiality = min(MATERIALITY, options.target / 4.0)
-    return measured_phase(series, materiality, points)
-
-
-def _asked(detector: Detector, series: Floats) -> ChangePoints:
-    try:
-        found = detector(series)
+        points = detector(series)
     except Exception as error:
         raise DetectorFailed(
             f"detector {detector!r} raised {error!r} on {series.size} readings"
         ) from error
-    if not isinstance(found, ChangePoints):
-        raise DetectorFailed(f"detector {detector!r} returned {found!r}, expected ChangePoints")
-    return found
+    if not isinstance(points, ChangePoints):
+        raise DetectorFailed(f"detector {detector!r} returned {points!r}, expected ChangePoints")
+    try:
+        if policy.kind is Kind.INVOCATIONS:
+            return (bearable_phase(series, policy.confidence, points),)
+        return trim((series,), policy, points)
+    except InvalidInput as error:
+        raise DetectorFailed(f"detector {detector!r}: {error}") from error
 
 
-def cut_phases(material: Material, analysis: Analysis) -> Analysis:
-    """Find the stable phase of each series; too few readings are taken as they are."""
-    fewest = FEW if material.kind == Kind.READINGS else _FEWEST_UNITS
-    if material.kind != Kind.INVOCATIONS and analysis.n < fewest:
-        return replace(analysis, n_kept=analysis.n)
-    phases = material.phases or _found_phases(material)
-    kept = sum(phase.n for phase in phases)
-    return replace(analysis, phases=phases, n_kept=kept, notices=_refusals(material, phases))
-
-
-def _found_phases(material: Material) -> tuple[StablePhase, ...]:
-    if not material.series:
-        return ()
-    if material.kind is Kind.INVOCATIONS:
-        common = common_phases(material.series, confidence=material.options.confidence)
-        if len(common) == 1 or any(phase.start is not None for phase in common):
-            return common
-        return _each_for_itself(material, common)
-    return tuple(cut(series, material.options, material.detector) for series in material.series)
-
-
-def _each_for_itself(
-    material: Material, common: tuple[StablePhase, ...]
-) -> tuple[StablePhase, ...]:
-    """Cut rounds one by one that have no steady state in common, where most have one of their own.
-
-    A busy machine favours the start of every round, which is no warm-up of the workload.
-    """
-    own = tuple(cut(series, material.options, None) for series in material.series)
-    if 2 * sum(phase.n >= FEWEST for phase in own) <= len(own):
-        return common
-    sentence = "The rounds have no steady state in common: each was cut for itself."
-    said = replace(common[0].notices[0], severity=Severity.WARNING, sentence=sentence)
-    return tuple(
-        replace(phase, notices=(said,)) if phase.start is not None else phase for phase in own
-    )
-
-
-def _refusals(material: Material, phases: tuple[StablePhase, ...]) -> tuple[Notice, ...]:
-    if material.kind is Kind.INVOCATIONS and len(phases) > 1:
-        rejected = [phase for phase in phases if phase.n < FEWEST]
-        unsteady = rejected[0].notices if len(rejected) == len(phases) else ()
-        kept = next((phase.notices for phase in phases if phase.start is not None), ())
-        apart = tuple(each for each in kept if each.code is Code.NO_STABLE_PHASE)
-        return (*rejected_notices(len(rejected), len(phases)), *unsteady, *apart)
-    return tuple(notice for phase in phases for notice in phase.notices)
-
-
-def estimate(material: Material, analysis: Analysis) -> Analysis:
-    """Estimate what was asked for of what was kept."""
-    found = estimated(material.how, _kept(material, analysis))
-    if found.estimate is None:
-        notices = (*analysis.notices, *found.refusals[:1])
-        return replace(analysis, fits=found.fits, notices=notices)
-    said = {notice.code for notice in analysis.notices}
-    further = (*found.estimate.notices, *_cautions(material, analysis))
-    notices = (*analysis.notices, *(each for each in further if each.code not in said))
+def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
+    """Trim, fit and combine the readings into the statistic that is asked for."""
+    phases = material.phases or None
+    if phases is None and material.kind is not Kind.INVOCATIONS:
+        phases = cut(material.series[0], material.policy, material.detector)
+    found = estimate(material.series, material.policy, phases)
+    notices = (*analysis.notices, *found.notices, *_moved_on(material, analysis.n, found.phases))
     return replace(
         analysis,
+        phases=found.phases,
         fits=found.fits,
-        n_kept=sum(series.size for series in _kept(material, analysis)),
-        estimate=replace(found.estimate, notices=notices),
+        n_kept=sum(series.size for series in found.kept if series is not None),
+        estimate=found.estimate and replace(found.estimate, notices=notices),
         notices=notices,
     )
 
 
-def _kept(material: Material, analysis: Analysis) -> tuple[Floats, ...]:
-    if not analysis.phases:
-        return material.series
-    pairs = zip(material.series, analysis.phases, strict=True)
-    return tuple(trimmed(series, phase) for series, phase in pairs if phase.start is not None)
-
-
-def _cautions(material: Material, analysis: Analysis) -> tuple[Notice, ...]:
-    """Say what makes a running series of readings weaker than it looks."""
-    if material.kind != Kind.UNIT_READINGS:
+def _moved_on(material: Material, n: int, phases: tuple[StablePhase, ...]) -> tuple[Notice, ...]:
+    """Warn where the readings of a running session have left the stable phase."""
+    if material.kind is not Kind.UNIT_READINGS or material.recorded:
         return ()
-    ends = [phase.stop for phase in analysis.phases if phase.stop is not None]
-    over = ends and ends[-1] < analysis.n and not material.complete
-    return (*short_run(analysis.n), *(moved_on(analysis.n - ends[-1]) if over else ()))
+    over = [n - each.stop for each in phases if each.stop is not None and each.stop < n]
+    return moved_on(over[-1]) if over else ()
 
 
 def foresee(material: Material, analysis: Analysis) -> Analysis:
@@ -283,7 +186,12 @@ def foresee(material: Material, analysis: Analysis) -> Analysis:
     return replace(analysis, required=int(needed + 1.0 - 1e-9))
 
 
-def picture(material: Material, analysis: Analysis) -> Analysis:
+def _kept(material: Material, analysis: Analysis) -> tuple[Floats, ...]:
+    kept = keep(material.series, analysis.phases)
+    return tuple(series for series in kept if series is not None)
+
+
+def merge_kept(material: Material, analysis: Analysis) -> Analysis:
     """Merge the kept readings into subsessions, for the picture of their autocorrelation."""
     kept = _kept(material, analysis)
     if material.kind == Kind.INVOCATIONS or not kept:
@@ -292,35 +200,31 @@ def picture(material: Material, analysis: Analysis) -> Analysis:
 
 
 def describe(material: Material, analysis: Analysis) -> Analysis:
-    """Say what is typical, what is the floor, and around which values the readings gather."""
+    """Add the median, the floor, and the values around which the readings gather."""
     kept = _kept(material, analysis)
     if analysis.estimate is None or not kept:
         return analysis
     best = 0.9 if material.metric.direction is Direction.HIGHER else 0.1
-    typical, floor = (estimate_quantile_of(material.how, kept, share) for share in (0.5, best))
+    typical, floor = (
+        estimate_kept(
+            keep(material.series, analysis.phases), replace(material.policy, q=q)
+        ).estimate
+        for q in (0.5, best)
+    )
+    analysis = replace(analysis, typical=typical, floor=floor)
     if material.kind == Kind.INVOCATIONS:
-        split = split_of(analysis.fits) if len(analysis.fits) > 1 else None
-        return replace(analysis, typical=typical.estimate, floor=floor.estimate, split=split)
+        fits = analysis.fits
+        return replace(analysis, split=split_of(fits) if len(fits) > 1 else None)
     modes = apart(modes_of(kept[0], _MODES))
     several = _several_modes(modes) if quantile_named(material.options.statistic) is None else ()
-    return replace(
-        analysis,
-        typical=typical.estimate,
-        floor=floor.estimate,
-        modes=modes,
-        notices=(*analysis.notices, *several),
-    )
+    return replace(analysis, modes=modes, notices=(*analysis.notices, *several))
 
 
 def _several_modes(modes: tuple[Mode, ...]) -> tuple[Notice, ...]:
     if len(modes) < 2:
         return ()
-    notice = Notice.note(
-        Code.SEVERAL_MODES,
-        f"The readings gather around {len(modes)} values; the mean need not be near any.",
-        modes=len(modes),
-    )
-    return (notice,)
+    sentence = f"The readings gather around {len(modes)} values; the mean need not be near any."
+    return (Notice.note(Code.SEVERAL_MODES, sentence, modes=len(modes)),)
 
 
 def fit_line(material: Material, analysis: Analysis) -> Analysis:
@@ -333,27 +237,24 @@ def fit_and_check(material: Material, analysis: Analysis) -> Analysis:
     return _fitted(material, analysis, checks=True)
 
 
-def _none_counts() -> Notice:
-    return Notice.refusal(Code.TOO_FEW_READINGS, "0 rounds count, expected at least 3.", n=0)
-
-
 def _fitted(material: Material, analysis: Analysis, *, checks: bool) -> Analysis:
     counts = np.ones(analysis.n, dtype=bool)
     counts[list(material.left_out)] = False
     work, duration_s = (series[counts] for series in material.series)
     analysis = replace(analysis, n_kept=work.size, left_out=material.left_out)
     if work.size == 0:
-        return replace(analysis, notices=(_none_counts(), *analysis.notices))
+        none = Notice.refusal(Code.TOO_FEW_READINGS, "0 rounds count, expected at least 3.", n=0)
+        return replace(analysis, notices=(none, *analysis.notices))
     try:
         fit = fit_wps(work, duration_s, confidence=material.options.confidence, checks=checks)
     except NotEstimable as error:
         return replace(analysis, notices=(*analysis.notices, notice_of(error)))
     notices = (*fit.notices, *analysis.notices)
-    found = None if fit.speed is None else replace(fit.speed, notices=notices)
-    return replace(analysis, wps=fit, estimate=found, notices=notices)
+    speed = None if fit.speed is None else replace(fit.speed, notices=notices)
+    return replace(analysis, wps=fit, estimate=speed, notices=notices)
 
 
 LINE: tuple[Step, ...] = (fit_line, foresee)
+CHECK: tuple[Step, ...] = (estimate_statistic, foresee)
+DETAILS: tuple[Step, ...] = (describe, merge_kept)
 LINE_REPORT: tuple[Step, ...] = (fit_and_check, foresee)
-CHECK: tuple[Step, ...] = (cut_phases, estimate, foresee)
-REPORT: tuple[Step, ...] = (*CHECK, describe, picture)

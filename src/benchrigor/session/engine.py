@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import DetectorFailed, PlanMismatch, WorkTooShort
+from benchrigor.errors import PlanMismatch, WorkTooShort
 from benchrigor.model import (
     Analysis,
     Code,
@@ -25,10 +24,16 @@ from benchrigor.model import (
     RunRecord,
     StopReason,
 )
-from benchrigor.model.text import percent
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.analysis_chain import CHECK, LINE_REPORT, REPORT, Material, analyse
-from benchrigor.session.outcomes import failed_hook, no_data, nothing_of, too_short
+from benchrigor.session.controller import Controller, Pace, next_readings
+from benchrigor.session.outcomes import (
+    disagreement,
+    failed_hook,
+    no_data,
+    nothing_of,
+    short_of_target,
+    too_short,
+)
 from benchrigor.session.red_rounds import (
     disturbed,
     interference_of,
@@ -36,17 +41,16 @@ from benchrigor.session.red_rounds import (
     measured_only,
     passed_over,
 )
-from benchrigor.session.round_size import Pace, next_readings
 from benchrigor.session.stop_rules import default_rules, wanted_half_width
-from benchrigor.session.traces import Intake
-from benchrigor.session.work_checks import NextWork, as_next_work, disagreement, with_work
+from benchrigor.session.traces import Traces
+from benchrigor.session.work_schedule import NextWork, as_next_work, with_work
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 
 __all__ = ["Engine"]
 
 
-class Engine:
-    """Decides what to measure next, and when it is known well enough; does nothing itself.
+class Engine(Controller[RoundPlan, Round]):
+    """A session without I/O: it is asked for the next round and told what came of it.
 
     Parameters
     ----------
@@ -67,9 +71,8 @@ class Engine:
     next_work
         Called with each plan before it is asked for; returns another work amount for it, or None
         to leave it as it is.
-    complete
-        Whether the readings were recorded before and have come to their end: a cool-down may be
-        under way there, and is fitted as well.
+    recorded
+        Whether the readings were recorded before, and none will follow.
 
     Examples
     --------
@@ -96,42 +99,22 @@ class Engine:
         detector: Detector | Estimator | None = None,
         rules: Sequence[StopRule] | None = None,
         next_work: NextWork | None = None,
-        complete: bool = False,
+        recorded: bool = False,
     ) -> None:
-        self.options = Options() if options is None else options
+        super().__init__(Options() if options is None else options)
         self.seed = seed
         self.name = name
         self.subject = dict(subject or {})
         self._rules = rules
         self._next_work = as_next_work(next_work)
-        self._intake = Intake(self.options, metrics, detector, complete=complete, seed=seed)
+        self._traces = Traces(self.options, metrics, detector, recorded=recorded, seed=seed)
         self._rounds: list[Round] = []
-        self._notices: list[Notice] = []
         self._red: dict[int, None] = {}
-        self._pending: RoundPlan | None = None
-        self._elapsed_ns = 0
-        self._stop_requested = False
-        self._decision: Decision | None = None
-        self._progress: Progress | None = None
-
-    @property
-    def decision(self) -> Decision | None:
-        """How the session ended; None while it runs."""
-        return self._decision
-
-    @property
-    def progress(self) -> Progress | None:
-        """How the session stands since the last round; None before it."""
-        return self._progress
 
     @property
     def time_metric(self) -> str | None:
         """Name of the metric that says how long readings took; None where amounts vary."""
-        return None if self._intake.schedule is not None else self._intake.time_metric
-
-    def request_stop(self) -> None:
-        """Let the round under way be told, then end with what there is."""
-        self._stop_requested = True
+        return None if self._traces.schedule is not None else self._traces.time_metric
 
     def ask(self) -> RoundPlan | None:
         """Return the next plan, the same one until it is told; None when finished.
@@ -141,23 +124,26 @@ class Engine:
         WorkTooShort
             When even the largest work amount makes rounds too short; the session has ended.
         """
-        if self._stop_requested and self._pending is None:
-            self.end(StopReason.STOP_REQUESTED)
-        if self._decision is not None:
+        return super().ask()
+
+    def _next_plan(self) -> RoundPlan | None:
+        index = len(self._rounds)
+        plan = RoundPlan(
+            index=index,
+            work=self._scheduled_work(),
+            readings=next_readings(self._pace(), self.options),
+            seed=int(np.random.SeedSequence([self.seed, index]).generate_state(1)[0]),
+        )
+        if self._next_work is None:
+            return plan
+        try:
+            return with_work(plan, self._next_work(plan))
+        except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported, not lost
+            self.end(StopReason.HOOK_FAILED, failed_hook("next_work", error))
             return None
-        if self._pending is None:
-            index = len(self._rounds)
-            plan = RoundPlan(
-                index=index,
-                work=self._scheduled_work(),
-                readings=next_readings(self._pace(), self.options),
-                seed=int(np.random.SeedSequence([self.seed, index]).generate_state(1)[0]),
-            )
-            self._pending = self._overridden(plan)
-        return self._pending
 
     def _scheduled_work(self) -> float | None:
-        schedule = self._intake.schedule
+        schedule = self._traces.schedule
         if schedule is None:
             return None if isinstance(self.options.work, tuple) else self.options.work
         try:
@@ -166,15 +152,17 @@ class Engine:
             self.end(StopReason.WORK_TOO_SHORT, too_short(error))
             raise
 
-    def _overridden(self, plan: RoundPlan) -> RoundPlan | None:
-        """Let the hook choose another work amount; None, and the end, where it fails."""
-        if self._next_work is None:
-            return plan
-        try:
-            return with_work(plan, self._next_work(plan))
-        except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported, not lost
-            self.end(StopReason.HOOK_FAILED, failed_hook("next_work", error))
-            return None
+    def _pace(self) -> Pace:
+        last = self._rounds[-1] if self._rounds else None
+        single = (Kind.READINGS, Kind.WORK)
+        units = [each for each in self._traces.by_name.values() if each.kind not in single]
+        return Pace(
+            readings=max((each.n for each in units), default=0),
+            elapsed_s=self._elapsed_ns / 1e9,
+            last_readings=last.n_readings if last else 0,
+            last_s=last.elapsed_ns / 1e9 if last else 0.0,
+            to_next_check=min((each.next_check - each.n for each in units), default=1),
+        )
 
     def tell(self, finished: Round) -> Decision:
         """Take in a finished round and decide whether to go on.
@@ -198,7 +186,7 @@ class Engine:
                 + ("has been told already" if told else "was never asked for")
                 + "; tell the plan that ask() returned, once"
             )
-        self._intake.check(finished)
+        self._traces.check(finished)
 
     def replay(self, finished: Round) -> Decision:
         """Take in a stored round of an interrupted session, whatever plan it was made by.
@@ -208,168 +196,129 @@ class Engine:
         InvalidInput
             When its metrics are unknown or its readings impossible.
         """
-        self._intake.check(finished)
+        self._traces.check(finished)
         return self._take(finished)
 
     def _take(self, finished: Round) -> Decision:
         """Take in a round that was checked."""
-        self._pending = None
         self._rounds.append(finished)
-        self._elapsed_ns += finished.elapsed_ns
         if self._is_left_out(finished):
             self._red[finished.plan.index] = None
-            self._intake.rejected += 1
+            self._traces.rejected += 1
         else:
-            self._intake.take(finished)
-        progress = self._judged(look=self._intake.is_due)
-        if progress.decision is not None and not progress.fresh:
-            # Before it ends, a session looks once more at all that it was given.
-            progress = self._judged(look=True)
-        self._progress = progress
-        self._decision = progress.decision
-        return self._decision or Decision(stop=False)
+            self._traces.take(finished)
+        return self._decide(finished.elapsed_ns)
 
     def _is_left_out(self, finished: Round) -> bool:
-        """Whether a round lost too much to others, where such rounds are not kept."""
+        """Whether interference took too much of a round, where such rounds are not kept."""
         if self.options.red_rounds == "keep":
             return False
         alike = self.options.rounds == "restarted"
         return is_red(finished, self._rounds[:-1], self.time_metric, alike=alike)
 
     @property
-    def _counted(self) -> tuple[Round, ...]:
-        return tuple(each for each in self._rounds if each.plan.index not in self._red)
+    def _is_due(self) -> bool:
+        return self._traces.is_due
 
-    def end(self, reason: StopReason, notice: Notice | None = None) -> None:
-        """End the session from outside with what there is; nothing once it has ended."""
-        if self._decision is not None:
-            return
-        if notice is not None:
-            self._notices.append(notice)
-        self._pending = None
-        self._decision = Decision(stop=True, reason=reason)
-
-    def note(self, notice: Notice) -> None:
-        """Add a Notice that concerns the run as a whole."""
-        self._notices.append(notice)
-
-    def result(self) -> RunRecord:
-        """Return everything found so far, also while the session runs; changes nothing."""
-        traces = self._intake.traces
-        found = {name: _analysed(self._intake.material(trace)) for name, trace in traces.items()}
-        differing = disagreement(self._counted, tuple(found.values()))
-        analyses = tuple(
-            self._flagged(found[metric.name]) if metric.name in found else nothing_of(metric)
-            for metric in self._intake.metrics
-        )
-        lost = self._interference(analyses)
-        red = passed_over(len(self._red), len(self._rounds), self.options.red_rounds)
-        return RunRecord(
-            name=self.name,
-            options=self.options,
-            metrics=self._intake.metrics,
-            seed=self.seed,
-            rounds=tuple(self._rounds),
-            analyses=analyses,
-            decision=self._decision,
-            session_notices=(*self._all_notices(), *differing, *red, *disturbed(lost)),
-            subject=self.subject,
-            interference=lost,
-            red_rounds=tuple(self._red),
-        )
-
-    def _interference(self, analyses: Sequence[Analysis]) -> Interference | None:
-        """Return what the first metric that can tell says was lost to others."""
-        if len(self._red) == len(self._rounds):
-            return measured_only(self._rounds, self.time_metric, "No round counts")
-        told = (interference_of(each, self._counted) for each in analyses)
-        return next((each for each in told if each is not None), None)
-
-    def _pace(self) -> Pace:
-        last = self._rounds[-1] if self._rounds else None
-        single = (Kind.READINGS, Kind.WORK)
-        units = [each for each in self._intake.traces.values() if each.kind not in single]
-        return Pace(
-            readings=max((each.n for each in units), default=0),
-            elapsed_s=self._elapsed_ns / 1e9,
-            last_readings=last.n_readings if last else 0,
-            last_s=last.elapsed_ns / 1e9 if last else 0.0,
-            to_next_check=min((each.next_check - each.n for each in units), default=1),
-        )
-
-    def _judged(self, *, look: bool) -> Progress:
-        """Look at the readings, or not yet, and ask the stop rules: the first to stop wins."""
-        if look:
-            self._intake.look(CHECK)
+    def _look(self, *, fully: bool) -> None:
+        if fully:
+            self._traces.look()
         else:
-            self._intake.glance()
-        progress = self._standing(fresh=look)
-        rules = self._rules
-        if rules is None:
-            rules = default_rules(self.options, self._intake.metrics)
-        answers = (rule(progress) for rule in rules)
-        stops = (answer for answer in answers if answer is not None and answer.stop)
-        return replace(progress, decision=next(stops, None))
+            self._traces.glance()
+
+    def _stop_rules(self) -> Sequence[StopRule]:
+        if self._rules is not None:
+            return self._rules
+        return default_rules(self.options, self._traces.metrics)
 
     def _standing(self, *, fresh: bool) -> Progress:
-        traces = self._intake.traces.values()
+        traces = self._traces.by_name.values()
         analyses = tuple(each.analysis for each in traces if each.analysis is not None)
         readings = max((each.n for each in traces), default=0)
         repeated = len(self._red) if self.options.red_rounds == "repeat" else 0
-        elapsed_s = self._elapsed_ns / 1e9
         needed = _still_needed(analyses, readings)
-        left = self.options.budget_s - elapsed_s
-        if needed is not None and readings:
-            left = min(left, needed * elapsed_s / readings)
         return Progress(
             rounds=len(self._rounds) - repeated,
             readings=readings,
-            rejected_rounds=self._intake.rejected,
-            elapsed_s=elapsed_s,
-            seconds_left=max(left, 0.0) if math.isfinite(left) else None,
+            rejected_rounds=self._traces.rejected,
+            elapsed_s=self._elapsed_ns / 1e9,
+            seconds_left=self._seconds_left(needed, readings),
             readings_needed=needed,
             stop_requested=self._stop_requested,
             analyses=analyses,
             fresh=fresh,
-            missing=self._intake.missing,
+            missing=self._traces.missing,
         )
+
+    def result(self) -> RunRecord:
+        """Return everything found so far, also while the session runs; changes nothing."""
+        reports = self._traces.reports()
+        counted = tuple(each for each in self._rounds if each.plan.index not in self._red)
+        analyses = tuple(
+            self._flagged(reports[metric.name]) if metric.name in reports else nothing_of(metric)
+            for metric in self._traces.metrics
+        )
+        interference = self._interference(analyses, counted)
+        red = passed_over(len(self._red), len(self._rounds), self.options.red_rounds)
+        return RunRecord(
+            name=self.name,
+            options=self.options,
+            metrics=self._traces.metrics,
+            seed=self.seed,
+            rounds=tuple(self._rounds),
+            analyses=analyses,
+            decision=self._decision,
+            session_notices=(
+                *self._all_notices(),
+                *disagreement(counted, tuple(reports.values())),
+                *red,
+                *disturbed(interference),
+            ),
+            subject=self.subject,
+            interference=interference,
+            red_rounds=tuple(self._red),
+        )
+
+    def _interference(
+        self, analyses: Sequence[Analysis], counted: Sequence[Round]
+    ) -> Interference | None:
+        """Return the interference that the first metric shows which can."""
+        if len(self._red) == len(self._rounds):
+            return measured_only(self._rounds, self.time_metric, "No round counts")
+        shown = (interference_of(each, counted) for each in analyses)
+        return next((each for each in shown if each is not None), None)
 
     def _flagged(self, analysis: Analysis) -> Analysis:
         """Mark what must never look like a result: one process only, or short of the target."""
         analysis = self._of_one_process(analysis)
         ended = self._decision is not None and self._decision.reason is not StopReason.SATISFIED
-        found = analysis.estimate
-        if not ended or found is None or not analysis.metric.must_satisfy:
+        estimate = analysis.estimate
+        if not ended or estimate is None or not analysis.metric.must_satisfy:
             return analysis
-        wanted = wanted_half_width(found, analysis.metric, self.options)
-        notice = Notice.warning(
-            Code.NOT_CONVERGED,
-            _not_converged(found.half_width, wanted, found.value),
-            half_width=found.half_width,
-            wanted=wanted if math.isfinite(wanted) else None,
-        )
-        flagged = replace(found, notices=(notice, *found.notices))
+        wanted = wanted_half_width(estimate, analysis.metric, self.options)
+        notice = short_of_target(estimate, wanted)
+        flagged = replace(estimate, notices=(notice, *estimate.notices))
         return replace(analysis, estimate=flagged, notices=(notice, *analysis.notices))
 
     def _of_one_process(self, analysis: Analysis) -> Analysis:
         """Let an estimate over rounds that nothing restarted say so wherever it goes."""
-        said = tuple(each for each in self._notices if each.code is Code.THIS_PROCESS_ONLY)
-        found = analysis.estimate
-        if not said or found is None or analysis.kind is not Kind.INVOCATIONS:
+        only = tuple(each for each in self._notices if each.code is Code.THIS_PROCESS_ONLY)
+        estimate = analysis.estimate
+        if not only or estimate is None or analysis.kind is not Kind.INVOCATIONS:
             return analysis
-        return replace(analysis, estimate=replace(found, notices=(*said, *found.notices)))
+        return replace(analysis, estimate=replace(estimate, notices=(*only, *estimate.notices)))
 
     def _all_notices(self) -> tuple[Notice, ...]:
         """Notices of the session and of its workload; of the workload's, the last of each code."""
-        said = {
+        of_rounds = {
             (notice.code, notice.evidence.get("metric")): notice
             for each in self._rounds
             for notice in each.notices
         }
-        nothing = self._decision is not None and not self._intake.metrics
+        nothing = self._decision is not None and not self._traces.metrics
         why = "All rounds were red." if self._red else "No round gave any reading."
         refusal = (no_data(why),) if nothing else ()
-        return (*self._notices, *said.values(), *refusal)
+        return (*self._notices, *of_rounds.values(), *refusal)
 
 
 def _still_needed(analyses: Sequence[Analysis], readings: int) -> int | None:
@@ -379,22 +328,3 @@ def _still_needed(analyses: Sequence[Analysis], readings: int) -> int | None:
     if not known or len(known) < len(required):
         return None
     return max(0, max(known) - readings)
-
-
-def _not_converged(half_width: float, wanted: float, value: float) -> str:
-    if value == 0.0 or half_width <= wanted:
-        return "Ended before the evidence asked for was there."
-    return (
-        f"Ended with a half-width of {percent(half_width / abs(value))} of the value, "
-        f"wanted {percent(wanted / abs(value))}."
-    )
-
-
-def _analysed(material: Material) -> Analysis:
-    """Analyse for the record, which a failing detector must not keep back."""
-    try:
-        return analyse(material, LINE_REPORT if material.kind is Kind.WORK else REPORT)
-    except DetectorFailed as error:
-        notice = Notice.refusal(Code.DETECTOR_FAILED, f"No phases: {error}.")
-        n = sum(series.size for series in material.series)
-        return Analysis(metric=material.metric, kind=material.kind, n=n, notices=(notice,))

@@ -12,12 +12,13 @@ from benchrigor.errors import BenchrigorError, ClockFailed, WorkloadFailed
 from benchrigor.instrument.host_delays import HostDelays, Rises, charge
 from benchrigor.model import Delays, Progress, Round, RoundPlan, StopReason
 from benchrigor.protocols import Clock, Recorder, Workload
+from benchrigor.session.controller import Controller, P, R
 from benchrigor.session.engine import Engine
 from benchrigor.session.outcomes import failed_hook
 from benchrigor.session.red_rounds import segments_of
 from benchrigor.workloads import RoundRecorder
 
-__all__ = ["Hooks", "charged", "drive"]
+__all__ = ["Hooks", "RoundRunner", "charged", "drive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,50 +35,76 @@ class Hooks:
         Called with the session's standing after each round.
     """
 
-    before_round: Callable[[RoundPlan], object] | None = None
-    after_round: Callable[[Round], object] | None = None
+    before_round: Callable[[Any], object] | None = None
+    after_round: Callable[[Any], object] | None = None
     progress: Callable[[Progress], object] | None = None
 
 
 def drive(
-    engine: Engine,
-    workload: Workload,
+    controller: Controller[P, R],
+    perform: Callable[[P], Callable[[int], R] | None],
     clock: Clock,
     hooks: Hooks,
-    host: HostDelays | None = None,
 ) -> None:
-    """Run rounds until the engine has enough, the workload has no more, or a hook fails.
+    """Ask, do, tell, until the controller has enough, the workload has no more, or a hook fails.
+
+    ``perform`` carries a plan out; what it returns makes the result of the round once its wall
+    time in nanoseconds is known, None ends the session.
 
     Raises
     ------
     WorkloadFailed, ClockFailed
-        The engine holds the rounds finished before.
+        The controller holds the rounds finished before.
     """
     since = clock.now_ns()
-    while (plan := engine.ask()) is not None:
-        if not _called(engine, "before_round", hooks.before_round, plan):
+    while (plan := controller.ask()) is not None:
+        if not _called(controller, "before_round", hooks.before_round, plan):
             return
-        recorder = RoundRecorder()
-        if host is not None:
-            host.rises()  # what was lost between rounds befell none
-        began = clock.now_ns() if plan.work is not None else None
-        if not run_round(workload, plan, recorder):
-            engine.end(StopReason.EXHAUSTED)
+        finish = perform(plan)
+        if finish is None:
+            controller.end(StopReason.EXHAUSTED)
             return
-        ran_ns = None if began is None else clock.now_ns() - began
         # A budget is wall time: what hooks, analysis and journal took counts as well.
         now = clock.now_ns()
         if now < since:
             raise ClockFailed(f"the clock went backwards by {since - now} ns in round {plan.index}")
-        finished = recorder.finish(plan, now - since, ran_ns=ran_ns)
-        if host is not None:
-            finished = charged(finished, host.rises(), engine.time_metric)
+        finished = finish(now - since)
         since = now
-        engine.tell(finished)
-        if not _called(engine, "after_round", hooks.after_round, finished):
+        controller.tell(finished)
+        if not _called(controller, "after_round", hooks.after_round, finished):
             return
-        if not _called(engine, "progress", hooks.progress, engine.progress):
+        if not _called(controller, "progress", hooks.progress, controller.progress):
             return
+
+
+class RoundRunner:
+    """Carries the plans of a session out with a workload."""
+
+    def __init__(
+        self, engine: Engine, workload: Workload, clock: Clock, host: HostDelays | None = None
+    ) -> None:
+        self._engine = engine
+        self._workload = workload
+        self._clock = clock
+        self._host = host
+
+    def __call__(self, plan: RoundPlan) -> Callable[[int], Round] | None:
+        """Run a round; None when the workload has no more to give."""
+        recorder = RoundRecorder()
+        if self._host is not None:
+            self._host.rises()  # delays between rounds count for no round
+        began = self._clock.now_ns() if plan.work is not None else None
+        if not run_round(self._workload, plan, recorder):
+            return None
+        ran_ns = None if began is None else self._clock.now_ns() - began
+
+        def finish(elapsed_ns: int) -> Round:
+            finished = recorder.finish(plan, elapsed_ns, ran_ns=ran_ns)
+            if self._host is None:
+                return finished
+            return charged(finished, self._host.rises(), self._engine.time_metric)
+
+        return finish
 
 
 def run_round(workload: Workload, plan: RoundPlan, recorder: Recorder) -> bool:
@@ -96,7 +123,10 @@ def run_round(workload: Workload, plan: RoundPlan, recorder: Recorder) -> bool:
 
 
 def _called(
-    engine: Engine, name: str, hook: Callable[[Any], object] | None, argument: object
+    controller: Controller[Any, Any],
+    name: str,
+    hook: Callable[[Any], object] | None,
+    argument: object,
 ) -> bool:
     """Call a hook; when it fails, end the session with a Notice and return False."""
     if hook is None:
@@ -104,7 +134,7 @@ def _called(
     try:
         hook(argument)
     except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported, not lost
-        engine.end(StopReason.HOOK_FAILED, failed_hook(name, error))
+        controller.end(StopReason.HOOK_FAILED, failed_hook(name, error))
         return False
     return True
 

@@ -37,11 +37,11 @@ from benchrigor.model import (
 from benchrigor.model.series import short
 from benchrigor.protocols import Clock, DelayMeter, Detector, StopRule, Store, Workload
 from benchrigor.session.engine import Engine
-from benchrigor.session.loop import Hooks, drive
+from benchrigor.session.loop import Hooks, RoundRunner, drive
 from benchrigor.session.outcomes import check_seed, draw_seed, failed_workload
-from benchrigor.session.work_checks import NextWork
-from benchrigor.stats import fit_wps
+from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount
@@ -125,7 +125,7 @@ class Session(Engine):
         self._hooks = Hooks(before_round=before_round, after_round=after_round, progress=progress)
         self._store = None if store is None else _as_store(store)
         self._run_id: str | None = None
-        self._kept = False
+        self._finished = False
         self._provenance: Provenance | None = None
 
     def tell(self, finished: Round) -> Decision:
@@ -138,36 +138,43 @@ class Session(Engine):
         InvalidInput
             When its metrics are unknown or its readings impossible; the plan stays open.
         StoreFailed
-            When the store cannot keep it; the plan stays open.
+            When the store cannot keep the round: the plan stays open; or cannot keep the result:
+            then the session has ended, and ``error.record`` holds it.
         """
         self.check(finished)
         if self._store is not None:
             self._store.append(self._begun(self._store), finished)
-        return self._take(finished)
+        decision = self._take(finished)
+        if decision.stop:
+            self._finish()
+        return decision
 
     def ask(self) -> RoundPlan | None:
         """Return the next plan, the same one until it is told; None when finished.
 
-        When the session has finished, its result is kept in the store.
-
         Raises
         ------
-        StoreFailed
-            When the store cannot keep the result.
         WorkTooShort
             When even the largest work amount makes rounds too short; with ``error.record``.
         """
         try:
-            plan = super().ask()
+            return super().ask()
         except WorkTooShort as error:
-            error.record = self._last_word()
+            error.record = self._record()
             raise
-        if plan is None and self._store is not None and not self._kept:
-            self._finished()
-        return plan
 
     def result(self) -> RunRecord:
-        """Return everything found so far, also while the session runs; changes nothing."""
+        """Return everything found so far, also while the session runs.
+
+        Raises
+        ------
+        StoreFailed
+            When the session has ended and the store cannot keep its result, with ``error.record``.
+        """
+        ended_in_ask = self._decision is not None and not self._finished
+        return self._finish() if ended_in_ask else self._record()
+
+    def _record(self) -> RunRecord:
         return replace(super().result(), provenance=self._provenance, run_id=self._run_id)
 
     def run(self, workload: Workload | Callable[..., object]) -> RunRecord:
@@ -190,35 +197,33 @@ class Session(Engine):
         fresh = self.options.rounds == "restarted"
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)
-        if self.options.rounds == "restarted" and isinstance(
-            adapted, CallableWorkload | AmountWorkload
-        ):
+        if fresh and isinstance(adapted, CallableWorkload | AmountWorkload):
             self.note(_never_restarted(adapted.name))
         if self.options.work_range is not None:
-            fit_wps(range(1, 9), (1, 2, 4, 3, 6, 5, 8, 9))  # loading what it needs takes a second
-        self._described()
+            load_statsmodels()
+        self._describe()
         if self._store is not None:  # a store that cannot be used is known before time is spent
             self._begun(self._store)
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
         try:
             if host is not None:
                 host.start()
-            drive(self, adapted, self._clock, self._hooks, host)
+            drive(self, RoundRunner(self, adapted, self._clock, host), self._clock, self._hooks)
         except KeyboardInterrupt as stop:
             self.end(StopReason.INTERRUPTED)
-            stop.record = self._last_word()  # type: ignore[attr-defined]  # what was finished is kept
+            stop.record = self._rescued()  # type: ignore[attr-defined]  # nothing finished is lost
             raise
         except BenchrigorError as error:
             if isinstance(error, WorkloadFailed | ClockFailed | InvalidInput):
                 self.end(StopReason.WORKLOAD_FAILED, failed_workload(error))
             elif isinstance(error, DetectorFailed):
                 self.end(StopReason.DETECTOR_FAILED)
-            error.record = error.record or self._last_word()
+            error.record = self._rescued()
             raise
         finally:
             if host is not None:
                 host.close()
-        return self.result() if self._kept else self._finished()
+        return self.result()
 
     @classmethod
     def resume(cls, store: str | Path | Store, run_id: str, **kwargs: Any) -> Session:
@@ -271,37 +276,37 @@ class Session(Engine):
             )
         )
 
-    def _described(self) -> None:
+    def _describe(self) -> None:
         if self._provenance is None:
             self._provenance = instrument.provenance()
 
     def _begun(self, store: Store) -> str:
         if self._run_id is None:
-            self._described()
-            header = replace(self.result(), rounds=(), analyses=())
+            self._describe()
+            header = replace(self._record(), rounds=(), analyses=())
             self._run_id = store.begin(header)
         return self._run_id
 
-    def _finished(self) -> RunRecord:
-        """Freeze the record, and write it down where rounds are kept."""
+    def _finish(self) -> RunRecord:
+        """Freeze the record of an ended session, and write it down where rounds are kept."""
+        self._finished = True
         if self._provenance is not None:
             self._provenance = replace(self._provenance, load_after=instrument.load_average())
-        record = self.result()
+        record = self._record()
         if self._store is not None and self._run_id is not None:
             try:
                 self._store.finish(self._run_id, record)
-                self._kept = True
             except BenchrigorError as error:
                 error.record = record
                 raise
         return record
 
-    def _last_word(self) -> RunRecord:
-        """Freeze the record on the way out of an error, which a failing store must not hide."""
+    def _rescued(self) -> RunRecord:
+        """Return the record on the way out of an error, which a failing store must not hide."""
         try:
-            return self._finished()
-        except StoreFailed:
             return self.result()
+        except StoreFailed:
+            return self._record()
 
 
 def as_workload(

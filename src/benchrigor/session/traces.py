@@ -1,16 +1,17 @@
-"""What a session has taken in so far: the readings of each metric, checked, and their analyses."""
+"""The readings of each metric that a session has so far, checked, and their analyses."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import DetectorFailed, InvalidInput
 from benchrigor.model import (
     Analysis,
+    Code,
     Floats,
     Kind,
     Metric,
@@ -20,7 +21,15 @@ from benchrigor.model import (
     StablePhase,
 )
 from benchrigor.protocols import Detector
-from benchrigor.session.analysis_chain import LINE, Material, Step, analyse, cut
+from benchrigor.session.analysis_chain import (
+    CHECK,
+    DETAILS,
+    LINE,
+    LINE_REPORT,
+    Material,
+    analyse,
+    cut,
+)
 from benchrigor.session.stop_rules import GROWTH, floor_for
 from benchrigor.session.work_schedule import QUICK_S, WorkSchedule
 from benchrigor.stats import RupturesDetector
@@ -28,7 +37,7 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.series.level import FEWEST
 from benchrigor.units import Direction
 
-__all__ = ["SPEED", "Intake", "Trace", "as_detector"]
+__all__ = ["SPEED", "Trace", "Traces", "as_detector"]
 
 SPEED = Metric(name="speed", unit="/s", direction=Direction.HIGHER)
 """What rounds of various work tell: work per second."""
@@ -50,6 +59,7 @@ class Trace:
     """Of pairs of work amount and duration: which amounts come, and which pairs count."""
     analysis: Analysis | None = None
     analysed_at: int = 0
+    report: Analysis | None = None
 
     @property
     def units(self) -> int:
@@ -63,22 +73,8 @@ class Trace:
         return sum(chunk.size >= FEWEST for chunk in self.chunks)
 
 
-class Intake:
-    """Takes rounds in and looks at what they gave.
-
-    Parameters
-    ----------
-    options
-        As given to the session.
-    metrics
-        None: the first round that gives any defines them.
-    detector
-        Finds change points; see `as_detector`.
-    complete
-        Whether readings were recorded before, and have come to their end.
-    seed
-        Of work amounts in random order.
-    """
+class Traces:
+    """Takes rounds in, a trace for each metric, and looks at what they gave."""
 
     def __init__(
         self,
@@ -86,17 +82,17 @@ class Intake:
         metrics: Sequence[Metric] | None,
         detector: Detector | Estimator | None,
         *,
-        complete: bool = False,
+        recorded: bool = False,
         seed: int = 0,
     ) -> None:
         self.metrics = tuple(metrics or ())
-        self.traces: dict[str, Trace] = {}
+        self.by_name: dict[str, Trace] = {}
         self.schedule = _schedule(options, seed)
         self.rejected = 0
         """Rounds in a row, up to the last one, that gave nothing to work with."""
         self._options = options
         self._detector = as_detector(detector)
-        self._complete = complete
+        self._recorded = recorded
         self._named = metrics is not None
         if self._named:
             self._check_metrics()
@@ -127,7 +123,7 @@ class Intake:
                 asked = self._options.statistic
                 problems.append(f"statistic is {asked!r}, expected 'mean': a speed has no other")
         for name, kind, values in self._given(finished):
-            trace = self.traces.get(name)
+            trace = self.by_name.get(name)
             if name not in metrics:
                 known = ", ".join(map(repr, metrics))
                 problems.append(f"{where}: metric {name!r} is unknown, expected one of {known}")
@@ -152,19 +148,20 @@ class Intake:
         """Add a checked round's readings."""
         self.metrics = self._metrics_for(finished)
         for metric in self.metrics:
-            if metric.name in self.traces:
-                self.traces[metric.name].metric = metric
+            if metric.name in self.by_name:
+                self.by_name[metric.name].metric = metric
         usable = False
         calls = finished.facts.get("inner_loop", 1)
         calls = calls if isinstance(calls, int) else 1
         for name, kind, values in self._given(finished):
-            trace = self.traces.get(name) or self._open(name, kind)
+            trace = self.by_name.get(name) or self._open(name, kind)
             if trace.schedule is not None:
                 trace.schedule.tell(*values)
                 usable = True
             elif kind == Kind.INVOCATIONS and self._detector is not None:
                 # Before the readings are added: a detector may fail.
-                trace.phases.append(cut(values, self._options, self._detector))
+                policy = self._material(trace).policy
+                trace.phases += cut(values, policy, self._detector)
                 usable |= trace.phases[-1].n >= FEWEST
             else:
                 usable |= kind != Kind.INVOCATIONS or values.size >= FEWEST
@@ -219,58 +216,78 @@ class Intake:
     def _open(self, name: str, kind: Kind) -> Trace:
         metric = next(each for each in self.metrics if each.name == name)
         first = floor_for(self._options, by_round=kind != Kind.UNIT_READINGS).first_check
-        self.traces[name] = Trace(
+        self.by_name[name] = Trace(
             metric=metric,
             kind=kind,
             first_check=first,
             next_check=first,
             schedule=self.schedule if kind is Kind.WORK else None,
         )
-        return self.traces[name]
+        return self.by_name[name]
 
     def glance(self) -> None:
         """Bring the line through work and durations up to date: it is shown while it is refined."""
-        for trace in self.traces.values():
+        for trace in self.by_name.values():
             if trace.kind is Kind.WORK:
-                self._analyse(trace, LINE)
+                self._analyse(trace)
 
-    def look(self, steps: Iterable[Step]) -> None:
+    def look(self) -> None:
         """Analyse all traces that have grown since the last look, and set their next one."""
-        for trace in self.traces.values():
-            self._analyse(trace, LINE if trace.kind is Kind.WORK else steps)
+        for trace in self.by_name.values():
+            self._analyse(trace)
             if trace.units >= trace.next_check:
                 trace.next_check = math.ceil(trace.units * GROWTH)
 
-    def _analyse(self, trace: Trace, steps: Iterable[Step]) -> None:
+    def _analyse(self, trace: Trace) -> None:
         if trace.analysed_at == trace.n:
             return
-        trace.analysis = analyse(self.material(trace), steps)
+        trace.analysis = analyse(self._material(trace), LINE if trace.kind is Kind.WORK else CHECK)
         trace.analysed_at = trace.n
         if not _usable(trace.analysis):
             self.rejected = max(self.rejected, len(trace.chunks))
 
+    def reports(self) -> dict[str, Analysis]:
+        """Return the full analysis of each metric, made once for the same readings."""
+        for trace in self.by_name.values():
+            if trace.report is None or trace.report.n < trace.n:
+                trace.report = self._reported(trace)
+        return {name: each.report for name, each in self.by_name.items() if each.report}
+
+    def _reported(self, trace: Trace) -> Analysis:
+        """Analyse for the record, which a failing detector must not keep back."""
+        material = self._material(trace)
+        fresh = trace.analysed_at == trace.n
+        try:
+            if trace.kind is Kind.WORK:
+                return analyse(material, LINE_REPORT)
+            looked = trace.analysis if fresh else analyse(material, CHECK)
+            return analyse(material, DETAILS, looked)
+        except DetectorFailed as error:
+            notice = Notice.refusal(Code.DETECTOR_FAILED, f"No phases: {error}.")
+            return Analysis(metric=trace.metric, kind=trace.kind, n=trace.n, notices=(notice,))
+
     @property
     def is_due(self) -> bool:
         """Whether some trace has grown enough for another look."""
-        return any(trace.units >= trace.next_check for trace in self.traces.values())
+        return any(trace.units >= trace.next_check for trace in self.by_name.values())
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Names of the metrics that must be satisfied and lack readings for a first look."""
-        enough = {name for name, trace in self.traces.items() if trace.units >= trace.first_check}
+        enough = {name for name, trace in self.by_name.items() if trace.units >= trace.first_check}
         return tuple(
             metric.name
             for metric in self.metrics
             if metric.must_satisfy and metric.name not in enough
         )
 
-    def material(self, trace: Trace) -> Material:
+    def _material(self, trace: Trace) -> Material:
         """Return a trace as the chain of analysis wants it."""
-        said: tuple[Notice, ...] = ()
+        notices: tuple[Notice, ...] = ()
         left_out: tuple[int, ...] = ()
         if trace.schedule is not None:
             series = tuple(np.array(trace.chunks).T)
-            said = trace.schedule.notices
+            notices = trace.schedule.notices
             counted = trace.schedule.counted
             left_out = tuple(index for index, counts in enumerate(counted) if not counts)
         elif trace.kind == Kind.INVOCATIONS:
@@ -287,9 +304,9 @@ class Intake:
             phases=tuple(trace.phases),
             detector=self._detector,
             batch=trace.batch,
-            complete=self._complete,
+            recorded=self._recorded,
             left_out=left_out,
-            notices=said,
+            notices=notices,
         )
 
 

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from numpy.polynomial import Polynomial
 
-from benchrigor.errors import WorkTooShort
-from benchrigor.model import Code, Floats, Notice, Severity
+from benchrigor.errors import InvalidInput, WorkTooShort
+from benchrigor.model import Code, Floats, Notice, RoundPlan, Severity, check_work
 from benchrigor.model.text import many, show_amount, show_value
 
-__all__ = ["QUICK_S", "WorkSchedule", "bisecting", "shuffled"]
+__all__ = [
+    "QUICK_S",
+    "NextWork",
+    "WorkSchedule",
+    "as_next_work",
+    "bisecting",
+    "shuffled",
+    "with_work",
+]
+
+NextWork = Callable[[RoundPlan], float | None]
 
 QUICK_S = 60.0
 """A first rough answer from rounds of various work takes about so long."""
@@ -430,3 +441,32 @@ def shuffled(n: int, rng: np.random.Generator) -> Floats:
 def _places(shares: Floats) -> Floats:
     places: Floats = np.argsort(np.argsort(shares)) / max(shares.size - 1, 1)
     return places
+
+
+def as_next_work(hook: object) -> NextWork | None:
+    """Return the hook that chooses amounts, or None where there is none.
+
+    Raises
+    ------
+    InvalidInput
+        When it cannot be called.
+    """
+    if hook is None or callable(hook):
+        return hook
+    raise InvalidInput(f"next_work is {hook!r}, expected a function of a plan, or None")
+
+
+def with_work(plan: RoundPlan, work: object) -> RoundPlan:
+    """Return the plan with another work amount; as it is where that is None.
+
+    Raises
+    ------
+    InvalidInput
+        When that is no amount.
+    """
+    if work is None:
+        return plan
+    checked = check_work(work)
+    if checked.problems or isinstance(checked.work, tuple):
+        raise InvalidInput(f"next_work returned {work!r}, expected a number above 0, or None")
+    return replace(plan, work=checked.work)

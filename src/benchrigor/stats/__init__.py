@@ -6,21 +6,13 @@ from benchrigor.stats.changepoints.detector import ChangeDetector, detect_change
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.stats.comparison.multiple_testing import compare_family, rank
 from benchrigor.stats.comparison.two_sample import compare
-from benchrigor.stats.estimators.invocations import (
-    combine_levels,
-    estimate_invocations,
-    rejected_notices,
-)
+from benchrigor.stats.estimators.estimation import combine_levels, rejected_notices
+from benchrigor.stats.estimators.invocations import estimate_invocations
 from benchrigor.stats.estimators.mean import estimate_mean
-from benchrigor.stats.estimators.multimodality import find_modes
 from benchrigor.stats.estimators.proportion import estimate_proportion
 from benchrigor.stats.estimators.quantile import estimate_quantile
 from benchrigor.stats.estimators.rate import estimate_rate
-from benchrigor.stats.estimators.variance_components import (
-    readings_per_invocation,
-    required_invocations,
-    split_variance,
-)
+from benchrigor.stats.estimators.variance_components import readings_per_invocation
 from benchrigor.stats.interference.binning import Quantiser, quantise
 from benchrigor.stats.interference.clustering import relative_clusters
 from benchrigor.stats.interference.composite import composite_profile
@@ -67,7 +59,6 @@ __all__ = [
     "filter_ratio",
     "filter_ratio_of",
     "find_bottleneck",
-    "find_modes",
     "find_stable_phase",
     "fit_level",
     "fit_wps",
@@ -88,9 +79,7 @@ __all__ = [
     "readings_per_invocation",
     "rejected_notices",
     "relative_clusters",
-    "required_invocations",
     "required_readings",
-    "split_variance",
     "stage_of",
     "suggest_buffer",
     "suggest_replicas",

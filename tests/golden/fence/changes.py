@@ -9,7 +9,6 @@ from benchrigor.stats import (
     ChangeDetector,
     RupturesDetector,
     detect_changes,
-    find_modes,
     find_stable_phase,
     quantise,
     relative_clusters,
@@ -95,17 +94,6 @@ def stable_phases_of_given_change_points() -> object:
     return [
         find_stable_phase(series, materiality=each, change_points=points) for each in (0.001, 0.02)
     ]
-
-
-@case
-def modes() -> object:
-    coarse = np.round(correlated(600, seed=91, cv=0.1), 1)
-    split = correlated(600, seed=92, cv=0.02) + 0.4 * (np.arange(600) % 3 == 0)
-    return {
-        **{name: find_modes(series) for name, series in of_several().items()},
-        "split": find_modes(split),
-        "coarse": find_modes(coarse, tick=0.1),
-    }
 
 
 @case

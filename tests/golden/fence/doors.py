@@ -36,11 +36,11 @@ NEVER = 1e-9
 def of_one_series(series: Floats) -> dict[str, object]:
     """Ask every door that takes a series for its mean, and those that have one for its median."""
     return {
-        "session, one round": analysed(series, complete=False),
+        "session, one round": analysed(series, recorded=False),
         "session, by its own schedule": scheduled(series),
-        "engine of recorded readings": analysed(series, complete=True),
-        "session of the median": analysed(series, complete=False, statistic="median"),
-        "session by subsessions": analysed(series, complete=False, method="subsessions"),
+        "engine of recorded readings": analysed(series, recorded=True),
+        "session of the median": analysed(series, recorded=False, statistic="median"),
+        "session by subsessions": analysed(series, recorded=False, method="subsessions"),
         "estimate_mean": attempted(estimate_mean, series),
         "estimate_mean, trimmed": attempted(estimate_mean, series, trim=True),
         "estimate_mean, trimmed, subsessions": attempted(
@@ -72,10 +72,10 @@ def of_invocations(several: list[Floats]) -> dict[str, object]:
     }
 
 
-def analysed(series: Floats, *, complete: bool, **options: str) -> object:
+def analysed(series: Floats, *, recorded: bool, **options: str) -> object:
     """Tell an engine all readings in one round."""
     how = Options(target=NEVER, readings_per_round=series.size, **options)
-    engine = Engine(how, (TIME,), seed=1, complete=complete)
+    engine = Engine(how, (TIME,), seed=1, recorded=recorded)
     plan = engine.ask()
     assert plan is not None
     engine.tell(Round(plan=plan, elapsed_ns=0, unit_readings={"time": series}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchrigor.model import VarianceSplit
 from benchrigor.stats import (
     autocorrelation,
     combine_levels,
@@ -17,9 +18,7 @@ from benchrigor.stats import (
     merge_subsessions,
     readings_per_invocation,
     rejected_notices,
-    required_invocations,
     required_readings,
-    split_variance,
 )
 from fence.cases import case
 from fence.plain import attempted
@@ -113,15 +112,11 @@ def proportions() -> object:
 @case
 def invocations_and_what_they_vary_by() -> object:
     several = invocations("baseline")
-    split = split_variance(several)
+    split = VarianceSplit(level=1.0, between=1e-4, within=25e-4, invocations=10, readings=200.0)
     return {
         "estimate": estimate_invocations(several),
         "trimmed": estimate_invocations(several, trim=True),
         "two": estimate_invocations(several[:2]),
-        "split": split,
-        "split, trimmed": split_variance(several, trim=True),
-        "required": required_invocations(split, 0.01),
-        "required of an estimate": required_invocations(estimate_invocations(several), 0.01),
         "readings each": readings_per_invocation(
             split, start_cost=0.1, reading_cost=0.001, longest=10_000
         ),

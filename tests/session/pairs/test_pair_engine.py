@@ -10,10 +10,21 @@ from scipy import stats as scipy_stats
 
 from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Code, Comparison, Decision, Floats, Severity, StopReason, Verdict
-from benchrigor.session.pairs.pair_engine import BASELINE, CANDIDATE, PairEngine, PairPlan
+from benchrigor.session.pairs.pair_engine import (
+    BASELINE,
+    CANDIDATE,
+    PairEngine,
+    PairPlan,
+    PairRound,
+)
 from benchrigor.stats.comparison.two_sample import compare
 
 MOST = 40_000
+
+
+def tell(engine: PairEngine, plan: PairPlan, old: object, new: object, elapsed_ns: int) -> Decision:
+    told_round = PairRound(plan=plan, baseline=old, candidate=new, elapsed_ns=elapsed_ns)
+    return engine.tell(told_round)
 
 
 def told(
@@ -28,7 +39,7 @@ def told(
     done = 0
     while (plan := engine.ask()) is not None:
         part = slice(done, done + plan.pairs)
-        after(engine.tell(plan, old[part], new[part], plan.pairs * pair_ns))
+        after(tell(engine, plan, old[part], new[part], plan.pairs * pair_ns))
         done += plan.pairs
     return engine.result()
 
@@ -46,7 +57,7 @@ def plans(engine: PairEngine, most: int = 400) -> list[PairPlan]:
     found = []
     while engine.pairs < most and (plan := engine.ask()) is not None:
         found.append(plan)
-        engine.tell(plan, np.ones(plan.pairs), np.ones(plan.pairs), 1_000)
+        tell(engine, plan, np.ones(plan.pairs), np.ones(plan.pairs), 1_000)
     return found
 
 
@@ -87,11 +98,11 @@ def test_a_plan_is_the_same_until_it_is_told() -> None:
     plan = engine.ask()
     assert plan is not None
     assert engine.ask() is plan
-    engine.tell(plan, [1.0, 1.1], [1.0, 1.1], 10)
+    tell(engine, plan, [1.0, 1.1], [1.0, 1.1], 10)
     with pytest.raises(PlanMismatch, match="plan 0"):
-        engine.tell(plan, [1.0, 1.1], [1.0, 1.1], 10)
+        tell(engine, plan, [1.0, 1.1], [1.0, 1.1], 10)
     with pytest.raises(PlanMismatch):
-        PairEngine(seed=1).tell(plan, [1.0, 1.1], [1.0, 1.1], 10)
+        tell(PairEngine(seed=1), plan, [1.0, 1.1], [1.0, 1.1], 10)
 
 
 def test_all_that_is_wrong_with_a_plan_is_told_at_once_and_it_stays_open() -> None:
@@ -99,7 +110,7 @@ def test_all_that_is_wrong_with_a_plan_is_told_at_once_and_it_stays_open() -> No
     plan = engine.ask()
     assert plan is not None
     with pytest.raises(InvalidInput, match="3 problems") as caught:
-        engine.tell(plan, [1.0, math.nan], [1.0, 1.0, 1.0], -1)
+        tell(engine, plan, [1.0, math.nan], [1.0, 1.0, 1.0], -1)
     assert [each.split(" ")[2] for each in caught.value.problems] == [
         "baseline_values[1]",
         "candidate_values",
@@ -254,7 +265,7 @@ def test_pairs_whose_stable_phase_is_over_when_time_is_spent_are_said_to_be() ->
     while (plan := engine.ask()) is not None:
         part = slice(engine.pairs, engine.pairs + plan.pairs)
         left = engine.pairs + plan.pairs < 500
-        engine.tell(plan, old[part], new[part], 1_000 if left else 2 * 10**9)
+        tell(engine, plan, old[part], new[part], 1_000 if left else 2 * 10**9)
     assert {Code.MOVED_ON, Code.NOT_CONVERGED} <= set(codes(engine.result()))
 
 
@@ -314,7 +325,7 @@ def test_a_stop_is_heeded_after_the_plan_under_way() -> None:
     assert plan is not None
     engine.request_stop()
     assert engine.ask() is plan
-    decision = engine.tell(plan, old[:2], new[:2], 10)
+    decision = tell(engine, plan, old[:2], new[:2], 10)
     assert decision == Decision(stop=True, reason=StopReason.STOP_REQUESTED)
     assert engine.ask() is None
     engine.end(StopReason.INTERRUPTED)

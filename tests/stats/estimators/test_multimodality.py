@@ -13,13 +13,16 @@ from scipy import stats as scipy_stats
 from scipy.signal import lfilter
 from scipy.special import ndtr
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, Mode
 from benchrigor.stats.estimators import multimodality as modes
-from benchrigor.stats.estimators.multimodality import apart, find_modes, modes_of
+from benchrigor.stats.estimators.multimodality import apart, modes_of
 
 Rng = np.random.Generator
 Draw = Callable[[int, Rng], Floats]
+
+
+def found_modes(readings: np.ndarray, level: float = 0.01) -> tuple[Mode, ...]:
+    return modes_of(np.asarray(readings, dtype=float), level)
 
 
 def autoregressive(n: int, rng: Rng, phi: float) -> Floats:
@@ -149,7 +152,7 @@ def test_autocorrelation_inflates_the_ratio_of_widths_as_much_as_estimated() -> 
     for seed in range(250):
         # Of a uniform density, where the ratio deceives most.
         series = ndtr(autoregressive(1_000, np.random.default_rng([seed, 5]), 0.9))
-        sample = modes._sample(series, np.sort(series), None)
+        sample = modes._sample(series, np.sort(series))
         assert sample is not None
         blocks = modes._blocks(sample, 0, 1_000, 125)
         low, middle = blocks.block(0), blocks.block(8)
@@ -161,24 +164,9 @@ def test_autocorrelation_inflates_the_ratio_of_widths_as_much_as_estimated() -> 
     assert np.mean(variances) == pytest.approx(np.var(logs), rel=0.4)
 
 
-def test_a_clock_with_rounded_steps_is_seen_through_when_its_tick_is_known() -> None:
-    rng = np.random.default_rng(4)
-    start = rng.integers(0, 10**9, 1_000)
-    stop = np.floor(start + rng.random(1_000) + rng.normal(3.0, 0.8, 1_000).clip(0.0))
-    readings = np.floor(stop * 125 / 3) - np.floor(start * 125 / 3)
-    assert len(find_modes(readings)) > 1
-    assert len(find_modes(readings, tick=125 / 3)) == 1
-
-
-def test_a_known_tick_tells_two_values_apart_that_could_be_two_ticks() -> None:
-    readings = np.where(np.random.default_rng(3).random(300) < 0.6, 1.0, 1.9)
-    assert len(find_modes(readings)) == 1
-    assert [mode.value for mode in find_modes(readings, tick=0.01)] == [1.0, 1.9]
-
-
 def test_many_readings_have_the_same_modes() -> None:
     readings = mixture(100_000, np.random.default_rng(6))
-    low, high = find_modes(readings)
+    low, high = found_modes(readings)
     assert low.share == np.mean(readings < 1.45)
     assert high.value == np.median(readings[readings > 1.45])
 
@@ -195,25 +183,25 @@ def test_many_readings_have_the_same_modes() -> None:
     ],
 )
 def test_few_constant_and_rounded_readings_are_one_mode(readings: Floats) -> None:
-    assert find_modes(readings) == (Mode(value=float(np.median(readings)), share=1.0),)
+    assert found_modes(readings) == (Mode(value=float(np.median(readings)), share=1.0),)
 
 
 @pytest.mark.parametrize("level", [5e-324, 1e-50, 0.999])
 def test_extreme_levels_give_an_answer(level: float) -> None:
-    assert len(find_modes(mixture(1_000, np.random.default_rng(1)), level=level)) in (1, 2)
+    assert len(found_modes(mixture(1_000, np.random.default_rng(1)), level=level)) in (1, 2)
 
 
 def test_an_outlier_however_far_hides_nothing() -> None:
     readings = mixture(300, np.random.default_rng(2))
     readings[[7, 9]] = [1e150, -1e140]
-    assert len(find_modes(readings)) == 2
+    assert len(found_modes(readings)) == 2
 
 
 @given(st.integers(0, 50), st.sampled_from([-250.0, -1.0, 1e-9, 3.0]), st.floats(-1_000.0, 1_000.0))
 def test_unit_origin_and_direction_do_not_matter(seed: int, scale: float, shift: float) -> None:
     readings = mixture(300, np.random.default_rng(seed), 0.6, 5.0)
-    expected = find_modes(readings)[:: int(math.copysign(1, scale))]
-    found = find_modes(scale * (readings + shift))
+    expected = found_modes(readings)[:: int(math.copysign(1, scale))]
+    found = found_modes(scale * (readings + shift))
     assert [mode.share for mode in found] == pytest.approx([mode.share for mode in expected])
     values = [scale * (mode.value + shift) for mode in expected]
     assert [mode.value for mode in found] == pytest.approx(values, rel=1e-9, abs=1e-9 * abs(scale))
@@ -223,7 +211,7 @@ def test_unit_origin_and_direction_do_not_matter(seed: int, scale: float, shift:
 def test_the_order_of_independent_readings_does_not_matter(seed: int) -> None:
     rng = np.random.default_rng(seed)
     readings = mixture(300, rng)
-    assert find_modes(rng.permutation(readings)) == find_modes(readings)
+    assert found_modes(rng.permutation(readings)) == found_modes(readings)
 
 
 @given(
@@ -231,28 +219,10 @@ def test_the_order_of_independent_readings_does_not_matter(seed: int) -> None:
     | st.lists(st.floats(-1e100, 1e100), min_size=60, max_size=100)
 )
 def test_modes_ascend_and_share_all_readings(readings: list[float]) -> None:
-    found = find_modes(readings, level=0.5)
+    found = modes_of(np.array(readings, dtype=float), 0.5)
     assert sum(mode.share for mode in found) == pytest.approx(1.0)
     assert [mode.value for mode in found] == sorted(mode.value for mode in found)
     assert all(mode.share >= modes.LEAST_SHARE - 1e-9 for mode in found)
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, math.nan, True, "0.01", None])
-def test_a_level_out_of_range_is_refused(level: object) -> None:
-    with pytest.raises(InvalidInput, match="level is"):
-        find_modes([1.0, 2.0], level=level)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("tick", [0.0, -1.0, math.inf, math.nan, True, "1"])
-def test_a_tick_that_is_no_length_is_refused_with_all_that_is_wrong(tick: object) -> None:
-    with pytest.raises(InvalidInput, match=r"level is 2.*tick is"):
-        find_modes([1.0, 2.0], level=2, tick=tick)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("values", [[], [[1.0]], [1.0, math.nan], "readings"])
-def test_what_is_no_series_is_refused(values: object) -> None:
-    with pytest.raises(InvalidInput, match="values"):
-        find_modes(values)  # type: ignore[arg-type]
 
 
 def test_modes_that_nobody_minds_are_joined() -> None:

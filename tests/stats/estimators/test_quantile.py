@@ -11,7 +11,12 @@ from scipy import stats as scipy_stats
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Notice, Severity
-from benchrigor.stats.estimators.quantile import _weighted, _weights, estimate_quantile, quantile_of
+from benchrigor.stats.estimators.order_statistics import (
+    level_weights,
+    quantile_of,
+    weighted_distribution,
+)
+from benchrigor.stats.estimators.quantile import estimate_quantile
 from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.transients import TRANSIENTS
 
@@ -162,7 +167,7 @@ def test_constant_readings_have_an_interval_without_width(transients: tuple[floa
 
 
 def test_the_weights_are_those_of_the_level_beside_transients() -> None:
-    weights = _weights(400, TRANSIENTS)
+    weights = level_weights(400, TRANSIENTS)
     fit = fit_level(SKEWED, transients=TRANSIENTS)
     assert weights.sum() == pytest.approx(1.0)
     assert weights @ SKEWED == pytest.approx(fit.level)
@@ -172,11 +177,11 @@ def test_the_weights_are_those_of_the_level_beside_transients() -> None:
 
 @pytest.mark.parametrize("digits", [0, 1, 8])
 def test_weighted_shares_are_those_of_the_definition_however_many_are_tied(digits: int) -> None:
-    values, weights = np.round(SKEWED, digits), _weights(400, TRANSIENTS)
+    values, weights = np.round(SKEWED, digits), level_weights(400, TRANSIENTS)
     distinct = np.unique(values)
     upto = np.array([weights[values <= each].sum() for each in distinct])
     below = np.array([weights[values < each].sum() for each in distinct])
-    distribution = _weighted(values, weights)
+    distribution = weighted_distribution(values, weights)
     for share in np.linspace(0.02, 0.98, 193):
         low, high = distribution.between(share, share)
         assert low == distinct[upto >= share].min()
@@ -185,7 +190,7 @@ def test_weighted_shares_are_those_of_the_definition_however_many_are_tied(digit
 
 def test_the_weights_of_long_series_are_stepwise_and_hardly_differ() -> None:
     n = 50_001
-    weights = _weights(n, TRANSIENTS)
+    weights = level_weights(n, TRANSIENTS)
     assert weights.size == n
     assert weights.sum() == pytest.approx(1.0)
     transient = np.exp(-np.arange(n) / n * 7.0)

@@ -1,22 +1,27 @@
 """Where the variance arises, and how much to measure of what."""
 
 import dataclasses
-import math
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Notice, VarianceSplit
-from benchrigor.stats import estimate_invocations
+from benchrigor.model import Code, Kind, Notice, VarianceSplit
+from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.estimators.variance_components import (
     readings_per_invocation,
-    required_invocations,
-    split_variance,
+    split_of,
 )
+
+
+def split_variance(invocations: Sequence[npt.ArrayLike], *, trim: bool = False) -> VarianceSplit:
+    series = [np.asarray(each, dtype=float) for each in invocations]
+    return split_of(estimate(series, Policy(kind=Kind.INVOCATIONS, trim=trim)).fits)
+
 
 SPLIT = VarianceSplit(level=2.0, between=4e-4, within=0.01, invocations=10, readings=100.0)
 
@@ -99,38 +104,6 @@ def test_the_ends_of_the_allocation() -> None:
     assert best(1.0, 0.0) == best(0.0, 0.0) == best(1.0, 1.0, start_cost=0.0) == 2
 
 
-@pytest.mark.parametrize("target", [0.5, 0.01, 0.003, 0.0005])
-@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
-def test_as_many_invocations_as_needed_and_no_more(target: float, confidence: float) -> None:
-    count = required_invocations(SPLIT, target, confidence=confidence)
-    spread = math.sqrt(SPLIT.between + SPLIT.within / SPLIT.readings)
-
-    def half_width(k: int) -> float:
-        quantile = float(scipy_stats.t.ppf((1.0 + confidence) / 2.0, k - 1))
-        return quantile * spread / math.sqrt(k) / SPLIT.level
-
-    assert half_width(count) <= target
-    assert count == 10 or half_width(count - 1) > target
-
-
-def test_an_estimate_plans_like_its_split() -> None:
-    rng = np.random.default_rng(12)
-    invocations = [rng.normal(level, 0.05, 100) for level in rng.normal(1.0, 0.1, 12)]
-    split = split_variance(invocations)
-    assert split.between > 0.0
-    estimate = estimate_invocations(invocations)
-    assert required_invocations(estimate, 0.01) == required_invocations(split, 0.01)
-    wide = estimate_invocations(invocations, confidence=0.8)
-    assert required_invocations(wide, 0.01) == required_invocations(split, 0.01, confidence=0.8)
-    fewer = required_invocations(split, 0.01, readings=1)
-    assert fewer > required_invocations(split, 0.01)
-
-
-def test_invocations_without_spread_need_no_more_than_ten() -> None:
-    split = dataclasses.replace(SPLIT, between=0.0, within=0.0, level=0.0)
-    assert required_invocations(split, 0.01) == 10
-
-
 def test_wrong_plans_are_named_together() -> None:
     with pytest.raises(InvalidInput) as error:
         readings_per_invocation(SPLIT, start_cost=-1.0, reading_cost=0.0, longest=1)
@@ -141,28 +114,3 @@ def test_wrong_plans_are_named_together() -> None:
     ]
     with pytest.raises(InvalidInput, match=r"longest is 2\.5"):
         readings_per_invocation(SPLIT, start_cost=1.0, reading_cost=1.0, longest=2.5)  # type: ignore[arg-type]
-    single = estimate_invocations([[1.0, 1.1, 1.3]])
-    with pytest.raises(InvalidInput) as error:
-        required_invocations(single, math.nan, readings=3)
-    assert len(error.value.problems) == 3
-    with pytest.raises(InvalidInput, match="readings is 0"):
-        required_invocations(SPLIT, 0.1, readings=0)
-    with pytest.raises(InvalidInput, match="confidence is 2"):
-        required_invocations(SPLIT, 0.1, confidence=2)
-
-
-def test_nothing_is_narrow_relative_to_zero() -> None:
-    with pytest.raises(InvalidInput, match="no interval is narrow"):
-        required_invocations(dataclasses.replace(SPLIT, level=0.0), 0.01)
-    estimate = Estimate(
-        value=1e-12,
-        low=-1.0,
-        high=1.0,
-        confidence=0.95,
-        n=10,
-        n_effective=10.0,
-        method="invocation means",
-        standard_error=0.4,
-    )
-    with pytest.raises(InvalidInput, match="no interval is narrow"):
-        required_invocations(estimate, 0.01)

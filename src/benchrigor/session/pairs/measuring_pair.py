@@ -12,17 +12,23 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, ClockFailed, InvalidInput, WorkloadFailed
 from benchrigor.model import (
     Comparison,
-    Floats,
     Notice,
     Progress,
     RoundPlan,
     StopReason,
 )
+from benchrigor.model.checks import attempt
 from benchrigor.protocols import Clock
-from benchrigor.session.estimating import batched
-from benchrigor.session.outcomes import draw_seed, failed_hook, failed_workload
-from benchrigor.session.pairs.pair_engine import BASELINE, CANDIDATE, PairEngine, PairPlan
-from benchrigor.stats.comparison.samples import attempt
+from benchrigor.session.loop import Hooks, drive
+from benchrigor.session.outcomes import draw_seed, failed_workload
+from benchrigor.session.pairs.pair_engine import (
+    BASELINE,
+    CANDIDATE,
+    PairEngine,
+    PairPlan,
+    PairRound,
+)
+from benchrigor.stats.estimators.estimation import batched
 from benchrigor.workloads import CallableWorkload, RoundRecorder
 from benchrigor.workloads.callable import collector_kept, misfits
 from benchrigor.workloads.timing import Stopwatch, in_seconds
@@ -134,7 +140,7 @@ def measure_pair(
     sides = {BASELINE: baseline, CANDIDATE: candidate}
     engine, pair = _checked(sides, how, seed, timing, clock or WallClock())
     try:
-        _drive(engine, pair, progress)
+        drive(engine, pair, pair.clock, Hooks(progress=progress))
     except KeyboardInterrupt as stop:
         engine.end(StopReason.INTERRUPTED)
         stop.record = engine.result()  # type: ignore[attr-defined]  # what was finished is kept
@@ -146,47 +152,39 @@ def measure_pair(
     return engine.result()
 
 
-class _Pair:
-    """Both functions, timed by one clock.
-
-    Parameters
-    ----------
-    functions
-        By side.
-    timing
-        For `CallableWorkload`, of either.
-    alike
-        Whether readings of either are to last about as long.
-    """
+class _PairRunner:
+    """Carries out the plans of a comparison: both functions, timed by one clock."""
 
     def __init__(
-        self, functions: Mapping[str, Call], timing: Mapping[str, Any], *, alike: bool
+        self, functions: Mapping[str, Call], timing: Mapping[str, Any], statistic: str
     ) -> None:
         self.clock: Clock = timing["clock"]
         self._functions = functions
         self._timing = timing
-        self._alike = alike
+        self._of_means = statistic == "mean"
+        plain = all(timing[each] is None for each in ("inner", "setup", "teardown"))
+        self._alike = self._of_means and plain  # readings of either then last about as long
         self._workloads = {
             side: CallableWorkload(each, **timing) for side, each in functions.items()
         }
         self._calls: dict[str, int] = {}
+        self._taken = 0
         self._stopwatch = Stopwatch(self.clock)
 
-    def settle(self) -> int:
-        """Choose the calls per reading of both; return the larger number."""
+    def _settle(self) -> None:
+        """Choose the calls per reading of both."""
         for side, each in self._workloads.items():
-            with _told_apart(side):
+            with _naming(side):
                 self._calls[side] = each.settle()
         if self._alike:
             with collector_kept(self._timing["gc"]):
                 self._lengthen()
-        return max(self._calls.values())
 
     def _lengthen(self) -> None:
         """Give the side with the shorter readings more calls, as many times as they fit."""
         lasting = {}
         for side, each in self._workloads.items():
-            with _told_apart(side):
+            with _naming(side):
                 lasting[side] = each.time_once(0)
         shorter, longer = sorted(lasting, key=lambda side: lasting[side])
         calls = self._calls[shorter] * lasting[longer] // max(lasting[shorter], 1)
@@ -195,11 +193,10 @@ class _Pair:
             self._workloads[shorter] = CallableWorkload(self._functions[shorter], **timing)
             self._calls[shorter] = calls
 
-    def take(self, plan: PairPlan, done: int) -> tuple[dict[str, Floats], list[Notice]]:
-        """Take the readings of a plan, ``done`` pairs after the first.
-
-        Returns them by side, in seconds per call, and what is wrong with the clock.
-        """
+    def __call__(self, plan: PairPlan) -> Callable[[int], PairRound]:
+        """Take the readings of a plan, in seconds per call."""
+        if not self._calls:
+            self._settle()
         elapsed_ns: dict[str, list[int]] = {side: [] for side in self._workloads}
         time_once = {side: each.time_once for side, each in self._workloads.items()}
         side = BASELINE
@@ -207,14 +204,23 @@ class _Pair:
             try:
                 for side in plan.order:
                     taken = elapsed_ns[side]
-                    taken.append(time_once[side](done + len(taken)))
+                    taken.append(time_once[side](self._taken + len(taken)))
             except WorkloadFailed as error:
                 raise WorkloadFailed(f"{side}: {error}") from error
         readings = {}
         for side, taken in elapsed_ns.items():
-            with _told_apart(side):
-                readings[side] = in_seconds(taken, done=done, inner=self._calls[side])
-        return readings, self._objections(elapsed_ns)
+            with _naming(side):
+                readings[side] = in_seconds(taken, done=self._taken, inner=self._calls[side])
+        notices = tuple(self._objections(elapsed_ns))
+        calls = max(self._calls.values())
+        if self._taken == 0 and not self._of_means and calls > 1:
+            notices = (batched(calls), *notices)
+        self._taken += plan.pairs
+
+        def finish(elapsed_ns: int) -> PairRound:
+            return PairRound(plan=plan, elapsed_ns=elapsed_ns, notices=notices, **readings)
+
+        return finish
 
     def _objections(self, elapsed_ns: Mapping[str, list[int]]) -> list[Notice]:
         """Return what is wrong with the clock, each thing once."""
@@ -227,32 +233,8 @@ class _Pair:
         return objections
 
 
-def _drive(engine: PairEngine, pair: _Pair, progress: Callable[[Progress], object] | None) -> None:
-    """Ask, take, tell, until the engine has enough or the hook fails."""
-    now_ns = pair.clock.now_ns
-    since = now_ns()
-    calls = pair.settle()
-    if calls > 1 and engine.options.statistic != "mean":
-        engine.note(batched(calls))
-    while (plan := engine.ask()) is not None:
-        readings, objections = pair.take(plan, engine.pairs)
-        for each in objections:
-            engine.note(each)
-        now = now_ns()
-        if now < since:
-            raise ClockFailed(f"the clock went backwards by {since - now} ns in plan {plan.index}")
-        engine.tell(plan, readings[BASELINE], readings[CANDIDATE], now - since)
-        since = now
-        if progress is None or engine.progress is None:
-            continue
-        try:
-            progress(engine.progress)
-        except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported
-            engine.end(StopReason.HOOK_FAILED, failed_hook("progress", error))
-
-
 @contextmanager
-def _told_apart(side: str) -> Iterator[None]:
+def _naming(side: str) -> Iterator[None]:
     """Name the side in what is raised."""
     try:
         yield
@@ -270,7 +252,7 @@ def _checked(
     seed: int | None,
     timing: Mapping[str, Any],
     clock: Clock,
-) -> tuple[PairEngine, _Pair]:
+) -> tuple[PairEngine, _PairRunner]:
     """Check all arguments of `measure_pair`, and raise once for all problems."""
     problems = [each for side, func in functions.items() for each in _unfit(side, func)]
     drawn = draw_seed() if seed is None else seed
@@ -278,9 +260,7 @@ def _checked(
     problems += misfits(**timing, inner_name="batch")
     if problems or engine is None:
         raise InvalidInput(problems)
-    given = (timing["inner"], timing["setup"], timing["teardown"])
-    alike = how["statistic"] == "mean" and given == (None, None, None)
-    return engine, _Pair(functions, {**timing, "clock": clock}, alike=alike)
+    return engine, _PairRunner(functions, {**timing, "clock": clock}, how["statistic"])
 
 
 def _unfit(side: str, func: object) -> list[str]:

@@ -71,19 +71,21 @@ class Recorded:
         DetectorFailed
             When a detector of one's own fails on a restarted round.
         """
-        own = detector is not None and self.kind is Kind.INVOCATIONS
-        return Material(
+        material = Material(
             metric=self.metric,
             options=options,
             kind=self.kind,
             series=self.series,
-            # Rounds are cut together, but by a detector of one's own each for itself.
-            phases=tuple(cut(each, options, detector) for each in self.series) if own else (),
             detector=detector,
             batch=self.batch,
-            complete=True,
+            recorded=True,
             left_out=self.left_out,
         )
+        if detector is None or self.kind is not Kind.INVOCATIONS:
+            return material
+        # Rounds are cut together, but by a detector of one's own each for itself.
+        own = [phase for each in self.series for phase in cut(each, material.policy, detector)]
+        return replace(material, phases=tuple(own))
 
     def judged(self, options: Options, detector: Detector | None = None) -> Analysis:
         """Analyse all of it by these options, whatever was found when it was measured."""

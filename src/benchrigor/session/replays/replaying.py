@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, Kind, Options, Replay, Ruling, RunRecord
-from benchrigor.session.estimating import estimated
 from benchrigor.session.replays.recorded_run import Recorded, recorded
 from benchrigor.session.replays.rivals import BUILT_IN, Rule, Said, judged, wants
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.estimators.estimation import estimate
 from benchrigor.stats.planning.agreement import track_record
 from benchrigor.stats.series.interval import METHOD
 from benchrigor.stats.series.level import FEW, FEWEST
@@ -175,5 +175,5 @@ def _later(rest: Recorded | None, options: Options) -> Estimate | None:
         found = rest.judged(options).estimate
         return found if found is not None and found.n >= FEWEST else None
     # What follows a stop is no start: no transient is looked for.
-    how = replace(rest.material(options).how, kind=Kind.READINGS)
-    return estimated(how, rest.series).estimate
+    policy = replace(rest.material(options).policy, trim=False)
+    return estimate(rest.series, policy).estimate

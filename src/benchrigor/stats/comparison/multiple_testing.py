@@ -12,18 +12,19 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Ranked, Verdict
+from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
 from benchrigor.stats.comparison.fieller_mover import Contrast, Side, chance_at, side_of
 from benchrigor.stats.comparison.samples import (
     Values,
-    attempt,
     direction_named,
-    estimate_given,
-    read_given,
+    estimate_sample,
+    read_sample,
     unit_of,
 )
 from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.series.interval import check_confidence, student_t
 from benchrigor.units import Direction
 
@@ -171,15 +172,14 @@ def rank(
     attempt(problems, check_confidence, confidence)
     way = attempt(problems, direction_named, direction)
     given = {
-        name: attempt(problems, read_given, each, f"results[{name!r}]")
+        name: attempt(problems, read_sample, each, f"results[{name!r}]")
         for name, each in (results.items() if isinstance(results, Mapping) else ())
     }
     if problems:
         raise InvalidInput(problems)
     sides = {name: each for name, each in given.items() if each is not None}
-    estimates = {
-        name: estimate_given(each, q, float(confidence), trim=trim) for name, each in sides.items()
-    }
+    policy = Policy(q=q, confidence=float(confidence), trim=trim)
+    estimates = {name: estimate_sample(each, policy).required() for name, each in sides.items()}
     errors = {
         name: side_of(each, symmetric=q is None and unit_of(each) != "round")
         for name, each in estimates.items()

@@ -1,8 +1,8 @@
-"""Two sides held against each other: independent, or paired so that what they share cancels.
+"""What a comparison rests on: independent samples, or pairs in which common drift cancels.
 
 Paired levels are compared by the level of c - b for their difference, and of c - R b for their
 ratio R, each with its own long-run variance (delta method: R is held at its estimate). Quantiles
-of paired series are compared by both sides' own intervals and their long-run correlation.
+of paired series are compared by the intervals of both and their long-run correlation.
 """
 
 from __future__ import annotations
@@ -16,77 +16,42 @@ import numpy.typing as npt
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice
 from benchrigor.stats.comparison.fieller_mover import Contrast, Side, exact_side, side_of
-from benchrigor.stats.comparison.samples import (
-    Given,
-    estimate_given,
-    estimate_values,
-    invocation_values,
-    thin_tails,
-    unit_of,
-)
-from benchrigor.stats.estimators.quantile import quantile_of
-from benchrigor.stats.phases.trimming import bearable_phase, measured_part
+from benchrigor.stats.comparison.samples import Sample, estimate_sample, unit_of
+from benchrigor.stats.estimators.estimation import Policy, combine_values
+from benchrigor.stats.estimators.order_statistics import quantile_of
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import FEWEST, fit_level, too_few
 
-__all__ = ["Held", "hold_apart", "hold_invocations", "hold_readings", "stable_pairs"]
+__all__ = ["Basis", "independent", "paired_invocations", "paired_readings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """Both sides held against each other.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Each side's own estimate.
-    ratio, difference
-        What to read either from; without a ratio where the baseline is not above 0.
-    methods
-        What the difference and the ratio call theirs.
-    unit
-        What both sides count; None where they differ.
-    n, n_effective
-        Units in all: of both sides, or pairs.
-    notices
-        What the reader must know.
-    """
+class Basis:
+    """Baseline and candidate, and the contrasts from which their ratio and difference follow."""
 
     baseline: Estimate
     candidate: Estimate
     ratio: Contrast | None
+    """None where the baseline is not above 0."""
     difference: Contrast
     methods: tuple[str, str]
+    """Of the difference, and of the ratio."""
     unit: str | None
+    """What both count; None where they differ."""
     n: int
     n_effective: float
     notices: tuple[Notice, ...]
 
 
-def hold_apart(
-    first: Given, second: Given, q: float | None, confidence: float, *, trim: bool
-) -> Held:
-    """Hold independent sides against each other.
-
-    Parameters
-    ----------
-    first, second
-        Baseline and candidate.
-    q
-        Share below the quantile; None for the mean.
-    confidence
-        Nominal coverage, in (0, 1).
-    trim
-        Remove the non-stable phases of each series first.
-    """
-    one, two = (estimate_given(each, q, confidence, trim=trim) for each in (first, second))
-    units = {unit_of(first), unit_of(second)}
-    # A speed is the reciprocal of what was fitted: its reaches differ.
-    symmetric = (q is None or units == {"invocation"}) and "round" not in units
+def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
+    """Contrast samples that have nothing in common."""
+    one, two = (estimate_sample(each, policy).required() for each in (baseline, candidate))
+    units = {unit_of(baseline), unit_of(candidate)}
+    # The reciprocal of a fitted slope, a speed, has an asymmetric interval.
+    symmetric = (policy.q is None or units == {"invocation"}) and "round" not in units
     contrast = _contrast(one, two, symmetric=symmetric)
-    weak = _merged((*thin_tails(first, q), *one.notices), (*thin_tails(second, q), *two.notices))
-    processes = _processes(*map(_of_one_process, (first, second), (one, two)))
-    return Held(
+    single = [_of_one_process(*each) for each in ((baseline, one), (candidate, two))]
+    return Basis(
         baseline=one,
         candidate=two,
         ratio=contrast,
@@ -95,74 +60,55 @@ def hold_apart(
         unit=units.pop() if len(units) == 1 else None,
         n=one.n + two.n,
         n_effective=one.n_effective + two.n_effective,
-        notices=(*processes, *weak),
+        notices=(*_processes(*single), *_merged(one.notices, two.notices)),
     )
 
 
-def hold_invocations(
-    first: tuple[Floats, ...],
-    second: tuple[Floats, ...],
-    q: float | None,
-    confidence: float,
-    *,
-    trim: bool,
-) -> Held:
-    """Hold pairs of invocations against each other; parameters as for `hold_apart`."""
-    values = (invocation_values(each, q, confidence, trim=trim) for each in (first, second))
-    # A pair counts where both of its invocations do.
-    pairs = [pair if None not in pair else (None, None) for pair in zip(*values, strict=True)]
-    one, two = (estimate_values(side, confidence) for side in zip(*pairs, strict=True))
-    kept = np.array([pair for pair in pairs if None not in pair], dtype=np.float64)
-    held = _levels(kept[:, 0], kept[:, 1], one, two, ())
-    # How many there are, the sides have said, in words of their own.
-    constant = [each for each in held.notices if each.code is Code.CONSTANT]
-    weak = _merged((*thin_tails(first, q), *one.notices), (*thin_tails(second, q), *two.notices))
-    return replace(
-        held, notices=(*(each for each in weak if each.code is not Code.CONSTANT), *constant)
+def paired_invocations(
+    baseline: tuple[Floats, ...], candidate: tuple[Floats, ...], policy: Policy
+) -> Basis:
+    """Contrast invocations that were run side by side; a pair counts where both do."""
+    estimations = [estimate_sample(each, policy) for each in (baseline, candidate)]
+    values = zip(*(each.values for each in estimations), strict=True)
+    kept = np.array([pair for pair in values if None not in pair], dtype=np.float64)
+    if len(kept) < FEWEST:
+        raise NotEstimable(too_few(len(kept), FEWEST))
+    one, two = (
+        replace(combine_values(side, policy.confidence), notices=each.notices)
+        for side, each in zip(kept.T, estimations, strict=True)
     )
+    basis = _levels(kept[:, 0], kept[:, 1], one, two, ())
+    # Constant values matter of the differences, not of either sample.
+    weak = [each for each in _merged(one.notices, two.notices) if each.code is not Code.CONSTANT]
+    constant = [each for each in basis.notices if each.code is Code.CONSTANT]
+    return replace(basis, notices=(*weak, *constant))
 
 
-def hold_readings(
-    first: Floats,
-    second: Floats,
-    q: float | None,
-    confidence: float,
-    *,
-    transients: tuple[float, ...],
-) -> Held:
-    """Hold interleaved readings of the same number against each other.
-
-    Parameters
-    ----------
-    first, second
-        Baseline and candidate, shape (n,) each.
-    q
-        Share below the quantile; None for the mean.
-    confidence
-        Nominal coverage, in (0, 1).
-    transients
-        Time constants of what is fitted beside the levels; empty where nothing was cut.
+def paired_readings(
+    baseline: Floats, candidate: Floats, policy: Policy, transients: tuple[float, ...]
+) -> Basis:
+    """Contrast as many readings of each, taken in turn; ``transients`` are fitted beside levels.
 
     Raises
     ------
     NotEstimable
-        With fewer than two pairs, or when a side allows no number.
+        With fewer than two pairs, or where either allows no number.
     """
-    if q is None:
+    series, confidence = (baseline, candidate), policy.confidence
+    if policy.q is None:
         one, two = (
-            estimate_level(fit_level(each, transients=transients), confidence)
-            for each in (first, second)
+            estimate_level(fit_level(each, transients=transients), confidence) for each in series
         )
-        held = _levels(first, second, one, two, transients)
+        basis = _levels(baseline, candidate, one, two, transients)
     else:
         one, two = (
-            quantile_of(each, q, confidence, transients=transients) for each in (first, second)
+            quantile_of(each, policy.q, confidence, transients=transients) for each in series
         )
-        below = (np.asarray(first <= one.value), np.asarray(second <= two.value))
+        below = (np.asarray(baseline <= one.value), np.asarray(candidate <= two.value))
         contrast = replace(
             _contrast(one, two, symmetric=False), correlation=_correlation(*below, transients)
         )
-        held = Held(
+        basis = Basis(
             baseline=one,
             candidate=two,
             ratio=contrast,
@@ -173,29 +119,8 @@ def hold_readings(
             n_effective=min(one.n_effective, two.n_effective),
             notices=_merged(one.notices, two.notices),
         )
-    return replace(
-        held, notices=(_only("The pairs come of one run", "this run only"), *held.notices)
-    )
-
-
-def stable_pairs(first: Floats, second: Floats, confidence: float) -> slice:
-    """Return the pairs of which both series, and what they differ by, are stable.
-
-    Noise that both share hides in either a warm-up that their difference shows.
-
-    Raises
-    ------
-    NotEstimable
-        When one of them has no stable phase, or all together fewer than two pairs.
-    """
-    middle = float(np.median(first))
-    ratio = float(np.median(second)) / middle if middle else 1.0
-    apart = second - ratio * (first - middle)
-    kept = [measured_part(bearable_phase(each, confidence)) for each in (first, second, apart)]
-    inside = slice(max(each.start for each in kept), min(each.stop for each in kept))
-    if inside.stop - inside.start < FEWEST:
-        raise NotEstimable(too_few(max(inside.stop - inside.start, 0), FEWEST))
-    return inside
+    only = _only("The pairs come of one run", "this run only")
+    return replace(basis, notices=(only, *basis.notices))
 
 
 def _contrast(one: Estimate, two: Estimate, *, symmetric: bool) -> Contrast:
@@ -206,7 +131,7 @@ def _contrast(one: Estimate, two: Estimate, *, symmetric: bool) -> Contrast:
 
 def _levels(
     first: Floats, second: Floats, one: Estimate, two: Estimate, transients: tuple[float, ...]
-) -> Held:
+) -> Basis:
     shift = fit_level(second - first, transients=transients)
     ratio = None
     effective = shift.n_effective
@@ -217,7 +142,7 @@ def _levels(
         rest = fit_level(second - change * first, transients=transients)
         ratio = _alone(1.0, change, rest.standard_error / one.value, rest.degrees_of_freedom)
         effective = rest.n_effective
-    return Held(
+    return Basis(
         baseline=one,
         candidate=two,
         ratio=ratio,
@@ -231,7 +156,7 @@ def _levels(
 
 
 def _alone(against: float, value: float, error: float, freedom: float) -> Contrast:
-    """Hold a value, whose error is all there is, against a number."""
+    """Contrast a value, whose error is all there is, with a number."""
     return Contrast(
         baseline=exact_side(against),
         candidate=Side(value=value, below=error, above=error, degrees_of_freedom=freedom),
@@ -253,20 +178,20 @@ def _correlation(
     return min(1.0, max(-1.0, 1.0 - apart.standard_error**2 / 2.0))
 
 
-def _of_one_process(given: Given, found: Estimate) -> bool:
-    """Whether a side speaks for one process: by what was given, or by what its estimate says."""
-    said = any(each.code is Code.THIS_PROCESS_ONLY for each in found.notices)
-    return said or unit_of(given) == "reading"
+def _of_one_process(sample: Sample, estimate: Estimate) -> bool:
+    """Whether a sample speaks for one process only."""
+    codes = {each.code for each in estimate.notices}
+    return Code.THIS_PROCESS_ONLY in codes or unit_of(sample) == "reading"
 
 
-def _processes(first: bool, second: bool) -> tuple[Notice, ...]:  # as they come
-    """Say which side is one process only."""
-    sides = (("baseline", first), ("candidate", second))
-    single = [side for side, alone in sides if alone]
+def _processes(baseline: bool, candidate: bool) -> tuple[Notice, ...]:  # as they come
+    """Say which of both is one process only."""
+    samples = (("baseline", baseline), ("candidate", candidate))
+    single = [name for name, alone in samples if alone]
     if not single:
         return ()
     who, what = f"The {single[0]} is one process", "this process"
-    if len(single) == len(sides):
+    if len(single) == len(samples):
         who, what = "Baseline and candidate are one process each", "these processes"
     return (_only(who, f"{what} only, and drift passes for a difference: interleave them"),)
 
@@ -275,15 +200,18 @@ def _only(who: str, what: str) -> Notice:
     return Notice.warning(Code.THIS_PROCESS_ONLY, f"{who}: the verdict holds for {what}.")
 
 
-def _merged(first: tuple[Notice, ...], second: tuple[Notice, ...]) -> tuple[Notice, ...]:
-    """Gather the notices of both sides; what both say is said once."""
-    first, second = (
-        tuple(each for each in side if each.code is not Code.THIS_PROCESS_ONLY)
-        for side in (first, second)
+def _merged(baseline: tuple[Notice, ...], candidate: tuple[Notice, ...]) -> tuple[Notice, ...]:
+    """Gather the notices of both; those that both have stand once."""
+    one, two = (
+        [each for each in notices if each.code is not Code.THIS_PROCESS_ONLY]
+        for notices in (baseline, candidate)
     )
-    both = [each for each in first if each in second]
-    one, two = ([each for each in side if each not in both] for side in (first, second))
-    return (*both, *_prefixed("Baseline", one), *_prefixed("Candidate", two))
+    both = [each for each in one if each in two]
+    return (
+        *both,
+        *_prefixed("Baseline", (each for each in one if each not in both)),
+        *_prefixed("Candidate", (each for each in two if each not in both)),
+    )
 
 
 def _prefixed(name: str, notices: Iterable[Notice]) -> tuple[Notice, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Comparison, Estimate, Floats, Notice, Verdict
+from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
@@ -23,38 +24,36 @@ from benchrigor.stats.comparison.fieller_mover import (
     ratio_of,
 )
 from benchrigor.stats.comparison.paired_and_welch import (
-    Held,
-    hold_apart,
-    hold_invocations,
-    hold_readings,
-    stable_pairs,
+    Basis,
+    independent,
+    paired_invocations,
+    paired_readings,
 )
 from benchrigor.stats.comparison.samples import (
-    Given,
+    Sample,
     Values,
-    attempt,
     check_margin,
     direction_named,
-    read_given,
+    read_sample,
 )
+from benchrigor.stats.comparison.stable_pairs import StablePairs, stable_pairs
+from benchrigor.stats.estimators.estimation import Policy
+from benchrigor.stats.phases.trimming import short_run
 from benchrigor.stats.series.interval import check_confidence
-from benchrigor.stats.series.transients import TRANSIENTS
 from benchrigor.units import Direction
 
-__all__ = ["compare", "compare_pairs"]
+__all__ = ["Question", "compare", "compare_pairs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """The checked arguments of `compare`; ``q`` is None for the mean."""
+class Question:
+    """What a comparison is asked: the statistic, by which policy, and what counts as a change."""
 
     statistic: str
-    q: float | None
-    confidence: float
+    policy: Policy
     margin: float
     direction: Direction
     paired: bool
-    trim: bool
 
 
 def compare(
@@ -130,79 +129,55 @@ def compare(
         "paired": paired,
         "trim": trim,
     }
-    asked, first, second = _checked(baseline, candidate, options)
-    how = asked.q, asked.confidence
-    if not asked.paired:
-        held = hold_apart(first, second, *how, trim=asked.trim)
+    question, first, second = _checked(baseline, candidate, options)
+    if not question.paired:
+        basis = independent(first, second, question.policy)
     elif isinstance(first, tuple) and isinstance(second, tuple):
-        held = hold_invocations(first, second, *how, trim=asked.trim)
+        basis = paired_invocations(first, second, question.policy)
     else:
-        one, two = np.asarray(first), np.asarray(second)
-        inside = stable_pairs(one, two, asked.confidence) if asked.trim else slice(None)
-        transients = TRANSIENTS if asked.trim else ()
-        held = hold_readings(one[inside], two[inside], *how, transients=transients)
-    return _concluded(held, asked)
+        return compare_pairs(np.asarray(first), np.asarray(second), question)[0]
+    return _concluded(basis, question)
 
 
 def compare_pairs(
-    first: Floats,
-    second: Floats,
-    *,
-    statistic: str,
-    confidence: float,
-    margin: float,
-    direction: Direction,
-    transients: tuple[float, ...],
-) -> Comparison:
-    """Compare pairs of readings that were checked and cut before; see `compare`.
-
-    Parameters
-    ----------
-    first, second
-        Baseline and candidate, shape (n,) each.
-    statistic, confidence, margin, direction
-        As for `compare`.
-    transients
-        Time constants of what is fitted beside the levels; empty for nothing.
-    """
-    asked = _Asked(
-        statistic=statistic,
-        q=quantile_named(statistic),
-        confidence=confidence,
-        margin=margin,
-        direction=direction,
-        paired=True,
-        trim=False,
-    )
-    held = hold_readings(first, second, asked.q, confidence, transients=transients)
-    return _concluded(held, asked)
+    baseline: Floats, candidate: Floats, question: Question
+) -> tuple[Comparison, StablePairs]:
+    """Compare readings taken in turn, and say which of them count; see `compare`."""
+    policy = question.policy
+    whole = StablePairs(start=0, stop=baseline.size, measured=slice(None))
+    pairs = stable_pairs(baseline, candidate, policy.confidence) if policy.trim else whole
+    one, two = (each[pairs.measured] for each in (baseline, candidate))
+    basis = paired_readings(one, two, policy, pairs.transients)
+    short = short_run(baseline.size, "pairs") if policy.trim else ()
+    basis = replace(basis, notices=(*basis.notices, *pairs.notices, *short))
+    return _concluded(basis, question), pairs
 
 
-def _concluded(held: Held, asked: _Asked) -> Comparison:
-    size = held.n, held.n_effective
-    difference = difference_of(held.difference, asked.confidence, size, held.methods[0])
+def _concluded(basis: Basis, question: Question) -> Comparison:
+    size = basis.n, basis.n_effective
+    difference = difference_of(basis.difference, question.policy.confidence, size, basis.methods[0])
     ratio = None
-    if held.ratio is not None:
-        ratio = ratio_of(held.ratio, asked.confidence, size, held.methods[1])
-    notices = held.notices if ratio is not None else (_no_ratio(held.baseline), *held.notices)
+    if basis.ratio is not None:
+        ratio = ratio_of(basis.ratio, question.policy.confidence, size, basis.methods[1])
+    notices = basis.notices if ratio is not None else (_no_ratio(basis.baseline), *basis.notices)
     verdict, required, beyond = Verdict.UNDECIDED, None, 1.0
-    if ratio is not None and held.ratio is not None:
-        verdict = _verdict(ratio, asked)
-        required = _required(held, ratio, asked.margin)
-        beyond = _beyond(held.ratio, ratio, asked.margin)
+    if ratio is not None and basis.ratio is not None:
+        verdict = _verdict(ratio, question)
+        required = _required(basis, ratio, question.margin)
+        beyond = _beyond(basis.ratio, ratio, question.margin)
         ratio = replace(ratio, notices=notices)
     return Comparison(
-        statistic=asked.statistic,
-        direction=asked.direction,
-        margin=asked.margin,
-        confidence=asked.confidence,
-        paired=asked.paired,
-        unit=held.unit,
-        baseline=held.baseline,
-        candidate=held.candidate,
+        statistic=question.statistic,
+        direction=question.direction,
+        margin=question.margin,
+        confidence=question.policy.confidence,
+        paired=question.paired,
+        unit=basis.unit,
+        baseline=basis.baseline,
+        candidate=basis.candidate,
         ratio=ratio,
         difference=replace(difference, notices=notices),
-        p_value=chance_at(held.difference, 1.0),
+        p_value=chance_at(basis.difference, 1.0),
         p_beyond=beyond,
         verdict=verdict,
         required=required,
@@ -210,10 +185,10 @@ def _concluded(held: Held, asked: _Asked) -> Comparison:
     )
 
 
-def _verdict(ratio: Estimate, asked: _Asked) -> Verdict:
-    least, most = 1.0 / (1.0 + asked.margin), 1.0 + asked.margin
-    rising = Verdict.WORSE if asked.direction is Direction.LOWER else Verdict.BETTER
-    falling = Verdict.BETTER if asked.direction is Direction.LOWER else Verdict.WORSE
+def _verdict(ratio: Estimate, question: Question) -> Verdict:
+    least, most = 1.0 / (1.0 + question.margin), 1.0 + question.margin
+    rising = Verdict.WORSE if question.direction is Direction.LOWER else Verdict.BETTER
+    falling = Verdict.BETTER if question.direction is Direction.LOWER else Verdict.WORSE
     if ratio.low > most:
         return rising
     if ratio.high < least:
@@ -232,13 +207,13 @@ def _beyond(contrast: Contrast, ratio: Estimate, margin: float) -> float:
     return 1.0
 
 
-def _required(held: Held, ratio: Estimate, margin: float) -> int | None:
-    if margin == 0.0 or held.unit is None or held.ratio is None:
+def _required(basis: Basis, ratio: Estimate, margin: float) -> int | None:
+    if margin == 0.0 or basis.unit is None or basis.ratio is None:
         return None
     if ratio.half_width <= margin / 2.0:
         return 0
-    sizes = (held.baseline.n, held.candidate.n)
-    return further_units(held.ratio, sizes, margin / 2.0 / ratio.half_width)
+    sizes = (basis.baseline.n, basis.candidate.n)
+    return further_units(basis.ratio, sizes, margin / 2.0 / ratio.half_width)
 
 
 def _no_ratio(baseline: Estimate) -> Notice:
@@ -254,11 +229,11 @@ def _no_ratio(baseline: Estimate) -> Notice:
 
 def _checked(
     baseline: Values, candidate: Values, options: Mapping[str, Any]
-) -> tuple[_Asked, Given, Given]:
+) -> tuple[Question, Sample, Sample]:
     """Check all arguments of `compare`, and raise once for all problems."""
     problems: list[str] = []
-    first = attempt(problems, read_given, baseline, "baseline")
-    second = attempt(problems, read_given, candidate, "candidate")
+    first = attempt(problems, read_sample, baseline, "baseline")
+    second = attempt(problems, read_sample, candidate, "candidate")
     q = attempt(problems, quantile_named, options["statistic"])
     attempt(problems, check_confidence, options["confidence"])
     direction = attempt(problems, direction_named, options["direction"])
@@ -267,19 +242,17 @@ def _checked(
         problems += _unpairable(first, second)
     if problems or first is None or second is None or direction is None or margin is None:
         raise InvalidInput(problems)
-    asked = _Asked(
+    question = Question(
         statistic=options["statistic"],
-        q=q,
-        confidence=float(options["confidence"]),
+        policy=Policy(q=q, confidence=float(options["confidence"]), trim=bool(options["trim"])),
         margin=margin,
         direction=direction,
         paired=bool(options["paired"]),
-        trim=bool(options["trim"]),
     )
-    return asked, first, second
+    return question, first, second
 
 
-def _unpairable(first: Given, second: Given) -> list[str]:
+def _unpairable(first: Sample, second: Sample) -> list[str]:
     """Say why two sides cannot be paired; nothing when they can."""
     if isinstance(first, Estimate) or isinstance(second, Estimate):
         return ["paired compares readings one by one, expected series rather than an estimate"]

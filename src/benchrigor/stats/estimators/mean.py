@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, as_series
-from benchrigor.stats.phases.trimming import bearable_phase, fit_stable, short_run, trimmed
-from benchrigor.stats.series.interval import METHOD, check_confidence, estimate_level
-from benchrigor.stats.series.level import fit_level
-from benchrigor.stats.series.subsessions import MERGING, fit_merged
+from benchrigor.stats.estimators.estimation import Policy, estimate
+from benchrigor.stats.series.interval import METHOD, check_confidence
+from benchrigor.stats.series.subsessions import MERGING
 
 __all__ = ["estimate_mean"]
 
@@ -71,10 +68,5 @@ def estimate_mean(
     check_confidence(confidence)
     if method not in (METHOD, MERGING):
         raise InvalidInput(f"method is {method!r}, expected {METHOD!r} or {MERGING!r}")
-    if method == MERGING:
-        kept = trimmed(series, bearable_phase(series, confidence)) if trim else series
-        return estimate_level(fit_merged(kept), confidence)
-    if not trim:
-        return estimate_level(fit_level(series), confidence)
-    found = estimate_level(fit_stable(series, confidence), confidence)
-    return replace(found, notices=(*found.notices, *short_run(series.size)))
+    policy = Policy(confidence=confidence, trim=trim, method=method)
+    return estimate((series,), policy).required()

@@ -6,18 +6,15 @@ import math
 import sys
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats, Mode, as_series
-from benchrigor.model.checks import wrong_level
+from benchrigor.model import Floats, Mode
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 
-__all__ = ["FEWEST", "LEAST_SHARE", "apart", "find_modes", "modes_of"]
+__all__ = ["FEWEST", "LEAST_SHARE", "apart", "modes_of"]
 
 FEWEST = 60
 """Fewer readings are called one mode: they seldom show a second."""
@@ -116,86 +113,22 @@ class _Valley:
     beside: tuple[tuple[_Block, float], tuple[_Block, float]]
 
 
-def find_modes(
-    values: npt.ArrayLike, *, level: float = 0.01, tick: float | None = None
-) -> tuple[Mode, ...]:
-    """Find the values around which readings gather.
+def modes_of(series: Floats, level: float) -> tuple[Mode, ...]:
+    """Find the values around which readings gather; ``level`` is the chance of a false mode.
 
-    Parameters
-    ----------
-    values
-        Readings in order of time, shape (n,).
-    level
-        Chance of more than one mode in independent readings of any distribution with one, at
-        most; in (0, 1).
-    tick
-        Least step of the clock, in the unit of the readings; None: the smallest difference
-        between values that are frequent. Readings of one value are spread evenly over a tick,
-        so that steps of the clock are not taken for modes.
-
-    Returns
-    -------
-    tuple of Mode
-        At least one, by ascending value; shares sum to 1. Each value is the median of the
-        readings between two valleys. The same for a*x + b, and mirrored for a < 0.
-
-    Raises
-    ------
-    InvalidInput
-        When the values are no readings or an argument is out of range.
-
-    Notes
-    -----
     A density with one mode has no valley: of three stretches of sorted readings, the middle one
     is nowhere sparser than both others. Blocks of a and b successive spacings of a uniform
     density have widths per spacing whose ratio follows F(2a, 2b), and where the density falls
     away from the mode the ratio is stochastically less. A block is a valley when it is
     significantly wider per spacing than one at its left and than one at its right (intersection
-    and union: both must be, so neither costs the other). Blocks hold 1/4 to 1/64 of the
-    readings, and are compared with blocks of their own size and larger; the level is divided by
-    all pairs (Bonferroni). The border lies in the widest gap of the widest quarter of the valley;
-    both sides are then searched again. That local spacings show the rises and falls of a density
-    on all scales, unsmoothed, is the idea of Duembgen & Walther (2008, Multiscale inference about
-    a density).
-
-    With autocorrelated readings the logarithm of the ratio of widths has a larger variance: that
-    of the mean of 1[in one block]/p - 1[in the other]/q, whose long-run variance over
-    (1/p + 1/q) divides a and b. Narrow blocks forget sooner than levels do, so that modes which
-    alternate slowly are still found. No block counts for more than there were visits to its side
-    of the border: a step between two levels is no second mode, it is a change.
-
-    A mode holds at least 5% of the readings. Fewer than 60 readings, and fewer than three
-    different ones, are one mode. Of 1000 independent readings two modes of equal share are nearly
-    always seen 4 standard deviations apart, and seldom 3; modes that alternate are seen when each
-    is visited about ten times. A clock whose steps are rounded (41 or 42 where they are 41.67)
-    seems to have smaller ones: then pass ``tick``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(1)
-    >>> readings = np.where(rng.random(300) < 0.55, 1.0, 1.9) + rng.normal(0.0, 0.05, 300)
-    >>> [(round(mode.value, 1), round(mode.share, 1)) for mode in find_modes(readings)]
-    [(1.0, 0.6), (1.9, 0.4)]
-    >>> len(find_modes(rng.lognormal(0.0, 1.0, 300)))  # skewed, but one mode
-    1
+    and union). The level is divided by all pairs of blocks (Bonferroni). The border lies in the
+    widest gap of the widest quarter of the valley; both sides are then searched again. Local
+    spacings on all scales: Duembgen & Walther (2008). With autocorrelated readings the long-run
+    variance of 1[in one block]/p - 1[in the other]/q over (1/p + 1/q) divides a and b.
     """
-    series = as_series(values)
-    problems = wrong_level(level)
-    if tick is not None and (
-        isinstance(tick, bool) or not isinstance(tick, Real) or not 0.0 < float(tick) < math.inf
-    ):
-        problems.append(f"tick is {tick!r}, expected a finite number above 0, or None")
-    if problems:
-        raise InvalidInput("; ".join(problems))
-    return modes_of(series, float(level), tick=tick)
-
-
-def modes_of(series: Floats, level: float, *, tick: float | None = None) -> tuple[Mode, ...]:
-    """Find the modes of readings that have been checked, see `find_modes`."""
     ordered = np.sort(series)
     n = ordered.size
-    sample = _sample(series, ordered, tick) if n >= FEWEST else None
+    sample = _sample(series, ordered) if n >= FEWEST else None
     borders = [] if sample is None else _borders(sample, level)
     return tuple(
         Mode(value=_median(ordered, start, stop), share=(stop - start) / n)
@@ -208,7 +141,7 @@ def _median(ordered: Floats, start: int, stop: int) -> float:
     return float(ordered[(middle - 1) // 2] + ordered[middle // 2]) / 2.0
 
 
-def _sample(series: Floats, ordered: Floats, tick: float | None) -> _Sample | None:
+def _sample(series: Floats, ordered: Floats) -> _Sample | None:
     """Choose the points and spread ties; None when all points are the same."""
     stride = max(1, ordered.size // _POINTS)
     first = (ordered.size - 1) % stride // 2
@@ -218,7 +151,7 @@ def _sample(series: Floats, ordered: Floats, tick: float | None) -> _Sample | No
     if starts.size == 1:
         return None
     counts = np.diff(starts, append=chosen.size)
-    step = _tick(chosen[starts], counts) if tick is None else tick
+    step = _tick(chosen[starts], counts)
     # A tick lost in the rounding of the readings would hide their order in time.
     step = max(step, _ROUNDING * abs(float(chosen[chosen.size // 2])))
     within = np.arange(chosen.size) - np.repeat(starts, counts)

@@ -20,7 +20,7 @@ from benchrigor.model import (
     Severity,
 )
 from benchrigor.model.text import many
-from benchrigor.stats.estimators.invocations import combine_values
+from benchrigor.stats.estimators.estimation import combine_values
 from benchrigor.stats.interference.clustering import Indices
 from benchrigor.stats.interference.grouping import FEWEST, Groups, aggregated, codes_of, grouped
 from benchrigor.stats.interference.mad_threshold import judged

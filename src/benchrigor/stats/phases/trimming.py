@@ -9,7 +9,6 @@ from benchrigor.model import (
     ChangePoints,
     Code,
     Floats,
-    LevelFit,
     Notice,
     StablePhase,
 )
@@ -26,10 +25,11 @@ from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.transients import COMPLETE
 
 __all__ = [
+    "FEWEST_CUT",
     "MATERIALITY",
     "SHORT",
+    "STABLE_SHARE",
     "bearable_phase",
-    "fit_stable",
     "measured_part",
     "measured_phase",
     "moved_on",
@@ -39,6 +39,10 @@ __all__ = [
 
 SHORT = 500
 """Below so many readings an unknown warm-up is not dependably removed, and a Notice says so."""
+STABLE_SHARE = 0.8
+"""Of a series, so much must be its stable phase before a session may be satisfied."""
+FEWEST_CUT = 20
+"""Two segments of ten: no change point can be found in fewer readings."""
 MATERIALITY = 0.01
 """Relative difference of medians from which on neighbouring phases are never one."""
 CUT_LEVEL = 0.01
@@ -133,14 +137,3 @@ def bearable_phase(
         materiality = bearable
         phase = measured_phase(series, materiality, phase.change_points)
     return phase
-
-
-def fit_stable(series: Floats, confidence: float) -> LevelFit:
-    """Fit the level of the stable phase, see `bearable_phase`.
-
-    Raises
-    ------
-    NotEstimable
-        When there is no stable phase, or it holds fewer than two readings.
-    """
-    return fit_level(trimmed(series, bearable_phase(series, confidence)), transients=COMPLETE)

@@ -13,8 +13,8 @@ from scipy import special
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
 from benchrigor.stats.comparison.fieller_mover import Contrast, Side, difference_of
-from benchrigor.stats.estimators.invocations import ENOUGH
-from benchrigor.stats.estimators.invocations import METHOD as BY_INVOCATION
+from benchrigor.stats.estimators.estimation import ENOUGH
+from benchrigor.stats.estimators.estimation import INVOCATION_MEANS as BY_INVOCATION
 from benchrigor.stats.series.interval import required_readings, student_t
 from benchrigor.stats.series.level import FEW
 

