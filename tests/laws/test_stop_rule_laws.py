@@ -8,20 +8,19 @@ from hypothesis import strategies as st
 
 from benchrigor.model import Decision, Options, Progress, Round, StopReason
 from benchrigor.protocols import StopRule
-from benchrigor.session import Engine, default_rules
-from benchrigor.session import stop_rules as rules
+from benchrigor.session import Engine, default_rules, stop_rules
 
 SMALL: dict[StopReason, StopRule] = {
-    StopReason.TIME_BUDGET: rules.TimeBudget(seconds=10.0),
-    StopReason.READINGS_BUDGET: rules.ReadingsBudget(readings=10),
-    StopReason.ROUND_LIMIT: rules.RoundLimit(rounds=10),
-    StopReason.TOO_MANY_REJECTED: rules.TooManyRejected(rounds=10),
+    StopReason.TIME_BUDGET: stop_rules.time_budget(10.0),
+    StopReason.READINGS_BUDGET: stop_rules.readings_budget(10),
+    StopReason.ROUND_LIMIT: stop_rules.round_limit(10),
+    StopReason.TOO_MANY_REJECTED: stop_rules.too_many_rejected(10),
 }
 LARGE: dict[StopReason, StopRule] = {
-    StopReason.TIME_BUDGET: rules.TimeBudget(seconds=20.0),
-    StopReason.READINGS_BUDGET: rules.ReadingsBudget(readings=20),
-    StopReason.ROUND_LIMIT: rules.RoundLimit(rounds=20),
-    StopReason.TOO_MANY_REJECTED: rules.TooManyRejected(rounds=20),
+    StopReason.TIME_BUDGET: stop_rules.time_budget(20.0),
+    StopReason.READINGS_BUDGET: stop_rules.readings_budget(20),
+    StopReason.ROUND_LIMIT: stop_rules.round_limit(20),
+    StopReason.TOO_MANY_REJECTED: stop_rules.too_many_rejected(20),
 }
 START = Progress(
     rounds=0,

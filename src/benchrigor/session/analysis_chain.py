@@ -115,13 +115,7 @@ def analyse(
 
 
 def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[StablePhase, ...]:
-    """Find the stable phase of one series, by a detector of one's own if there is one.
-
-    Raises
-    ------
-    DetectorFailed
-        When that detector raises, or returns no change points of the series.
-    """
+    """Find the stable phase of one series, by a detector of one's own if there is one."""
     if detector is None:
         return trim((series,), policy)
     try:

@@ -50,11 +50,6 @@ def drive(
 
     ``perform`` carries a plan out; what it returns makes the result of the round once its wall
     time in nanoseconds is known, None ends the session.
-
-    Raises
-    ------
-    WorkloadFailed, ClockFailed
-        The controller holds the rounds finished before.
     """
     since = clock.now_ns()
     while (plan := controller.ask()) is not None:
@@ -143,15 +138,6 @@ def charged(finished: Round, rises: Rises, metric: str | None) -> Round:
     """Add to a round's delays what its host counted meanwhile.
 
     `instrument.host_delays.charge` says what of it is a stretch's.
-
-    Parameters
-    ----------
-    finished
-        The round; one without delays comes back as it is.
-    rises
-        What the host lost since the round began.
-    metric
-        The metric that says how long its readings took.
     """
     if finished.delays is None or not any(rises.lost_ns.values()):
         return finished

@@ -68,13 +68,6 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
     together to two milliseconds. Only the stable phase is judged by how long they lasted, since
     what warms up is no victim of others; where there is none, and where work amounts vary, only
     measured delay is told.
-
-    Parameters
-    ----------
-    analysis
-        Of a metric that is a duration, or of a speed.
-    rounds
-        Those that it counted.
     """
     if analysis.kind is Kind.WORK:
         return measured_only(rounds, None, "Work amounts vary", Severity.NOTE)
@@ -109,19 +102,7 @@ def measured_only(
     why: str,
     severity: Severity = Severity.WARNING,
 ) -> Interference | None:
-    """Tell what rounds lost by measure alone, where no two of their segments are alike.
-
-    Parameters
-    ----------
-    rounds
-        Those to tell of; None is told where nothing was measured in any.
-    metric
-        What says how long their readings took; None where amounts vary.
-    why
-        The reason, as the beginning of a sentence.
-    severity
-        How much it weighs.
-    """
+    """Tell what rounds lost by measure alone, where no two of their segments are alike."""
     whole = _joined([segments_of(finished, metric) for finished in rounds])
     if not whole.delays or whole.duration_s.sum() <= 0.0:
         return None
@@ -152,18 +133,6 @@ def is_red(
     the thresholds of like segments, less what such rounds usually have of it: a garbage
     collection in each of them is the program's own. The last ten are looked at, whether they were
     red or not, so that a program that has changed for good is soon taken for what it is.
-
-    Parameters
-    ----------
-    finished
-        The round to judge.
-    before
-        All rounds before it.
-    metric
-        What says how long its readings took; None where amounts vary, and only measured delay
-        can tell.
-    alike
-        Whether rounds start anew, so that whole rounds can be compared and their parts cannot.
     """
     mine = segments_of(finished, metric, whole=alike)
     spent_s = float(mine.duration_s.sum())
@@ -232,17 +201,7 @@ def passed_over(red: int, rounds: int, fate: str) -> tuple[Notice, ...]:
 
 
 def segments_of(finished: Round, metric: str | None, *, whole: bool = False) -> Stretched:
-    """Cut a round into segments: where its delays were measured, else by time.
-
-    Parameters
-    ----------
-    finished
-        The round.
-    metric
-        What says how long its readings took; None where the round's own duration does.
-    whole
-        Take it as one segment.
-    """
+    """Cut a round into segments: where its delays were measured, else by time."""
     seconds, delays = _seconds(finished, metric), finished.delays
     if delays is None or delays.stops[-1] != seconds.size:
         held = max(1, math.ceil(_SHORTEST_S / max(float(np.median(seconds)), 1e-9)))

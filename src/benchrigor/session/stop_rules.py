@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from benchrigor.model import (
     Analysis,
@@ -16,53 +17,25 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.protocols import StopRule
+from benchrigor.stats.phases.trimming import STABLE_SHARE
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.level import FEW
-
-__all__ = [
-    "AbsoluteWidth",
-    "Criterion",
-    "Floor",
-    "MinimumEffective",
-    "MinimumRounds",
-    "MostlyStable",
-    "ReadingsBudget",
-    "RelativeWidth",
-    "RoundLimit",
-    "Satisfied",
-    "StopRequested",
-    "TimeBudget",
-    "TooManyRejected",
-    "caution",
-    "default_rules",
-    "floor_for",
-    "needed_for_share",
-    "wanted_half_width",
-]
 
 GROWTH = 1.5
 """Factor from one look to the next: whoever looks after every reading stops on a lucky small
 variance, and intervals no longer cover."""
-STABLE_SHARE = 0.8
-"""Of a series, at least so much must be its stable phase before a session may be satisfied."""
 EFFECTIVE_ROUNDS = 20.0
 """Effective rounds, at least, where autocorrelation can be seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """Evidence asked for before a metric may count as satisfied.
-
-    Parameters
-    ----------
-    first_check
-        Readings (or rounds, where a round gives one value) at which the first look is taken.
-    effective
-        Effective readings at least.
-    """
+    """Evidence needed before a metric may count as satisfied."""
 
     first_check: int
+    """Readings (or rounds, where a round gives one value) at which the first look is taken."""
     effective: float
+    """Effective readings at least."""
 
 
 _FLOORS = {
@@ -229,61 +202,44 @@ class Satisfied:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeBudget:
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Stop for ``reason`` when what ``spent`` counts reaches ``most``."""
+
+    reason: StopReason
+    spent: Callable[[Progress], float]
+    most: float
+
+    def __call__(self, progress: Progress) -> Decision | None:
+        """Compare what is spent with the limit."""
+        if self.spent(progress) >= self.most:
+            return Decision(stop=True, reason=self.reason)
+        return None
+
+
+def time_budget(seconds: float) -> Limit:
     """Stop when the rounds took ``seconds`` of wall time."""
-
-    seconds: float
-
-    def __call__(self, progress: Progress) -> Decision | None:
-        """Judge the standing."""
-        return _stop_if(progress.elapsed_s >= self.seconds, StopReason.TIME_BUDGET)
+    return Limit(StopReason.TIME_BUDGET, attrgetter("elapsed_s"), seconds)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingsBudget:
-    """Stop when ``readings`` readings were told."""
-
-    readings: int
-
-    def __call__(self, progress: Progress) -> Decision | None:
-        """Judge the standing."""
-        return _stop_if(progress.readings >= self.readings, StopReason.READINGS_BUDGET)
+def readings_budget(readings: int) -> Limit:
+    """Stop when there are ``readings`` readings."""
+    return Limit(StopReason.READINGS_BUDGET, attrgetter("readings"), readings)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundLimit:
-    """Stop when ``rounds`` rounds were told."""
-
-    rounds: int
-
-    def __call__(self, progress: Progress) -> Decision | None:
-        """Judge the standing."""
-        return _stop_if(progress.rounds >= self.rounds, StopReason.ROUND_LIMIT)
+def round_limit(rounds: int) -> Limit:
+    """Stop when there are ``rounds`` rounds."""
+    return Limit(StopReason.ROUND_LIMIT, attrgetter("rounds"), rounds)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TooManyRejected:
+def too_many_rejected(rounds: int) -> Limit:
     """Stop when ``rounds`` rounds in a row gave nothing to work with."""
-
-    rounds: int
-
-    def __call__(self, progress: Progress) -> Decision | None:
-        """Judge the standing."""
-        return _stop_if(progress.rejected_rounds >= self.rounds, StopReason.TOO_MANY_REJECTED)
+    return Limit(StopReason.TOO_MANY_REJECTED, attrgetter("rejected_rounds"), rounds)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopRequested:
+def stop_requested() -> Limit:
     """Stop when somebody asked for it."""
-
-    def __call__(self, progress: Progress) -> Decision | None:
-        """Judge the standing."""
-        return _stop_if(progress.stop_requested, StopReason.STOP_REQUESTED)
-
-
-def _stop_if(met: bool, reason: StopReason) -> Decision | None:
-    return Decision(stop=True, reason=reason) if met else None
+    return Limit(StopReason.STOP_REQUESTED, attrgetter("stop_requested"), 1)
 
 
 def default_rules(options: Options, metrics: Sequence[Metric] = ()) -> tuple[StopRule, ...]:
@@ -305,12 +261,12 @@ def default_rules(options: Options, metrics: Sequence[Metric] = ()) -> tuple[Sto
     ]
     rules: list[StopRule] = [
         Satisfied(criteria=tuple(criteria)),
-        StopRequested(),
-        TooManyRejected(rounds=options.max_rejected),
-        TimeBudget(seconds=options.budget_s),
+        stop_requested(),
+        too_many_rejected(options.max_rejected),
+        time_budget(options.budget_s),
     ]
     if options.budget_readings is not None:
-        rules.append(ReadingsBudget(readings=options.budget_readings))
+        rules.append(readings_budget(options.budget_readings))
     if options.max_rounds is not None:
-        rules.append(RoundLimit(rounds=options.max_rounds))
+        rules.append(round_limit(options.max_rounds))
     return tuple(rules)

@@ -345,13 +345,7 @@ def _usable(analysis: Analysis) -> bool:
 
 
 def as_detector(detector: object) -> Detector | None:
-    """Adapt a ruptures estimator; a Detector, or None for the built-in one, stays what it is.
-
-    Raises
-    ------
-    InvalidInput
-        For anything else, and for an estimator that needs more than a penalty.
-    """
+    """Adapt a ruptures estimator; a Detector, or None for the built-in one, stays what it is."""
     if detector is None:
         return None
     if not isinstance(detector, type):

@@ -225,11 +225,6 @@ class WorkSchedule:
         """Return the work of the next round: the same until a round is told.
 
         No round is expected to last longer than ``seconds_left``, unless the smallest amount does.
-
-        Raises
-        ------
-        WorkTooShort
-            When rounds of the largest amount are too short.
         """
         if not self._work:
             return self._amount(self._low)
@@ -444,26 +439,14 @@ def _places(shares: Floats) -> Floats:
 
 
 def as_next_work(hook: object) -> NextWork | None:
-    """Return the hook that chooses amounts, or None where there is none.
-
-    Raises
-    ------
-    InvalidInput
-        When it cannot be called.
-    """
+    """Return the hook that chooses amounts, or None where there is none."""
     if hook is None or callable(hook):
         return hook
     raise InvalidInput(f"next_work is {hook!r}, expected a function of a plan, or None")
 
 
 def with_work(plan: RoundPlan, work: object) -> RoundPlan:
-    """Return the plan with another work amount; as it is where that is None.
-
-    Raises
-    ------
-    InvalidInput
-        When that is no amount.
-    """
+    """Return the plan with another work amount; as it is where that is None."""
     if work is None:
         return plan
     checked = check_work(work)

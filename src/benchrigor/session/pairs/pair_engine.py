@@ -40,9 +40,9 @@ from benchrigor.session.stop_rules import (
     GROWTH,
     MinimumEffective,
     Satisfied,
-    StopRequested,
-    TimeBudget,
     floor_for,
+    stop_requested,
+    time_budget,
 )
 from benchrigor.stats.comparison.samples import check_margin, direction_named
 from benchrigor.stats.comparison.two_sample import Question
@@ -82,11 +82,6 @@ class PairRound:
 
     ``baseline`` and ``candidate`` have shape (plan.pairs,); ``elapsed_ns`` is the wall time since
     the plan before, in whole nanoseconds.
-
-    Raises
-    ------
-    InvalidInput
-        Naming all that is wrong with readings and time.
     """
 
     plan: PairPlan
@@ -142,11 +137,6 @@ class PairEngine(Controller[PairPlan, PairRound]):
     seed
         Of the order.
 
-    Raises
-    ------
-    InvalidInput
-        Naming every argument that is out of range, in one go.
-
     Notes
     -----
     It looks at 500 pairs first (by the preset), then at half as many again each time, and is
@@ -199,8 +189,8 @@ class PairEngine(Controller[PairPlan, PairRound]):
                     self._is_narrow,
                 )
             ),
-            StopRequested(),
-            TimeBudget(seconds=options.budget_s),
+            stop_requested(),
+            time_budget(options.budget_s),
         )
         self._chunks: tuple[list[Floats], list[Floats]] = ([], [])
         self._pairs = self._plans = 0
@@ -231,13 +221,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         return tuple(name for kind in rng.permutation(kinds) for name in _BLOCKS[kind])
 
     def tell(self, finished: PairRound) -> Decision:
-        """Take in the readings of a plan and decide whether to go on.
-
-        Raises
-        ------
-        PlanMismatch
-            When the plan was never asked for, or has been told already.
-        """
+        """Take in the readings of a plan and decide whether to go on."""
         plan = finished.plan
         if self._pending is None or plan != self._pending:
             raise PlanMismatch(

@@ -64,13 +64,7 @@ class Recorded:
         return len(self.series) if self.kind is Kind.INVOCATIONS else self.series[0].size
 
     def material(self, options: Options, detector: Detector | None = None) -> Material:
-        """Return it as the chain of analysis wants it, judged by these options.
-
-        Raises
-        ------
-        DetectorFailed
-            When a detector of one's own fails on a restarted round.
-        """
+        """Return it as the chain of analysis wants it, judged by these options."""
         material = Material(
             metric=self.metric,
             options=options,
@@ -93,15 +87,7 @@ class Recorded:
         return analyse(self.material(options, detector), steps)
 
     def piece(self, plan: RoundPlan, start: int) -> tuple[Round, int]:
-        """Return the next round that a session would have been told, and how far it goes.
-
-        Parameters
-        ----------
-        plan
-            What the session asks for; a recorded round stays as it was.
-        start
-            How much it was told before, counted as `n` is.
-        """
+        """Return the next round that a session would have been told, and how far it goes."""
         given: dict[str, Any] = {}
         stop = start + 1
         if self.kind is Kind.INVOCATIONS:
@@ -124,22 +110,7 @@ class Recorded:
 
 
 def recorded(readings: object, *, metric: str | None = None, unit: str = "") -> Recorded:
-    """Lay out readings, or one metric of a run.
-
-    Parameters
-    ----------
-    readings
-        Values of one continuous series, shape (n,); or a `RunRecord`.
-    metric
-        Of a run: which metric; None for the first that must be satisfied. Of values: their name.
-    unit
-        Of values.
-
-    Raises
-    ------
-    InvalidInput
-        When the values are no readings, the metric is unknown, or the run holds none of it.
-    """
+    """Lay out readings, or one metric of a run."""
     if isinstance(readings, RunRecord):
         return _of_run(readings, metric)
     name = metric or "readings"
@@ -155,24 +126,7 @@ def recorded(readings: object, *, metric: str | None = None, unit: str = "") -> 
 def record_of_pairs(
     work: npt.ArrayLike, duration_s: npt.ArrayLike, options: Options, metric: Metric, *, name: str
 ) -> RunRecord:
-    """Fit the line through pairs of work amount and duration; all of them count.
-
-    Parameters
-    ----------
-    work, duration_s
-        As for `benchrigor.stats.fit_wps`.
-    options
-        Of which the analysis becomes "wps".
-    metric
-        The speed, and its unit.
-    name
-        Of the result.
-
-    Raises
-    ------
-    InvalidInput
-        When there are no such pairs, or the options do not go with them.
-    """
+    """Fit the line through pairs of work amount and duration; all of them count."""
     series = as_series(work, name="work"), as_series(duration_s, name="duration_s")
     asked = replace(options, analysis="wps")
     material = Material(metric=metric, options=asked, kind=Kind.WORK, series=series)

@@ -10,7 +10,13 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, Kind, Options, Replay, Ruling, RunRecord
 from benchrigor.session.replays.recorded_run import Recorded, recorded
-from benchrigor.session.replays.rivals import BUILT_IN, Rule, Said, judged, wants
+from benchrigor.session.replays.rivals import (
+    BUILT_IN,
+    Outcome,
+    Rule,
+    outcome_of,
+    required_arguments,
+)
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import estimate
 from benchrigor.stats.planning.agreement import track_record
@@ -29,7 +35,7 @@ def replay(
     metric: str | None = None,
     unit: str = "",
 ) -> Replay:
-    """Judge recorded readings under several rules: when each would have stopped, and said what.
+    """Judge recorded readings under several rules: when each would have stopped, and with what number.
 
     Parameters
     ----------
@@ -100,7 +106,9 @@ def replay(
         confidence=given.options.confidence if confidence is None else confidence,
     )
     rules = _checked(tuple(BUILT_IN) if judges is None else judges)
-    rulings = tuple(_ruled(name, judged(name, rule, given, options), given) for name, rule in rules)
+    rulings = tuple(
+        _ruled(name, outcome_of(name, rule, given, options), given) for name, rule in rules
+    )
     return Replay(
         name=given.name,
         n=given.n,
@@ -144,23 +152,25 @@ def _names(name: object) -> bool:
 def _fits(rule: object) -> bool:
     if isinstance(rule, type):
         return False
-    return isinstance(rule, Options | Estimator) or (callable(rule) and wants(rule) in (1, 3))
+    return isinstance(rule, Options | Estimator) or (
+        callable(rule) and required_arguments(rule) in (1, 3)
+    )
 
 
-def _ruled(name: str, said: Said, given: Recorded) -> Ruling:
-    """Hold what was said against the readings that came after it."""
+def _ruled(name: str, outcome: Outcome, given: Recorded) -> Ruling:
+    """Compare the number of a rule with the readings that follow its stop."""
     later = None
-    if said.stopped is not None and said.estimate is not None:
-        later = _later(given.after(said.stopped), said.options)
+    if outcome.stopped is not None and outcome.estimate is not None:
+        later = _later(given.after(outcome.stopped), outcome.options)
     held = None
-    if later is not None and said.estimate is not None:
-        held = track_record([(said.estimate, later)]).held == 1
+    if later is not None and outcome.estimate is not None:
+        held = track_record([(outcome.estimate, later)]).held == 1
     return Ruling(
         name=name,
-        stopped=said.stopped,
-        estimate=said.estimate,
-        final=said.final,
-        sentence=said.sentence,
+        stopped=outcome.stopped,
+        estimate=outcome.estimate,
+        final=outcome.final,
+        sentence=outcome.sentence,
         later=later,
         held=held,
     )

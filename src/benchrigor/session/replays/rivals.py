@@ -35,8 +35,6 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.series.interval import METHOD, student_t
 from benchrigor.stats.series.subsessions import MERGING, fit_merged
 
-__all__ = ["BUILT_IN", "PLAIN_T", "Judge", "Rule", "Said", "judged", "wants"]
-
 PLAIN_T = "plain t"
 _FIRST_LOOK = 5
 """Readings from which on plain t looks at each, as scripts that wait for it do."""
@@ -49,7 +47,7 @@ Rule = Options | Detector | Estimator | Callable[[Floats], Estimate] | Judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Outcome:
     """What a rule said, and by which options."""
 
     options: Options
@@ -59,7 +57,7 @@ class Said:
     sentence: str = ""
 
 
-def wants(rule: Callable[..., object]) -> int:
+def required_arguments(rule: Callable[..., object]) -> int:
     """Count the arguments that a function cannot do without."""
     try:
         parameters = inspect.signature(rule).parameters.values()
@@ -69,7 +67,7 @@ def wants(rule: Callable[..., object]) -> int:
     return sum(each.default is each.empty and each.kind in positional for each in parameters)
 
 
-def judged(name: str, rule: object, given: Recorded, options: Options) -> Said:
+def outcome_of(name: str, rule: object, given: Recorded, options: Options) -> Outcome:
     """Have a rule judge what was recorded."""
     if isinstance(rule, str):
         return BUILT_IN[rule](given, options)
@@ -78,12 +76,12 @@ def judged(name: str, rule: object, given: Recorded, options: Options) -> Said:
         return _by_session(given, own)
     if isinstance(rule, Estimator | RupturesDetector) or not callable(rule):
         return _by_session(given, options, as_detector(rule))
-    if wants(rule) == 3:
+    if required_arguments(rule) == 3:
         return _by_judge(name, rule, given, options)
     return _by_function(name, rule, given, options)
 
 
-def _by_session(given: Recorded, options: Options, detector: Detector | None = None) -> Said:
+def _by_session(given: Recorded, options: Options, detector: Detector | None = None) -> Outcome:
     """Feed a session with what it asks for until it is satisfied, or nothing is left."""
     options = _unlimited(options, given)
     engine = Engine(options, (given.metric,), detector=detector)
@@ -94,10 +92,10 @@ def _by_session(given: Recorded, options: Options, detector: Detector | None = N
             engine.tell(piece)
         final = given.judged(options, detector)
     except DetectorFailed as error:
-        return Said(options=options, sentence=f"{error}.")
+        return Outcome(options=options, sentence=f"{error}.")
     standing = engine.progress
     satisfied = engine.decision is not None and engine.decision.reason is StopReason.SATISFIED
-    return Said(
+    return Outcome(
         options=options,
         stopped=told if satisfied else None,
         estimate=standing.analyses[0].estimate if satisfied and standing is not None else None,
@@ -129,34 +127,34 @@ def _why(analysis: Analysis) -> str:
     return next((each.sentence for each in analysis.notices), "These readings allow no number.")
 
 
-def _merged(given: Recorded, options: Options) -> Said:
+def _merged(given: Recorded, options: Options) -> Outcome:
     """Judge by merged readings; they have a mean only."""
     if quantile_named(options.statistic) is not None:
         sentence = f"Subsessions merge means, and {options.statistic} is wanted."
-        return Said(options=options, sentence=sentence)
+        return Outcome(options=options, sentence=sentence)
     return _by_session(given, replace(options, method=MERGING))
 
 
-def _own(given: Recorded, options: Options) -> Said:
+def _own(given: Recorded, options: Options) -> Outcome:
     return _by_session(given, replace(options, method=METHOD))
 
 
-def _by_plain_t(given: Recorded, options: Options) -> Said:
+def _by_plain_t(given: Recorded, options: Options) -> Outcome:
     """Look after each reading, as if all were independent."""
     if refusal := _one_series(given):
-        return Said(options=options, sentence=refusal)
+        return Outcome(options=options, sentence=refusal)
     averaging, statistic = given.metric.averaging, options.statistic
     if statistic != "mean" or averaging != "arithmetic":
         wanted = statistic if statistic != "mean" else f"a {averaging} mean"
         sentence = f"{PLAIN_T} is about arithmetic means, and {wanted} is wanted."
-        return Said(options=options, sentence=sentence)
+        return Outcome(options=options, sentence=sentence)
     (series,) = given.series
     stopped = _first_narrow(series, given.metric, options)
     try:
         final = _plain_t(series, options.confidence)
     except NotEstimable as error:
-        return Said(options=options, sentence=_sentence(error))
-    return Said(
+        return Outcome(options=options, sentence=_sentence(error))
+    return Outcome(
         options=options,
         stopped=stopped,
         estimate=None if stopped is None else _plain_t(series[:stopped], options.confidence),
@@ -209,7 +207,7 @@ def _growing(indices: npt.NDArray[np.intp]) -> Iterator[npt.NDArray[np.intp]]:
 
 def _by_function(
     name: str, function: Callable[[Floats], object], given: Recorded, options: Options
-) -> Said:
+) -> Outcome:
     """Take looks by a function of the readings, or cut by it if it tells change points."""
     final: Estimate | None = None
     sentence = ""
@@ -222,17 +220,17 @@ def _by_function(
             return _by_session(given, options, as_detector(function))
         final = _estimate(name, found)
     if refusal := _one_series(given):
-        return Said(options=options, sentence=refusal)
+        return Outcome(options=options, sentence=refusal)
     for size in _looks(given, options):
         try:
             estimate = _estimate(name, function(given.series[0][:size]))
         except NotEstimable:
             continue
         if 0.0 < wanted_half_width(estimate, given.metric, options) >= estimate.half_width:
-            return Said(
+            return Outcome(
                 options=options, stopped=size, estimate=estimate, final=final, sentence=sentence
             )
-    return Said(options=options, final=final, sentence=sentence)
+    return Outcome(options=options, final=final, sentence=sentence)
 
 
 def _looks(given: Recorded, options: Options) -> Iterator[int]:
@@ -253,16 +251,20 @@ def _estimate(name: str, found: object) -> Estimate:
     return found
 
 
-def _by_judge(name: str, judge: Callable[..., object], given: Recorded, options: Options) -> Said:
+def _by_judge(
+    name: str, judge: Callable[..., object], given: Recorded, options: Options
+) -> Outcome:
     """Let a judge of one's own have its say on the whole series."""
     if refusal := _one_series(given):
-        return Said(options=options, sentence=refusal)
+        return Outcome(options=options, sentence=refusal)
     found = judge(given.series[0], options.target, options.confidence)
     match found:
         case (None | Integral() as stop, Estimate() | None as estimate, str() as sentence):
             stopped = None if stop is None or isinstance(stop, bool) else int(stop)
             if stop is None or (stopped is not None and 1 <= stopped <= given.n):
-                return Said(options=options, stopped=stopped, estimate=estimate, sentence=sentence)
+                return Outcome(
+                    options=options, stopped=stopped, estimate=estimate, sentence=sentence
+                )
     raise InvalidInput(
         f"judge {name!r} returned {found!r}, expected where it would stop (1 to {given.n}, or "
         "None), an Estimate or None, and a sentence"
@@ -283,7 +285,7 @@ def _sentence(error: NotEstimable) -> str:
     return error.notice.sentence if isinstance(error.notice, Notice) else str(error)
 
 
-BUILT_IN: dict[str, Callable[[Recorded, Options], Said]] = {
+BUILT_IN: dict[str, Callable[[Recorded, Options], Outcome]] = {
     "benchrigor": _own,
     MERGING: _merged,
     PLAIN_T: _by_plain_t,

@@ -52,15 +52,7 @@ class Contrast:
 
 
 def side_of(estimate: Estimate, *, symmetric: bool) -> Side:
-    """Read the errors of an estimate.
-
-    Parameters
-    ----------
-    estimate
-        With its interval; its degrees of freedom are taken as infinite where it has none.
-    symmetric
-        Take its standard error where it has one, rather than the two reaches of its interval.
-    """
+    """Read the errors of an estimate."""
     freedom = estimate.degrees_of_freedom or math.inf
     quantile = student_t(freedom, estimate.confidence)
     below, above = (
@@ -81,19 +73,7 @@ def exact_side(value: float) -> Side:
 def difference_of(
     contrast: Contrast, confidence: float, size: tuple[int, float], method: str
 ) -> Estimate:
-    """Estimate candidate minus baseline, with the interval of Welch (1947) or its like.
-
-    Parameters
-    ----------
-    contrast
-        Both sides.
-    confidence
-        Nominal coverage, in (0, 1).
-    size
-        ``n`` and ``n_effective`` of the estimate.
-    method
-        How the estimate is to call it.
-    """
+    """Estimate candidate minus baseline, with the interval of Welch (1947) or its like."""
     value = contrast.candidate.value - contrast.baseline.value
     down, freedom_down = _error(contrast, 1.0, down=True)
     up, freedom_up = _error(contrast, 1.0, down=False)
@@ -113,24 +93,7 @@ def difference_of(
 def ratio_of(
     contrast: Contrast, confidence: float, size: tuple[int, float], method: str
 ) -> Estimate | None:
-    """Estimate candidate over baseline, with the interval of Fieller (1954) or its like.
-
-    Parameters
-    ----------
-    contrast
-        Both sides.
-    confidence
-        Nominal coverage, in (0, 1).
-    size
-        ``n`` and ``n_effective`` of the estimate.
-    method
-        How the estimate is to call it.
-
-    Returns
-    -------
-    Estimate or None
-        None unless the whole interval of the baseline lies above 0.
-    """
+    """Estimate candidate over baseline, with the interval of Fieller (1954) or its like."""
     baseline = contrast.baseline
     lowest = student_t(baseline.degrees_of_freedom, confidence) * baseline.below
     if baseline.value <= lowest:
@@ -164,13 +127,6 @@ def ratio_of(
 def chance_at(contrast: Contrast, ratio: float) -> float:
     """Return the two-sided p-value of candidate = ratio * baseline.
 
-    Parameters
-    ----------
-    contrast
-        Both sides.
-    ratio
-        1 for no difference.
-
     Notes
     -----
     Student's t with the degrees of freedom of Welch (1947) and Satterthwaite (1946). Errors read
@@ -186,15 +142,6 @@ def chance_at(contrast: Contrast, ratio: float) -> float:
 
 def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> int:
     """Return how many more units each side needs for an interval ``shrink`` times as wide.
-
-    Parameters
-    ----------
-    contrast
-        Both sides; at least one of them has an error.
-    sizes
-        Units of the baseline and of the candidate so far.
-    shrink
-        Half-width wanted over the present one, above 0.
 
     Notes
     -----

@@ -87,13 +87,7 @@ def paired_invocations(
 def paired_readings(
     baseline: Floats, candidate: Floats, policy: Policy, transients: tuple[float, ...]
 ) -> Basis:
-    """Contrast as many readings of each, taken in turn; ``transients`` are fitted beside levels.
-
-    Raises
-    ------
-    NotEstimable
-        With fewer than two pairs, or where either allows no number.
-    """
+    """Contrast as many readings of each, taken in turn; ``transients`` are fitted beside levels."""
     series, confidence = (baseline, candidate), policy.confidence
     if policy.q is None:
         one, two = (

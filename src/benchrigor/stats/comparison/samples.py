@@ -90,13 +90,7 @@ def unit_of(sample: Sample) -> str:
 
 
 def estimate_sample(sample: Sample, policy: Policy) -> Estimation:
-    """Estimate what a comparison is about; an Estimate counts as it is.
-
-    Raises
-    ------
-    NotEstimable
-        When the readings allow no number, or fewer than two invocations do.
-    """
+    """Estimate what a comparison is about; an Estimate counts as it is."""
     if isinstance(sample, Estimate):
         return Estimation(estimate=sample, notices=sample.notices)
     if not isinstance(sample, tuple):

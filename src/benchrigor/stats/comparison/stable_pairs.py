@@ -42,11 +42,6 @@ def stable_pairs(baseline: Floats, candidate: Floats, confidence: float) -> Stab
 
     Where those are less than 0.8 of all, as when the machine gets faster or slower under both, and
     more pairs have a stable ratio: those. All pairs where they are too few to look for a phase.
-
-    Raises
-    ------
-    NotEstimable
-        When neither has a stable phase of at least two pairs.
     """
     n = baseline.size
     if n < FEWEST_CUT:

@@ -241,19 +241,7 @@ def _blocks(sample: _Sample, start: int, stop: int, count: int) -> _Blocks:
 def _valley(
     own: _Blocks, larger: list[_Blocks], inner: npt.NDArray[np.bool_], chance: float
 ) -> _Valley | None:
-    """Return the clearest valley among the inner blocks of one size, None if none is significant.
-
-    Parameters
-    ----------
-    own
-        Blocks that may be valleys.
-    larger
-        Blocks to compare them with: those of their own size, and of every larger one.
-    inner
-        Which of the own blocks leave a mode's least share on both sides.
-    chance
-        Of a valley where there is none, for each size of blocks compared with.
-    """
+    """Return the clearest valley among the inner blocks of one size, None if none is significant."""
     compared = [_compare(own, other, chance) for other in larger]
     left = np.array([each.left for each in compared])
     right = np.array([each.right for each in compared])

@@ -35,24 +35,6 @@ def quantile_of(
 ) -> Estimate:
     """Estimate a quantile of readings that were checked and trimmed.
 
-    Parameters
-    ----------
-    series
-        Readings, shape (n,).
-    q
-        Share of readings below the quantile, in (0, 1).
-    confidence
-        Nominal coverage, in (0, 1).
-    transients
-        Time constants, as shares of n, of the exponentials fitted beside the level. The weights
-        that this fit gives the readings make up the distribution function too. Not used below
-        30 readings.
-
-    Raises
-    ------
-    NotEstimable
-        With fewer than two readings, or too few effective ones in the tail.
-
     Notes
     -----
     The distribution function is F(x) = sum w_i 1{x_i <= x}, with w_i = 1/n, or the weights of

@@ -103,18 +103,6 @@ def fit_indicators(indicators: Floats, *, transients: tuple[float, ...] = ()) ->
     model fitted to single outcomes then stops at a low order. It is fitted to the means of ten
     successive outcomes as well (fewer where there would not be 50 of them), and the larger
     long-run variance counts.
-
-    Parameters
-    ----------
-    indicators
-        Outcomes, shape (n,).
-    transients
-        As for `fit_level`.
-
-    Raises
-    ------
-    NotEstimable
-        With fewer than two outcomes.
     """
     # Of two values the skewness says nothing that the share does not.
     fit = replace(fit_level(indicators, transients=transients), skewness=0.0)

@@ -79,18 +79,7 @@ def estimate_rate(
 
 
 def reciprocals(series: Floats) -> Floats:
-    """Return the time per work of each rate.
-
-    Parameters
-    ----------
-    series
-        Shape (n,), above 0.
-
-    Raises
-    ------
-    InvalidInput
-        Naming the first rate that is not above 0.
-    """
+    """Return the time per work of each rate."""
     _check_above_zero(series, "values", "a rate")
     inverse: Floats = 1.0 / series
     return inverse
@@ -98,22 +87,6 @@ def reciprocals(series: Floats) -> Floats:
 
 def reciprocal(estimate: Estimate) -> Estimate:
     """Turn an estimated time per work into the rate, or a rate into the time per work.
-
-    Parameters
-    ----------
-    estimate
-        Of a quantity that is above 0.
-
-    Returns
-    -------
-    Estimate
-        Value and ends are the reciprocals, so that the interval holds the truth as often; the
-        standard error is by the delta method. ", harmonic" follows the method's name.
-
-    Raises
-    ------
-    NotEstimable
-        When the interval reaches 0.
 
     Examples
     --------

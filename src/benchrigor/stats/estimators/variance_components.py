@@ -27,11 +27,6 @@ def split_of(fits: Sequence[LevelFit]) -> VarianceSplit:
 
     between = var(levels) - mean(se_i^2), floored at 0, and within = mean(n_i se_i^2), with se_i
     the standard error of the i-th level by its long-run variance (Kalibera & Jones 2013).
-
-    Raises
-    ------
-    NotEstimable
-        With fewer than two.
     """
     if len(fits) < FEWEST:
         notice = Notice.refusal(

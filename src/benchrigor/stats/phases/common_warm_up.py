@@ -73,29 +73,6 @@ class CommonCut:
 def common_cut(invocations: Sequence[npt.ArrayLike], *, confidence: float = 0.95) -> CommonCut:
     """Find how many readings to cut at the start and at the end of each invocation.
 
-    Parameters
-    ----------
-    invocations
-        One series of readings per invocation, each of shape (n_i,). Those with less than half of
-        the median number of readings have no say, nor has the shortest quarter of the others
-        while five are left.
-    confidence
-        Nominal coverage of the interval that is to be made of the rest, in (0, 1): what moves by
-        less than a quarter of its half-width may go on moving.
-
-    Returns
-    -------
-    CommonCut
-        At most half of the shortest invocation with a say at the start, a quarter at the end,
-        and half of the median number of readings together.
-
-    Raises
-    ------
-    InvalidInput
-        When there is no invocation, or one of them holds no readings.
-    NotEstimable
-        When the invocations have no steady state in common.
-
     Notes
     -----
     From five invocations on the invocation is the unit of inference, so that no model of
@@ -130,23 +107,6 @@ def common_phases(
     invocations: Sequence[npt.ArrayLike], *, confidence: float = 0.95
 ) -> tuple[StablePhase, ...]:
     """Find the stable phase of each invocation, the same cut in all of them.
-
-    Parameters
-    ----------
-    invocations, confidence
-        As for `common_cut`.
-
-    Returns
-    -------
-    tuple of StablePhase
-        One per invocation; the change points are the cuts. Without a steady state, none has a
-        phase, and each carries the Notice; an invocation that the cut leaves fewer than two
-        readings has none either, and says so. A single one is judged as by `estimate_mean`.
-
-    Raises
-    ------
-    InvalidInput
-        When there is no invocation, or one of them holds no readings.
 
     Examples
     --------

@@ -52,13 +52,7 @@ _LEAST_EFFECTIVE = 20
 
 
 def measured_part(phase: StablePhase) -> slice:
-    """Return where the stable phase lies, without the margins next to the cuts.
-
-    Raises
-    ------
-    NotEstimable
-        When there is no stable phase; carries the phase's own Notice.
-    """
+    """Return where the stable phase lies, without the margins next to the cuts."""
     if phase.start is None or phase.stop is None:
         raise NotEstimable(phase.notices[0])
     return without_margin(phase.start, phase.stop, phase.change_points.n)
