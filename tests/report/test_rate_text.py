@@ -76,9 +76,10 @@ def test_the_whole_report_reads_like_this() -> None:
         "─────",
         "  rate      1.234 k lines/s [1.209, 1.259] 95%, converged",
         "            busy time, 0 to 12 s: 246 periods of 50 ms, 12.2% unblocked",
-        "  service   810 µs each; squared variation 0.98: like exponential service",
-        "  processor 1.300 k lines/s [1.274, 1.326] 95% of processor time; 4.1% of the",
-        "            busy time waited for a processor",
+        "  service   810 µs each; squared coefficient of variation 0.98: like",
+        "            exponential service",
+        "  processor 1.300 k lines/s [1.274, 1.326] 95% of processor time; waited 4.1%",
+        "            of the busy time for a processor",
         "  bytes     1.26 MB/s at 1.02 kB each",
         "  served    900 lines/s: utilisation 72.9%",
     ]
@@ -96,25 +97,25 @@ def test_of_nothing_there_is_no_number() -> None:
 def test_a_rate_that_has_not_converged_is_the_best_so_far() -> None:
     text = said(WIDE, target=0.05)
     assert "[1.11, 1.36] 95%, the best so far" in text
-    assert "not converged: its half-width is 10%, wanted 5%: about 49.2 s like these" in text
-    assert "246 periods are too few: record for longer" in said(WIDE, target=0.2)
+    assert "not converged: the half-width is 10%, wanted 5%. Record about 49.2 s like these" in text
+    assert "246 periods are too few. Record for longer" in said(WIDE, target=0.2)
     none = replace(WIDE, estimate=None)
     assert "rate no number busy time" in said(none)
-    assert "too little was recorded to tell its interval: record for longer" in said(none)
+    assert "there is too little data for an interval. Record for longer" in said(none)
 
 
 @pytest.mark.parametrize("reason", RateReason)
 def test_every_reason_is_said_in_words_with_what_to_do(reason: RateReason) -> None:
     text = said(replace(WIDE, reason=reason, method="quantile"))
-    sentence = text.split("not converged: ", 1)[1].split(" service ", 1)[0]
-    assert any(word in sentence for word in ("record", "sample", "give"))
+    sentence = text.split("not converged: ", 1)[1].split(" service 810", 1)[0]
+    assert any(word in sentence for word in (". Record ", ". Give "))
     assert str(reason) not in sentence
 
 
 @pytest.mark.parametrize(
     ("process", "variation", "words"),
     [
-        (ServiceProcess.DETERMINISTIC, 0.01, "0.01: hardly varies, like deterministic service"),
+        (ServiceProcess.DETERMINISTIC, 0.01, "0.01: nearly constant, like deterministic service"),
         (ServiceProcess.EXPONENTIAL, 1.1, "1.1: like exponential service"),
         (ServiceProcess.OTHER, 0.5, "0.5: less variable than exponential service"),
         (ServiceProcess.OTHER, 4.0, "4: more variable than exponential service"),
@@ -124,12 +125,13 @@ def test_the_process_is_hinted_at(process: ServiceProcess, variation: float, wor
     moments = ServiceMoments(
         n=99, mean_s=0.001, variance_s2=variation * 1e-6, third_s3=0.0, process=process
     )
-    assert f"1 ms each; squared variation {words}" in said(replace(RATE, moments=moments))
+    text = said(replace(RATE, moments=moments))
+    assert f"1 ms each; squared coefficient of variation {words}" in text
 
 
 def test_a_stage_in_full_use_may_have_more_to_do_than_it_can() -> None:
-    assert "utilisation 99.7%; more may come than it can serve" in said(RATE, served_per_s=1230.0)
-    assert "more may come" not in said(RATE, served_per_s=1200.0)
+    assert "utilisation 99.7%; more may arrive than it can serve" in said(RATE, served_per_s=1230.0)
+    assert "more may arrive" not in said(RATE, served_per_s=1200.0)
 
 
 def test_what_passed_is_said_also_where_there_is_no_rate() -> None:
@@ -165,7 +167,7 @@ def test_what_the_quantile_finds_again_is_one_phase() -> None:
     assert [len(each) for each in phases_of(rates)] == [2, 1]
     assert [len(each) for each in phases_of([RATE, RATE])] == [1, 1]
     text = said(*rates)
-    assert "● 0 to 25 s 1.234 [1.209, 1.259] 12.2% found 2 times" in text
+    assert "● 0 to 25 s 1.234 [1.209, 1.259] 12.2% 2 estimates" in text
     assert "● 25 to 37 s 0.600 [0.588, 0.612] 12.2%" in text
 
 

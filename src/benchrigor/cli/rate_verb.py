@@ -1,10 +1,10 @@
-"""``benchrigor rate``: how fast a stage could go if it never had to wait, from a recording."""
+"""``benchrigor rate``: the service rate of a stage, from a recording."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +18,20 @@ from benchrigor.cli.sources import name_of
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
 from benchrigor.queues.rates import METHODS
-from benchrigor.queues.recording.outlines import Window
 from benchrigor.queues.recording.recorded_rates import PUBLISHED, RecordedEnd, rate_recording
 from benchrigor.queues.recording.recordings import Recording
 from benchrigor.report import plot_rates, render_rates
 
-__all__ = ["rate"]
 
-
-@click.command(short_help="Tell how fast a recorded stage could go if it never had to wait.")
+@click.command(short_help="Show the service rate of a recorded stage.")
 @click.argument("source", metavar="FILE")
-@click.option("--end", metavar="NAME", help="Look at this end only.")
+@click.option("--end", metavar="NAME", help="Analyse this end only.")
 @click.option(
     "--method",
     type=click.Choice([*METHODS, PUBLISHED]),
     help="busy-time: items over the time not spent waiting. quantile: from periods without waiting "
-    "alone; published: the same without guards.  [default: busy-time, or quantile where it is not "
-    "recorded how long it waited]",
+    "alone; published: the same without guards.  [default: busy-time, or quantile where the "
+    "recording has no blocked times]",
 )
 @click.option(
     "--target",
@@ -58,7 +55,7 @@ def rate(
     picture: Path | None,
     as_json: bool,
 ) -> None:
-    """Tell how fast a stage could go if it never had to wait.
+    """Show the service rate of a stage: its speed while it does not wait.
 
     FILE is a recording of counters, a row for each period; - is standard input. It is CSV that
     any program can write: time, items, how long the stage waited (or whether), and a name where
@@ -72,10 +69,10 @@ def rate(
 
     \b
     Columns, in any order:
-      t_ns, t_s             when the counters were read; or instead of that
-      period_ns, period_s   how long the period was
-      items                 that were served
-      blocked_ns, blocked_s time spent waiting; or, where that is not known,
+      t_ns, t_s             when the counters were read; or instead
+      period_ns, period_s   length of the period
+      items                 items served
+      blocked_ns, blocked_s time spent waiting; or, if that is not known,
       blocked               how often it waited, or 0 and 1
       end                   name of the end, or of the stage
       bytes, item_bytes     bytes served, or the size of one item
@@ -83,12 +80,12 @@ def rate(
       delay_ns, delay_s     time spent waiting for a processor
       servers               threads or processes that serve side by side
 
-    Rows hold what their period brought, unless a line says '# counters: cumulative'. Other such
-    lines: '# servers: 4' (of all ends), '# unit: requests' (what an item is called), and
-    '# period_s: 0.05' (the period that was wanted).
+    Rows count within their period, unless a line says '# counters: cumulative'. Other such lines:
+    '# servers: 4' (of all ends), '# unit: requests' (name of the items), and '# period_s: 0.05'
+    (period that was wanted).
 
-    The exit code speaks of the last phase of each end: 3 where one has not converged, 4 where none
-    has a rate at all.
+    The exit code is about the last phase of each end: 3 where one has not converged, 4 where none
+    has a rate.
 
     \b
     Examples:
@@ -96,11 +93,16 @@ def rate(
       benchrigor rate pipeline.csv --end parse --plot parse.png
       ./sampler | benchrigor rate - --json
     """  # noqa: D301  # click wants the backspace itself
-    with _recording(source) as recording:
+    with _opened(source) as recording:
         ends = rate_recording(
             recording, end=end, method=method, target=target, confidence=confidence
         )
-    _tell_of_unfinished(recording)
+    if recording.unfinished is not None:
+        click.echo(
+            f"benchrigor: {recording.name}, line {recording.unfinished}: the last line is not "
+            "finished and does not count",
+            err=True,
+        )
     if picture and len(ends) > 1:
         names = ", ".join(each.name for each in ends)
         raise InvalidInput(f"--plot draws one end, found {names}: choose one with --end")
@@ -123,41 +125,23 @@ def rate(
     click.get_current_context().exit(_code(ends))
 
 
-@contextmanager
-def _recording(source: str) -> Iterator[Recording]:
+def _opened(source: str) -> AbstractContextManager[Recording]:
     if source == "-":
-        yield Recording(sys.stdin, name=name_of(source))
-    else:
-        with Recording.open(source) as recording:
-            yield recording
-
-
-def _tell_of_unfinished(recording: Recording) -> None:
-    if recording.unfinished is not None:
-        click.echo(
-            f"benchrigor: {recording.name}, line {recording.unfinished}: the last line was not "
-            "finished, and does not count",
-            err=True,
-        )
-
-
-def _window(end: RecordedEnd) -> Window | None:
-    """Return what passed in the window of the last rate."""
-    if not end.rates:
-        return None
-    return end.outline.window(end.rates[-1].start_s, end.rates[-1].stop_s)
+        return nullcontext(Recording(sys.stdin, name=name_of(source)))
+    return Recording.open(source)
 
 
 def _text(end: RecordedEnd, name: str, unit: str, target: float) -> str:
-    window = _window(end)
-    return render_rates(
-        end.rates,
-        name=_title(end, name),
-        unit=unit,
-        served_per_s=None if window is None else window.items_per_s,
-        item_bytes=None if window is None else window.item_bytes,
-        target=target,
-    )
+    title = _title(end, name)
+    return render_rates(end.rates, name=title, unit=unit, target=target, **_throughput(end))
+
+
+def _throughput(end: RecordedEnd) -> dict[str, float | None]:
+    """Return items per second, and bytes of an item, in the window of the last rate."""
+    if not end.rates:
+        return {"served_per_s": None, "item_bytes": None}
+    window = end.outline.window(end.rates[-1].start_s, end.rates[-1].stop_s)
+    return {"served_per_s": window.items_per_s, "item_bytes": window.item_bytes}
 
 
 def _title(end: RecordedEnd, name: str) -> str:
@@ -166,20 +150,18 @@ def _title(end: RecordedEnd, name: str) -> str:
 
 
 def _document(end: RecordedEnd) -> dict[str, Any]:
-    window = _window(end)
     return {
         "end": end.name or None,
         "converged": bool(end.rates) and end.rates[-1].converged,
-        "served_per_s": None if window is None else window.items_per_s,
-        "item_bytes": None if window is None else window.item_bytes,
+        **_throughput(end),
         "rates": codec.encode(end.rates),
     }
 
 
 def _code(ends: Sequence[RecordedEnd]) -> ExitCode:
-    """Return the exit code that the last rates deserve."""
-    last = [each.rates[-1] if each.rates else None for each in ends]
-    if all(each is None or each.estimate is None for each in last):
+    """Return the exit code for the last rates."""
+    last = [each.rates[-1] for each in ends if each.rates]
+    if all(each.estimate is None for each in last):
         return ExitCode.NOTHING_MEASURED
-    done = all(each is not None and each.converged for each in last)
+    done = len(last) == len(ends) and all(each.converged for each in last)
     return ExitCode.SATISFIED if done else ExitCode.NOT_CONVERGED

@@ -1,4 +1,4 @@
-"""How fast a stage fed by a queue could go if it never had to wait."""
+"""The service rate of a stage: how fast it serves while it does not wait."""
 
 from __future__ import annotations
 
@@ -9,37 +9,32 @@ from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 from benchrigor.model.text import percent, show_estimate
 
-__all__ = ["RateReason", "ServiceMoments", "ServiceProcess", "ServiceRate"]
-
-
 _COLUMNS = 80
-_ROUND_S = 999.5
-"""From there on three digits would end in a power of ten."""
 
 
 class RateReason(enum.StrEnum):
     """Why a service rate has not converged."""
 
     NO_NONBLOCKING = "no-nonblocking-period"
-    """No period was free of waiting, or none in a row long enough."""
+    """No period was free of waiting, or too few in a row."""
     FEW_NONBLOCKING = "few-nonblocking-periods"
-    """So few periods were free of waiting that those which were are a lucky choice."""
+    """So few periods were free of waiting that slow service chose them."""
     FEW_ITEMS = "too-few-items-per-period"
-    """Periods hold so few items that staying free of waiting is luck."""
+    """Periods hold so few items that some are free of waiting by chance."""
     APART = "readings-apart"
     """The quantile lies more than a quarter above the mean of the same periods."""
     UNSTABLE_PERIOD = "unstable-period"
-    """The realised widths of the periods do not keep to the one wanted."""
+    """Hardly any period has the width that is wanted."""
     NO_ITEMS = "no-items"
-    """The stage was busy, and finished nothing."""
+    """The stage was busy and finished no item."""
     NEVER_BUSY = "never-busy"
-    """All of the time was spent waiting."""
+    """The stage waited all of the time."""
     NOT_CONVERGED = "not-converged"
-    """The rate is still moving, or its interval is still wide: it is the best so far."""
+    """The interval is wider than the target, or the quantile is not steady yet."""
 
 
 class ServiceProcess(enum.StrEnum):
-    """What the service times look like; a hint, by their first three moments."""
+    """Which textbook process the service times resemble, by their variance."""
 
     DETERMINISTIC = "deterministic"
     EXPONENTIAL = "exponential"
@@ -48,20 +43,16 @@ class ServiceProcess(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceMoments:
-    """Moments of the time that one item takes a stage.
+    """Moments of the service time of one item.
 
     Parameters
     ----------
     n
-        Periods that they were learned from.
-    mean_s
-        Mean, in seconds.
-    variance_s2
-        Variance, in seconds squared.
-    third_s3
-        Third central moment, in seconds cubed.
+        Observations behind them.
+    mean_s, variance_s2, third_s3
+        Mean, variance and third central moment, in powers of seconds.
     process
-        Which of the textbook's processes they resemble.
+        Which textbook process they resemble.
     """
 
     n: int
@@ -78,41 +69,36 @@ class ServiceMoments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceRate:
-    """The rate at which a stage serves while it does not wait, over one stretch of time.
+    """The rate at which a stage serves while it does not wait, in one window of time.
 
     Parameters
     ----------
     estimate
-        In items per second of wall time; None where there is nothing to estimate from. With
-        "busy-time" its n counts stretches of the window, which are at most 256.
+        Items per second of wall time; None where nothing can be estimated. With "busy-time" its n
+        counts the parts that the window is kept in, 256 at most.
     converged
-        Whether the rate is as well known as was asked for.
+        Whether the rate is as precise as was asked for.
     reason
         Why it is not; None where it is.
     method
         "busy-time" or "quantile".
     start_s, stop_s
-        The window that the rate speaks of, in seconds since the first period that was told.
-    periods
-        Periods in the window.
-    unblocked
-        Those of them in which the stage never waited.
-    used
-        Those that count.
+        The window, in seconds since the first period.
+    periods, unblocked, used
+        Periods in the window, those in which the stage never waited, and those that count.
     period_s
-        Their mean width, in seconds.
+        Mean width of the periods, in seconds.
     items
         Items served in the periods that count.
     servers
-        Threads or processes that served side by side; the rate is that of all of them.
+        Threads or processes that serve side by side; the rate is that of all of them.
     cpu_rate
-        In items per second of the stage's processor time; None where that is not known. Where it
-        is known of some periods only, it speaks of the items of these.
+        Items per second of processor time, in those periods where it is known; else None.
     delay_share
-        Share of the busy time that the stage waited for a processor; None where it is not known.
-        Where it is known of some periods only, it is a share of the busy time of these.
+        Share of the busy time that the stage waited for a processor, in those periods where it is
+        known; else None.
     moments
-        Of the service time; None where there is too little to learn them from.
+        Of the service time; None with too little data.
     notices
         What the reader must know.
     """
@@ -158,9 +144,10 @@ class ServiceRate:
         window = f"{_seconds(self.start_s)} to {_seconds(self.stop_s)} s"
         share = f"{percent(self.unblocked_share, digits=2)} unblocked"
         line = f"{number} · {window} · {share} · {self.standing}"
-        # What the eye can miss gives way to what must be on the screen.
+        # On a long line the share gives way to what matters more.
         return line if len(line) <= _COLUMNS else f"{number} · {window} · {self.standing}"
 
 
 def _seconds(time_s: float) -> str:
-    return f"{time_s:.3g}" if time_s < _ROUND_S else f"{time_s:,.0f}"
+    # From 999.5 on three digits would end in a power of ten.
+    return f"{time_s:.3g}" if time_s < 999.5 else f"{time_s:,.0f}"

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from benchrigor.model import Code, Floats, Notice, ServiceRate
-from benchrigor.stats.service.busy_time_rate import busy_rate
 from benchrigor.stats.service.moments import RIPE, Row, matured, observed, pooled, tallied
 from benchrigor.stats.service.rate_shift import FEWEST, find_shift
+from benchrigor.stats.service.service_rate import busy_rate
 
 __all__ = ["BusyTime"]
 

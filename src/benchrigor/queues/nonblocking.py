@@ -12,10 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Floats, RateReason, ServiceRate
-from benchrigor.stats.service.busy_time_rate import apart, moved, quantile_rate
 from benchrigor.stats.service.moments import Row, observed, pooled, tallied
-from benchrigor.stats.service.period_widening import FEWEST_ITEMS, FEWEST_SHARE, joined, widest
-from benchrigor.stats.service.published_method import WINDOW, Settling, settle, window_quantiles
+from benchrigor.stats.service.published_method import (
+    FEWEST_ITEMS,
+    FEWEST_SHARE,
+    WINDOW,
+    Settling,
+    joined,
+    settle,
+    widest,
+    window_quantiles,
+)
+from benchrigor.stats.service.service_rate import apart, moved, quantile_rate
 
 __all__ = ["NonBlocking"]
 

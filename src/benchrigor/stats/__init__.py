@@ -27,15 +27,11 @@ from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.subsessions import autocorrelation, merge_subsessions
 from benchrigor.stats.service.bottleneck import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.stats.service.capacity import suggest_buffer, suggest_replicas
-from benchrigor.stats.service.flows import sum_rates, utilisation_of
-from benchrigor.stats.service.mg1k import md1k_blocking, mg1k_blocking, mg1k_waiting, mm1k_blocking
-from benchrigor.stats.service.mm1 import (
-    mean_wait_s,
-    mean_waiting,
+from benchrigor.stats.service.published_method import (
     unblocked_read_probability,
     unblocked_write_probability,
 )
-from benchrigor.stats.service.routing import filter_ratio, filter_ratio_of, visit_ratios
+from benchrigor.stats.service.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 from benchrigor.stats.wps.work_line import fit_wps
 
 __all__ = [
@@ -57,20 +53,13 @@ __all__ = [
     "estimate_quantile",
     "estimate_rate",
     "filter_ratio",
-    "filter_ratio_of",
     "find_bottleneck",
     "find_stable_phase",
     "fit_level",
     "fit_wps",
     "light_of",
-    "md1k_blocking",
-    "mean_wait_s",
-    "mean_waiting",
     "merge_processes",
     "merge_subsessions",
-    "mg1k_blocking",
-    "mg1k_waiting",
-    "mm1k_blocking",
     "pair_runs",
     "probability_high",
     "profile_interference",
@@ -90,5 +79,4 @@ __all__ = [
     "unblocked_read_probability",
     "unblocked_write_probability",
     "utilisation_of",
-    "visit_ratios",
 ]

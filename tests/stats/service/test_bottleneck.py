@@ -1,24 +1,17 @@
-"""Coverage is tested by seeded simulation; a bound is left by chance about once in a thousand."""
-
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.pipeline import PipelineStage
 from benchrigor.model.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
-from benchrigor.stats.estimators.mean import estimate_mean
 from benchrigor.stats.service.bottleneck import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.stats.service.capacity import suggest_buffer, suggest_replicas
-from benchrigor.stats.service.flows import utilisation_of
-
-REPETITIONS = 400
+from benchrigor.stats.service.rate_arithmetic import utilisation_of
 
 
 def rate(value: float, reach: float, **given: Any) -> Estimate:
@@ -68,8 +61,8 @@ def test_stages_whose_intervals_overlap_are_rivals() -> None:
     found = find_bottleneck(stages)
     assert (found.stage, found.rivals, found.certain) == ("d", ("a", "b"), False)
     assert [notice.code for notice in found.notices] == [Code.SEVERAL_BOTTLENECKS]
-    assert "d, 95.0 items/s" in found.notices[0].sentence
-    assert "that of a, b:" in found.notices[0].sentence
+    assert "the capacity of d, 95.0 items/s" in found.notices[0].sentence
+    assert "overlaps with that of a, b:" in found.notices[0].sentence
     assert found.capacity.low == 86.0
     assert 95.0 < found.capacity.high < 108.0
     assert found.capacity.method == "MOVER, least of 3"
@@ -99,32 +92,6 @@ def test_the_unit_of_time_does_not_matter(values: list[float], unit: float) -> N
     assert other.capacity.high == pytest.approx(one.capacity.high * unit)
 
 
-@pytest.mark.parametrize("stages", [1, 2, 4])
-def test_the_capacity_of_near_stages_is_covered(stages: int) -> None:
-    hits = 0
-    for repetition in range(REPETITIONS):
-        rng = np.random.default_rng([81, repetition])
-        pipeline = [
-            stage(str(index), estimate_mean(rng.normal(10.0, 1.0, 40))) for index in range(stages)
-        ]
-        found = find_bottleneck(pipeline).capacity
-        hits += found.low <= 10.0 <= found.high
-    assert scipy_stats.binom.ppf(1e-3, REPETITIONS, 0.95) <= hits
-
-
-def test_a_stage_called_the_bottleneck_for_certain_is_hardly_ever_another_one() -> None:
-    wrong = 0
-    for repetition in range(REPETITIONS):
-        rng = np.random.default_rng([82, repetition])
-        pipeline = [
-            stage(name, estimate_mean(rng.normal(mean, 1.0, 40)))
-            for name, mean in (("slow", 10.0), ("fast", 10.3))
-        ]
-        found = find_bottleneck(pipeline)
-        wrong += found.certain and found.stage == "fast"
-    assert wrong <= scipy_stats.binom.ppf(0.999, REPETITIONS, 0.05)
-
-
 def test_advice_is_that_for_each_stage_by_itself() -> None:
     source = rate(900.0, 20.0)
     advice = advise_pipeline(SEARCH, source_rate=source)
@@ -137,7 +104,6 @@ def test_advice_is_that_for_each_stage_by_itself() -> None:
     assert verifying.buffer_now.utilisation == pytest.approx(900.0 / 3000.0)
     assert reducing.buffer == suggest_buffer(source, 40_000.0, process="deterministic")
     assert advice.bottleneck.stage == "hash"
-    assert advice.throughput.value == pytest.approx(1000.0)
     assert advice.source_rate is source
 
 
@@ -178,7 +144,7 @@ def test_a_stage_of_which_little_is_known_does_not_hide_the_others() -> None:
 
 
 def test_visits_that_may_be_0_allow_no_capacity() -> None:
-    with pytest.raises(NotEstimable, match=r"The visits of 'hash' may be as little as -0\.1"):
+    with pytest.raises(NotEstimable, match=r"of the visits of 'hash' reaches down to -0\.1"):
         find_bottleneck([stage("hash", 10.0, visits=rate(0.1, 0.2))])
 
 
@@ -243,9 +209,7 @@ def test_a_service_rate_without_an_estimate_makes_no_stage() -> None:
         (None, "stages is None, expected a sequence of PipelineStage"),
         ("hash", "stages is 'hash', expected a sequence"),
         ([3.0], r"stages\[0\] is 3.0, expected a PipelineStage"),
-        ([stage("a", 1.0, process="odd")], r"stages\[0\].process is 'odd'"),
-        ([stage("a", 1.0, variation=0.5)], r"stages\[0\].variation is 0.5, expected None"),
-        ([stage("a", 1.0), stage("a", 2.0)], r"stages\[1\].name is 'a' as that of one before"),
+        ([stage("a", 1.0), stage("a", 2.0)], r"stages\[1\].name is 'a' like an earlier one"),
         (
             [stage("a", rate(1.0, 0.1)), stage("b", rate(1.0, 0.1, confidence=0.9))],
             "the rates and visits of stages have confidences 0.9 and 0.95",
@@ -260,8 +224,8 @@ def test_stages_that_do_not_fit_are_named(stages: Any, said: str) -> None:
 
 def test_all_that_does_not_fit_is_said_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
-        find_bottleneck([3.0, stage("b", 1.0, process="odd")], source_rate="fast")  # type: ignore[arg-type,list-item]
-    assert len(caught.value.problems) == 3
+        find_bottleneck([3.0, stage("b", 1.0)], source_rate="fast")  # type: ignore[arg-type,list-item]
+    assert len(caught.value.problems) == 2
     with pytest.raises(InvalidInput) as caught:
         advise_pipeline(SEARCH, source_rate=0.0, utilisation=1.0, blocked_share=0.0)
     assert len(caught.value.problems) == 3

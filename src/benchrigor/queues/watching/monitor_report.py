@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from benchrigor.errors import BenchrigorError, InvalidInput
-from benchrigor.model.pipeline import Bottleneck, PipelineAdvice, PipelineStage, Quantity
+from benchrigor.model.pipeline import Bottleneck, PipelineAdvice, PipelineStage
+from benchrigor.model.quantities import Quantity
 from benchrigor.model.text import percent
 from benchrigor.queues.watching.report_table import WIDTH, stage_table
 from benchrigor.queues.watching.stage_figures import WatchedStage
 from benchrigor.stats.service.bottleneck import advise_pipeline, find_bottleneck, stage_of
-from benchrigor.stats.service.flows import quotient
+from benchrigor.stats.service.rate_arithmetic import quotient
 
 __all__ = ["MonitorReport"]
 

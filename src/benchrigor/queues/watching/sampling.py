@@ -21,7 +21,7 @@ from benchrigor.queues.watching.stage import Stage
 from benchrigor.queues.watching.stage_figures import StageFigures, WatchedStage
 from benchrigor.queues.watching.stage_reader import StageReader
 from benchrigor.queues.watching.stretches import Stretches
-from benchrigor.stats.service.routing import filter_ratio
+from benchrigor.stats.service.rate_arithmetic import filter_ratio
 
 __all__ = ["Record", "Sampler", "Watching", "keep_sampling"]
 

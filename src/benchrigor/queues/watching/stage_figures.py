@@ -17,7 +17,7 @@ from benchrigor.queues.rates import ServiceRateEstimator
 from benchrigor.queues.watching.period_block import PeriodBlock
 from benchrigor.queues.watching.stage import HEAD, TAIL, Stage
 from benchrigor.queues.watching.stage_flows import StageFlows
-from benchrigor.stats.service.flows import sum_rates, utilisation_of
+from benchrigor.stats.service.rate_arithmetic import sum_rates, utilisation_of
 
 __all__ = ["StageFigures", "WatchedStage"]
 

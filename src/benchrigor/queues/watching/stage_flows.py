@@ -12,7 +12,7 @@ from benchrigor.model import Estimate
 from benchrigor.queues.watching.period_block import PeriodBlock
 from benchrigor.queues.watching.stretches import Stretches
 from benchrigor.stats.estimators.rate import estimate_rate
-from benchrigor.stats.service.routing import filter_ratio
+from benchrigor.stats.service.rate_arithmetic import filter_ratio
 
 __all__ = ["StageFlows"]
 

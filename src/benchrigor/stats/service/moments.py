@@ -1,8 +1,8 @@
-"""What stretches of a stream came to: sums that add up, and moments that combine.
+"""Sums over periods that add up, and moments that combine, in batches.
 
-A tally is a column of numbers (`Row`); a block of them is a matrix, shape (rows, n), one column
-per stretch, in order. Pooling adjacent stretches loses nothing that is asked for later, so a stream
-of any length fits into a bounded number of columns.
+A block of batches is a matrix, shape (rows, n): a row for each `Row`, a column for each batch of
+successive periods. Pooling adjacent batches loses nothing that is needed later, so a stream of any
+length fits into a bounded number of columns.
 """
 
 from __future__ import annotations
@@ -15,38 +15,26 @@ import numpy.typing as npt
 
 from benchrigor.model import Floats, ServiceMoments, ServiceProcess
 
-__all__ = [
-    "BORDERS",
-    "RIPE",
-    "Row",
-    "dispersion",
-    "matured",
-    "observed",
-    "pooled",
-    "rates_of",
-    "service_moments",
-    "tallied",
-]
-
 BORDERS = 1.0 / 6.0
-"""Variance of a count by where the borders of its stretch fall between two items, uniformly."""
+"""Variance of a count since the borders of its batch fall uniformly between two items."""
 RIPE = 64.0
-"""Items of a stretch whose count tells of the variance of service times, and of long ones."""
+"""Items of a batch whose count reveals the variance of service times, and long ones."""
 
 _FEWEST = 30
-"""Observations below which nothing is said of moments beyond the mean."""
+"""Observations below which there are no moments."""
 _DETERMINISTIC = 0.1
-"""Squared coefficient of variation below which service counts as deterministic."""
+"""Squared coefficient of variation below which service is deterministic."""
 _EXPONENTIAL, _ERRORS = 0.15, 2.0
-"""A squared coefficient of variation within 15 %, or two standard errors, of 1 counts as that of
-exponential service."""
+"""Service is exponential where it is within 15 %, or two standard errors, of 1."""
 
 
 class Row(enum.IntEnum):
-    """Rows of a tally; those before ``COUNT`` are sums over periods.
+    """Rows of a block; those before ``COUNT`` are sums over periods, the last seven are moments.
 
-    Processor time and delay are of those periods of which they are known, and so are the items
-    (``CPU_ITEMS``) and the busy time (``DELAY_BUSY``) that stand beside them.
+    Processor time and delay are of those periods where they are known, and ``CPU_ITEMS`` and
+    ``DELAY_BUSY`` are the items and the busy time of the same periods. ``COUNT`` is the number of
+    observations, each a pair (items, busy time); the rows behind it are their central moments, as
+    sums.
     """
 
     ITEMS = 0
@@ -73,42 +61,32 @@ _PAIR = slice(Row.ITEMS, Row.BUSY + 1)
 
 
 def tallied(columns: npt.ArrayLike) -> Floats:
-    """Return tallies of single periods from their first rows, shape (Row.COUNT, n)."""
+    """Return batches of single periods from their first rows, shape (Row.COUNT, n)."""
     sums = np.asarray(columns, dtype=np.float64)
     return np.vstack([sums, np.zeros((len(Row) - Row.COUNT, sums.shape[1]))])
 
 
-def observed(tallies: Floats) -> Floats:
-    """Return the same, each stretch as one observation of items and busy time."""
-    found = tallies.copy()
-    found[Row.COUNT] = tallies[Row.USED] > 0.0
+def observed(batches: Floats) -> Floats:
+    """Return the same with each batch as one observation of items and busy time."""
+    found = batches.copy()
+    found[Row.COUNT] = batches[Row.USED] > 0.0
     found[Row.ITEMS_2 :] = 0.0
     return found
 
 
-def pooled(tallies: Floats, starts: npt.NDArray[np.int64]) -> Floats:
-    """Pool adjacent stretches.
+def pooled(batches: Floats, starts: npt.NDArray[np.int64]) -> Floats:
+    """Pool adjacent batches; ``starts`` are the first ones of each group, ascending from 0.
 
-    Parameters
-    ----------
-    tallies
-        Shape (rows, n), n >= 1.
-    starts
-        First column of each group, ascending from 0, shape (groups,).
-
-    Notes
-    -----
-    The last seven rows are central moments of the pairs (items, busy time), as sums. With the
-    number n_i of observations, and the distance d_i of their mean from the group's: M2 = sum M2_i +
-    n_i d_i^2 and M3 = sum M3_i + 3 d_i M2_i + n_i d_i^3, and likewise for products (Pébay 2008, the
-    pairwise formulas summed over a group).
+    With the number n_i of observations of a batch, and the distance d_i of their mean from the
+    group's: M2 = sum M2_i + n_i d_i^2 and M3 = sum M3_i + 3 d_i M2_i + n_i d_i^3, and likewise for
+    products (Pébay 2008, the pairwise formulas summed over a group).
     """
-    sums: Floats = np.add.reduceat(tallies, starts, axis=1)
-    sizes = np.concatenate([starts[1:], [tallies.shape[1]]]) - starts
-    n = tallies[Row.COUNT]
-    means, centres = (_share(each[_PAIR], each[Row.COUNT]) for each in (tallies, sums))
+    sums: Floats = np.add.reduceat(batches, starts, axis=1)
+    sizes = np.concatenate([starts[1:], [batches.shape[1]]]) - starts
+    n = batches[Row.COUNT]
+    means, centres = (_share(each[_PAIR], each[Row.COUNT]) for each in (batches, sums))
     c, b = means - np.repeat(centres, sizes, axis=1)
-    cc, cb, bb = tallies[Row.ITEMS_2 : Row.ITEMS_3]
+    cc, cb, bb = batches[Row.ITEMS_2 : Row.ITEMS_3]
     added = [
         n * c * c,
         n * c * b,
@@ -122,9 +100,9 @@ def pooled(tallies: Floats, starts: npt.NDArray[np.int64]) -> Floats:
     return sums
 
 
-def rates_of(tallies: Floats) -> Floats:
-    """Return items per busy second of each stretch; 0 where it was never busy."""
-    return _share(tallies[Row.ITEMS], tallies[Row.BUSY])
+def rates_of(batches: Floats) -> Floats:
+    """Return items per busy second of each batch; 0 where it was never busy."""
+    return _share(batches[Row.ITEMS], batches[Row.BUSY])
 
 
 def _share(parts: Floats, wholes: Floats) -> Floats:
@@ -132,62 +110,43 @@ def _share(parts: Floats, wholes: Floats) -> Floats:
     return found
 
 
-def matured(tallies: Floats, *, items: float = 16.0) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Pool adjacent stretches until they hold so many items in the mean.
-
-    Returns
-    -------
-    tuple
-        The pooled tallies, and the first stretch of each.
-    """
-    size = tallies.shape[1]
-    served = float(tallies[Row.ITEMS].sum())
+def matured(batches: Floats, *, items: float = 16.0) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Pool adjacent batches until they hold so many items on average; return the first of each."""
+    size = batches.shape[1]
+    served = float(batches[Row.ITEMS].sum())
     group = 1
     while group < size and served * group < items * size:
         group *= 2
     # What is left over at the end joins the last group.
     starts = np.arange(0, max(size - group, 0) + 1, group, dtype=np.int64)
     if group == 1:
-        return tallies, starts
-    return observed(pooled(tallies, starts)), starts
+        return batches, starts
+    return observed(pooled(batches, starts)), starts
 
 
-def service_moments(tallies: Floats) -> ServiceMoments | None:
-    """Tell the moments of the time that one item takes, from how counts vary with busy time.
+def service_moments(batches: Floats) -> ServiceMoments | None:
+    """Return the moments of the service time from how counts vary with busy time.
 
-    Parameters
-    ----------
-    tallies
-        Of stretches that have `matured`, shape (rows, n).
+    None with fewer than 30 observations, or without any item. Batches must have `matured`.
 
-    Returns
-    -------
-    ServiceMoments or None
-        None with fewer than 30 observations, or without any item.
-
-    Notes
-    -----
     Counts of a renewal process over a long busy time t have the cumulants t a, t b, t c with
     a = 1/m, b = s^2/m^3, c = 3 s^4/m^5 - k/m^4, for service times of mean m, variance s^2 and third
-    central moment k (Cox 1962, Renewal Theory, chapter 4; the cumulant generating functions are
-    inverse to each other). When a period ends depends on the services in it, for the queue may run
-    empty. So b and c are read off Wald's identity E exp(x N - K(x) t) = 1, whatever ends a period,
-    to third order: with the residual e = N - a t, b = E e^2 / E t and
-    c = (E e^3 - 3 b E e t) / E t.
+    central moment k (Cox 1962, Renewal Theory, chapter 4). When a period ends depends on the
+    services in it, since the queue may run empty. So b and c come from Wald's identity
+    E exp(x N - K(x) t) = 1, which holds whatever ends a period, to third order: with the residual
+    e = N - a t, b = E e^2 / E t and c = (E e^3 - 3 b E e t) / E t.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(1)
     >>> periods = np.zeros((Row.COUNT, 5000))
     >>> periods[Row.ITEMS], periods[Row.BUSY] = rng.poisson(100.0, 5000), 0.1
     >>> periods[Row.USED] = 1.0
-    >>> found = service_moments(observed(tallied(periods)))
-    >>> str(found.process), round(found.mean_s * 1e3, 2)
+    >>> moments = service_moments(observed(tallied(periods)))
+    >>> str(moments.process), round(moments.mean_s * 1e3, 2)
     ('exponential', 1.0)
     """
-    whole = tallies[:, 0]
-    if tallies.shape[1] > 1:
-        whole = pooled(tallies, np.zeros(1, dtype=np.int64))[:, 0]
+    whole = batches[:, 0]
+    if batches.shape[1] > 1:
+        whole = pooled(batches, np.zeros(1, dtype=np.int64))[:, 0]
     count, items, busy = (float(whole[each]) for each in (Row.COUNT, Row.ITEMS, Row.BUSY))
     if count < _FEWEST or items <= 0.0:
         return None
@@ -206,13 +165,13 @@ def service_moments(tallies: Floats) -> ServiceMoments | None:
     )
 
 
-def dispersion(tally: Floats) -> float:
-    """Return the variance of items per busy second, of one tally, shape (rows,)."""
-    rate = float(tally[Row.ITEMS] / tally[Row.BUSY])
-    cc, cb, bb = map(float, tally[Row.ITEMS_2 : Row.ITEMS_3])
-    count = float(tally[Row.COUNT])
+def dispersion(batch: Floats) -> float:
+    """Return the variance of items per busy second, of one batch, shape (rows,)."""
+    busy, count = float(batch[Row.BUSY]), float(batch[Row.COUNT])
+    rate = float(batch[Row.ITEMS]) / busy
+    cc, cb, bb = map(float, batch[Row.ITEMS_2 : Row.ITEMS_3])
     residuals = max(0.0, cc - 2.0 * rate * cb + rate**2 * bb)
-    return residuals / float(tally[Row.BUSY]) * count / max(count - 1.0, 1.0)
+    return residuals / busy * count / max(count - 1.0, 1.0)
 
 
 def _resembling(variation: float, count: float) -> ServiceProcess:

@@ -1,5 +1,3 @@
-"""Coverage is tested by seeded simulation; a bound is left by chance about once in a thousand."""
-
 import math
 from dataclasses import replace
 
@@ -13,10 +11,12 @@ from scipy import stats as scipy_stats
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.stats.estimators.mean import estimate_mean
-from benchrigor.stats.service.flows import quotient, sum_rates, utilisation_of
+from benchrigor.stats.estimators.rate import estimate_rate
+from benchrigor.stats.service.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 
-REPETITIONS = 400
-LEAST, MOST = (int(scipy_stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (1e-3, 0.9995))
+RNG = np.random.default_rng(77)
+TAKEN = RNG.poisson(50.0, 300)
+GIVEN = RNG.binomial(TAKEN, 0.4)
 NOTICE = Notice.warning(Code.SHORT_RUN, "Short.")
 
 
@@ -112,28 +112,10 @@ def test_a_sum_is_known_better_than_by_adding_the_ends(parts: list[Estimate]) ->
     assert found.value <= found.high <= sum(part.high for part in parts)
 
 
-def test_the_notices_of_all_parts_are_carried() -> None:
+def test_the_notices_of_all_parts_are_carried_once() -> None:
     one = replace(rate(1.0, 0.1), notices=(NOTICE,))
-    assert sum_rates([one, rate(2.0, 0.1)]).notices == (NOTICE,)
+    assert sum_rates([one, rate(2.0, 0.1), one]).notices == (NOTICE,)
     assert utilisation_of(rate(1.0, 0.1), one).notices == (NOTICE,)
-
-
-def measured(rng: np.random.Generator, mean: float, n: int, sigma: float) -> Estimate:
-    return estimate_mean(mean * rng.lognormal(-(sigma**2) / 2.0, sigma, n))
-
-
-@pytest.mark.parametrize(("n", "sigma"), [(8, 0.1), (40, 0.1), (200, 0.5)])
-def test_intervals_of_sums_and_utilisations_cover(n: int, sigma: float) -> None:
-    sums = shares = 0
-    for repetition in range(REPETITIONS):
-        rng = np.random.default_rng([76, n, repetition])
-        parts = [measured(rng, mean, n, sigma) for mean in (10.0, 30.0, 5.0)]
-        total = sum_rates(parts)
-        used = utilisation_of(parts[0], parts[2], servers=4)
-        sums += total.low <= 45.0 <= total.high
-        shares += used.low <= 0.5 <= used.high
-    assert LEAST <= sums <= MOST
-    assert LEAST <= shares <= MOST
 
 
 @given(st.floats(0.0, 1e9), st.floats(1e-9, 1e9), st.integers(1, 100))
@@ -178,15 +160,26 @@ def test_no_utilisation_is_below_0() -> None:
 
 def test_a_service_rate_that_may_be_0_allows_no_utilisation() -> None:
     with pytest.raises(
-        NotEstimable, match=r"service may be as little as -0\.96: nothing"
+        NotEstimable, match=r"The interval of service reaches down to -0\.96: nothing"
     ) as caught:
         utilisation_of(1.0, rate(1.0, 1.0))
     assert isinstance(caught.value.notice, Notice)
     assert caught.value.notice.code is Code.NO_RATIO
 
 
-def test_a_quotient_is_of_mover() -> None:
-    found = quotient(rate(4.0, 0.1), rate(2.0, 0.1), name="any")
+def test_two_rates_make_the_ratio_of_mover() -> None:
+    arrival, service = rate(6.0, 0.5, 1.2), rate(4.0, 0.2, 0.6)
+    found = utilisation_of(arrival, service)
+    # Donner & Zou 2012, with the ends of both intervals.
+    c, lc, uc = shown(arrival)
+    b, lb, ub = shown(service)
+    low = (c * b - math.sqrt((c * b) ** 2 - lc * ub * (2 * c - lc) * (2 * b - ub))) / (
+        ub * (2 * b - ub)
+    )
+    high = (c * b + math.sqrt((c * b) ** 2 - uc * lb * (2 * c - uc) * (2 * b - lb))) / (
+        lb * (2 * b - lb)
+    )
+    assert shown(found) == pytest.approx((1.5, low, high))
     assert (found.method, found.n, found.n_effective) == ("MOVER, ratio", 40, 30.0)
 
 
@@ -196,8 +189,8 @@ def test_a_quotient_is_of_mover() -> None:
         ([], "estimates is empty, expected at least one Estimate"),
         (3.0, "estimates is 3.0, expected a sequence of Estimate"),
         ("fast", "estimates is 'fast', expected a sequence"),
-        ([1.0, math.nan], r"estimates\[1\] is nan, expected a number of at least 0"),
-        ([1.0, "2"], r"estimates\[1\] is '2', expected a number of at least 0 or an Estimate"),
+        ([1.0, math.nan], r"estimates\[1\] is nan, expected a number from 0"),
+        ([1.0, "2"], r"estimates\[1\] is '2', expected a number from 0 to 1e.150, or an Estimate"),
         ([-1.0], r"estimates\[0\] is -1.0"),
         ([rate(-5.0, 1.0)], r"estimates\[0\].value is -5.0"),
         (
@@ -215,8 +208,8 @@ def test_what_cannot_be_added_is_named(estimates: object, said: str) -> None:
     ("arrival", "service", "servers", "said"),
     [
         (math.nan, 1.0, 1, "arrival is nan"),
-        (-1.0, 1.0, 1, "arrival is -1.0, expected a number of at least 0"),
-        ("1", 1.0, 1, "arrival is '1', expected a number of at least 0 or an Estimate"),
+        (-1.0, 1.0, 1, "arrival is -1.0, expected a number from 0"),
+        ("1", 1.0, 1, "arrival is '1', expected a number from 0 to 1e.150, or an Estimate"),
         (1.0, 0.0, 1, "service is 0.0, expected a number above 0"),
         (1.0, 1.0, 0, "servers is 0, expected a whole number of at least 1"),
         (1.0, 1.0, 1.5, "servers is 1.5"),
@@ -228,3 +221,81 @@ def test_what_makes_no_utilisation_is_named(
 ) -> None:
     with pytest.raises(InvalidInput, match=said):
         utilisation_of(arrival, service, servers=servers)  # type: ignore[arg-type]
+
+
+def test_the_ratio_is_all_items_in_over_all_items_out() -> None:
+    found = filter_ratio(TAKEN, GIVEN)
+    assert found.value == pytest.approx(TAKEN.sum() / GIVEN.sum())
+    assert found.low < found.value < found.high
+    assert found.method == "long-run-variance, ratio of sums"
+    assert found.n == 300
+
+
+def test_the_ratio_is_a_rate_with_items_out_for_time() -> None:
+    found, rate = filter_ratio(TAKEN, GIVEN), estimate_rate(TAKEN / GIVEN, weights=GIVEN)
+    assert (found.low, found.high) == (rate.low, rate.high)
+
+
+def test_periods_without_items_out_are_taken_with_those_after_them() -> None:
+    found = filter_ratio([5, 6, 7, 8, 9, 3], [0, 2, 1, 0, 3, 0])
+    merged = filter_ratio([11, 7, 20], [2, 1, 3])
+    assert (found.value, found.low, found.high, found.n) == (
+        merged.value,
+        merged.low,
+        merged.high,
+        3,
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 3)), min_size=2, max_size=60))
+def test_nothing_is_lost_in_merging(counts: list[tuple[int, int]]) -> None:
+    taken, given_ = (list(each) for each in zip(*counts, strict=True))
+    if sum(count > 0 for count in given_) < 2:
+        with pytest.raises(NotEstimable, match="expected in at least 2"):
+            filter_ratio(taken, given_)
+        return
+    found = filter_ratio(taken, given_)
+    assert found.value == pytest.approx(sum(taken) / sum(given_))
+    assert 0.0 <= found.low <= found.value * (1.0 + 1e-12)
+    assert found.value <= found.high * (1.0 + 1e-12)
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6))
+def test_the_units_of_the_counts_do_not_matter(one: float, other: float) -> None:
+    found, scaled = filter_ratio(TAKEN, GIVEN), filter_ratio(TAKEN * one, GIVEN * other)
+    factor = one / other
+    assert (scaled.low, scaled.high) == pytest.approx((found.low * factor, found.high * factor))
+
+
+def test_a_stage_that_passes_everything_has_a_ratio_of_1() -> None:
+    found = filter_ratio(TAKEN, TAKEN)
+    assert (found.low, found.value, found.high) == (1.0, 1.0, 1.0)
+    assert [notice.code for notice in found.notices] == [Code.CONSTANT]
+
+
+def test_items_that_hardly_ever_come_out_are_refused() -> None:
+    with pytest.raises(NotEstimable, match="Items came out in 1 of 3 periods") as caught:
+        filter_ratio([5, 5, 5], [0, 1, 0])
+    assert isinstance(caught.value.notice, Notice)
+    assert caught.value.notice.code is Code.TOO_FEW_READINGS
+    with pytest.raises(NotEstimable, match="Items came out in 0 of 1 period,"):
+        filter_ratio([5], [0])
+
+
+@pytest.mark.parametrize(
+    ("taken", "given_", "confidence", "said"),
+    [
+        ([1, 2, -3], [1, 1, 1], 0.95, r"items_in\[2\] is -3.0, expected a count of at least 0"),
+        ([1, 2, 3], [1, -1, 1], 0.95, r"items_out\[1\] is -1.0, expected a count"),
+        ([1, 2, 3], [1, math.nan, 1], 0.95, r"items_out\[1\] is nan"),
+        ([1, 2], [1, 2, 3], 0.95, "items_in has 2 periods and items_out 3, expected as many"),
+        ("many", [1, 2], 0.95, "items_in is 'many'"),
+        ([1, 2], [], 0.95, "items_out is empty"),
+        ([1, 2], [1, 1], 2.0, "confidence is 2.0"),
+    ],
+)
+def test_counts_that_are_none_are_named(
+    taken: object, given_: object, confidence: float, said: str
+) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        filter_ratio(taken, given_, confidence=confidence)  # type: ignore[arg-type]
