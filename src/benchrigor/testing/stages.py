@@ -1,4 +1,4 @@
-"""A stage behind a queue, of known service rate: what a monitor would have seen of it."""
+"""A simulated stage behind a queue: what a monitor sees of a known service rate."""
 
 from __future__ import annotations
 
@@ -10,26 +10,22 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
 
-__all__ = ["StagePeriods", "SyntheticStage"]
-
 _ROUNDING_S = 1e-9
 _SERVICES = ("exponential", "deterministic", "lognormal", "pareto")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StagePeriods:
-    """What was seen of a stage, period by period; arrays of shape (n,).
+    """Periods of a stage; arrays of shape (n,).
 
     Parameters
     ----------
     items
         Taken from the queue in each period.
-    period_s
-        Width of each, in seconds.
-    blocked_s
-        How long the stage waited for items in each, in seconds.
+    period_s, blocked_s
+        Width of each, and how long the stage waited for items, in seconds.
     changed
-        The first period behind the change of rate; None without one.
+        The first period after the change of rate; None without one.
     """
 
     items: Floats
@@ -40,7 +36,7 @@ class StagePeriods:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticStage:
-    """A single server behind an unbounded queue, with arrivals at random.
+    """A single server behind an unbounded queue, with random arrivals.
 
     Parameters
     ----------
@@ -49,24 +45,21 @@ class SyntheticStage:
     service
         "exponential", "deterministic", "lognormal" or "pareto" service times.
     shape
-        Of "lognormal" the standard deviation of the logarithm, above 0; of "pareto" the index of
-        the tail, above 1: up to 2 without a variance. The others have none.
+        For "lognormal" the standard deviation of the logarithm, above 0; for "pareto" the index of
+        the tail, above 1 (up to 2 there is no variance).
     correlation
-        Of the normal scores of neighbouring service times, in [0, 1): with "lognormal" of their
-        logarithms. Of items k apart its k-th power, so that times remember some
-        (1 + correlation) / (1 - correlation) items. Stalls stay independent.
+        Between the normal scores of successive service times, in [0, 1); for items k apart its k-th
+        power. Stalls stay independent.
     rate
-        Items per second while it serves and does not stall, in the long run.
+        Items per second while it serves and does not stall.
     later
-        The rate, as a share of the former, of the second half of the items; arrivals change alike.
-    stalled
-        Share of the items that take longer: by ``stall`` service times in the mean, exponentially.
-    stall
-        See ``stalled``.
+        Rate of the second half of the items, as a share of the first; arrivals change alike.
+    stalled, stall
+        Share of the items that take longer, and by how many service times on average (exponential).
     stretched
-        Share of the periods that are longer, by half in the mean.
+        Share of the periods that are longer, by half on average.
     missed
-        Share of the periods whose count misses an item, as where counters are zeroed by others.
+        Share of the periods whose count misses an item.
 
     Examples
     --------
@@ -110,21 +103,11 @@ class SyntheticStage:
         return self.rate / (1.0 + self.stalled * self.stall)
 
     def watch(self, items: int, *, period_s: float, rng: np.random.Generator) -> StagePeriods:
-        """Serve so many items, and count them period by period.
-
-        Parameters
-        ----------
-        items
-            Whole number from 2 on.
-        period_s
-            Wanted width of a period, in seconds.
-        rng
-            Draws service times, arrivals and disturbances.
-        """
+        """Serve at least two items, and count them in periods of about so many seconds."""
         pace = np.where(np.arange(items) < items // 2, 1.0, self.later) * self.rate
         service = self._services(items, rng) / pace
         arrivals = np.cumsum(rng.exponential(1.0, items) / (self.utilisation * pace))
-        # Lindley's recursion: an item starts when it has come and all before it are done.
+        # Lindley's recursion: an item starts when it has arrived and all before it are done.
         spent = np.cumsum(service) - service
         starts = np.maximum.accumulate(arrivals - spent) + spent
         done = starts + service
@@ -142,42 +125,39 @@ class SyntheticStage:
 
     def _services(self, items: int, rng: np.random.Generator) -> Floats:
         """Draw service times, in units of their mean without stalls."""
-        drawn = self._independent if self.correlation == 0.0 else self._correlated
-        service = drawn(items, rng)
-        hit = rng.random(items) < self.stalled
-        found: Floats = service + hit * rng.exponential(self.stall, items)
-        return found
-
-    def _independent(self, items: int, rng: np.random.Generator) -> Floats:
-        """Draw service times of mean 1, each by itself."""
         match self.service:
-            case "exponential":
-                return rng.exponential(1.0, items)
             case "lognormal":
-                return rng.lognormal(-(self.shape**2) / 2.0, self.shape, items)
+                scores = self._scores(items, rng)
+                service = np.exp(self.shape * (scores - self.shape / 2.0))
             case "pareto":
-                return (1.0 + rng.pareto(self.shape, items)) * (1.0 - 1.0 / self.shape)
+                tail = np.exp(self._exponential(items, rng) / self.shape)
+                service = tail * (1.0 - 1.0 / self.shape)
+            case "exponential":
+                service = self._exponential(items, rng)
             case _:
-                return np.ones(items)
+                service = np.ones(items)
+        stalls: Floats = (rng.random(items) < self.stalled) * rng.exponential(self.stall, items)
+        return service + stalls
 
-    def _correlated(self, items: int, rng: np.random.Generator) -> Floats:
-        """Draw service times of mean 1 whose normal scores are autoregressive of order 1."""
-        from scipy import signal, special  # noqa: PLC0415  # as `SyntheticWorkload` has it
+    def _exponential(self, items: int, rng: np.random.Generator) -> Floats:
+        if self.correlation == 0.0:
+            return rng.exponential(1.0, items)
+        from scipy import special  # noqa: PLC0415  # as `SyntheticWorkload` has it
 
+        # By the upper tail, since one minus a tiny tail would round to one.
+        tail: Floats = -special.log_ndtr(-self._scores(items, rng))
+        return tail
+
+    def _scores(self, items: int, rng: np.random.Generator) -> Floats:
+        """Draw normal scores that are autoregressive of order 1."""
         phi = self.correlation
         shocks = math.sqrt(1.0 - phi**2) * rng.standard_normal(items)
+        if phi == 0.0:
+            return shocks
+        from scipy import signal  # noqa: PLC0415  # as `SyntheticWorkload` has it
+
         scores, _ = signal.lfilter([1.0], [1.0, -phi], shocks, zi=[phi * rng.standard_normal()])
-        # By the upper tail, since one minus a tiny tail would round to one.
-        exponential: Floats = -special.log_ndtr(-scores)
-        match self.service:
-            case "exponential":
-                return exponential
-            case "lognormal":
-                return np.exp(self.shape * (scores - self.shape / 2.0))
-            case "pareto":
-                return np.exp(exponential / self.shape) * (1.0 - 1.0 / self.shape)
-            case _:
-                return np.ones(items)
+        return np.asarray(scores)
 
     def _borders(self, end_s: float, period_s: float, rng: np.random.Generator) -> Floats:
         number = int(end_s / period_s) + 1
