@@ -11,14 +11,7 @@ from benchrigor.queues import PeriodCalibrator, Recording, ServiceRateEstimator,
 from benchrigor.stats import (
     advise_pipeline,
     filter_ratio,
-    filter_ratio_of,
     find_bottleneck,
-    md1k_blocking,
-    mean_wait_s,
-    mean_waiting,
-    mg1k_blocking,
-    mg1k_waiting,
-    mm1k_blocking,
     stage_of,
     suggest_buffer,
     suggest_replicas,
@@ -26,7 +19,6 @@ from benchrigor.stats import (
     unblocked_read_probability,
     unblocked_write_probability,
     utilisation_of,
-    visit_ratios,
 )
 from benchrigor.testing import StagePeriods, SyntheticStage
 from fence.cases import case, register
@@ -235,22 +227,13 @@ def flows_of_items() -> object:
         "sum": sum_rates([one, two, 50.0]),
         "utilisation": utilisation_of(two, one, servers=2),
         "ratio": filter_ratio(into, out),
-        "ratio of rates": filter_ratio_of(one, two),
-        "no ratio": attempted(filter_ratio_of, one, rate(1.0, 2.0)),
-        "visits": visit_ratios([filter_ratio(into, out), 2.0, filter_ratio_of(one, two)]),
+        "no ratio": attempted(utilisation_of, one, rate(1.0, 2.0)),
     }
 
 
 @case
 def textbook_queues() -> object:
-    loads = (0.0, 0.3, 0.9, 1.0, 1.4)
     return {
-        "mm1k": [mm1k_blocking(load, 8) for load in loads],
-        "md1k": [md1k_blocking(load, 8) for load in loads],
-        "mg1k": [mg1k_blocking(load, 8, variation=2.0) for load in loads],
-        "mg1k waiting": [mg1k_waiting(load, 8, variation=0.5) for load in loads],
-        "mean waiting": [mean_waiting(load, variation=1.5) for load in loads[:3]],
-        "mean wait": mean_wait_s(arrival_rate=80.0, service_rate=100.0, variation=0.2),
         "read": unblocked_read_probability(utilisation=0.9, service_rate=1e3, period_s=0.01),
         "write": unblocked_write_probability(
             utilisation=0.9, service_rate=1e3, period_s=0.01, capacity=64
