@@ -36,12 +36,12 @@ from benchrigor.model.pipeline import (
     BufferSize,
     PipelineAdvice,
     PipelineStage,
+    Quantity,
     ReplicaCount,
     StageAdvice,
     StageLoad,
 )
 from benchrigor.model.progress import Progress
-from benchrigor.model.quantities import Quantity
 from benchrigor.model.readings import Delays, Round, RoundPlan
 from benchrigor.model.replay import Replay, Ruling
 from benchrigor.model.run import Provenance, RunRecord

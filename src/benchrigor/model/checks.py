@@ -1,16 +1,26 @@
-"""What is wrong with an argument, in a sentence."""
+"""What is wrong with an argument, in a sentence; all problems are raised at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Real
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from typing import Any, TypeVar
 
 from benchrigor.errors import InvalidInput
-
-__all__ = ["attempt", "wrong_level"]
+from benchrigor.model.estimate import Estimate
+from benchrigor.model.series import short
 
 T = TypeVar("T")
+
+_SMALLEST, _LARGEST = 1e-150, 1e150
+"""Between them products and quotients of two numbers stay in the range of a double."""
+
+
+def refuse(*problems: Iterable[str]) -> None:
+    """Raise InvalidInput with all problems; do nothing where there are none."""
+    found = [each for several in problems for each in several]
+    if found:
+        raise InvalidInput(found)
 
 
 def attempt(problems: list[str], check: Callable[..., T], *values: object) -> T | None:
@@ -27,3 +37,56 @@ def wrong_level(level: object) -> list[str]:
     if isinstance(level, bool) or not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
         return [f"level is {level!r}, expected more than 0 and less than 1"]
     return []
+
+
+def wrong_share(name: str, value: Any) -> list[str]:
+    """Return what is wrong with an argument that must lie strictly between 0 and 1."""
+    known = isinstance(value, Real) and not isinstance(value, bool)
+    if known and 0 < value < 1:
+        return []
+    return [f"{name} is {short(value)}, expected a number between 0 and 1, both excluded"]
+
+
+def wrong_whole(name: str, value: Any) -> list[str]:
+    """Return what is wrong with an argument that must be a whole number of at least 1."""
+    known = isinstance(value, Integral) and not isinstance(value, bool)
+    if known and value >= 1:
+        return []
+    return [f"{name} is {short(value)}, expected a whole number of at least 1"]
+
+
+def wrong_number(name: str, value: Any, *, zero: bool = False) -> list[str]:
+    """Return what is wrong with an argument that must be above 0, or may be 0 as well.
+
+    >>> wrong_number("rate", "fast"), wrong_number("rate", 0.0, zero=True)
+    (["rate is 'fast', expected a number above 0 (1e-150 to 1e+150)"], [])
+    """
+    known = isinstance(value, Real) and not isinstance(value, bool)
+    if known and (0 if zero else _SMALLEST) <= value <= _LARGEST:
+        return []
+    above_zero = f"a number above 0 ({_SMALLEST:g} to {_LARGEST:g})"
+    wanted = f"a number from 0 to {_LARGEST:g}" if zero else above_zero
+    return [f"{name} is {short(value)}, expected {wanted}"]
+
+
+def wrong_quantity(name: str, value: Any, *, zero: bool = False) -> list[str]:
+    """Return what is wrong with an argument that must be such a number, or an estimate of one."""
+    if not isinstance(value, Estimate):
+        return [f"{each}, or an Estimate" for each in wrong_number(name, value, zero=zero)]
+    numbers = (value.low, value.value, value.high, value.confidence)
+    known = all(isinstance(each, Real) for each in numbers)
+    if not (known and -_LARGEST <= value.low <= value.value <= value.high <= _LARGEST):
+        interval = f"[{value.low!r}, {value.high!r}]"
+        return [f"{name} is {value.value!r} in {interval}, expected a finite interval around it"]
+    return wrong_share(f"{name}.confidence", value.confidence) or wrong_number(
+        f"{name}.value", value.value, zero=zero
+    )
+
+
+def wrong_confidences(name: str, quantities: Iterable[Any]) -> list[str]:
+    """Return what is wrong with numbers and estimates of which the latter differ in confidence."""
+    found = sorted({each.confidence for each in quantities if isinstance(each, Estimate)})
+    if len(found) <= 1:
+        return []
+    listed = " and ".join(f"{confidence:g}" for confidence in found)
+    return [f"{name} have confidences {listed}, expected one: estimate all with the same"]

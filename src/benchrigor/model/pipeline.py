@@ -6,15 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from benchrigor.model.checks import (
+    refuse,
+    wrong_number,
+    wrong_quantity,
+    wrong_whole,
+)
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice, Severity
-from benchrigor.model.quantities import (
-    Quantity,
-    number_problems,
-    quantity_problems,
-    refuse,
-    whole_problems,
-)
 from benchrigor.model.series import short
 from benchrigor.model.service import ServiceProcess
 from benchrigor.model.text import (
@@ -27,6 +26,9 @@ from benchrigor.model.text import (
     show_value,
     wrapped,
 )
+
+Quantity = float | Estimate
+"""A number that is known exactly, or one that was estimated."""
 
 MOST_VARIATION = 100.0
 """Above this squared coefficient of variation two moments say next to nothing."""
@@ -72,14 +74,14 @@ class PipelineStage:
         of = f" of {short(self.name)}" if named else ""
         refuse(
             [] if named else [f"name is {short(self.name)}, expected the name of a stage"],
-            quantity_problems(self.rate, f"rate{of}"),
-            quantity_problems(self.visits, f"visits{of}"),
-            whole_problems(self.replicas, f"replicas{of}"),
-            process_problems(self.process, self.variation, of),
+            wrong_quantity(f"rate{of}", self.rate),
+            wrong_quantity(f"visits{of}", self.visits),
+            wrong_whole(f"replicas{of}", self.replicas),
+            wrong_process(self.process, self.variation, of),
         )
 
 
-def process_problems(process: Any, variation: Any, of: str = "") -> list[str]:
+def wrong_process(process: Any, variation: Any, of: str = "") -> list[str]:
     """Return what is wrong with a service process, or with the variation that goes with it."""
     if not isinstance(process, str) or process not in list(ServiceProcess):
         known = ", ".join(repr(str(each)) for each in ServiceProcess)
@@ -88,7 +90,7 @@ def process_problems(process: Any, variation: Any, of: str = "") -> list[str]:
         if variation is None:
             return []
         wanted = f"None: the process is {str(process)!r}, and only 'other' takes one"
-    elif not number_problems(variation, "", zero=True) and variation <= MOST_VARIATION:
+    elif not wrong_number("", variation, zero=True) and variation <= MOST_VARIATION:
         return []
     else:
         wanted = (

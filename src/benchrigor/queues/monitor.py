@@ -10,8 +10,7 @@ from typing import Self
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ServiceRate
-from benchrigor.model.pipeline import PipelineAdvice
-from benchrigor.model.quantities import Quantity
+from benchrigor.model.pipeline import PipelineAdvice, Quantity
 from benchrigor.model.series import short
 from benchrigor.queues.tap import Tap
 from benchrigor.queues.watching.monitor_report import MonitorReport

@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from benchrigor.errors import BenchrigorError, InvalidInput
-from benchrigor.model.pipeline import Bottleneck, PipelineAdvice, PipelineStage
-from benchrigor.model.quantities import Quantity
+from benchrigor.model.pipeline import Bottleneck, PipelineAdvice, PipelineStage, Quantity
 from benchrigor.model.text import percent
 from benchrigor.queues.watching.report_table import WIDTH, stage_table
 from benchrigor.queues.watching.stage_figures import WatchedStage

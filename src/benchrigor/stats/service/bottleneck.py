@@ -8,20 +8,20 @@ from dataclasses import replace
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.checks import (
+    refuse,
+    wrong_confidences,
+    wrong_quantity,
+    wrong_share,
+)
 from benchrigor.model.pipeline import (
     MOST_VARIATION,
     Bottleneck,
     PipelineAdvice,
     PipelineStage,
+    Quantity,
     StageAdvice,
     StageLoad,
-)
-from benchrigor.model.quantities import (
-    Quantity,
-    confidence_problems,
-    quantity_problems,
-    refuse,
-    share_problems,
 )
 from benchrigor.model.series import short
 from benchrigor.model.service import ServiceProcess, ServiceRate
@@ -189,9 +189,9 @@ def advise_pipeline(
     verify  66.7%         1  8
     """
     refuse(
-        quantity_problems(source_rate, "source_rate"),
-        share_problems(utilisation, "utilisation"),
-        share_problems(blocked_share, "blocked_share"),
+        wrong_quantity("source_rate", source_rate),
+        wrong_share("utilisation", utilisation),
+        wrong_share("blocked_share", blocked_share),
     )
     bottleneck = find_bottleneck(stages, source_rate=source_rate)
     advice = tuple(
@@ -229,7 +229,7 @@ def _checked(stages: object, source_rate: Quantity | None) -> list[PipelineStage
             for index, stage in enumerate(given)
             if not isinstance(stage, PipelineStage)
         ],
-        [] if source_rate is None else quantity_problems(source_rate, "source_rate"),
+        [] if source_rate is None else wrong_quantity("source_rate", source_rate),
     )
     names = [stage.name for stage in given]
     rates: list[Quantity] = [] if source_rate is None else [source_rate]
@@ -241,7 +241,7 @@ def _checked(stages: object, source_rate: Quantity | None) -> list[PipelineStage
             for index, name in enumerate(names)
             if name in names[:index]
         ],
-        confidence_problems(rates, "the rates and visits of stages"),
+        wrong_confidences("the rates and visits of stages", rates),
     )
     return given
 

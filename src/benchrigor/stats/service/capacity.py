@@ -7,15 +7,14 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Notice, Severity
-from benchrigor.model.pipeline import BufferSize, ReplicaCount, process_problems
-from benchrigor.model.quantities import (
-    Quantity,
-    confidence_problems,
-    quantity_problems,
+from benchrigor.model.checks import (
     refuse,
-    share_problems,
-    whole_problems,
+    wrong_confidences,
+    wrong_quantity,
+    wrong_share,
+    wrong_whole,
 )
+from benchrigor.model.pipeline import BufferSize, Quantity, ReplicaCount, wrong_process
 from benchrigor.model.series import short
 from benchrigor.model.service import ServiceProcess
 from benchrigor.model.text import counted, percent
@@ -93,10 +92,10 @@ def suggest_buffer(
     room for 8 items: at most 1% blocked · utilisation 80%
     """
     refuse(
-        *_rate_problems(arrival, service),
-        whole_problems(replicas, "replicas"),
-        share_problems(blocked_share, "blocked_share"),
-        process_problems(process, variation),
+        *_wrong_rates(arrival, service),
+        wrong_whole("replicas", replicas),
+        wrong_share("blocked_share", blocked_share),
+        wrong_process(process, variation),
     )
     if when_full not in (_WAIT, _LOSE):
         raise InvalidInput(f"when_full is {short(when_full)}, expected {_WAIT!r} or {_LOSE!r}")
@@ -160,7 +159,7 @@ def suggest_replicas(
     >>> print(suggest_replicas(1000.0, 450.0))
     3 replicas: utilisation 80% at most
     """
-    refuse(*_rate_problems(arrival, service), share_problems(utilisation, "utilisation"))
+    refuse(*_wrong_rates(arrival, service), wrong_share("utilisation", utilisation))
     (arriving, _, fastest), (served, slowest, _) = ends(arrival), ends(service)
 
     def fewest(arriving: float, served: float) -> int:
@@ -189,10 +188,10 @@ def model_notice(variations: Iterable[float], when_full: str = _WAIT) -> Notice:
     )
 
 
-def _rate_problems(arrival: Any, service: Any) -> Iterator[list[str]]:
-    yield quantity_problems(arrival, "arrival", zero=True)
-    yield quantity_problems(service, "service")
-    yield confidence_problems((arrival, service), "arrival and service")
+def _wrong_rates(arrival: Any, service: Any) -> Iterator[list[str]]:
+    yield wrong_quantity("arrival", arrival, zero=True)
+    yield wrong_quantity("service", service)
+    yield wrong_confidences("arrival and service", (arrival, service))
 
 
 def _no_size(load: float, severity: Severity, blocked_share: float) -> Notice:

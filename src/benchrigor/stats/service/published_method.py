@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchrigor.model import Floats, RateReason
-from benchrigor.model.quantities import number_problems, refuse, whole_problems
+from benchrigor.model.checks import refuse, wrong_number, wrong_whole
 from benchrigor.stats.service.moments import Row
 from benchrigor.stats.service.rate_arithmetic import rounded_up
 
@@ -76,7 +76,7 @@ def unblocked_read_probability(
     >>> round(unblocked_read_probability(utilisation=0.8, service_rate=1e4, period_s=0.0032), 4)
     0.0008
     """
-    refuse(*_period_problems(utilisation, service_rate, period_s))
+    refuse(*_wrong_period(utilisation, service_rate, period_s))
     return min(float(utilisation), 1.0) ** rounded_up(service_rate * period_s)
 
 
@@ -112,8 +112,8 @@ def unblocked_write_probability(
     0.75
     """
     refuse(
-        *_period_problems(utilisation, service_rate, period_s),
-        whole_problems(capacity, "capacity"),
+        *_wrong_period(utilisation, service_rate, period_s),
+        wrong_whole("capacity", capacity),
     )
     room = int(capacity) - rounded_up(service_rate * period_s) + 1
     if room <= 0 or utilisation >= 1.0:
@@ -244,9 +244,9 @@ def _longest_run(flags: Floats) -> int:
     return int(np.diff(borders).max()) - 1
 
 
-def _period_problems(utilisation: float, service_rate: float, period_s: float) -> list[list[str]]:
+def _wrong_period(utilisation: float, service_rate: float, period_s: float) -> list[list[str]]:
     return [
-        number_problems(utilisation, "utilisation", zero=True),
-        number_problems(service_rate, "service_rate"),
-        number_problems(period_s, "period_s"),
+        wrong_number("utilisation", utilisation, zero=True),
+        wrong_number("service_rate", service_rate),
+        wrong_number("period_s", period_s),
     ]

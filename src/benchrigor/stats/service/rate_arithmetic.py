@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, as_series
-from benchrigor.model.quantities import (
-    Quantity,
-    confidence_problems,
-    quantity_problems,
+from benchrigor.model.checks import (
     refuse,
-    whole_problems,
+    wrong_confidences,
+    wrong_quantity,
+    wrong_whole,
 )
+from benchrigor.model.pipeline import Quantity
 from benchrigor.model.series import short
 from benchrigor.model.text import many
 from benchrigor.stats.comparison.fieller_mover import (
@@ -78,10 +78,10 @@ def sum_rates(estimates: Iterable[Quantity]) -> Estimate:
     parts = listed(estimates, "estimates", "Estimate")
     refuse(
         *(
-            quantity_problems(part, f"estimates[{index}]", zero=True)
+            wrong_quantity(f"estimates[{index}]", part, zero=True)
             for index, part in enumerate(parts)
         ),
-        confidence_problems(parts, "estimates"),
+        wrong_confidences("estimates", parts),
     )
     if len(parts) == 1 and isinstance(parts[0], Estimate):
         return parts[0]
@@ -139,10 +139,10 @@ def utilisation_of(arrival: Quantity, service: Quantity, *, servers: int = 1) ->
     0.8
     """
     refuse(
-        quantity_problems(arrival, "arrival", zero=True),
-        quantity_problems(service, "service"),
-        whole_problems(servers, "servers"),
-        confidence_problems((arrival, service), "arrival and service"),
+        wrong_quantity("arrival", arrival, zero=True),
+        wrong_quantity("service", service),
+        wrong_whole("servers", servers),
+        wrong_confidences("arrival and service", (arrival, service)),
     )
     capacity = scaled(service, servers) if isinstance(service, Estimate) else servers * service
     return quotient(arrival, capacity, name="service")

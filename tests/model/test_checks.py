@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Estimate
-from benchrigor.model.quantities import (
-    number_problems,
-    quantity_problems,
-    share_problems,
-    whole_problems,
+from benchrigor.model.checks import (
+    wrong_number,
+    wrong_quantity,
+    wrong_share,
+    wrong_whole,
 )
 
 
@@ -28,7 +28,7 @@ def estimate(value: float = 10.0, **given: object) -> Estimate:
 
 @pytest.mark.parametrize("number", [1, 2.5, np.float64(3.0), np.int64(4), Fraction(1, 3), 1e150])
 def test_any_real_number_of_usable_size_is_one(number: object) -> None:
-    assert number_problems(number, "rate") == quantity_problems(number, "rate") == []
+    assert wrong_number("rate", number) == wrong_quantity("rate", number) == []
 
 
 @pytest.mark.parametrize(
@@ -36,19 +36,19 @@ def test_any_real_number_of_usable_size_is_one(number: object) -> None:
     [0, -1.0, math.nan, math.inf, -math.inf, 1e151, 10**400, 1e-200, "3", None, True, 1j, [1.0]],
 )
 def test_anything_else_is_named(number: object) -> None:
-    assert number_problems(number, "rate")[0].startswith("rate is ")
-    assert quantity_problems(number, "rate")[0].startswith("rate is ")
+    assert wrong_number("rate", number)[0].startswith("rate is ")
+    assert wrong_quantity("rate", number)[0].startswith("rate is ")
 
 
 def test_zero_and_tiny_numbers_are_welcome_where_they_are_asked_for() -> None:
-    assert number_problems(0, "rate", zero=True) == number_problems(1e-300, "rate", zero=True) == []
-    assert number_problems(-1e-300, "rate", zero=True) == [
+    assert wrong_number("rate", 0, zero=True) == wrong_number("rate", 1e-300, zero=True) == []
+    assert wrong_number("rate", -1e-300, zero=True) == [
         "rate is -1e-300, expected a number from 0 to 1e+150"
     ]
 
 
 def test_where_a_quantity_is_wanted_the_message_offers_an_estimate() -> None:
-    assert quantity_problems("fast", "rate") == [
+    assert wrong_quantity("rate", "fast") == [
         "rate is 'fast', expected a number above 0 (1e-150 to 1e+150), or an Estimate"
     ]
 
@@ -60,26 +60,26 @@ def test_where_a_quantity_is_wanted_the_message_offers_an_estimate() -> None:
         ({"low": math.nan}, r"rate is 10.0 in \[nan, 12.0\]"),
         ({"high": math.inf}, "inf"),
         ({"low": 11.0}, r"\[11.0, 12.0\], expected a finite interval"),
-        ({"confidence": 1.0}, "rate.confidence is 1.0, expected between 0 and 1"),
+        ({"confidence": 1.0}, "rate.confidence is 1.0, expected a number between 0 and 1"),
         ({"low": "9"}, r"in \['9', 12.0\], expected a finite interval"),
     ],
 )
 def test_an_estimate_that_is_none_is_named(given: dict[str, object], said: str) -> None:
-    (found,) = quantity_problems(estimate(**given), "rate")  # type: ignore[arg-type]
+    (found,) = wrong_quantity("rate", estimate(**given))  # type: ignore[arg-type]
     assert re.search(said, found)
 
 
 def test_an_interval_may_reach_below_0() -> None:
-    assert quantity_problems(estimate(0.5), "rate") == []
+    assert wrong_quantity("rate", estimate(0.5)) == []
 
 
 def test_whole_numbers_start_at_1() -> None:
-    assert whole_problems(1, "servers") == whole_problems(np.int32(3), "servers") == []
-    assert whole_problems(0, "servers") == ["servers is 0, expected a whole number of at least 1"]
-    assert whole_problems(2.0, "servers") != [] != whole_problems(True, "servers")
+    assert wrong_whole("servers", 1) == wrong_whole("servers", np.int32(3)) == []
+    assert wrong_whole("servers", 0) == ["servers is 0, expected a whole number of at least 1"]
+    assert wrong_whole("servers", 2.0) != [] != wrong_whole("servers", True)
 
 
 def test_a_share_lies_between_0_and_1() -> None:
-    assert share_problems(0.5, "share") == share_problems(1e-9, "share") == []
+    assert wrong_share("share", 0.5) == wrong_share("share", 1e-9) == []
     for share in (0.0, 1.0, math.nan, "1%", None):
-        assert share_problems(share, "share")[0].startswith("share is ")
+        assert wrong_share("share", share)[0].startswith("share is ")
