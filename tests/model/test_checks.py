@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Estimate
-from benchrigor.model.checks import (
-    wrong_number,
-    wrong_quantity,
-    wrong_share,
-    wrong_whole,
-)
+from benchrigor.model.checks import wrong_number, wrong_quantity, wrong_share, wrong_whole
 
 
 def estimate(value: float = 10.0, **given: object) -> Estimate:

@@ -105,7 +105,9 @@ def test_a_buffer_shows_its_size_at_worst_and_as_estimated() -> None:
 
 
 def test_a_buffer_that_may_be_too_small_at_any_size_says_so() -> None:
-    maybe = "room for 13 at the estimated rates, at worst no size is enough: at most 1% blocked"
+    maybe = (
+        "room for 13 items at the estimated rates, at worst no number is enough: at most 1% blocked"
+    )
     assert str(buffer(capacity=None, worst_utilisation=1.06)) == (
         f"{maybe} · utilisation 80%, at worst 106%"
     )
@@ -113,14 +115,14 @@ def test_a_buffer_that_may_be_too_small_at_any_size_says_so() -> None:
         f"{maybe} · utilisation 80%, at worst without limit"
     )
     none = buffer(capacity=None, capacity_at_value=None, utilisation=1.2, worst_utilisation=1.2)
-    assert str(none) == "no size is enough for at most 1% blocked · utilisation 120%"
+    assert str(none) == "no size is enough: at most 1% blocked · utilisation 120%"
 
 
 def test_replicas_are_shown_at_worst_and_as_estimated() -> None:
     assert str(replicas(1, 1)) == "1 replica: utilisation 80% at most"
     assert str(replicas(3, 2)) == "3 replicas (2 at the estimated rates): utilisation 80% at most"
     assert str(replicas(None, 2)) == (
-        "2 at the estimated rates, at worst no number is enough: utilisation 80% at most"
+        "2 replicas at the estimated rates, at worst no number is enough: utilisation 80% at most"
     )
 
 

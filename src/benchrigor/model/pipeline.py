@@ -6,12 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from benchrigor.model.checks import (
-    refuse,
-    wrong_number,
-    wrong_quantity,
-    wrong_whole,
-)
+from benchrigor.model.checks import refuse, wrong_number, wrong_quantity, wrong_whole
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice, Severity
 from benchrigor.model.series import short
@@ -123,10 +118,8 @@ class StageLoad:
         line = f"{self.stage.name}: {show_estimate(self.capacity, 'items/s')}"
         if self.utilisation is None:
             return line
-        used, low, high = map(
-            percent, (self.utilisation.value, self.utilisation.low, self.utilisation.high)
-        )
-        return f"{line} · {used} used [{low}, {high}]"
+        low, high = percent(self.utilisation.low), percent(self.utilisation.high)
+        return f"{line} · {percent(self.utilisation.value)} used [{low}, {high}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,21 +192,15 @@ class BufferSize:
     notices: tuple[Notice, ...] = ()
 
     def __str__(self) -> str:
-        share = f"at most {percent(self.blocked_share)} blocked"
+        room = "no size is enough"
+        if self.capacity_at_value is not None:
+            room = f"room for {_enough(self.capacity, self.capacity_at_value, 'item')}"
         used = f"utilisation {percent(self.utilisation)}"
         if self.worst_utilisation is None:
             used += ", at worst without limit"
         elif self.worst_utilisation != self.utilisation:
             used += f", at worst {percent(self.worst_utilisation)}"
-        if self.capacity_at_value is None:
-            return f"no size is enough for {share} · {used}"
-        at_value = f"{counted(self.capacity_at_value)} at the estimated rates"
-        if self.capacity is None:
-            return f"room for {at_value}, at worst no size is enough: {share} · {used}"
-        room = f"room for {many(self.capacity, 'item')}"
-        if self.capacity != self.capacity_at_value:
-            room += f" ({at_value})"
-        return f"{room}: {share} · {used}"
+        return f"{room}: at most {percent(self.blocked_share)} blocked · {used}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,14 +226,16 @@ class ReplicaCount:
     notices: tuple[Notice, ...] = ()
 
     def __str__(self) -> str:
-        at_value = f"{counted(self.replicas_at_value)} at the estimated rates"
-        goal = f"utilisation {percent(self.utilisation)} at most"
-        if self.replicas is None:
-            return f"{at_value}, at worst no number is enough: {goal}"
-        enough = many(self.replicas, "replica")
-        if self.replicas != self.replicas_at_value:
-            enough += f" ({at_value})"
-        return f"{enough}: {goal}"
+        enough = _enough(self.replicas, self.replicas_at_value, "replica")
+        return f"{enough}: utilisation {percent(self.utilisation)} at most"
+
+
+def _enough(number: int | None, at_value: int, noun: str) -> str:
+    """Show how many are enough at worst, and how many at the estimated rates."""
+    if number is None:
+        return f"{many(at_value, noun)} at the estimated rates, at worst no number is enough"
+    at_estimates = f" ({counted(at_value)} at the estimated rates)"
+    return f"{many(number, noun)}{at_estimates if number != at_value else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

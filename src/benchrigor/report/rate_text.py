@@ -6,7 +6,15 @@ import math
 from collections.abc import Sequence
 
 from benchrigor.model import Estimate, RateReason, ServiceMoments, ServiceProcess, ServiceRate
-from benchrigor.model.text import aligned, counted, many, percent, show_estimate, show_value
+from benchrigor.model.text import (
+    aligned,
+    counted,
+    many,
+    percent,
+    shortened,
+    show_estimate,
+    show_value,
+)
 from benchrigor.report.lines import WIDTH, marked, row
 from benchrigor.stats.service.rate_arithmetic import utilisation_of
 from benchrigor.stats.service.service_rate import BUSY_TIME, moved
@@ -100,9 +108,9 @@ def speed_unit(unit: str) -> str:
     """Return the unit of a rate, short enough for a table.
 
     >>> speed_unit("items"), speed_unit("requests of all customers")
-    ('items/s', 'requests of all custome…/s')
+    ('items/s', 'requests of…ll customers/s')
     """
-    return f"{unit if len(unit) <= _LONGEST else unit[: _LONGEST - 1] + '…'}/s"
+    return f"{shortened(unit, _LONGEST)}/s"
 
 
 def phases_of(rates: Sequence[ServiceRate]) -> list[list[ServiceRate]]:

@@ -8,12 +8,7 @@ from dataclasses import replace
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
-from benchrigor.model.checks import (
-    refuse,
-    wrong_confidences,
-    wrong_quantity,
-    wrong_share,
-)
+from benchrigor.model.checks import refuse, wrong_confidences, wrong_quantity, wrong_share
 from benchrigor.model.pipeline import (
     MOST_VARIATION,
     Bottleneck,
@@ -29,13 +24,7 @@ from benchrigor.model.text import show_estimate
 from benchrigor.stats.comparison.fieller_mover import side_of
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.service.capacity import model_notice, suggest_buffer, suggest_replicas
-from benchrigor.stats.service.rate_arithmetic import (
-    MOVER,
-    joined_notices,
-    listed,
-    quotient,
-    scaled,
-)
+from benchrigor.stats.service.rate_arithmetic import MOVER, joined_notices, listed, quotient, scaled
 
 
 def stage_of(

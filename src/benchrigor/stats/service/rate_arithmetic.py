@@ -17,22 +17,11 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, as_series
-from benchrigor.model.checks import (
-    refuse,
-    wrong_confidences,
-    wrong_quantity,
-    wrong_whole,
-)
+from benchrigor.model.checks import refuse, wrong_confidences, wrong_quantity, wrong_whole
 from benchrigor.model.pipeline import Quantity
 from benchrigor.model.series import short
 from benchrigor.model.text import many
-from benchrigor.stats.comparison.fieller_mover import (
-    Contrast,
-    Side,
-    exact_side,
-    ratio_of,
-    side_of,
-)
+from benchrigor.stats.comparison.fieller_mover import Contrast, Side, exact_side, ratio_of, side_of
 from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.series.interval import METHOD, check_confidence, student_t
 
