@@ -16,7 +16,6 @@ from benchrigor.model.text import (
     show_value,
 )
 from benchrigor.report.lines import WIDTH, marked, row
-from benchrigor.stats.service.rate_arithmetic import utilisation_of
 from benchrigor.stats.service.service_rate import BUSY_TIME, moved
 from benchrigor.units import Scale, digits_for, scale_for
 
@@ -214,7 +213,7 @@ def _served(rate: ServiceRate, speed: str, served_per_s: float | None) -> list[s
     shown = show_value(served_per_s, speed)
     if rate.estimate is None or rate.estimate.value <= 0.0:
         return [shown]
-    used = utilisation_of(served_per_s, rate.estimate.value).value
+    used = served_per_s / rate.estimate.value
     full = "more may arrive than it can serve" if used >= _FULL else ""
     return [f"{shown}: utilisation {percent(used)}", full]
 

@@ -76,13 +76,14 @@ def sum_rates(estimates: Iterable[Quantity]) -> Estimate:
         return parts[0]
     sides = [_side(part) for part in parts]
     value = math.fsum(side.value for side in sides)
-    confidence = _confidence(parts)
-    if confidence is None:
+    known = _estimates(parts)
+    if not known:
         return _exact(value)
+    confidence = known[0].confidence
     freedoms = [side.degrees_of_freedom for side in sides]
     down, freedom_down = _error([side.below for side in sides], freedoms)
     up, freedom_up = _error([side.above for side in sides], freedoms)
-    n, n_effective = _size(parts)
+    n, n_effective = _size(known)
     return Estimate(
         value=value,
         low=value - student_t(freedom_down, confidence) * down,
@@ -93,7 +94,7 @@ def sum_rates(estimates: Iterable[Quantity]) -> Estimate:
         method=f"{MOVER}, sum of {len(parts)}",
         standard_error=(down + up) / 2.0,
         degrees_of_freedom=min(freedom_down, freedom_up),
-        notices=joined_notices(parts),
+        notices=joined_notices(known),
     )
 
 
@@ -200,12 +201,11 @@ def filter_ratio(
 
 def quotient(top: Quantity, bottom: Quantity, *, name: str) -> Estimate:
     """Divide a quantity by another, which errors call by its name."""
-    both = (top, bottom)
-    confidence = _confidence(both)
-    if confidence is None:
+    known = _estimates((top, bottom))
+    if not known:
         return _exact(ends(top)[0] / ends(bottom)[0])
     contrast = Contrast(baseline=_side(bottom), candidate=_side(top))
-    ratio = ratio_of(contrast, confidence, _size(both), f"{MOVER}, ratio")
+    ratio = ratio_of(contrast, known[0].confidence, _size(known), f"{MOVER}, ratio")
     if ratio is None:
         _, low, high = ends(bottom)
         raise NotEstimable(
@@ -217,7 +217,7 @@ def quotient(top: Quantity, bottom: Quantity, *, name: str) -> Estimate:
                 high=high,
             )
         )
-    return replace(ratio, low=max(ratio.low, 0.0), notices=joined_notices(both))
+    return replace(ratio, low=max(ratio.low, 0.0), notices=joined_notices(known))
 
 
 def scaled(estimate: Estimate, factor: float) -> Estimate:
@@ -258,10 +258,19 @@ def ends(quantity: Quantity) -> tuple[float, float, float]:
 def joined_notices(quantities: Iterable[Quantity]) -> tuple[Notice, ...]:
     """Return the notices of all estimates, each once."""
     found: list[Notice] = []
-    for each in quantities:
-        if isinstance(each, Estimate):
-            found.extend(notice for notice in each.notices if notice not in found)
+    for each in _estimates(quantities):
+        found.extend(notice for notice in each.notices if notice not in found)
     return tuple(found)
+
+
+def _estimates(quantities: Iterable[Quantity]) -> list[Estimate]:
+    """Return those quantities that are not known exactly."""
+    return [each for each in quantities if isinstance(each, Estimate)]
+
+
+def _size(estimates: Sequence[Estimate]) -> tuple[int, float]:
+    """Return ``n`` and ``n_effective`` of all together."""
+    return sum(each.n for each in estimates), sum(each.n_effective for each in estimates)
 
 
 def _side(quantity: Quantity) -> Side:
@@ -269,17 +278,6 @@ def _side(quantity: Quantity) -> Side:
     if isinstance(quantity, Estimate):
         return side_of(quantity, symmetric=False)
     return exact_side(float(quantity))
-
-
-def _confidence(quantities: Iterable[Quantity]) -> float | None:
-    """Return the confidence of the estimates; None where all quantities are exact."""
-    return next((each.confidence for each in quantities if isinstance(each, Estimate)), None)
-
-
-def _size(quantities: Iterable[Quantity]) -> tuple[int, float]:
-    """Return ``n`` and ``n_effective`` of all estimates together."""
-    estimates = [each for each in quantities if isinstance(each, Estimate)]
-    return sum(each.n for each in estimates), sum(each.n_effective for each in estimates)
 
 
 def _error(errors: Sequence[float], freedoms: Sequence[float]) -> tuple[float, float]:
