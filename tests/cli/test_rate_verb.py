@@ -94,7 +94,7 @@ def test_a_rate_that_is_not_known_well_enough_ends_with_3_and_says_what_would_do
     assert "95%, the best so far" in result.stdout
     said = " ".join(result.stdout.split())
     assert "%, wanted 0.1%. Record about " in said
-    assert " like these" in said
+    assert " s in all" in said
 
 
 @pytest.mark.parametrize(

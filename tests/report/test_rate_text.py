@@ -97,7 +97,7 @@ def test_of_nothing_there_is_no_number() -> None:
 def test_a_rate_that_has_not_converged_is_the_best_so_far() -> None:
     text = said(WIDE, target=0.05)
     assert "[1.11, 1.36] 95%, the best so far" in text
-    assert "not converged: the half-width is 10%, wanted 5%. Record about 49.2 s like these" in text
+    assert "not converged: the half-width is 10%, wanted 5%. Record about 49.2 s in all" in text
     assert "246 periods are too few. Record for longer" in said(WIDE, target=0.2)
     none = replace(WIDE, estimate=None)
     assert "rate no number busy time" in said(none)

@@ -6,15 +6,7 @@ import math
 from collections.abc import Sequence
 
 from benchrigor.model import Estimate, RateReason, ServiceMoments, ServiceProcess, ServiceRate
-from benchrigor.model.text import (
-    aligned,
-    counted,
-    many,
-    percent,
-    shortened,
-    show_estimate,
-    show_value,
-)
+from benchrigor.model.text import aligned, many, percent, shortened, show_estimate, show_value
 from benchrigor.report.lines import WIDTH, marked, row
 from benchrigor.stats.service.service_rate import BUSY_TIME, moved
 from benchrigor.units import Scale, digits_for, scale_for
@@ -176,7 +168,7 @@ def _too_short(rate: ServiceRate, target: float | None) -> str:
     seconds = rate.length_s * (width / target) ** 2
     return (
         f"the half-width is {percent(width)}, wanted {percent(target)}. Record about "
-        f"{show_value(seconds, 's')} like these"
+        f"{show_value(seconds, 's')} in all"
     )
 
 
@@ -256,7 +248,7 @@ def _cells(
         f"{'●' if last.converged else '○'} {window}",
         "no number" if last.estimate is None else _scaled(last.estimate, scale),
         percent(unblocked),
-        f"{counted(len(phase))} estimates" if len(phase) > 1 else "",
+        many(len(phase), "estimate") if len(phase) > 1 else "",
     )
 
 
