@@ -92,7 +92,7 @@ def fill(folder: Path) -> None:
 
 
 READS_X = (Pick.parse("x=regex:x=([0-9.]+)"),)
-TALKATIVE = "import sys\nfor _ in range(100): sys.stdout.buffer.write(b'junk line\\n' * 100_000)"
+TALKATIVE = "import sys\nfor _ in range(10): sys.stdout.buffer.write(b'junk line\\n' * 100_000)"
 SUICIDE = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 
 READINGS = [
@@ -265,10 +265,10 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
         "(?s)exited with code 1.*no such file: big.log",
     ),
     (
-        "a command that prints 100 MB of junk",
+        "a command that prints 10 MB of junk",
         lambda _: python(TALKATIVE, picks=READS_X),
         WorkloadFailed,
-        r"printed 100\.0 MB",
+        r"printed 10\.0 MB",
     ),
     (
         "a command that kills itself",
