@@ -3,10 +3,13 @@
 A row fails when the bad input reaches numpy: when numpy raises, or warns, on the way.
 """
 
+import sqlite3
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -79,16 +82,19 @@ def kept_in(path: Path) -> None:
 
 
 def fill(folder: Path) -> None:
-    """Run a session on a disk that is full after three rounds."""
-    journal = Journal(folder / "runs.sqlite")
-    session = br.Session(br.Options(max_rounds=500), seed=1, store=journal)
-    while (plan := session.ask()) is not None:
-        values = np.linspace(1.0, 2.0, 5000)
-        session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
-        if plan.index == 2:
-            (connection,) = journal._connections.values()
-            (pages,) = connection.execute("PRAGMA page_count").fetchone()
-            connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+    """Run a session on a disk that is full after three rounds or so."""
+    connect = sqlite3.connect
+
+    def connect_to_small_disk(*words: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*words, **options)
+        connection.execute("PRAGMA max_page_count = 60")
+        return connection
+
+    session = br.Session(br.Options(max_rounds=500), seed=1, store=folder / "runs.sqlite")
+    with mock.patch("sqlite3.connect", connect_to_small_disk):
+        while (plan := session.ask()) is not None:
+            values = np.linspace(1.0, 2.0, 5000)
+            session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
 
 
 READS_X = (Pick.parse("x=regex:x=([0-9.]+)"),)
