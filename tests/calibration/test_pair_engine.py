@@ -1,32 +1,24 @@
 """Sessions that compare the same with itself seldom find a difference."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from scipy import signal
 from scipy import stats as scipy_stats
 
-from benchrigor.model import Comparison, Decision, Floats, StopReason, Verdict
-from benchrigor.session.pairs.pair_engine import PairEngine
+from benchrigor.model import Comparison, Floats, StopReason, Verdict
+from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 
 pytestmark = pytest.mark.slow
 
 
-def told(
-    engine: PairEngine,
-    old: Floats,
-    new: Floats,
-    *,
-    pair_ns: int = 1_000,
-    after: Callable[[Decision], object] = lambda _: None,
-) -> Comparison:
+def compare_series(engine: PairEngine, old: Floats, new: Floats) -> Comparison:
     """Tell an engine the pairs of two series until it has enough."""
     done = 0
     while (plan := engine.ask()) is not None:
         part = slice(done, done + plan.pairs)
-        after(engine.tell(plan, old[part], new[part], plan.pairs * pair_ns))
+        engine.tell(PairRound(plan=plan, baseline=old[part], candidate=new[part], elapsed_ns=1_000))
         done += plan.pairs
     return engine.result()
 
@@ -37,7 +29,7 @@ def test_comparisons_of_the_same_are_seldom_told_apart() -> None:
     for seed in range(runs):
         shocks = np.random.default_rng(seed).normal(0.0, 0.02 * math.sqrt(0.75), (2, 3_000))
         old, new = 1.0 + signal.lfilter([1.0], [1.0, -0.5], shocks)
-        found = told(PairEngine(margin=0.0, seed=seed), old, new)
+        found = compare_series(PairEngine(margin=0.0, seed=seed), old, new)
         assert found.reason is StopReason.SATISFIED
         assert found.ratio is not None
         false += found.verdict is not Verdict.UNDECIDED

@@ -8,7 +8,8 @@ from scipy import signal
 from scipy import stats as scipy_stats
 
 from benchrigor.errors import NotEstimable
-from benchrigor.stats.estimators.quantile import estimate_quantile, quantile_of
+from benchrigor.stats.estimators.order_statistics import quantile_of
+from benchrigor.stats.estimators.quantile import estimate_quantile
 from benchrigor.stats.series.transients import TRANSIENTS
 
 pytestmark = pytest.mark.slow
