@@ -1,6 +1,17 @@
+import signal
+
 from hypothesis import settings
 
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("steady")
 
 pytest_plugins = ["pytester"]
+
+
+def pytest_configure():
+    """Let processes that tests start be interrupted.
+
+    A job in the background of a script ignores SIGINT, and so does whatever it starts.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -3,10 +3,13 @@
 A row fails when the bad input reaches numpy: when numpy raises, or warns, on the way.
 """
 
+import sqlite3
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -79,20 +82,23 @@ def kept_in(path: Path) -> None:
 
 
 def fill(folder: Path) -> None:
-    """Run a session on a disk that is full after three rounds."""
-    journal = Journal(folder / "runs.sqlite")
-    session = br.Session(br.Options(max_rounds=500), seed=1, store=journal)
-    while (plan := session.ask()) is not None:
-        values = np.linspace(1.0, 2.0, 5000)
-        session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
-        if plan.index == 2:
-            (connection,) = journal._connections.values()
-            (pages,) = connection.execute("PRAGMA page_count").fetchone()
-            connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+    """Run a session on a disk that is full after three rounds or so."""
+    connect = sqlite3.connect
+
+    def connect_to_small_disk(*words: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*words, **options)
+        connection.execute("PRAGMA max_page_count = 60")
+        return connection
+
+    session = br.Session(br.Options(max_rounds=500), seed=1, store=folder / "runs.sqlite")
+    with mock.patch("sqlite3.connect", connect_to_small_disk):
+        while (plan := session.ask()) is not None:
+            values = np.linspace(1.0, 2.0, 5000)
+            session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
 
 
 READS_X = (Pick.parse("x=regex:x=([0-9.]+)"),)
-TALKATIVE = "import sys\nfor _ in range(100): sys.stdout.buffer.write(b'junk line\\n' * 100_000)"
+TALKATIVE = "import sys\nfor _ in range(10): sys.stdout.buffer.write(b'junk line\\n' * 100_000)"
 SUICIDE = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 
 READINGS = [
@@ -265,10 +271,10 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
         "(?s)exited with code 1.*no such file: big.log",
     ),
     (
-        "a command that prints 100 MB of junk",
+        "a command that prints 10 MB of junk",
         lambda _: python(TALKATIVE, picks=READS_X),
         WorkloadFailed,
-        r"printed 100\.0 MB",
+        r"printed 10\.0 MB",
     ),
     (
         "a command that kills itself",

@@ -59,7 +59,7 @@ def test_a_suite_that_does_not_use_it_sees_and_loads_nothing(pytester):
             heavy = {"numpy", "scipy", "rich", "click", "asyncio", "benchrigor.model"}
             assert not heavy & set(sys.modules)
     """)
-    # anyio, a dependency of an extra, has a plugin that loads asyncio.
+    # anyio, where it is installed, has a plugin that loads asyncio.
     result = pytester.runpytest_subprocess(*BARE, "-p", "no:xdist", "-p", "no:anyio")
     result.assert_outcomes(passed=1)
     assert "benchrigor\n" not in result.stdout.str().replace("=", "").replace(" ", "")

@@ -13,6 +13,8 @@ import pytest
 
 from benchrigor.stats import detect_changes, find_stable_phase
 
+pytestmark = pytest.mark.slow
+
 
 def evidence(name: str) -> ModuleType:
     path = Path(__file__).parents[2] / "docs" / "evidence" / f"{name}.py"

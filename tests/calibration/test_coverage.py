@@ -12,11 +12,11 @@ import pytest
 import benchrigor as br
 from benchrigor.testing import ExponentialWarmUp, SyntheticWorkload
 
+pytestmark = pytest.mark.slow
+
 SESSIONS = 120
 FEWEST, MOST = 105, 119
 WARM_UP = ExponentialWarmUp(amplitude=1.0, time_constant=25.0)
-
-
 QUANTILES = {
     "median of lognormal": ("median", {"noise": "lognormal", "cv": 0.5}, 1.25**-0.5),
     "p10 of AR(1) 0.9": ("p10", {"cv": 0.1, "phi": 0.9}, 1.0 + 0.1 * NormalDist().inv_cdf(0.1)),

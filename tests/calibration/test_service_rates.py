@@ -12,6 +12,8 @@ from benchrigor.model import ServiceRate
 from benchrigor.queues import ServiceRateEstimator
 from benchrigor.testing import SyntheticStage
 
+pytestmark = pytest.mark.slow
+
 RUNS = 100
 SEED = 20261208
 RARE = 1e-4

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchrigor.queues import Monitor, MonitorReport, WatchedStage
+from benchrigor.queues import Monitor, MonitorReport, Page, WatchedStage
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 START = "spawn"
@@ -205,6 +205,14 @@ def test_an_interrupted_script_leaves_nothing_behind(script: str, start: str) ->
         name = f"benchrigor-{running.pid}-*"
         return [page for place in places for page in place.glob(name)]
 
+    def is_under_way() -> bool:
+        """Items have passed from one process to another."""
+        for path in pages():
+            with Page.open(path) as page:
+                if any(cell.read().items for cell in page.cells()):
+                    return True
+        return False
+
     def gone() -> bool:
         with suppress(ProcessLookupError):
             os.killpg(running.pid, 0)
@@ -212,8 +220,7 @@ def test_an_interrupted_script_leaves_nothing_behind(script: str, start: str) ->
         return True
 
     try:
-        wait_for(pages)
-        time.sleep(0.5)
+        wait_for(is_under_way)
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does it
         out, err = running.communicate(timeout=PATIENCE_S)
         wait_for(gone)

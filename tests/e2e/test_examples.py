@@ -28,7 +28,7 @@ def codes(record: br.RunRecord) -> set[str]:
 
 
 def test_sqlite_inserts_take_microseconds_to_milliseconds() -> None:
-    record = load("sqlite_insert").main(3.0)
+    record = load("sqlite_insert").main(1.0)
     estimate = record.estimate()
     if estimate is None:
         assert "rounds-rejected" in codes(record)
@@ -38,7 +38,7 @@ def test_sqlite_inserts_take_microseconds_to_milliseconds() -> None:
 
 
 def test_a_compression_command_is_measured_by_its_wall_time() -> None:
-    record = load("compress").main(3.0, lines=2000)
+    record = load("compress").main(1.0, lines=2000)
     assert record.facts["exit_code"] == 0
     estimate = record.estimate()
     if estimate is None:  # on a busy machine
@@ -48,7 +48,7 @@ def test_a_compression_command_is_measured_by_its_wall_time() -> None:
 
 
 def test_a_compression_command_has_a_speed_apart_from_its_overhead() -> None:
-    record = load("compress_growing").main(4.0, size=20_000_000)
+    record = load("compress_growing").main(2.0, size=20_000_000)
     analysis = record.analysis()
     assert analysis is not None
     assert analysis.kind == "work amounts"
@@ -60,7 +60,7 @@ def test_a_compression_command_has_a_speed_apart_from_its_overhead() -> None:
 
 
 def test_another_harness_is_wrapped_by_ask_and_tell() -> None:
-    record = load("wrap_timeit").main(3.0)
+    record = load("wrap_timeit").main(1.0)
     estimate = record.estimate()
     if estimate is None:
         assert "no-stable-phase" in codes(record)
@@ -88,13 +88,13 @@ def test_what_a_loop_lost_is_told_from_its_one_run() -> None:
 
 def test_the_pytest_file_measures_in_its_own_pytest() -> None:
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"]
-    command += ["--bench-budget", "1", str(EXAMPLES / "test_json.py")]
+    command += ["--bench-budget", "0.3", str(EXAMPLES / "test_json.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=EXAMPLES.parent)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
     table = done.stdout.split(" benchrigor ==", 1)[1]
     assert "test_dumping_and_loading_gives_the_document_back" in table
-    assert table.count("µs [") + table.count("no number") >= 2
+    assert table.count("s [") + table.count("no number") >= 2
 
 
 @pytest.mark.skipif(shutil.which("gzip") is None, reason="the machine has no gzip command")
@@ -104,5 +104,5 @@ def test_the_command_line_measures_gzip(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchrigor", "run", "--store", str(tmp_path / "r.sqlite")]
     command += ["--target", "50%", "--max-rounds", "15", "--", "gzip", "-k", "-f", str(log)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode in {0, 3}, done.stderr
-    assert "ms [" in done.stdout
+    assert done.returncode in {0, 3, 4}, done.stderr
+    assert ("s [" in done.stdout) == (done.returncode != 4)  # on a busy machine

@@ -1,6 +1,5 @@
 """Programs of several real MPI processes: where one is late, the estimate of the run shows it."""
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -22,14 +21,8 @@ def tool(name: str) -> str | None:
     return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
 
 
-needs_mpi4py = pytest.mark.skipif(
-    importlib.util.find_spec("mpi4py") is None or tool("mpiexec") is None,
-    reason="mpi4py or mpiexec is missing (pip install mpi4py mpich)",
-)
-needs_mpicc = pytest.mark.skipif(
-    tool("mpicc") is None or tool("mpiexec") is None or shutil.which("cc") is None,
-    reason="mpicc, cc or mpiexec is missing (apt install libopenmpi-dev openmpi-bin)",
-)
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="tests come with MPI on Linux only")
+needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="the machine has no C compiler")
 
 
 def run_ranks(*command: str | Path) -> float:
@@ -79,7 +72,7 @@ def check(folder: Path, late_s: float) -> tuple[SegmentProfile, Interference]:
     return merged, found
 
 
-@needs_mpi4py
+@on_linux
 def test_a_late_rank_shows_in_the_segments_of_a_traced_communicator(tmp_path: Path) -> None:
     late_s = run_ranks(sys.executable, HERE / "mpi_program.py", tmp_path, str(STEPS), "10")
     merged, _ = check(tmp_path, late_s)
@@ -94,7 +87,8 @@ def test_a_late_rank_shows_in_the_segments_of_a_traced_communicator(tmp_path: Pa
     assert merged.computation["cpu_s"].sum() < 0.5 * merged.duration_s.sum()
 
 
-@needs_mpicc
+@on_linux
+@needs_cc
 def test_a_late_rank_shows_in_what_a_c_wrapper_writes(tmp_path: Path) -> None:
     library, program = tmp_path / "libmpi_segments.so", tmp_path / "program"
     flags = ["-O2", "-Wall", "-Wextra", "-Werror"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import matplotlib
 import numpy as np
 import pytest
 import ruptures as rpt
@@ -133,7 +134,6 @@ def test_fit_and_predict_are_those_of_ruptures() -> None:
 
 
 def test_the_display_of_ruptures_draws_what_it_predicts() -> None:
-    matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     signal, true = rpt.pw_constant(300, 1, 2, noise_std=0.5, delta=(5, 9), seed=2)
     figure, axes = rpt.display(signal, true, ChangeDetector().fit(signal).predict())

@@ -10,7 +10,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ HEADER = RunRecord(
 
 # What the other processes of these tests run first.
 PRELUDE = """
-import os, sys
+import os, sqlite3, sys
 from benchrigor.errors import StoreFailed
 from benchrigor.model import Round, RoundPlan
 from benchrigor.storage import Journal
@@ -55,6 +57,28 @@ def path(tmp_path: Path) -> Path:
 def store(path: Path) -> Iterator[Journal]:
     with Journal(path) as opened:
         yield opened
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """Return a list to which each connection is added that is opened from now on."""
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def connect_and_list(*words: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(*words, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", connect_and_list)
+    return opened
+
+
+@pytest.fixture
+def other(store: Journal) -> Iterator[sqlite3.Connection]:
+    """Return another program's connection to the file of a journal."""
+    store.begin(HEADER)
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
+        yield connection
 
 
 def test_a_kill_in_the_midst_of_appending_loses_no_finished_round(store: Journal) -> None:
@@ -126,13 +150,13 @@ def test_a_forked_child_does_not_use_its_parents_connection(store: Journal) -> N
     run_id = store.begin(HEADER)
     script = """
 store.append(run_id, a_round(0))
-inherited = dict(store._connections)
 child = os.fork()
 if not child:
+    opened, connect = [], sqlite3.connect
+    sqlite3.connect = lambda *words, **options: opened.append(1) or connect(*words, **options)
     store.append(run_id, a_round(1))
-    opened = store._connections.keys() - inherited.keys()
     store.close()
-    os._exit(0 if len(opened) == 1 and store._connections == inherited else 1)
+    os._exit(0 if len(opened) == 1 else 1)
 _, status = os.waitpid(child, 0)
 store.append(run_id, a_round(2))
 print(status)
@@ -216,10 +240,12 @@ def test_the_file_itself_refuses_changes(store: Journal) -> None:
     other.close()
 
 
-def test_a_full_disk_keeps_the_finished_rounds(store: Journal) -> None:
+def test_a_full_disk_keeps_the_finished_rounds(
+    store: Journal, connections: list[sqlite3.Connection]
+) -> None:
     run_id = store.begin(HEADER)
     store.append(run_id, a_round(0))
-    (connection,) = store._connections.values()
+    (connection,) = connections
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(StoreFailed, match=r"runs\.sqlite: .*full.*: free some disk space"):
@@ -239,9 +265,11 @@ def test_a_place_that_takes_no_file_is_named(tmp_path: Path, place: str) -> None
     assert str(path) in str(caught.value)
 
 
-def test_a_file_that_may_only_be_read_is_named(store: Journal) -> None:
+def test_a_file_that_may_only_be_read_is_named(
+    store: Journal, connections: list[sqlite3.Connection]
+) -> None:
     run_id = store.begin(HEADER)
-    (connection,) = store._connections.values()
+    (connection,) = connections
     connection.execute("PRAGMA query_only = 1")  # file modes do not bind root
     with pytest.raises(StoreFailed, match="readonly database: make the file and its folder writ"):
         store.append(run_id, a_round(0))
@@ -267,10 +295,8 @@ def test_a_damaged_journal_is_named(store: Journal) -> None:
         store.load(run_id)
 
 
-def test_a_row_that_is_no_record_is_named(store: Journal) -> None:
-    store.begin(HEADER)
-    (connection,) = store._connections.values()
-    connection.execute("INSERT INTO run VALUES (99, 'bad', 'name', 'when', '{', x'')")
+def test_a_row_that_is_no_record_is_named(store: Journal, other: sqlite3.Connection) -> None:
+    other.execute("INSERT INTO run VALUES (99, 'bad', 'name', 'when', '{', x'')")
     with pytest.raises(StoreFailed, match=r"runs\.sqlite: Expecting property name"):
         store.load("bad")
 
@@ -286,21 +312,16 @@ def test_another_programs_database_is_left_alone(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_store_that_stays_locked_is_named(store: Journal) -> None:
-    store.begin(HEADER)
-    (connection,) = store._connections.values()
-    connection.execute("BEGIN IMMEDIATE")
-    with Journal(store.path, timeout_s=0.01) as other:
-        assert len(other.runs()) == 1  # reading goes on
+def test_a_store_that_stays_locked_is_named(store: Journal, other: sqlite3.Connection) -> None:
+    other.execute("BEGIN IMMEDIATE")
+    with Journal(store.path, timeout_s=0.01) as locked:
+        assert len(locked.runs()) == 1  # reading goes on
         with pytest.raises(StoreFailed, match="locked: another process kept it busy"):
-            other.begin(HEADER)
-    connection.execute("ROLLBACK")
+            locked.begin(HEADER)
 
 
-def test_a_newer_schema_is_refused_by_its_number(store: Journal) -> None:
-    store.begin(HEADER)
-    (connection,) = store._connections.values()
-    connection.execute("PRAGMA user_version = 99")
+def test_a_newer_schema_is_refused_by_its_number(store: Journal, other: sqlite3.Connection) -> None:
+    other.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreFailed, match=r"has schema 99, this version .* knows up to 1: install"):
         Journal(store.path).runs()
 
@@ -311,10 +332,10 @@ def test_an_older_schema_is_lifted_with_its_runs(
     run_id = store.begin(HEADER)
     store.close()
     script = ("ALTER TABLE run ADD COLUMN label TEXT", "CREATE INDEX by_label ON run (label)")
-    monkeypatch.setattr(journal, "_MIGRATIONS", (*journal._MIGRATIONS, script))
+    monkeypatch.setattr(journal, "MIGRATIONS", (*journal.MIGRATIONS, script))
     with Journal(store.path) as lifted:
         assert lifted.load(run_id).name == "sort"
-        (connection,) = lifted._connections.values()
+    with closing(sqlite3.connect(store.path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (2,)
         assert connection.execute("SELECT label FROM run").fetchall() == [(None,)]
 
@@ -326,16 +347,14 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
     store.close()
     script = ("ALTER TABLE run ADD COLUMN label TEXT", "CREATE nonsense")
     with monkeypatch.context() as patched:
-        patched.setattr(journal, "_MIGRATIONS", (*journal._MIGRATIONS, script))
+        patched.setattr(journal, "MIGRATIONS", (*journal.MIGRATIONS, script))
         with pytest.raises(StoreFailed, match="syntax error"):
             Journal(store.path).runs()
     assert store.load(run_id).name == "sort"
 
 
-def test_the_file_is_in_wal_mode(store: Journal) -> None:
-    store.begin(HEADER)
-    (connection,) = store._connections.values()
-    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+def test_the_file_is_in_wal_mode(other: sqlite3.Connection) -> None:
+    assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 @pytest.mark.parametrize(

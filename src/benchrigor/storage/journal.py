@@ -28,7 +28,7 @@ _APPLICATION_ID = 0x62726967  # "brig" in the file's header: this database is ou
 
 # Schema n is reached by running script n on schema n - 1. A script that was released is never
 # edited; a new schema is a new script at the end.
-_MIGRATIONS: tuple[tuple[str, ...], ...] = (
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         f"PRAGMA application_id = {_APPLICATION_ID}",
         """CREATE TABLE run (
@@ -301,7 +301,7 @@ class Journal:
             self.path, timeout=self._timeout_s, isolation_level=None, check_same_thread=False
         )
         try:
-            if self._schema(connection) < len(_MIGRATIONS):
+            if self._schema(connection) < len(MIGRATIONS):
                 self._migrate(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
@@ -314,10 +314,10 @@ class Journal:
         owner, version, tables = connection.execute(_STANDING).fetchone()
         if tables and owner != _APPLICATION_ID:
             raise StoreFailed(f"{self.path} is another program's database: choose another path")
-        if version > len(_MIGRATIONS):
+        if version > len(MIGRATIONS):
             raise StoreFailed(
                 f"journal {self.path} has schema {version}, this version of benchrigor knows up "
-                f"to {len(_MIGRATIONS)}: install a newer one"
+                f"to {len(MIGRATIONS)}: install a newer one"
             )
         return int(version)
 
@@ -326,10 +326,10 @@ class Journal:
         self._enter_wal(connection)
         with connection:
             connection.execute("BEGIN IMMEDIATE")
-            for script in _MIGRATIONS[self._schema(connection) :]:
+            for script in MIGRATIONS[self._schema(connection) :]:
                 for statement in script:
                     connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
+            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
     def _enter_wal(self, connection: sqlite3.Connection) -> None:
         """Switch the file to WAL mode, for good; SQLite itself does not wait for others here."""

@@ -5,8 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import signal
-from scipy import stats as scipy_stats
 
 from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Code, Comparison, Decision, Floats, Severity, StopReason, Verdict
@@ -361,21 +359,6 @@ def test_progress_foresees_how_many_pairs_it_takes() -> None:
     told(engine, *noisy(17, cv=0.1), after=look)
     assert len(foreseen) > 3
     assert foreseen[0] == pytest.approx(engine.pairs, rel=0.6)
-
-
-def test_comparisons_of_the_same_are_seldom_told_apart() -> None:
-    """Autocorrelated noise, the stopping rule at work, the classical test: 5% at most."""
-    runs, false, held = 120, 0, 0
-    for seed in range(runs):
-        shocks = np.random.default_rng(seed).normal(0.0, 0.02 * math.sqrt(0.75), (2, 3_000))
-        old, new = 1.0 + signal.lfilter([1.0], [1.0, -0.5], shocks)
-        found = told(PairEngine(margin=0.0, seed=seed), old, new)
-        assert found.reason is StopReason.SATISFIED
-        assert found.ratio is not None
-        false += found.verdict is not Verdict.UNDECIDED
-        held += found.ratio.low <= 1.0 <= found.ratio.high
-    assert false <= scipy_stats.binom.ppf(0.999, runs, 0.05)
-    assert held >= scipy_stats.binom.ppf(0.001, runs, 0.95)
 
 
 def test_a_line_with_its_reason_never_grows_beyond_a_hundred_columns() -> None:

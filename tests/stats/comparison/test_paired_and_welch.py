@@ -86,21 +86,6 @@ def test_series_that_are_never_stable_together_allow_no_number() -> None:
         compare(old, new, paired=True, trim=True)
 
 
-def test_what_pairs_share_narrows_the_ratio_of_their_quantiles() -> None:
-    rng = np.random.default_rng(7)
-    held = 0
-    for _ in range(200):
-        shared, *own = rng.normal(size=(3, 500))
-        old, new = (np.exp(0.1 * (0.9 * shared + 0.4 * each)) for each in own)
-        paired = compare(old, 1.05 * new, statistic="median", paired=True).ratio
-        apart = compare(old, 1.05 * new, statistic="median").ratio
-        assert paired is not None
-        assert apart is not None
-        assert paired.half_width < apart.half_width
-        held += paired.low <= 1.05 <= paired.high
-    assert held >= scipy_stats.binom.ppf(0.001, 200, 0.95)
-
-
 def test_pairs_with_a_constant_ratio_are_told_exactly() -> None:
     old = np.random.default_rng(8).normal(5.0, 1.0, 100)
     found = compare(old, 1.5 * old, paired=True)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import signal
 from scipy import stats as scipy_stats
 
 from benchrigor.errors import InvalidInput, NotEstimable
@@ -15,8 +14,6 @@ from benchrigor.stats.estimators.rate import estimate_rate, reciprocal, reciproc
 RNG = np.random.default_rng(60)
 RATES = RNG.lognormal(3.0, 0.4, 400)
 DURATIONS = RNG.uniform(0.5, 2.0, 400)
-REPETITIONS = 300
-LEAST, MOST = (int(scipy_stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (1e-3, 0.9995))
 
 
 def test_equal_work_is_the_harmonic_mean_with_the_interval_of_the_times_turned_over() -> None:
@@ -129,28 +126,6 @@ def test_a_time_per_work_that_may_be_0_allows_no_rate() -> None:
 def test_a_single_rate_is_refused() -> None:
     with pytest.raises(NotEstimable, match="1 reading, expected at least 2"):
         estimate_rate([1.0])
-
-
-def autoregressive_times(rng: np.random.Generator, phi: float) -> np.ndarray:
-    noise = signal.lfilter([1.0], [1.0, -phi], rng.normal(size=1400))[400:]
-    return np.exp(0.5 * noise * np.sqrt(1.0 - phi**2))
-
-
-@pytest.mark.parametrize("phi", [0.0, 0.5])
-def test_the_interval_covers_the_work_per_time(phi: float) -> None:
-    truth = float(np.exp(-0.125))  # one over the mean of the times
-    hits = {"work": 0, "durations": 0}
-    for repetition in range(REPETITIONS):
-        rng = np.random.default_rng([62, repetition])
-        times = autoregressive_times(rng, phi)
-        work = rng.integers(1, 20, 1000)
-        durations = work * times
-        for name, found in (
-            ("work", estimate_rate(1.0 / times)),
-            ("durations", estimate_rate(work / durations, weights=durations)),
-        ):
-            hits[name] += found.low <= truth <= found.high
-    assert all(LEAST <= each <= MOST for each in hits.values()), hits
 
 
 @pytest.mark.parametrize("wrong", [0.0, -2.0, 1e-200])

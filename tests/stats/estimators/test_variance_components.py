@@ -26,18 +26,6 @@ def split_variance(invocations: Sequence[npt.ArrayLike], *, trim: bool = False) 
 SPLIT = VarianceSplit(level=2.0, between=4e-4, within=0.01, invocations=10, readings=100.0)
 
 
-def test_the_split_finds_both_variances() -> None:
-    rng = np.random.default_rng(9)
-    splits = []
-    for _ in range(100):
-        noise = rng.normal(0.0, 0.05, (10, 1001))
-        readings = noise[:, 1:] + 0.5 * noise[:, :-1]
-        splits.append(split_variance([*(rng.normal(1.0, 0.02, (10, 1)) + readings)]))
-    # The relative standard error of a variance from 10 is sqrt(2/9), of its mean a tenth of it.
-    assert np.mean([split.between for split in splits]) == pytest.approx(4e-4, rel=0.15)
-    assert np.mean([split.within for split in splits]) == pytest.approx((0.05 * 1.5) ** 2, rel=0.1)
-
-
 def test_the_split_of_the_steady_part() -> None:
     rng = np.random.default_rng(10)
     levels = rng.normal(1.0, 0.1, 20)

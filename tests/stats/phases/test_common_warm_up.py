@@ -62,19 +62,6 @@ def test_a_faster_start_is_no_steady_state_either() -> None:
     assert cut.start >= 20
 
 
-def test_false_cuts_are_rare() -> None:
-    rng = np.random.default_rng(10)
-    noise = {
-        "normal": lambda: rng.normal(1.0, 0.05, N),
-        "skewed": lambda: rng.lognormal(0.0, 1.0, N),
-        "a coarse clock": lambda: rng.integers(0, 2, N).astype(float),
-    }
-    for draw in noise.values():
-        found = [common_phases([draw() for _ in range(5)])[0] for _ in range(100)]
-        # Of 100 at 5 % and 1 % more than 13 are false with probability 0.003.
-        assert sum(phase.n < N for phase in found) <= 13
-
-
 def test_periodic_work_done_in_step_is_no_warm_up() -> None:
     rng = np.random.default_rng(11)
     collections = 0.5 * (INDEX % 10 == 7)
@@ -112,16 +99,6 @@ def test_what_moves_less_than_the_interval_bears_is_steady() -> None:
     assert common_cut(apart).start == 0
     with pytest.raises(NotEstimable):
         common_cut(alike)
-
-
-def test_steady_invocations_are_seldom_refused() -> None:
-    rng = np.random.default_rng(15)
-    refused = 0
-    for _ in range(150):
-        invocations = [rng.normal(level, 0.05, N) + STEP for level in rng.normal(1.0, 0.02, 10)]
-        refused += common_phases(invocations)[0].start is None
-    # Of 150 at 1 % more than 6 are refused with probability 0.001.
-    assert refused <= 6
 
 
 def test_a_few_invocations_are_judged_by_their_average() -> None:

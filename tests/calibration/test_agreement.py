@@ -1,0 +1,39 @@
+"""Intervals of repeated runs agree as often as they claim."""
+
+import numpy as np
+import pytest
+from scipy import signal
+from scipy import stats as scipy_stats
+
+from benchrigor.model import (
+    Estimate,
+    Standing,
+)
+from benchrigor.stats import estimate_mean
+from benchrigor.stats.planning.agreement import track_record
+
+pytestmark = pytest.mark.slow
+
+
+def test_intervals_of_autocorrelated_readings_hold_no_less_often() -> None:
+    rng = np.random.default_rng(25)
+
+    def run() -> Estimate:
+        shocks = rng.normal(size=700)
+        return estimate_mean(20.0 + signal.lfilter([1.0], [1.0, -0.8], shocks)[100:])
+
+    found = track_record([(run(), run()) for _ in range(300)])
+    assert found.held >= scipy_stats.binom.ppf(0.0005, 300, 0.95)
+    assert found.standing is not Standing.LESS
+
+
+def test_intervals_of_skewed_readings_hold_as_often_as_they_claim() -> None:
+    rng = np.random.default_rng(26)
+    pairs = [
+        (estimate_mean(rng.lognormal(size=500)), estimate_mean(rng.lognormal(size=500)))
+        for _ in range(500)
+    ]
+    lower, upper = np.array([(one.value - one.low, one.high - one.value) for one, _ in pairs]).T
+    assert np.mean(upper / lower) > 1.1
+    low, high = scipy_stats.binom.interval(0.999, 500, 0.95)
+    assert low <= track_record(pairs).held <= high

@@ -1,0 +1,38 @@
+"""Sessions that compare the same with itself seldom find a difference."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import signal
+from scipy import stats as scipy_stats
+
+from benchrigor.model import Comparison, Floats, StopReason, Verdict
+from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
+
+pytestmark = pytest.mark.slow
+
+
+def compare_series(engine: PairEngine, old: Floats, new: Floats) -> Comparison:
+    """Tell an engine the pairs of two series until it has enough."""
+    done = 0
+    while (plan := engine.ask()) is not None:
+        part = slice(done, done + plan.pairs)
+        engine.tell(PairRound(plan=plan, baseline=old[part], candidate=new[part], elapsed_ns=1_000))
+        done += plan.pairs
+    return engine.result()
+
+
+def test_comparisons_of_the_same_are_seldom_told_apart() -> None:
+    """Autocorrelated noise, the stopping rule at work, the classical test: 5% at most."""
+    runs, false, held = 120, 0, 0
+    for seed in range(runs):
+        shocks = np.random.default_rng(seed).normal(0.0, 0.02 * math.sqrt(0.75), (2, 3_000))
+        old, new = 1.0 + signal.lfilter([1.0], [1.0, -0.5], shocks)
+        found = compare_series(PairEngine(margin=0.0, seed=seed), old, new)
+        assert found.reason is StopReason.SATISFIED
+        assert found.ratio is not None
+        false += found.verdict is not Verdict.UNDECIDED
+        held += found.ratio.low <= 1.0 <= found.ratio.high
+    assert false <= scipy_stats.binom.ppf(0.999, runs, 0.05)
+    assert held >= scipy_stats.binom.ppf(0.001, runs, 0.95)

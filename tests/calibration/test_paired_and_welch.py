@@ -1,0 +1,24 @@
+"""Ratios of paired quantiles are covered, and narrower than those of unpaired ones."""
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from benchrigor.stats.comparison.two_sample import compare
+
+pytestmark = pytest.mark.slow
+
+
+def test_what_pairs_share_narrows_the_ratio_of_their_quantiles() -> None:
+    rng = np.random.default_rng(7)
+    held = 0
+    for _ in range(200):
+        shared, *own = rng.normal(size=(3, 500))
+        old, new = (np.exp(0.1 * (0.9 * shared + 0.4 * each)) for each in own)
+        paired = compare(old, 1.05 * new, statistic="median", paired=True).ratio
+        apart = compare(old, 1.05 * new, statistic="median").ratio
+        assert paired is not None
+        assert apart is not None
+        assert paired.half_width < apart.half_width
+        held += paired.low <= 1.05 <= paired.high
+    assert held >= scipy_stats.binom.ppf(0.001, 200, 0.95)

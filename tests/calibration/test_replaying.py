@@ -1,0 +1,30 @@
+"""Replayed sessions hold the final value as often as they claim; plain t does not."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.signal import lfilter
+
+from benchrigor.session import replay
+
+pytestmark = pytest.mark.slow
+
+
+def noise(n: int, *, seed: int = 1, phi: float = 0.0, cv: float = 0.1) -> np.ndarray:
+    """Readings around 1 with standard deviation ``cv``, of an AR(1) process."""
+    steps = np.random.default_rng(seed).normal(size=n + 200)
+    series = lfilter([math.sqrt(1.0 - phi**2)], [1.0, -phi], steps)[200:]
+    return 1.0 + cv * series
+
+
+def test_intervals_of_sessions_hold_and_those_of_plain_t_do_not() -> None:
+    held = {"benchrigor": 0, "plain t": 0}
+    for seed in range(150):
+        shown = replay(noise(1500, seed=seed, phi=0.5), judges=list(held), target=0.03)
+        for each in shown.rulings:
+            held[each.name] += each.held is True
+    # 0.95 of 150 within a chance of 1e-4; plain t stops on a lucky small variance.
+    assert stats.binom.cdf(held["benchrigor"], 150, 0.95) > 1e-4
+    assert held["plain t"] < 0.8 * 150

@@ -1,0 +1,49 @@
+"""Ratios are covered, and identical code is seldom found different."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from benchrigor.model import Floats, Verdict
+from benchrigor.stats.comparison.two_sample import compare
+
+pytestmark = pytest.mark.slow
+
+DECIDED = (Verdict.BETTER, Verdict.WORSE)
+
+
+def autoregressive(rng: np.random.Generator, n: int, phi: float) -> Floats:
+    noise = rng.normal(size=n + 100) * math.sqrt(1.0 - phi**2)
+    for i in range(1, n + 100):
+        noise[i] += phi * noise[i - 1]
+    return noise[100:]
+
+
+@pytest.mark.parametrize(("spread", "phi"), [(0.0, 0.9), (0.03, 0.0), (0.01, 0.5)])
+def test_identical_code_is_seldom_found_different(spread: float, phi: float) -> None:
+    rng = np.random.default_rng(20)
+    found = 0
+    for _ in range(200):
+        sides = [
+            [
+                level * (1.0 + 0.05 * autoregressive(rng, 50, phi))
+                for level in rng.normal(1.0, spread, 10)
+            ]
+            for _ in range(2)
+        ]
+        found += compare(*sides, margin=0.0).verdict in DECIDED
+    assert found <= scipy_stats.binom.ppf(0.999, 200, 0.05)
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median", "p10"])
+def test_ratios_of_correlated_series_are_covered(statistic: str) -> None:
+    rng = np.random.default_rng(23)
+    held = 0
+    for _ in range(200):
+        old, new = (np.exp(0.3 * autoregressive(rng, 600, 0.7)) for _ in range(2))
+        ratio = compare(old, 1.2 * new, statistic=statistic).ratio
+        assert ratio is not None
+        held += ratio.low <= 1.2 <= ratio.high
+    assert held >= scipy_stats.binom.ppf(0.001, 200, 0.95)
