@@ -1,4 +1,10 @@
-"""Which segments of a run took longer than their like usually do, and by how much."""
+"""The threshold of each group, and the time of its segments beyond it.
+
+Source: Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
+performance' (Euro-Par 2018), section 2, "Estimating Interference": a segment of duration t is
+interfered with if t > median + 4 MAD, where MAD = median(|X_i - median(X)|) is not scaled; the
+interference is the excess over the threshold, summed, in per cent of the wall time.
+"""
 
 from __future__ import annotations
 
@@ -9,124 +15,98 @@ import numpy as np
 
 from benchrigor.model import Floats, SegmentGroup, SegmentProfile
 from benchrigor.stats.interference.clustering import Clusters, Indices
-from benchrigor.stats.interference.grouping import Groups, grouped_by_features, undelayed
+from benchrigor.stats.interference.grouping import Groups, group_by_code, group_codes, undelayed
 
-__all__ = ["Judged", "judged"]
+__all__ = ["RunExcess", "excess_over_threshold"]
 
 _MADS = 4.0
-_TRIPLES = ((0.05, 0.25, 0.6), (0.02, 0.07, 0.25))
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A run's segments group by group, each judged by its group.
-
-    Parameters
-    ----------
-    profile
-        The run.
-    total_s
-        Wall time of all segments.
-    groups
-        Those of enough segments; the arrays below have an item for each of them.
-    clusters
-        By computation feature.
-    medians, mads, thresholds
-        Of the durations without measured delay, in seconds; a segment counts as interfered with
-        beyond the threshold.
-    quantiles
-        Of each of two triples of shares, those quantiles of them, in seconds: up to where they
-        are undisturbed when half of the segments were hit, or nine tenths.
-    durations
-        Wall time of each group, in seconds.
-    flagged
-        How many segments lie above the threshold.
-    excess
-        By how much, in seconds.
-    """
+class RunExcess:
+    """The groups of a run and their excess; arrays have one item per group, times are seconds."""
 
     profile: SegmentProfile
     total_s: float
+    """Wall time of all segments."""
     groups: Groups
     clusters: Sequence[Clusters]
+    """By computation feature."""
+    ordered: Floats
+    """Durations without measured delay, sorted within each group: one item per segment."""
     medians: Floats
     mads: Floats
     thresholds: Floats
-    quantiles: tuple[tuple[Floats, Floats, Floats], ...]
     durations: Floats
+    """Wall time of each group."""
     flagged: Indices
+    """How many segments exceed the threshold."""
     excess: Floats
 
     @property
-    def above_median(self) -> Floats:
-        """By how much the flagged segments of each group exceed its median, in seconds."""
+    def excess_over_median(self) -> Floats:
+        """By how much the flagged segments of each group exceed its median."""
         return self.excess + self.flagged * (self.thresholds - self.medians)
 
-    def percent(self, seconds: float | Floats) -> float:
-        """Return what share of the run's wall time some seconds, or their sum, are."""
-        return 100.0 * float(np.sum(seconds)) / self.total_s
+    @property
+    def measured_percent(self) -> float:
+        """Measured delay in per cent of the run's wall time."""
+        return self.percent(self.profile.delay_s) if self.profile.delays else 0.0
 
     @property
     def unclustered_percent(self) -> float:
-        """What share of the time is in segments of no group."""
+        """Time of the segments in no group, in per cent of the run's wall time."""
         if self.groups.order.size == self.profile.n:
             return 0.0
         return max(0.0, 100.0 - self.percent(self.durations))
 
-    def described(self) -> tuple[SegmentGroup, ...]:
-        """Return the groups for people, the one with most excess first."""
-        groups, profile = self.groups, self.profile
-        first = groups.order[groups.starts]
-        nominal = {name: values[first].tolist() for name, values in profile.nominal.items()}
-        extremes = {
-            name: [each.tolist() for each in groups.extremes(values[groups.order])]
-            for name, values in profile.computation.items()
-        }
-        columns = (self.medians, self.mads, self.thresholds, self.durations, self.excess)
-        rows = list(zip(*(each.tolist() for each in columns), strict=True))
+    def percent(self, seconds: float | Floats) -> float:
+        """Return the sum of some seconds in per cent of the run's wall time."""
+        return 100.0 * float(np.sum(seconds)) / self.total_s
+
+    def segment_groups(self) -> tuple[SegmentGroup, ...]:
+        """Return the groups as they are reported, the one with most excess first."""
+        features = self.groups.features(self.profile)
         return tuple(
             SegmentGroup(
-                n=int(groups.sizes[g]),
-                computation={name: (low[g], high[g]) for name, (low, high) in extremes.items()},
-                nominal={name: values[g] for name, values in nominal.items()},
-                median_s=median,
-                mad_s=mad,
-                threshold_s=threshold,
-                duration_s=duration,
+                n=int(self.groups.sizes[g]),
+                computation=features[g][0],
+                nominal=features[g][1],
+                median_s=float(self.medians[g]),
+                mad_s=float(self.mads[g]),
+                threshold_s=float(self.thresholds[g]),
+                duration_s=float(self.durations[g]),
                 flagged=int(self.flagged[g]),
-                excess_s=excess,
+                excess_s=float(self.excess[g]),
             )
             for g in np.argsort(-self.excess, kind="stable").tolist()
-            for median, mad, threshold, duration, excess in (rows[g],)
         )
 
 
-def judged(profile: SegmentProfile) -> Judged:
-    """Judge each segment of a run by its group: flagged above median + 4 MAD."""
-    groups, clusters = grouped_by_features(profile)
+def excess_over_threshold(profile: SegmentProfile) -> RunExcess:
+    """Group the segments of a run, and sum in each group what exceeds median + 4 MAD."""
+    codes, clusters = group_codes(profile)
+    groups = group_by_code(codes)
     ordered = groups.sorted(undelayed(profile, groups.order))
     durations = groups.sums(ordered)
     if profile.delays:
         durations += groups.sums(profile.delay_s[groups.order])
     medians = groups.medians(ordered)
-    quantiles = tuple(
-        (groups.quantiles(ordered, a), groups.quantiles(ordered, b), groups.quantiles(ordered, c))
-        for a, b, c in _TRIPLES
-    )
     mads = groups.mads(ordered, medians)
     thresholds = medians + _MADS * mads
-    excess = np.subtract(ordered, groups.spread(thresholds), out=ordered)
-    flagged = groups.counts(excess > 0.0)
-    return Judged(
+    excess = groups.spread(thresholds)
+    np.subtract(ordered, excess, out=excess)
+    np.maximum(excess, 0.0, out=excess)
+    return RunExcess(
         profile=profile,
         total_s=float(profile.duration_s.sum()),
         groups=groups,
         clusters=clusters,
+        ordered=ordered,
         medians=medians,
         mads=mads,
         thresholds=thresholds,
-        quantiles=quantiles,
         durations=durations,
-        flagged=flagged,
-        excess=groups.sums(np.maximum(excess, 0.0, out=excess)),
+        flagged=groups.sums(excess > 0.0),
+        excess=groups.sums(excess),
     )

@@ -1,4 +1,8 @@
-"""What a share of time lost means: a light, and the same without steps."""
+"""The traffic light of a run, and the same without steps: the probability of high interference.
+
+Source: Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
+performance' (Euro-Par 2018), section 3.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,16 @@ from scipy import special
 
 from benchrigor.model import Light, as_series
 
-__all__ = ["light_of", "probability_high"]
+__all__ = ["RED_ABOVE", "YELLOW_FROM", "light_of", "probability_high"]
 
-_LOW, _HIGH = 7.5, 15.0
-_STEEPNESS, _MIDDLE = 0.35, 11.25
+YELLOW_FROM, RED_ABOVE = 7.5, 15.0
+"""Limits in per cent of the wall time."""
+_STEEPNESS = 0.35
+_MIDDLE = (YELLOW_FROM + RED_ABOVE) / 2.0
 
 
 def light_of(percent: float) -> Light:
-    """Return the light of a share of time lost: green below 7.5 %, red above 15 %, else yellow.
+    """Return the light of a share of interference: green below 7.5 %, red above 15 %, else yellow.
 
     Raises
     ------
@@ -25,14 +31,16 @@ def light_of(percent: float) -> Light:
     >>> str(light_of(7.5))
     'yellow'
     """
-    lost = float(as_series([percent], name="percent")[0])
-    return Light.GREEN if lost < _LOW else Light.RED if lost > _HIGH else Light.YELLOW
+    share = float(as_series([percent], name="percent")[0])
+    if share < YELLOW_FROM:
+        return Light.GREEN
+    return Light.RED if share > RED_ABOVE else Light.YELLOW
 
 
 def probability_high(percent: float) -> float:
-    """Return how likely a run that lost this share of its time is highly interfered with.
+    """Return the probability that a run with this share of interference is highly interfered.
 
-    The light without its steps: a logistic function with 1/2 in the middle of yellow, 11.25 %.
+    p(x) = 1 / (1 + exp(-0.35 (x - 11.25))), 1/2 in the middle of yellow.
 
     Raises
     ------
@@ -41,13 +49,12 @@ def probability_high(percent: float) -> float:
 
     Notes
     -----
-    Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
-    performance' (Euro-Par 2018), section 3.
+    Shah, Mueller, Wolf et al. (Euro-Par 2018), section 3.
 
     Examples
     --------
     >>> [round(probability_high(percent), 2) for percent in (7.5, 11.25, 15.0)]
     [0.21, 0.5, 0.79]
     """
-    lost = float(as_series([percent], name="percent")[0])
-    return float(special.expit(_STEEPNESS * (lost - _MIDDLE)))
+    share = float(as_series([percent], name="percent")[0])
+    return float(special.expit(_STEEPNESS * (share - _MIDDLE)))
