@@ -28,12 +28,12 @@ def test_an_event_of_this_thread_is_counted() -> None:
     assert 0 < first < second
 
 
-def test_what_the_kernel_refuses_is_told() -> None:
+def test_a_refusal_of_the_kernel_has_its_reason() -> None:
     with pytest.raises(Unavailable, match=r"perf_event_open|no perf_event_open known"):
         perf_events.open_counter(2**31, 0)
 
 
-def test_other_systems_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_system_has_no_counter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(perf_events.platform, "machine", lambda: "abacus")
     with pytest.raises(Unavailable, match="on abacus"):
         perf_events.open_counter(SOFTWARE, TASK_CLOCK)
@@ -47,11 +47,11 @@ def test_a_refusal_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Unavailable("perf_event_open: Permission denied")
 
     monkeypatch.setattr(perf_events, "open_counter", refuse)
-    perf_events._refusal.cache_clear()
+    perf_events.refusal.cache_clear()
     try:
         for _ in range(3):
             with pytest.raises(Unavailable, match="Permission denied"):
                 perf_events.open_instructions()
     finally:
-        perf_events._refusal.cache_clear()
+        perf_events.refusal.cache_clear()
     assert asked == [(0, 1)]

@@ -1,6 +1,6 @@
-"""Looking at the machine and at what runs on it: what a run lost to others, and where it was made.
+"""The machine, and what runs on it: measured delay, segment profiles, where a run was made.
 
-Names are resolved when first used, so that a program pays only for what it asks for.
+Names are resolved when first used, so that a program imports only what it needs.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from benchrigor.instrument.machine import capabilities, load_average, provenance
     from benchrigor.instrument.run_delay import RunDelay
-    from benchrigor.instrument.segment_profiles.boundaries import Segments, segments
     from benchrigor.instrument.segment_profiles.communicator import process_of, traced
+    from benchrigor.instrument.segment_profiles.segment_recorder import Segments, segments
 
 __all__ = [
     "RunDelay",
@@ -27,12 +27,12 @@ __all__ = [
 
 _HOMES = {
     "RunDelay": "run_delay",
-    "Segments": "segment_profiles.boundaries",
+    "Segments": "segment_profiles.segment_recorder",
     "capabilities": "machine",
     "load_average": "machine",
     "process_of": "segment_profiles.communicator",
     "provenance": "machine",
-    "segments": "segment_profiles.boundaries",
+    "segments": "segment_profiles.segment_recorder",
     "traced": "segment_profiles.communicator",
 }
 

@@ -1,4 +1,4 @@
-"""Files through which Linux tells of itself, and why one of them cannot be read."""
+"""Linux's files about the system, and why one of them cannot be read."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["Unavailable", "cgroup_folders", "keep_open", "read_text"]
+__all__ = ["ROOT", "Unavailable", "cgroup_folders", "keep_open", "read_text"]
+
+ROOT = Path("/")
+"""Folder that holds ``proc`` and ``sys``; tests make up another."""
 
 
 class Unavailable(Exception):
-    """Something that the system does not tell; the message is the reason."""
+    """What the system does not provide; the message is the reason."""
 
 
 def read_text(path: Path) -> str:
-    """Return what a file holds, or say why it cannot be read."""
+    """Return the text of a file, or raise `Unavailable`."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError as error:
@@ -22,7 +25,7 @@ def read_text(path: Path) -> str:
 
 
 def keep_open(path: Path) -> int:
-    """Return a descriptor to read a file again and again by, or say why there is none."""
+    """Return a descriptor to read a file again and again by, or raise `Unavailable`."""
     if not hasattr(os, "pread"):
         raise Unavailable(f"{path}: this system has no pread")
     try:
@@ -32,10 +35,9 @@ def keep_open(path: Path) -> int:
 
 
 def cgroup_folders(root: Path) -> Iterator[Path]:
-    """Yield the process's groups and the groups around them, innermost first.
+    """Yield the process's control groups of the processor and those around them, innermost first.
 
-    Those that govern its processors, of either version of control groups; the second is looked for
-    beside the first as well.
+    Both versions of control groups count; the second is also looked for beside the first.
     """
     for line in read_text(root / "proc/self/cgroup").splitlines():
         _, controllers, group = line.split(":", 2)

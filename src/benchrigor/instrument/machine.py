@@ -1,4 +1,4 @@
-"""What the machine is and how it is set up, read once around a run, never during it."""
+"""What the machine is and how it is set up, read before and after a run, never during it."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchrigor.instrument.kernel_files import Unavailable, cgroup_folders, read_text
+from benchrigor.instrument.kernel_files import ROOT, Unavailable, cgroup_folders, read_text
 from benchrigor.model import Capability, Provenance
 
 __all__ = ["capabilities", "load_average", "provenance"]
 
-_ROOT = Path("/")
 _CPUS = "sys/devices/system/cpu"
 _PACKAGES = ("benchrigor", "numpy", "scipy")
-_GIT_TIMEOUT_S = 0.5
+GIT_TIMEOUT_S = 0.5
 _VIRTUAL = re.compile(
     r"kvm|qemu|vmware|virtualbox|xen|bochs|amazon ec2|google compute|hyper-v|virtual machine", re.I
 )
 
 
-def capabilities(*, root: Path = _ROOT) -> tuple[Capability, ...]:
-    """Read how the machine is set up, as far as it matters to measurements.
+def capabilities(*, root: Path = ROOT) -> tuple[Capability, ...]:
+    """Read those settings of the machine that matter to measurements, from ``/proc`` and ``/sys``.
 
-    The answers come from Linux's ``/proc`` and ``/sys``. On another system, in a container that
-    hides them, or where a file makes no sense, the capability is there as unavailable, with the
+    What cannot be read (another system, a container that hides it) is unavailable, with the
     reason; no exception escapes.
 
     Parameters
@@ -53,12 +51,11 @@ def capabilities(*, root: Path = _ROOT) -> tuple[Capability, ...]:
     return tuple(_capability(name, reader, root) for name, reader in _READERS.items())
 
 
-def provenance(*, root: Path = _ROOT) -> Provenance:
-    """Gather where, when and with what a run is being made.
+def provenance(*, root: Path = ROOT) -> Provenance:
+    """Gather where, when and with what a run is made, in some 20 ms.
 
-    It takes some 20 ms (measured), most of it for asking git for the commit around the working
-    directory, with "+dirty" behind it when tracked files differ from the commit. A git that
-    hangs is given up after a second, and the commit is None.
+    Git is asked for the commit around the working directory, with "+dirty" behind it when tracked
+    files differ from the commit. The commit is None where git does not answer within a second.
 
     Parameters
     ----------
@@ -85,9 +82,7 @@ def provenance(*, root: Path = _ROOT) -> Provenance:
 
 
 def load_average() -> float | None:
-    """Return how many processes were running or waiting, averaged over a minute.
-
-    None where the system keeps no such average (Windows).
+    """Return how many processes ran or waited, averaged over a minute; None on Windows.
 
     Examples
     --------
@@ -168,7 +163,7 @@ def _virtualisation(root: Path) -> str:
         if (path := root / "sys/class/dmi/id" / name).exists()
     )
     flags = re.search(r"^flags\s*:(.*)$", read_text(root / "proc/cpuinfo"), re.M)
-    # x86 processors say it themselves; elsewhere the maker's name has to do.
+    # x86 processors have a flag for it; elsewhere the maker's name decides.
     if "hypervisor" in flags[1].split() if flags else _VIRTUAL.search(maker):
         return f"virtual machine ({maker})" if maker else "virtual machine"
     return "none seen"
@@ -235,7 +230,7 @@ def _package_versions() -> Iterator[tuple[str, str]]:
 
 
 def _commit() -> str | None:
-    """Return the commit around the working directory, with "+dirty" where that is soon found."""
+    """Return the commit around the working directory, with "+dirty" where git is quick enough."""
     marked = ("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty")
     for command in (marked, ("rev-parse", "HEAD")):
         try:
@@ -245,7 +240,7 @@ def _commit() -> str | None:
                 check=True,
                 stdin=subprocess.DEVNULL,
                 text=True,
-                timeout=_GIT_TIMEOUT_S,
+                timeout=GIT_TIMEOUT_S,
                 env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
             )
         except (OSError, subprocess.SubprocessError):

@@ -1,4 +1,4 @@
-"""Counters of this thread, told by what it is made to do."""
+"""Counters of this thread against what it is made to do."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def gains(counters: ThreadCounters) -> Gains:
             if name in counters.missing:
                 pytest.skip(f"{name}: {counters.missing[name]}")
         before = counters.read()
-        counters.hand_back()
+        counters.exclude_own()
         work()
         return dict(zip(NAMES, map(sub, counters.read(), before), strict=True))
 

@@ -1,4 +1,4 @@
-"""Segments of a program that runs as several MPI processes, cut where all of them meet."""
+"""Communicators of mpi4py that cut segments where all processes of the program meet."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from benchrigor.instrument.segment_profiles.boundaries import Segments
+    from benchrigor.instrument.segment_profiles.segment_recorder import Segments
 
-__all__ = ["process_of", "traced"]
+__all__ = ["CALLS", "process_of", "traced"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Call:
-    """What one kind of call counts, and where among its arguments the buffers are."""
+    """What a call counts, and the position and name of its buffers among the arguments."""
 
     counts: tuple[str, ...]
     sends: tuple[int, str] | None = None
@@ -33,42 +33,40 @@ def _calls() -> dict[str, _Call]:
     block.
     """
     first, both = (0, "buf"), {"sends": (0, "sendbuf"), "receives": (1, "recvbuf")}
-    families: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
-        ("Send Bsend Rsend Ssend", ("{}sends",), {"sends": first}),
-        ("Recv", ("{}receives",), {"receives": first}),
-        ("Sendrecv", ("{}sends", "{}receives"), {**both, "receives": (3, "recvbuf")}),
-        ("Sendrecv_replace", ("{}sends", "{}receives"), {"sends": first, "receives": first}),
-        ("Bcast", ("collectives_1_n",), {"receives": first}),
-        ("Scatter Scatterv", ("collectives_1_n",), both),
-        ("Gather Gatherv Reduce", ("collectives_n_1",), both),
-        ("Scan Exscan", ("collectives_n_n",), both),  # the first process waits for nobody
-        ("Allgather Allgatherv Allreduce", ("collectives_n_n",), {**both, "cuts": True}),
-        ("Alltoall Alltoallv Alltoallw", ("collectives_n_n",), {**both, "cuts": True}),
-        ("Reduce_scatter Reduce_scatter_block", ("collectives_n_n",), {**both, "cuts": True}),
-        ("Barrier", ("collectives_n_n",), {"cuts": True}),
+    families: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
+        ("Send Bsend Rsend Ssend", "{}sends", {"sends": first}, False),
+        ("Recv", "{}receives", {"receives": first}, False),
+        ("Sendrecv", "{}sends {}receives", {**both, "receives": (3, "recvbuf")}, False),
+        ("Sendrecv_replace", "{}sends {}receives", {"sends": first, "receives": first}, False),
+        ("Bcast", "collectives_1_n", {"receives": first}, False),
+        ("Scatter Scatterv", "collectives_1_n", both, False),
+        ("Gather Gatherv Reduce", "collectives_n_1", both, False),
+        ("Scan Exscan", "collectives_n_n", both, False),  # the first process waits for nobody
+        ("Allgather Allgatherv Allreduce", "collectives_n_n", both, True),
+        ("Alltoall Alltoallv Alltoallw", "collectives_n_n", both, True),
+        ("Reduce_scatter Reduce_scatter_block", "collectives_n_n", both, True),
+        ("Barrier", "collectives_n_n", {}, True),
     )
     calls = {}
-    for names, counts, what in families:
-        blocking = tuple(each.format("blocking_") for each in counts)
-        going_on = tuple(each.format("nonblocking_") for each in counts)
-        objects = {"cuts": what.get("cuts", False)}
-        buffers = {key: value for key, value in what.items() if key != "cuts"}
+    for names, counts, buffers, cuts in families:
+        blocking = tuple(counts.replace("{}", "blocking_").split())
+        nonblocking = tuple(counts.replace("{}", "nonblocking_").split())
         for name in names.split():
-            calls[name] = _Call(counts=blocking, **what)
-            calls[name.lower()] = _Call(counts=blocking, **objects)
-            calls[f"I{name.lower()}"] = _Call(counts=going_on, **buffers)
-            calls[f"i{name.lower()}"] = _Call(counts=going_on)
+            calls[name] = _Call(counts=blocking, cuts=cuts, **buffers)
+            calls[name.lower()] = _Call(counts=blocking, cuts=cuts)
+            calls[f"I{name.lower()}"] = _Call(counts=nonblocking, **buffers)
+            calls[f"i{name.lower()}"] = _Call(counts=nonblocking)
     return calls
 
 
-_CALLS = _calls()
+CALLS = _calls()
 _VOLUMES = ("sent_bytes", "received_bytes")
-_COUNTS = (*dict.fromkeys(name for call in _CALLS.values() for name in call.counts), *_VOLUMES)
+_COUNTS = (*dict.fromkeys(name for call in CALLS.values() for name in call.counts), *_VOLUMES)
 _MAKERS = ("Clone", "Create", "Dup", "Split", "Sub")
 
 
 def process_of(comm: Any) -> dict[str, Any]:
-    """Return what `segments` is to be told of the calling process, for profiles to be merged.
+    """Return the arguments of `segments` that name the calling process, for profiles to merge.
 
     Parameters
     ----------
@@ -78,8 +76,7 @@ def process_of(comm: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``process`` and ``processes``, its rank and how many there are, and ``run``, a name that
-        all processes of this run share.
+        ``process``, ``processes``, and ``run``, a name that all processes of this run share.
     """
     run = comm.bcast(secrets.token_hex(8) if comm.Get_rank() == 0 else None)
     return {"run": run, "process": comm.Get_rank(), "processes": comm.Get_size()}
@@ -89,38 +86,38 @@ def traced(comm: Any, segments: Segments) -> Any:
     """Return a communicator that ends a segment wherever all processes wait for each other.
 
     That is at the exit of each blocking all-to-all collective (``Allreduce``, ``Alltoall``,
-    ``Allgather``, ``Reduce_scatter``, ``Barrier``, their variants, and what pickles): who comes
-    late to it delays all, but nothing behind it. The segment is labelled with the call.
+    ``Allgather``, ``Reduce_scatter``, ``Barrier``, their variants, and those that pickle): a late
+    process delays all up to there, but nothing behind it. The label of the segment is the call.
 
-    On the way it counts what the segment communicates, as nominal features: sends and receives by
-    whether they block, collectives by senders and receivers (1 to n, n to 1, n to n), and bytes.
-    What is computed or waited for inside communication is not counted as the program's.
+    Nominal features count what the segment communicates: sends and receives by whether they block,
+    collectives by senders and receivers (1 to n, n to 1, n to n), and bytes. Inside of calls
+    neither computation nor delay counts.
 
     Parameters
     ----------
     comm
-        A communicator of mpi4py, of all processes of the program; it is not changed. Whatever
-        needs the real one, such as opening a file, is to be given that.
+        A communicator of mpi4py, of all processes of the program; it is not changed. Give the real
+        one to what needs it, such as opening a file.
     segments
         The recorder of this process; see `process_of`. Calls outside of its ``with``, or in
-        another thread than its own, are passed on uncounted.
+        another thread, are not counted.
 
     Returns
     -------
     object
-        What has all methods and attributes of ``comm``. Communicators made from it are traced as
-        well. Those of fewer processes count, but end no segment.
+        Has all methods and attributes of ``comm``. Communicators made from it are traced as well.
+        Those of fewer processes count, but end no segment.
 
     Notes
     -----
-    Only calls made from Python through it are seen: none of a library in C, nor waiting for a
-    request that did not block. Put that into ``with segments.paused():``, since it may spin.
+    Only calls made from Python through it are seen: not those of a library in C, nor waiting for a
+    non-blocking request. Put that into ``with segments.paused():``, since it may spin.
 
-    Bytes are those of the buffers given, so a receive counts as much as there is room for, and a
-    broadcast counts as received. How large a pickled object is, is not known: it counts as a call.
+    Bytes are those of the buffers: a receive counts all its room, and a broadcast counts as
+    received. The size of a pickled object is not known: only the call counts.
 
-    Source: Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on
-    application performance' (Euro-Par 2018), section 2.
+    Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
+    performance' (Euro-Par 2018), section 2.
 
     Examples
     --------
@@ -144,7 +141,7 @@ def traced(comm: Any, segments: Segments) -> Any:
 
 
 class _Traced:
-    """Stands for a communicator; see `traced`."""
+    """A communicator that counts and cuts; see `traced`."""
 
     def __init__(self, comm: Any, segments: Segments, processes: int) -> None:
         self._comm = comm
@@ -153,17 +150,17 @@ class _Traced:
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._comm, name)
-        if name in _CALLS:
+        if name in CALLS:
             attribute = self._counted(name, attribute)
         elif name.startswith(_MAKERS):
-            attribute = self._followed(attribute)
+            attribute = self._traced(attribute)
         else:
             return attribute
         self.__dict__[name] = attribute  # the next time without this detour
         return attribute
 
     def _counted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        segments, call = self._segments, _CALLS[name]
+        segments, call = self._segments, CALLS[name]
         volumes = [
             (total, *where)
             for total, where in zip(_VOLUMES, (call.sends, call.receives), strict=True)
@@ -178,28 +175,29 @@ class _Traced:
                 for each in call.counts:
                     segments.count(each)
                 for total, index, keyword in volumes:
-                    given = args[index] if index < len(args) else named.get(keyword)
-                    segments.count(total, _size_of(given))
+                    buffer = args[index] if index < len(args) else named.get(keyword)
+                    segments.count(total, _size_of(buffer))
             if call.cuts and self._comm.Get_size() == self._processes:
                 segments.cut(name)
             return result
 
         return counted
 
-    def _followed(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def followed(*args: Any, **named: Any) -> Any:
+    def _traced(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def traced_maker(*args: Any, **named: Any) -> Any:
             made = method(*args, **named)
-            # A process that is not in the new communicator gets a false one.
+            # A process outside of the new communicator gets a false one.
             if not made or not hasattr(made, "Barrier"):
                 return made
             return _Traced(made, self._segments, self._processes)
 
-        return followed
+        return traced_maker
 
 
-def _size_of(given: Any) -> int:
-    """Return how many bytes a buffer holds: an array, or a list of array, counts and type."""
-    buffer, *rest = given if isinstance(given, list | tuple) and given else (given,)
+def _size_of(argument: Any) -> int:
+    """Return the bytes of a buffer: an array, or a list of array, counts and type."""
+    is_list = isinstance(argument, list | tuple) and argument
+    buffer, *rest = argument if is_list else (argument,)
     try:
         view = memoryview(buffer)
     except (TypeError, ValueError):  # on a GPU, of dates; in place, none

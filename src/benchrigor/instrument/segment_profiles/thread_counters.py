@@ -1,4 +1,4 @@
-"""What the calling thread has done and waited so far, read in a few microseconds."""
+"""Counters of the calling thread, read in a few microseconds: computation, delay, files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchrigor.instrument.kernel_files import Unavailable, keep_open
+from benchrigor.instrument.kernel_files import ROOT, Unavailable, keep_open
 from benchrigor.instrument.perf_events import open_instructions, read_counter
 from benchrigor.instrument.run_delay import open_schedstat
-from benchrigor.instrument.segment_profiles.python_events import (
+from benchrigor.instrument.segment_profiles.interpreter_counters import (
     Collections,
     count_opens,
     forget_opens,
@@ -25,47 +25,27 @@ except ImportError:  # Windows
 
 __all__ = ["EVIDENCE", "NOMINAL", "ThreadCounters"]
 
-NOMINAL = (
-    "opens",
-    "closes",
-    "reads",
-    "writes",
-    "read_bytes",
-    "written_bytes",
-    "gc_young",
-    "gc_full",
-)
+_IO = ("reads", "writes", "read_bytes", "written_bytes")
+NOMINAL = ("opens", "closes", *_IO, "gc_young", "gc_full")
 EVIDENCE = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
 _RUSAGE_THREAD = 1
-_ROOT = Path("/")
 
 
 class ThreadCounters:
-    """Cumulative counters of one thread, from `start` to `close`, without what reading them does.
+    """Cumulative counters of one thread, from `start` to `close`, without its own readings.
 
-    Parameters
-    ----------
-    root
-        Folder that holds ``proc``.
-    cpu_ns
-        Tells the thread's processor time; what is computed is counted by it where the processor
-        counts no instructions.
-
-    Attributes
-    ----------
-    missing
-        By name, why something is not counted; it stays 0.
-    computation
-        The name of the first counter: "instructions" or "cpu_s" (counted in nanoseconds).
+    Where the processor counts no instructions, computation is processor time.
     """
 
     def __init__(
-        self, *, root: Path = _ROOT, cpu_ns: Callable[[], int] = time.thread_time_ns
+        self, *, root: Path = ROOT, cpu_ns: Callable[[], int] = time.thread_time_ns
     ) -> None:
         self._root = root
         self._cpu_ns = cpu_ns
         self.missing: dict[str, str] = {}
+        """By name, why something is not counted; it stays 0."""
         self.computation = "cpu_s"
+        """Name of the counter of computation: "instructions" or "cpu_s" (in nanoseconds)."""
         self._instructions: int | None = None
         self._schedstat: int | None = None
         self._io: int | None = None
@@ -73,20 +53,20 @@ class ThreadCounters:
         self._usage = getrusage is not None and sys.platform == "linux"
         self._opened = [0]
         self._collections = Collections()
-        # What the counters show of the recorder itself, and of pauses.
+        # What the counters hold of the recorder itself, and of pauses.
         self._own_computation = self._own_delay = self._own_reads = self._own_bytes = 0
         self._last = 0
         self._paused = 0, 0
 
     def start(self) -> None:
-        """Open, in the thread that is to be counted, what there is to read."""
-        self._opened = count_opens()  # first of all: it may refuse
+        """Open the counters, in the thread that is counted."""
+        self._opened = count_opens()  # first, since it may refuse
         root = self._root
         self._instructions = self._try(open_instructions, "instructions")
         if self._instructions is not None:
             self.computation = "instructions"
         self._schedstat = self._try(lambda: open_schedstat(root), "run queue")
-        self._io = self._try(lambda: keep_open(root / "proc/thread-self/io"), *NOMINAL[2:6])
+        self._io = self._try(lambda: keep_open(root / "proc/thread-self/io"), *_IO)
         self._folder = self._try(self._open_folder, "closes")
         if not self._usage:
             self.missing.update(dict.fromkeys(EVIDENCE, "this system does not count by thread"))
@@ -128,12 +108,12 @@ class ThreadCounters:
             usage[7],
         )
 
-    def hand_back(self) -> None:
-        """Say that what was computed since the last `read` was the recorder's."""
+    def exclude_own(self) -> None:
+        """Leave out what was computed since the last `read`: that was the recorder."""
         self._own_computation += self._compute() - self._last
 
     def pause(self) -> None:
-        """Stop counting what is computed and waited for, until `proceed`."""
+        """Leave out computation and delay until `proceed`."""
         self._paused = self._compute(), self._wait()
 
     def proceed(self) -> None:
@@ -147,7 +127,7 @@ class ThreadCounters:
         forget_opens(self._opened)
         self._collections.stop()
         for each in (self._instructions, self._schedstat, self._io, self._folder):
-            with contextlib.suppress(OSError):  # the program may have closed whatever was open
+            with contextlib.suppress(OSError):  # the program may have closed any descriptor
                 if each is not None:
                     os.close(each)
 

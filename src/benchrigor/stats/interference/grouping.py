@@ -203,7 +203,8 @@ def _combination_codes(columns: Iterable[npt.NDArray[Any]], n: int) -> Labels:
         low, high = int(digits.min()), int(digits.max())
         if low == high:
             continue
-        places, values = digits - np.uint16(low), high - low + 1
+        places: Labels = digits - np.uint16(low)
+        values = high - low + 1
         if count * values > _MOST_SMALL_CODES:
             codes, count = _without_gaps(codes, count)
             places, values = _without_gaps(places, values)

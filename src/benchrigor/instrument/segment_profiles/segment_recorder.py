@@ -1,20 +1,21 @@
-"""Segments of a Python program, recorded while it runs."""
+"""The recorder of a program's segments, and the ways to mark their boundaries."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.segment_profiles.segment_columns import RESERVED
-from benchrigor.instrument.segment_profiles.segment_inputs import path_problem, text_of
 from benchrigor.instrument.segment_profiles.thread_recording import Recording
 from benchrigor.model import SegmentProfile
 from benchrigor.stats import profile_interference
@@ -26,6 +27,8 @@ __all__ = ["Segments", "segments"]
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
+_LARGEST = 1e150
+"""A profile takes no larger number."""
 
 
 def segments(
@@ -35,15 +38,14 @@ def segments(
     run: str = "",
     process: int = 0,
     processes: int = 1,
-    bins: int | None = 256,
 ) -> Segments:
-    """Record the segments of a program, to tell how far its run can be trusted.
+    """Record the segments of a program, to estimate its interference.
 
-    Of each segment are recorded: wall time; what was computed (the amount of work where it is
-    given for all, else instructions where the processor counts them, else the thread's processor
-    time); what else it did (label, files opened and closed, reads and writes and their bytes,
-    garbage collections); what it lost (waiting for a processor, a throttled control group, a
-    stolen processor); and, as evidence, context switches and page faults.
+    Of each segment are recorded: wall time; computation (the amount of work where it is given for
+    all, else instructions where the processor counts them, else the thread's processor time); what
+    else it did (label, files opened and closed, reads and writes and their bytes, garbage
+    collections); measured delay (run delay, throttling, steal); and, as evidence, context switches
+    and page faults. Counters are quantised to 256 values.
 
     Parameters
     ----------
@@ -51,11 +53,9 @@ def segments(
         CSV file to write the profile to at the end, also when the program raised. Without any
         segment none is written, and a warning says so unless the program raised.
     program
-        What runs, for people; the name of the script where nothing is said.
+        Name of the program, for people; None: the name of the script.
     run, process, processes
         Which process of which run this is, for profiles that will be merged.
-    bins
-        How many distinct values are kept of each counter; None keeps all.
 
     Returns
     -------
@@ -65,20 +65,20 @@ def segments(
     Raises
     ------
     InvalidInput
-        Naming every parameter that makes no sense.
+        Naming every parameter that is out of range, or a path that cannot be written to.
 
     Notes
     -----
     Reads and opens are counted for the thread that entered, closes and garbage collections for the
-    process. What the system does not tell is left out, and a fact of the profile says why. What
-    other threads and child processes lose is not measured; the fact "other_cpu_s" tells how much
-    processor time they used, beside "thread_cpu_s" of the thread that entered.
+    process. A fact of the profile says why something is not counted. The delay of other threads
+    and child processes is not measured; the fact "other_cpu_s" has their processor time, beside
+    "thread_cpu_s" of the thread that entered.
 
-    The first recorder of a process installs an audit hook to see files being opened. Python has no
-    way to remove it; while nobody records it costs a tenth of a microsecond per audited event.
+    The first recorder of a process installs an audit hook, to count opened files. Python cannot
+    remove it; while nobody records it takes a tenth of a microsecond per audited event.
 
     Measured on Linux 6.18 in a virtual machine: 9 microseconds for a `Segments.cut`, 18 for a
-    `Segments.segment`; two to four times as much where other work has taken the caches meanwhile.
+    `Segments.segment`; two to four times as much with cold caches.
 
     Examples
     --------
@@ -90,9 +90,7 @@ def segments(
     (3, array([10000., 20000., 10000.]))
     """
     name = Path(sys.argv[0]).name if program is None and sys.argv else program or ""
-    return Segments(
-        Recording(bins=bins), path, program=name, run=run, process=process, processes=processes
-    )
+    return Segments(path, program=name, run=run, process=process, processes=processes)
 
 
 class Segments:
@@ -100,48 +98,37 @@ class Segments:
 
     Segments do not nest, and belong to the thread that entered: other threads record with
     recorders of their own. A segment around an ``await`` would measure whatever else ran
-    meanwhile: do not put one there.
+    meanwhile: do not put one there. A segment that is left by an exception or by ``break`` has the
+    nominal feature "unfinished".
 
-    A segment that is left by an exception or by ``break`` is recorded, and is told from complete
-    ones by the nominal "unfinished".
-
-    `cut` reads the counters once a segment, `segment` and what builds upon it twice. The time that
-    this takes is in no segment; the fact "recording_cost_s" has it, with what others took of it.
+    `cut` reads the counters once a segment, all else twice. This time is in no segment, but in the
+    fact "recording_cost_s".
 
     Parameters
     ----------
-    recording
-        Does the work.
     path, program, run, process, processes
         As `segments` has them.
 
     Raises
     ------
     InvalidInput
-        Naming every parameter that makes no sense.
+        Naming every parameter that is out of range.
     """
 
     def __init__(
-        self,
-        recording: Recording,
-        path: str | Path | None = None,
-        *,
-        program: str = "",
-        run: str = "",
-        process: int = 0,
-        processes: int = 1,
+        self, path: str | Path | None, *, program: str, run: str, process: int, processes: int
     ) -> None:
-        problems = [] if path is None else [path_problem(path)]
+        problems = [] if path is None else [_path_problem(path)]
         for name, text in (("program", program), ("run", run)):
             try:
-                text_of(text, name)
+                _text(text, name)
             except InvalidInput as error:
                 problems.extend(error.problems)
         problems.append(_process_problem(process, processes))
         if any(problems):
             raise InvalidInput([each for each in problems if each])
         self._path = path
-        self._recording = recording
+        self._recording = Recording()
         self._about: dict[str, Any] = {
             "program": program,
             "run": run,
@@ -181,26 +168,27 @@ class Segments:
             )
 
     def segment(self, label: str = "", *, work: float | None = None) -> _Segment:
-        """Return a context manager; what runs inside of it is one segment.
+        """Return a context manager whose body is one segment.
 
         Parameters
         ----------
         label
-            What the segment does, so that it is compared with its like only.
+            What the segment does: only segments with the same label are compared.
         work
-            How much it does of it, in any unit.
+            How much of it, in any unit.
 
         Raises
         ------
         InvalidInput
-            When label or work make no sense, inside of another segment, or in another thread.
+            When label or work are out of range, inside of another segment, or in another thread.
         """
-        return _Segment(self._recording, *self._recording.check(label, work))
+        self._recording.check_place()
+        return _Segment(self._recording, *_description(label, work))
 
     def cut(self, label: str = "", *, work: float | None = None) -> None:
         """End a segment here, and begin the next.
 
-        The first begins where the recorder was entered. What lies between the last cut and the end
+        The first begins where the recorder was entered. What runs between the last cut and the end
         belongs to no segment.
 
         Parameters
@@ -215,7 +203,8 @@ class Segments:
         """
         recording = self._recording
         ended_ns = recording.now_ns()
-        recording.finish(ended_ns, *recording.check(label, work))
+        recording.check_place()
+        recording.finish(ended_ns, *_description(label, work))
 
     def over(self, iterable: Iterable[_T], label: str = "") -> Iterator[_T]:
         """Iterate; each run through the loop's body is a segment, fetching the next item is not.
@@ -233,10 +222,10 @@ class Segments:
                 yield item
 
     def each(self, func: Callable[_P, _T]) -> Callable[_P, _T]:
-        """Decorate a function, or whatever else can be called; each call is a segment.
+        """Decorate a function, or another callable; each call is a segment.
 
-        It is labelled with the name of the function, of what a `functools.partial` calls, or of
-        the class of another object.
+        The label is the name of the function, of what a `functools.partial` calls, or of the class
+        of another object.
 
         Raises
         ------
@@ -258,40 +247,33 @@ class Segments:
         return segmented
 
     def count(self, name: str, amount: float = 1) -> None:
-        """Count something that the segment under way does, as a nominal feature of it.
+        """Add to a nominal feature of the current segment; it is 0 in all others.
 
-        Segments that are told nothing have 0. What is counted between two segments is forgotten.
-
-        Parameters
-        ----------
-        name
-            Of the feature.
-        amount
-            Is added.
+        What is counted between two segments is dropped.
 
         Raises
         ------
         InvalidInput
-            When name or amount make no sense, or the recorder counts something of that name itself.
+            When name or amount are out of range, or the recorder counts something of that name.
         """
-        name = text_of(name, "name")
+        name = _text(name, "name")
         if name in RESERVED:
             raise InvalidInput(f"name is {name!r}, which is counted already, expected another")
         if not name or name != name.strip():
             raise InvalidInput(f"name is {name!r}, expected one without space around it")
-        self._recording.count(name, amount)
+        self._recording.count(name, _number(amount, "amount"))
 
     def paused(self) -> _Pause:
-        """Return a context manager; what is computed or waited for inside of it does not count.
+        """Return a context manager whose body counts neither as computation nor as delay.
 
-        For communication: a process that waits for others may spin, and what it computes then says
-        nothing about its work. Wall time goes on.
+        For communication: a process that waits for others may spin, and what it computes then is
+        not its work. The wall time counts.
         """
         return _Pause(self._recording)
 
     @property
     def recording(self) -> bool:
-        """Whether the calling thread is the one that is being recorded now."""
+        """Whether the calling thread is being recorded."""
         return self._recording.running
 
     @property
@@ -306,12 +288,12 @@ class Segments:
         return SegmentProfile(**self._recording.profile(), **self._about)
 
     def interference(self, reference: SegmentProfile | None = None) -> Interference:
-        """Estimate from `profile` how far the run can be trusted.
+        """Estimate the interference of the run so far.
 
         Parameters
         ----------
         reference
-            Profile of an undisturbed run of the same program, to tell continuous interference by.
+            Profile of an undisturbed run of the same program, for continuous interference.
 
         Raises
         ------
@@ -321,32 +303,8 @@ class Segments:
         return profile_interference(self.profile, reference=reference)
 
 
-def _process_problem(process: Any, processes: Any) -> str:
-    for name, value in (("process", process), ("processes", processes)):
-        if not isinstance(value, Integral) or isinstance(value, bool):
-            return f"{name} is {value!r}, expected a whole number"
-    first, count = int(process), int(processes)
-    if 0 <= first < count:
-        return ""
-    return f"process is {first} of {count}, expected 0 to one less than those"
-
-
-def _runs_later(func: object) -> bool:
-    return (
-        inspect.iscoroutinefunction(func)
-        or inspect.isgeneratorfunction(func)
-        or inspect.isasyncgenfunction(func)
-    )
-
-
-def _name_of(func: object) -> str:
-    while isinstance(func, functools.partial):
-        func = func.func
-    return str(getattr(func, "__name__", type(func).__name__))
-
-
 class _Segment:
-    """One segment, as ``with`` enters and leaves it."""
+    """The context of one segment."""
 
     __slots__ = ("_label", "_recording", "_work")
 
@@ -364,7 +322,7 @@ class _Segment:
 
 
 class _Pause:
-    """A stretch of a segment that does not count."""
+    """The context of a pause."""
 
     __slots__ = ("_recording",)
 
@@ -376,3 +334,73 @@ class _Pause:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._recording.proceed()
+
+
+def _description(label: str, work: float | None) -> tuple[str, float | None]:
+    """Return label and work as Python's own, or raise."""
+    return _text(label, "label"), None if work is None else _number(work, "work")
+
+
+def _number(value: Any, name: str) -> int | float:
+    """Return a finite number as Python's own, or raise."""
+    number: int | float | None = None
+    if isinstance(value, Real) and not isinstance(value, bool):
+        with contextlib.suppress(OverflowError):  # a fraction may be too large
+            number = int(value) if isinstance(value, Integral) else float(value)
+    if number is not None and abs(number) <= _LARGEST:
+        return number
+    shown = "a whole number beyond 1e150" if isinstance(number, int) else repr(value)
+    raise InvalidInput(f"{name} is {shown}, expected a finite number of at most 1e150")
+
+
+def _text(value: object, name: str) -> str:
+    """Return a string as Python's own, or raise where no file can hold it."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} is {value!r}, expected a string")
+    text = str.__str__(value)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInput(
+                f"{name} is {text!r}, which has half of a character (a surrogate), expected text "
+                "that UTF-8 can write"
+            ) from error
+    return text
+
+
+def _path_problem(path: object) -> str:
+    """Return why no file can be written there; empty where it can, as far as is known."""
+    if not isinstance(path, str | Path) or not str(path) or "\0" in str(path):
+        return f"path is {path!r}, expected a str or Path that names a file"
+    if os.path.isdir(path):  # noqa: PTH112  # never raises, unlike pathlib's
+        return f"path is {path}, which is a folder, expected a file in it"
+    folder = os.path.dirname(path) or "."  # noqa: PTH120
+    if not os.path.isdir(folder):  # noqa: PTH112
+        return f"path is {path}, expected one in a folder that exists"
+    if not os.access(folder, os.W_OK):
+        return f"path is {path}, expected one in a folder that can be written to"
+    return ""
+
+
+def _process_problem(process: Any, processes: Any) -> str:
+    for name, value in (("process", process), ("processes", processes)):
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            return f"{name} is {value!r}, expected a whole number"
+    if 0 <= process < processes:
+        return ""
+    return f"process is {process} of {processes}, expected 0 to one less than those"
+
+
+def _runs_later(func: object) -> bool:
+    return (
+        inspect.iscoroutinefunction(func)
+        or inspect.isgeneratorfunction(func)
+        or inspect.isasyncgenfunction(func)
+    )
+
+
+def _name_of(func: object) -> str:
+    while isinstance(func, functools.partial):
+        func = func.func
+    return str(getattr(func, "__name__", type(func).__name__))
