@@ -1,1 +1,1 @@
-"""What of a single run's time was lost to others, from its segments."""
+"""Interference of a run: segments, groups, thresholds, traffic light."""

@@ -8,7 +8,7 @@ interference is the excess over the threshold, summed, in per cent of the wall t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from benchrigor.model import Floats, SegmentGroup, SegmentProfile
 from benchrigor.stats.interference.clustering import Clusters, Indices
 from benchrigor.stats.interference.grouping import Groups, group_by_code, group_codes, undelayed
 
-__all__ = ["RunExcess", "excess_over_threshold"]
+__all__ = ["RunExcess", "excess_over_threshold", "segment_thresholds"]
 
 _MADS = 4.0
 
@@ -110,3 +110,17 @@ def excess_over_threshold(profile: SegmentProfile) -> RunExcess:
         flagged=groups.sums(excess > 0.0),
         excess=groups.sums(excess),
     )
+
+
+def segment_thresholds(profile: SegmentProfile, groups: Iterable[SegmentGroup]) -> Floats:
+    """Return the threshold of the group of each segment; NaN where it is in none of them."""
+    thresholds = np.full(profile.n, np.nan)
+    for group in groups:
+        inside = np.ones(profile.n, dtype=np.bool_)
+        for name, value in group.nominal.items():
+            inside &= profile.nominal[name] == value
+        for name, (low, high) in group.computation.items():
+            values = profile.computation.get(name, profile.nominal.get(name))
+            inside &= (values >= low) & (values <= high)
+        thresholds[inside] = group.threshold_s
+    return thresholds
