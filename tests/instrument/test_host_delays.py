@@ -38,9 +38,7 @@ GROUP = "proc/self/cgroup"
     ids=["version-2", "version-1", "nested"],
 )
 def test_throttled_time_is_read_of_all_groups_around(write, files, delay_ns) -> None:
-    throttling = Throttling(root=write(files))
-    assert throttling.delay_ns() == delay_ns
-    throttling.close()
+    assert Throttling(root=write(files)).delay_ns() == delay_ns
 
 
 def test_without_a_quota_there_is_no_throttling(write) -> None:
@@ -64,7 +62,6 @@ def test_a_thread_has_its_share_of_the_steal(write, own_ms, busy_ticks, stolen_m
     write(stat(busy=100 + busy_ticks, steal=7))
     assert steal.delay_ns() == stolen_ms * 1_000_000
     assert steal.delay_ns() == stolen_ms * 1_000_000
-    steal.close()
 
 
 def test_a_source_that_cannot_be_read_is_left_out_with_the_reason(write) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from benchrigor.instrument import perf_events
-from benchrigor.instrument.kernel_files import Unavailable
+from benchrigor.instrument.kernel_files import KernelFile, Unavailable
 
 SOFTWARE, TASK_CLOCK = 1, 1
 
 
-def opened() -> int:
+def opened() -> KernelFile:
     try:
         return perf_events.open_counter(SOFTWARE, TASK_CLOCK)
     except Unavailable as error:
@@ -20,12 +18,10 @@ def opened() -> int:
 
 
 def test_an_event_of_this_thread_is_counted() -> None:
-    descriptor = opened()
-    first = perf_events.read_counter(descriptor)
+    counter = opened()
+    first = perf_events.read_counter(counter)
     sum(range(100_000))
-    second = perf_events.read_counter(descriptor)
-    os.close(descriptor)
-    assert 0 < first < second
+    assert 0 < first < perf_events.read_counter(counter)
 
 
 def test_a_refusal_of_the_kernel_has_its_reason() -> None:
@@ -42,7 +38,7 @@ def test_an_unknown_system_has_no_counter(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_refusal_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def refuse(kind: int, event: int) -> int:
+    def refuse(kind: int, event: int) -> None:
         asked.append((kind, event))
         raise Unavailable("perf_event_open: Permission denied")
 

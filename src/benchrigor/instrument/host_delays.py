@@ -10,9 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchrigor.instrument.kernel_files import ROOT, Unavailable, cgroup_folders, keep_open
-
-__all__ = ["HostDelay", "HostDelays", "Steal", "Throttling", "attribute_delay"]
+from benchrigor.instrument.kernel_files import ROOT, Unavailable, cgroup_folders, open_file
 
 _THROTTLED = re.compile(rb"^throttled_(usec|time) (\d+)", re.M)
 _UNIT_NS = {b"usec": 1_000, b"time": 1}
@@ -38,12 +36,8 @@ class HostDelays:
         cpu_ns: Callable[[], int] = time.thread_time_ns,
         now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self._now_ns = now_ns
+        self._root, self._cpu_ns, self._now_ns = root, cpu_ns, now_ns
         self._read_ns = 0
-        self._makers: dict[str, Callable[[], Throttling | Steal]] = {
-            "throttled": lambda: Throttling(root=root),
-            "steal": lambda: Steal(root=root, cpu_ns=cpu_ns),
-        }
         self._sources: dict[str, Throttling | Steal] = {}
         self._last_ns: dict[str, int] = {}
         self.missing: dict[str, str] = {}
@@ -51,12 +45,18 @@ class HostDelays:
 
     def start(self) -> None:
         """Open the sources, in the thread whose delay is measured."""
-        for name, make in self._makers.items():
+        sources = {
+            "throttled": lambda: Throttling(root=self._root),
+            "steal": lambda: Steal(root=self._root, cpu_ns=self._cpu_ns),
+        }
+        for name, make in sources.items():
             try:
                 self._sources[name] = make()
                 self._last_ns[name] = self._sources[name].delay_ns()
-            except (Unavailable, OSError, ValueError) as error:
+            except (Unavailable, OSError) as error:
                 self.missing[name] = str(error)
+            except ValueError as error:
+                self.missing[name] = f"cannot be understood: {error}"
         self._read_ns = self._now_ns()
 
     def read(self) -> HostDelay:
@@ -73,36 +73,23 @@ class HostDelays:
 
     def close(self) -> None:
         """Close the files."""
-        for source in self._sources.values():
-            with contextlib.suppress(OSError):  # the program may have closed any descriptor
-                source.close()
+        self._sources.clear()
 
 
 class Throttling:
     """How long the process's control groups were throttled because their quota was used up."""
 
     def __init__(self, *, root: Path = ROOT) -> None:
-        self._descriptors: list[int] = []
-        for folder in cgroup_folders(root):
-            if not (folder / "cpu.stat").exists():
-                continue
-            descriptor = keep_open(folder / "cpu.stat")
-            if _THROTTLED.search(os.pread(descriptor, 1024, 0)):
-                self._descriptors.append(descriptor)
-            else:
-                os.close(descriptor)
-        if not self._descriptors:
+        paths = [folder / "cpu.stat" for folder in cgroup_folders(root)]
+        files = [open_file(path) for path in paths if path.exists()]
+        self._files = [file for file in files if _THROTTLED.search(file.read())]
+        if not self._files:
             raise Unavailable(f"{root / 'sys/fs/cgroup'}: no cpu.stat counts throttling")
 
     def delay_ns(self) -> int:
         """Return nanoseconds of all groups so far."""
-        found = (_THROTTLED.search(os.pread(each, 1024, 0)) for each in self._descriptors)
+        found = (_THROTTLED.search(file.read()) for file in self._files)
         return sum(int(each[2]) * _UNIT_NS[each[1]] for each in found if each)
-
-    def close(self) -> None:
-        """Close the files."""
-        for descriptor in self._descriptors:
-            os.close(descriptor)
 
 
 class Steal:
@@ -115,17 +102,12 @@ class Steal:
     def __init__(
         self, *, root: Path = ROOT, cpu_ns: Callable[[], int] = time.thread_time_ns
     ) -> None:
-        path = root / "proc/stat"
-        self._descriptor = keep_open(path)
+        self._file = open_file(root / "proc/stat")
         self._cpu_ns = cpu_ns
-        self._delay_ns = 0
-        try:
-            self._tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-            self._steal, self._busy = self._ticks()
-        except (OSError, ValueError) as error:
-            os.close(self._descriptor)
-            raise Unavailable(f"{path}: cannot be understood: {error}") from error
+        self._tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+        self._steal, self._busy = self._ticks()
         self._used_ns = cpu_ns()
+        self._delay_ns = 0
 
     def delay_ns(self) -> int:
         """Return the thread's share of the steal so far, in nanoseconds."""
@@ -138,13 +120,9 @@ class Steal:
             self._steal, self._busy, self._used_ns = steal, busy, used_ns
         return self._delay_ns
 
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._descriptor)
-
     def _ticks(self) -> tuple[int, int]:
         """Return ticks stolen and ticks busy, of all processors."""
-        fields = os.pread(self._descriptor, 256, 0).split(None, 9)
+        fields = self._file.read().split(None, 9)
         user, nice, system, _, _, interrupts, soft_interrupts, steal = map(int, fields[1:9])
         return steal, user + nice + system + interrupts + soft_interrupts
 
@@ -166,17 +144,17 @@ def attribute_delay(
     >>> attribute_delay(host, [60, 40], [5, 10])
     {'throttled': [5, 10], 'steal': [15, 0]}
     """
-    attributed = {}
+    waits_ns = [*map(min, run_delay_ns, duration_ns)]
+    parts_ns = {}
     for source, delay_ns in host.delay_ns.items():
-        if source == "steal":
-            inside_ns = sum(duration_ns)
-            part_ns = delay_ns * inside_ns // max(inside_ns, host.wall_ns, 1)
-            pairs = zip(duration_ns, run_delay_ns, strict=True)
-            room_ns = [max(0, duration - waited) for duration, waited in pairs]
-        else:
-            part_ns, room_ns = delay_ns, [*map(min, run_delay_ns, duration_ns)]
-        attributed[source] = _fill(part_ns, room_ns)
-    return attributed
+        if source == "throttled":
+            parts_ns[source] = _fill(delay_ns, waits_ns)
+            continue
+        inside_ns = sum(duration_ns)
+        room_ns = [duration - wait for duration, wait in zip(duration_ns, waits_ns, strict=True)]
+        part_ns = delay_ns * inside_ns // max(inside_ns, host.wall_ns, 1)
+        parts_ns[source] = _fill(part_ns, room_ns)
+    return parts_ns
 
 
 def _fill(delay_ns: int, room_ns: Sequence[int]) -> list[int]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-
-__all__ = ["ROOT", "Unavailable", "cgroup_folders", "keep_open", "read_text"]
 
 ROOT = Path("/")
 """Folder that holds ``proc`` and ``sys``; tests make up another."""
@@ -16,20 +15,37 @@ class Unavailable(Exception):
     """What the system does not provide; the message is the reason."""
 
 
-def read_text(path: Path) -> str:
-    """Return the text of a file, or raise `Unavailable`."""
+class KernelFile:
+    """An open file that is read again and again; closed with its object."""
+
+    __slots__ = ("descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def __del__(self) -> None:
+        with contextlib.suppress(OSError):  # the program may have closed any descriptor
+            os.close(self.descriptor)
+
+    def read(self) -> bytes:
+        """Return the first kilobyte of its present content."""
+        return os.pread(self.descriptor, 1024, 0)
+
+
+def open_file(path: Path) -> KernelFile:
+    """Open a file to be read again and again, or raise `Unavailable`."""
+    if not hasattr(os, "pread"):
+        raise Unavailable(f"{path}: this system has no pread")
     try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
+        return KernelFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as error:
         raise Unavailable(f"{path}: {error.strerror or error}") from error
 
 
-def keep_open(path: Path) -> int:
-    """Return a descriptor to read a file again and again by, or raise `Unavailable`."""
-    if not hasattr(os, "pread"):
-        raise Unavailable(f"{path}: this system has no pread")
+def read_text(path: Path) -> str:
+    """Return the text of a file, or raise `Unavailable`."""
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError as error:
         raise Unavailable(f"{path}: {error.strerror or error}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import math
 import os
@@ -15,9 +16,10 @@ from pathlib import Path
 from benchrigor.instrument.kernel_files import ROOT, Unavailable, cgroup_folders, read_text
 from benchrigor.model import Capability, Provenance
 
-__all__ = ["capabilities", "load_average", "provenance"]
-
 _CPUS = "sys/devices/system/cpu"
+_CLOCK_SOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+_ASLR = "proc/sys/kernel/randomize_va_space"
+_OFF_ON = {"0": "off", "1": "on"}
 _PACKAGES = ("benchrigor", "numpy", "scipy")
 GIT_TIMEOUT_S = 0.5
 _VIRTUAL = re.compile(
@@ -114,14 +116,10 @@ def _governor(root: Path) -> str:
 
 
 def _turbo(root: Path) -> str:
-    off = root / _CPUS / "intel_pstate/no_turbo"
-    if off.exists():
-        return {"0": "on", "1": "off"}[read_text(off)]
-    return {"1": "on", "0": "off"}[read_text(root / _CPUS / "cpufreq/boost")]
-
-
-def _smt(root: Path) -> str:
-    return {"1": "on", "0": "off"}[read_text(root / _CPUS / "smt/active")]
+    no_turbo = root / _CPUS / "intel_pstate/no_turbo"
+    if no_turbo.exists():
+        return {"0": "on", "1": "off"}[read_text(no_turbo)]
+    return _OFF_ON[read_text(root / _CPUS / "cpufreq/boost")]
 
 
 def _cores(root: Path) -> str:
@@ -169,15 +167,6 @@ def _virtualisation(root: Path) -> str:
     return "none seen"
 
 
-def _clock_source(root: Path) -> str:
-    return read_text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
-
-
-def _aslr(root: Path) -> str:
-    names = {"0": "off", "1": "partial", "2": "full"}
-    return names[read_text(root / "proc/sys/kernel/randomize_va_space")]
-
-
 def _scheduler_statistics(root: Path) -> str:
     running, waiting, slices = map(int, read_text(root / "proc/self/schedstat").split())
     if not running and not waiting and not slices:
@@ -197,36 +186,37 @@ def _perf_events(root: Path) -> str:
     return f"{'hardware and software' if counters else 'software only'} (paranoid level {level})"
 
 
+def _setting(path: str, names: dict[str, str]) -> Callable[[Path], str]:
+    """Return the reader of a file that holds one of a few values."""
+    return lambda root: names[read_text(root / path)]
+
+
 _READERS: dict[str, Callable[[Path], str]] = {
     "cpu governor": _governor,
     "turbo": _turbo,
-    "smt": _smt,
+    "smt": _setting(f"{_CPUS}/smt/active", _OFF_ON),
     "cores available": _cores,
     "cpu quota": _quota,
     "virtualisation": _virtualisation,
-    "clock source": _clock_source,
-    "aslr": _aslr,
+    "clock source": lambda root: read_text(root / _CLOCK_SOURCE),
+    "aslr": _setting(_ASLR, {"0": "off", "1": "partial", "2": "full"}),
     "scheduler statistics": _scheduler_statistics,
     "perf events": _perf_events,
 }
 
 
 def _cpu_model(root: Path) -> str:
-    try:
-        found = re.search(
-            r"^(?:model name|Model)\s*:\s*(.+)$", read_text(root / "proc/cpuinfo"), re.M
-        )
-    except Unavailable:
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
+    with contextlib.suppress(Unavailable):
+        text = read_text(root / "proc/cpuinfo")
+        if found := re.search(r"^(?:model name|Model)\s*:\s*(.+)$", text, re.M):
+            return found[1]
+    return platform.processor() or platform.machine()
 
 
 def _package_versions() -> Iterator[tuple[str, str]]:
     for name in _PACKAGES:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             yield name, importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
 
 
 def _commit() -> str | None:

@@ -9,16 +9,7 @@ import platform
 import struct
 import sys
 
-from benchrigor.instrument.kernel_files import Unavailable
-
-__all__ = [
-    "HARDWARE",
-    "INSTRUCTIONS",
-    "open_counter",
-    "open_instructions",
-    "read_counter",
-    "refusal",
-]
+from benchrigor.instrument.kernel_files import KernelFile, Unavailable
 
 HARDWARE, INSTRUCTIONS = 0, 1
 """``type`` and ``config`` in ``linux/perf_event.h``."""
@@ -32,22 +23,22 @@ _CLOSE_ON_EXEC = 8
 def refusal() -> str:
     """Return why instructions cannot be counted, asked once per process; empty where they can."""
     try:
-        os.close(open_counter(HARDWARE, INSTRUCTIONS))
+        open_counter(HARDWARE, INSTRUCTIONS)
     except Unavailable as error:
         return str(error)
     return ""
 
 
-def open_instructions() -> int:
-    """Return a descriptor that counts the calling thread's user-mode instructions."""
+def open_instructions() -> KernelFile:
+    """Begin to count the calling thread's user-mode instructions, or raise `Unavailable`."""
     reason = refusal()
     if reason:
         raise Unavailable(reason)
     return open_counter(HARDWARE, INSTRUCTIONS)
 
 
-def open_counter(kind: int, event: int) -> int:
-    """Return a descriptor that counts one event of the calling thread, outside of the kernel."""
+def open_counter(kind: int, event: int) -> KernelFile:
+    """Begin to count one event of the calling thread outside of the kernel, or raise."""
     number = _SYSCALLS.get(platform.machine()) if sys.platform == "linux" else None
     if number is None:
         raise Unavailable(f"no perf_event_open known for {sys.platform} on {platform.machine()}")
@@ -66,9 +57,9 @@ def open_counter(kind: int, event: int) -> int:
     )
     if descriptor < 0:
         raise Unavailable(f"perf_event_open: {os.strerror(ctypes.get_errno())}")
-    return int(descriptor)
+    return KernelFile(int(descriptor))
 
 
-def read_counter(descriptor: int) -> int:
-    """Return the count since the descriptor was opened."""
-    return int.from_bytes(os.read(descriptor, 8), sys.byteorder)
+def read_counter(counter: KernelFile) -> int:
+    """Return the count so far."""
+    return int.from_bytes(os.read(counter.descriptor, 8), sys.byteorder)

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from benchrigor.instrument.kernel_files import ROOT, Unavailable, cgroup_folders, read_text
 
-__all__ = ["read_pressure"]
-
 _TOTAL = re.compile(r"^(some|full) .*total=(\d+)", re.M)
 
 

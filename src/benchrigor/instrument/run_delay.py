@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from pathlib import Path
 
-from benchrigor.instrument.kernel_files import ROOT, Unavailable, keep_open
-
-__all__ = ["RunDelay", "open_schedstat"]
+from benchrigor.instrument.kernel_files import ROOT, KernelFile, Unavailable, open_file
 
 _TICK_NS = 1_000_000_000 // (os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100)
 _MAIN_SHARE, _TICKS_OFF = 0.8, 2
@@ -46,7 +43,7 @@ class RunDelay:
 
     def __init__(self, *, root: Path = ROOT) -> None:
         self._root = root
-        self._threads = threading.local()
+        self._thread = threading.local()
         self.reason = ""
         try:
             self._open()
@@ -58,15 +55,15 @@ class RunDelay:
         """Return nanoseconds that the calling thread waited although it could have run."""
         if not self.available:
             return 0
-        file: _ThreadFile | None = getattr(self._threads, "file", None)
+        thread = self._thread
         try:
             # A forked process would go on reading the delay of its parent.
-            if file is None or file.pid != os.getpid():
-                file = self._open()
-            file.last_ns = int(os.pread(file.descriptor, 64, 0).split(None, 2)[1])
+            if getattr(thread, "pid", None) != os.getpid():
+                self._open()
+            thread.last_ns = int(thread.file.read().split(None, 2)[1])
         except (OSError, ValueError, IndexError, Unavailable):
-            return file.last_ns if file else 0
-        return file.last_ns
+            return int(getattr(thread, "last_ns", 0))
+        return int(thread.last_ns)
 
     def delay_of(self, pid: int) -> int | None:
         """Return the same of the main thread of a child not yet waited for; None if unknown.
@@ -79,54 +76,32 @@ class RunDelay:
         >>> RunDelay().delay_of(2**30) is None
         True
         """
+        folder = self._root / f"proc/{pid}"
         try:
-            text = (self._root / f"proc/{pid}/schedstat").read_bytes()
-            ran_ns, waited_ns, slices = map(int, text.split())
-            used_ns = _cpu_ns_of(self._root / f"proc/{pid}/stat")
-        except (OSError, ValueError, IndexError):
+            ran_ns, waited_ns, slices = map(int, (folder / "schedstat").read_bytes().split())
+            # The name of the program, in parentheses, may hold spaces.
+            fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+            used_ns = sum(map(int, fields[11:15])) * _TICK_NS
+        except (OSError, ValueError):
             return None
         is_main = ran_ns + _TICKS_OFF * _TICK_NS >= _MAIN_SHARE * used_ns
         return waited_ns if slices and is_main else None
 
-    def _open(self) -> _ThreadFile:
-        file = self._threads.file = _ThreadFile(open_schedstat(self._root))
-        return file
+    def _open(self) -> None:
+        self._thread.file, self._thread.pid = open_schedstat(self._root), os.getpid()
 
 
-class _ThreadFile:
-    """The open file of one thread; it is closed when the thread's storage goes."""
-
-    __slots__ = ("descriptor", "last_ns", "pid")
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        self.pid = os.getpid()
-        self.last_ns = 0
-
-    def __del__(self) -> None:
-        with contextlib.suppress(OSError):
-            os.close(self.descriptor)
-
-
-def _cpu_ns_of(path: Path) -> int:
-    """Return the processor time of all threads of a process, and of its children waited for."""
-    fields = path.read_bytes().rpartition(b")")[2].split()  # the name before may hold spaces
-    return sum(map(int, fields[11:15])) * _TICK_NS
-
-
-def open_schedstat(root: Path = ROOT) -> int:
-    """Return a descriptor of the calling thread's scheduler statistics, or raise `Unavailable`.
+def open_schedstat(root: Path = ROOT) -> KernelFile:
+    """Open the calling thread's scheduler statistics, or raise `Unavailable`.
 
     Its second number is the run delay in nanoseconds.
     """
     path = root / "proc/thread-self/schedstat"
-    descriptor = keep_open(path)
+    file = open_file(path)
     try:
-        numbers = [*map(int, os.pread(descriptor, 64, 0).split())]
+        numbers = [*map(int, file.read().split())]
     except (OSError, ValueError) as error:
-        os.close(descriptor)
         raise Unavailable(f"{path}: cannot be understood: {error}") from error
     if not any(numbers):
-        os.close(descriptor)
         raise Unavailable(f"{path}: the kernel does not count")
-    return descriptor
+    return file

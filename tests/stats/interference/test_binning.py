@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
-from benchrigor.stats import Quantiser, quantise
+from benchrigor.stats import quantise
+from benchrigor.stats.interference.binning import Quantiser
 
 
 def streamed(values: npt.ArrayLike, bins: int = 256) -> Floats:

@@ -13,8 +13,6 @@ import numpy as np
 if TYPE_CHECKING:
     from benchrigor.instrument.segment_profiles.segment_recorder import Segments
 
-__all__ = ["CALLS", "process_of", "traced"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Call:
@@ -68,15 +66,12 @@ _MAKERS = ("Clone", "Create", "Dup", "Split", "Sub")
 def process_of(comm: Any) -> dict[str, Any]:
     """Return the arguments of `segments` that name the calling process, for profiles to merge.
 
+    ``run`` is a name that all processes of this run share.
+
     Parameters
     ----------
     comm
         A communicator of mpi4py, of all processes of the program. All must call this.
-
-    Returns
-    -------
-    dict
-        ``process``, ``processes``, and ``run``, a name that all processes of this run share.
     """
     run = comm.bcast(secrets.token_hex(8) if comm.Get_rank() == 0 else None)
     return {"run": run, "process": comm.Get_rank(), "processes": comm.Get_size()}

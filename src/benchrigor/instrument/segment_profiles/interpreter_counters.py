@@ -9,8 +9,6 @@ import threading
 
 from benchrigor.errors import InvalidInput
 
-__all__ = ["Collections", "count_opens", "forget_opens"]
-
 _opens: dict[int, list[int]] = {}
 """By recorded thread, how many files it has opened."""
 _hook_lock = threading.Lock()

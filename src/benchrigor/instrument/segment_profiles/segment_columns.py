@@ -12,9 +12,7 @@ import numpy.typing as npt
 
 from benchrigor.instrument.host_delays import HostDelay, attribute_delay
 from benchrigor.instrument.segment_profiles.thread_counters import EVIDENCE, NOMINAL
-from benchrigor.stats import Quantiser
-
-__all__ = ["BINS", "RESERVED", "SegmentColumns"]
+from benchrigor.stats.interference.binning import Quantiser
 
 BINS = 256
 """Distinct values kept of each counter (published)."""

@@ -17,8 +17,6 @@ from benchrigor.instrument.pressure import read_pressure
 from benchrigor.instrument.segment_profiles.segment_columns import BINS, SegmentColumns
 from benchrigor.instrument.segment_profiles.thread_counters import ThreadCounters
 
-__all__ = ["Recording"]
-
 _HELD_UP_NS = 50_000
 """A boundary takes some 10 microseconds; one that took longer was itself disturbed."""
 _HOST_NS, _HOST_MOST_NS, _HOST_SHARE = 10_000_000, 250_000_000, 500

@@ -1,10 +1,8 @@
 """Quantised columns: numbers replaced by the nearest of a few hundred bins.
 
-Source: Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
-performance' (Euro-Par 2018), section 2, "Profiling Methodology". Nearest is meant as in their
-clustering, by distance over the smaller size. On 20,000 values of 40 classes over 3 decades, 19 %
-apart with 1 % noise, no value moves by more than 1.6 % and the clusters stay; by plain distance
-values move by up to 68 %, and small classes collapse into one bin.
+Shah et al. 2018, section 2, "Profiling Methodology". Nearest means by distance over the smaller
+size: of 20,000 values of 40 classes over 3 decades with 1 % noise none moves by more than 1.6 %; by
+plain distance values move by up to 68 %, and clusters merge.
 """
 
 from __future__ import annotations
@@ -19,8 +17,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, as_series
 from benchrigor.model.series import short
 
-__all__ = ["Quantiser", "quantise"]
-
 _BLOCK = 2_048
 _MOST_BINS = 65_536
 """As many as indices of two bytes can tell apart."""
@@ -32,26 +28,10 @@ _Small = npt.NDArray[np.unsignedinteger]
 
 
 class Quantiser:
-    """A growing column of numbers, kept as indices into a bounded number of bins.
+    """A growing column of numbers, kept exactly up to so many distinct values, else in bins.
 
-    Up to that number of distinct values each is kept exactly. Beyond, the two nearest bins are
-    merged at their weighted mean, and the values already kept move with their bin.
-
-    Parameters
-    ----------
-    bins
-        How many distinct values there may be, from 2 to 65536.
-
-    Raises
-    ------
-    InvalidInput
-        When the number of bins is out of range, or a value is no finite number.
-
-    Notes
-    -----
-    Shah, Mueller, Wolf et al. (Euro-Par 2018), section 2; 256 bins. Values are merged in blocks of
-    2,048, which takes half a microsecond a value and moves values hardly farther than one at a
-    time does. Up to 256 bins a value takes 1.3 bytes.
+    The two nearest bins are merged at their weighted mean, and values already kept move with them.
+    Merging in blocks takes half a microsecond a value, and up to 256 bins 1.3 bytes.
 
     Examples
     --------
@@ -68,7 +48,7 @@ class Quantiser:
         self._most = _checked_bins(bins)
         self._centroids: Floats = np.empty(0)
         self._weights: Floats = np.empty(0)
-        # Of each block: where the bins before it moved, and in which bin each of its values is.
+        # By block: where the bins before it moved, and the bin of each of its values.
         self._blocks: list[tuple[_Small, _Small]] = []
         self._pending = array("d")
 
@@ -143,10 +123,6 @@ def quantise(values: npt.ArrayLike, bins: int = 256) -> Floats:
     InvalidInput
         When the values are no finite numbers, or the number of bins is out of range.
 
-    Notes
-    -----
-    As `Quantiser`, which names the source.
-
     Examples
     --------
     >>> quantise([1.0, 1.02, 5.0, 9.0], bins=3)
@@ -171,8 +147,7 @@ def _merge_nearest(
 ) -> tuple[Floats, Floats, _Indices]:
     """Merge neighbours, nearest first, until ``most`` are left; return also the bin of each.
 
-    Each pass does half of the merges still needed, those over the narrowest gaps, but none twice
-    for one bin: a merged bin has moved, and its gaps with it.
+    Each pass does half of the merges still needed, over the narrowest gaps, one at most per bin.
     """
     bin_of = np.arange(centroids.size)
     while centroids.size > most:

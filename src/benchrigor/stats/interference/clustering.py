@@ -1,11 +1,4 @@
-"""Clusters of numbers by relative distance: which amounts of computation are alike.
-
-Source: Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
-performance' (Euro-Par 2018), section 2, "Clustering with Relative Distance" (`cluster_starts`).
-The two cuts against chains of neighbours whose ends are far apart are ours: without them 300
-values spread evenly over a factor of 20 are one cluster, and so are two classes 17 % apart, of
-10,000 values with 1 % noise.
-"""
+"""Clusters of amounts by relative distance (Shah et al. 2018, section 2; the cuts are ours)."""
 
 from __future__ import annotations
 
@@ -19,18 +12,15 @@ import numpy.typing as npt
 
 from benchrigor.model import Floats, as_series
 
-__all__ = ["Clusters", "Indices", "Labels", "cluster_starts", "find_clusters", "relative_clusters"]
-
 _THRESHOLD = 0.1
 _SPREAD, _TAIL = 0.25, 0.05
-"""Nine tenths of a class with normal noise spread over 3.3 standard deviations: noise of up to 6 %
-makes no chain. The ends are left aside because interference also makes a segment compute a little
-more: a cut there would put interfered segments in a group of their own."""
+"""Nine tenths of a class with 6 % normal noise spread over less. The ends are left aside: segments
+that are interfered with compute a little more, and belong in the group of the others."""
 _STEPS, _WINDOW = 10, 3
-"""Values are counted in windows of three tenths of the threshold, a tenth apart."""
+"""Values are counted in windows of three tenths of the threshold, a tenth of it apart."""
 _SHALLOW, _ROOTS = 0.5, 2.5
-"""A valley holds at most half of what lies on either side, and significantly less: the root of a
-count has a standard deviation of 1/2, so 2.5 are 3.5 standard deviations of a difference."""
+"""A valley has at most half of the values on either side, and fewer by 3.5 standard deviations:
+the root of a count has one of 1/2."""
 _BLOCK = 64
 _FEW_BOUNDS = 64
 """So many comparisons of all values cost less than one binary search for each of them."""
@@ -41,12 +31,10 @@ Labels = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """The cluster of each value, and which clusters are pieces of one chain."""
+    """The label of each value, and by label the chain of which a cluster is a piece."""
 
     labels: Labels
-    """Shape (n,), from 0 on in order of value."""
     chains: Indices
-    """By label, the cluster before the cut of chains: equal for pieces of one chain."""
 
     @property
     def chained(self) -> bool:
@@ -58,10 +46,11 @@ def relative_clusters(values: npt.ArrayLike) -> Indices:
     """Cluster amounts of work by their relative distance.
 
     Neighbours in order of value belong together when they differ by less than 10 % of the smaller
-    one (in size, where they are negative). A cluster whose ends differ by more than 10 % is cut at
-    valleys: stretches of 3 % with at most half as many values as one on either side. Where nine
-    tenths of what is left still spread over more than 25 %, the cluster is a chain, and is cut
-    wherever a value lies farther than that from the first one of its piece.
+    one in size. Two cuts are against chains of neighbours whose ends are far apart: without them
+    two classes 17 % apart, of 10,000 values with 1 % noise, are one cluster. A cluster that spreads
+    over more than 10 % is cut at valleys, ranges of 3 % with at most half as many values as one on
+    either side. Where nine tenths of a cluster still spread over more than 25 %, it is a chain, and
+    is cut wherever a value lies farther than that from the first one of its piece.
 
     Parameters
     ----------
@@ -78,10 +67,6 @@ def relative_clusters(values: npt.ArrayLike) -> Indices:
     ------
     InvalidInput
         When the values are no finite numbers.
-
-    Notes
-    -----
-    Shah, Mueller, Wolf et al. (Euro-Par 2018), section 2; the cuts are ours.
 
     Examples
     --------
@@ -102,10 +87,8 @@ def find_clusters(series: Floats) -> Clusters:
 
 
 def cluster_starts(ordered: Floats) -> Indices:
-    """Return where values begin that are 10 % or more away from the one before (published).
-
-    Within a block of values whose ends are near each other all neighbours are.
-    """
+    """Return where values begin that are 10 % or more away from the one before (published)."""
+    # Within a block whose ends are near each other all neighbours are.
     edges = ordered[np.minimum(np.arange(0, ordered.size + _BLOCK, _BLOCK), ordered.size - 1)]
     blocks = np.flatnonzero(_distances(edges[:-1], edges[1:]) >= _THRESHOLD)
     before = np.add.outer(blocks * _BLOCK, np.arange(_BLOCK)).ravel()
@@ -137,11 +120,7 @@ def _cut(
     limit: float,
     find_cuts: Callable[[Floats], list[int]],
 ) -> list[list[int]]:
-    """Return, of each cluster, where its pieces start.
-
-    A cluster is cut where its ends, a share ``tail`` of its values left aside on either side, are
-    farther apart than the limit.
-    """
+    """Cut each cluster whose ends, but for tails, are beyond the limit; return starts of pieces."""
     stops = np.append(starts[1:], ordered.size)
     tails = (tail * (stops - starts)).astype(np.int64)
     far = _distances(ordered[starts + tails], ordered[stops - 1 - tails]) > limit

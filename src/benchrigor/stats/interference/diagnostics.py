@@ -1,11 +1,8 @@
-"""When an estimate of interference is not reliable: a Notice for each reason.
-
-The paper leaves all of this open; limits are from simulations (`docs/evidence/interference.py`).
-"""
+"""Notices for what makes an estimate of interference unreliable; limits are from simulations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +14,6 @@ from benchrigor.stats.interference.grouping import FEWEST_IN_GROUP, undelayed
 from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.traffic_light import probability_high
 
-__all__ = ["MATERIAL", "diagnose_recording", "diagnose_reference", "diagnose_run"]
-
 MATERIAL = 10.0
 """Per cent of the time from which on something deserves a warning."""
 _ENOUGH_IN_GROUP = 20
@@ -28,22 +23,18 @@ _MOST_PER_SECOND = 1000.0
 _MANY_FLAGGED, _HIT, _HIT_SIGMAS = 0.25, 0.2, 2.33
 """A group has many flagged segments above a quarter, unless a fifth hit, the most that leaves the
 median alone, explains them: by 2.33 standard deviations, one group in a hundred."""
-_GAPS = (
-    ((0.05, 0.25, 0.6), 25.0, 20),
-    ((0.02, 0.07, 0.25), 100.0, 100),
-)
+_GAPS = (((0.05, 0.25, 0.6), 25.0, 20), ((0.02, 0.07, 0.25), 100.0, 100))
 """Quantiles of durations between which a median that was hit leaves a gap, up to half and up to
-nine tenths of the segments hit; the limit of the gap for few segments; the fewest segments."""
+nine tenths of the segments hit; what few segments add to the limit; the fewest segments."""
 _GAP = 3.5
-"""Gap over the spread of the undisturbed part: 0.5 to 2.7 (median over groups of 500) with normal,
-lognormal, exponential and t(2) noise, above 3.5 + 25/sqrt(n) in at most one group in a hundred; 17
-to 29 with 45 to 90 % of the segments hit by delays of 50 times the noise."""
+"""Gap over the spread below it: 0.5 to 2.7 (median over groups of 500) with normal, lognormal,
+exponential and t(2) noise, above 3.5 + 25/sqrt(n) in at most one group in a hundred; 17 to 29 with
+45 to 90 % of the segments hit by delays of 50 times the noise."""
 _LEAST_GAP = 0.05
 """Of the duration; a median cannot have moved farther than the slow half lies away."""
-_MIXED_EXCESS = 1.0
-_MIXED_RANK, _MIXED_SIGMAS = 0.2, 4.0
-"""The probability that a flagged segment computes more than another must be beyond 0.3 to 0.7. At
-most 100 groups are tested: together they warn by chance in less than one run in a hundred."""
+_MIXED_EXCESS, _MIXED_RANK, _MIXED_SIGMAS = 1.0, 0.2, 4.0
+"""Per cent of the time in excess; the probability that a flagged segment computes more than another
+must be beyond 0.3 to 0.7. At most 100 groups are tested: by chance one run in a hundred warns."""
 _MIXED_DIFFERENCE, _MIXED_TIME = 0.02, 0.5
 """Instructions of equal segments vary by 1 %. Sleeping takes 1 to 6 % more processor time, 1 % of
 the time slept: only what explains half of the time is work."""
@@ -60,88 +51,71 @@ _LEAST_MATCHED = 50.0
 _MOST_RECORDING = 4.0
 
 
-def diagnose_run(run: RunExcess) -> tuple[Notice, ...]:
-    """Return what makes the estimate unreliable, as far as the run itself shows it."""
+def of_run(run: RunExcess) -> Iterator[Notice]:
+    """Yield what makes the estimate unreliable, as far as the run itself shows it."""
     if run.profile.n < FEWEST_IN_GROUP:
-        few = Notice.warning(
+        yield Notice.warning(
             Code.FEW_SEGMENTS,
             f"The run has {run.profile.n} segments, expected {FEWEST_IN_GROUP} at least with the "
             "same features: measure longer, or cut the run into more segments.",
             n=run.profile.n,
             wanted=FEWEST_IN_GROUP,
         )
-        return (few,)
-    checks = (
-        _small_groups,
-        _unclustered,
-        _segment_rate,
-        _many_flagged,
-        _median_moved,
-        _mixed_segments,
-        _chained_features,
-        _wide_groups,
-        _processor_time,
-    )
-    notices = (check(run) for check in checks)
-    return tuple(each for each in notices if each is not None)
+        return
+    yield from _small_groups(run)
+    yield from _many_flagged(run)
+    yield from _median_moved(run)
+    yield from _mixed_segments(run)
+    yield from _chained_features(run)
+    yield from _wide_groups(run)
+    yield from _processor_time(run)
 
 
-def diagnose_reference(matched_percent: float | None) -> tuple[Notice, ...]:
-    """Return what limits the continuous part, from the time in groups of both runs, if any."""
+def of_reference(matched_percent: float | None) -> Iterator[Notice]:
+    """Yield what limits the continuous part, by the time in groups of both runs, if there are."""
     if matched_percent is None:
-        none = Notice.note(
+        yield Notice.note(
             Code.NO_REFERENCE,
             "Interference that slows all segments alike does not show in a single run: give an "
             "undisturbed run of the same program as reference to see it.",
         )
-        return (none,)
-    if matched_percent >= _LEAST_MATCHED:
-        return ()
-    differs = Notice.warning(
-        Code.REFERENCE_DIFFERS,
-        f"Only {matched_percent:.0f}% of the time is in groups that the reference also has "
-        f"({_LEAST_MATCHED:.0f}% wanted), and the continuous part is that of these groups: take "
-        "a reference with the same input.",
-        matched_percent=matched_percent,
-        wanted_percent=_LEAST_MATCHED,
-    )
-    return (differs,)
+    elif matched_percent < _LEAST_MATCHED:
+        yield Notice.warning(
+            Code.REFERENCE_DIFFERS,
+            f"Only {matched_percent:.0f}% of the time is in groups that the reference also has "
+            f"({_LEAST_MATCHED:.0f}% wanted), and the continuous part is that of these groups: "
+            "take a reference with the same input.",
+            matched_percent=matched_percent,
+            wanted_percent=_LEAST_MATCHED,
+        )
 
 
-def diagnose_recording(profile: SegmentProfile, total_s: float) -> tuple[Notice, ...]:
-    """Return what the recording of a profile means for the estimate."""
-    notices = []
+def of_recording(profile: SegmentProfile, total_s: float) -> Iterator[Notice]:
+    """Yield what the recording of a profile means for the estimate."""
     other_s, own_s = _fact(profile, "other_cpu_s"), _fact(profile, "thread_cpu_s")
     if other_s > own_s and 100.0 * other_s > MATERIAL * total_s:
-        notices.append(
-            Notice.warning(
-                Code.DELAY_NOT_MEASURED,
-                "Other threads or processes used most of the processor time, and their delay is "
-                "not measured.",
-                other_cpu_s=other_s,
-                thread_cpu_s=own_s,
-            )
+        yield Notice.warning(
+            Code.DELAY_NOT_MEASURED,
+            "Other threads or processes used most of the processor time, and their delay is not "
+            "measured.",
+            other_cpu_s=other_s,
+            thread_cpu_s=own_s,
         )
     elif not profile.delays:
-        notices.append(
-            Notice.note(
-                Code.DELAY_NOT_MEASURED,
-                "No delay was measured: a neighbour that keeps the processor busy all the time "
-                "slows all segments alike, and the estimate does not show it.",
-            )
+        yield Notice.note(
+            Code.DELAY_NOT_MEASURED,
+            "No delay was measured: a neighbour that keeps the processor busy all the time slows "
+            "all segments alike, and the estimate does not show it.",
         )
     cost = 100.0 * _fact(profile, "recording_cost_s") / total_s
     if cost > _MOST_RECORDING:
-        notices.append(
-            Notice.warning(
-                Code.RECORDING_COST,
-                f"Recording took {cost:.1f}% of the time, expected at most "
-                f"{_MOST_RECORDING:.0f}%: cut the run into fewer segments.",
-                recording_percent=cost,
-                limit_percent=_MOST_RECORDING,
-            )
+        yield Notice.warning(
+            Code.RECORDING_COST,
+            f"Recording took {cost:.1f}% of the time, expected at most {_MOST_RECORDING:.0f}%: "
+            "cut the run into fewer segments.",
+            recording_percent=cost,
+            limit_percent=_MOST_RECORDING,
         )
-    return tuple(notices)
 
 
 def _fact(profile: SegmentProfile, name: str) -> float:
@@ -149,61 +123,53 @@ def _fact(profile: SegmentProfile, name: str) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _small_groups(run: RunExcess) -> Notice | None:
-    percent = run.percent(run.durations[run.groups.sizes < _ENOUGH_IN_GROUP])
-    if percent <= MATERIAL:
-        return None
-    return Notice.warning(
-        Code.FEW_SEGMENTS,
-        f"{percent:.0f}% of the time is in groups of fewer than {_ENOUGH_IN_GROUP} segments, too "
-        "few for a reliable threshold: measure longer, or leave out features of a profile that "
-        "separate equal work.",
-        time_percent=percent,
-        wanted=_ENOUGH_IN_GROUP,
-    )
-
-
-def _unclustered(run: RunExcess) -> Notice | None:
-    percent = run.unclustered_percent
-    if percent <= MATERIAL:
-        return None
-    return Notice.warning(
-        Code.UNCLUSTERED,
-        f"{percent:.1f}% of the time is in segments with fewer than {FEWEST_IN_GROUP - 1} others "
-        "of the same features, and interference there is not counted: measure longer, or leave "
-        "out features that hardly ever repeat.",
-        unclustered_percent=percent,
-        limit_percent=MATERIAL,
-    )
-
-
-def _segment_rate(run: RunExcess) -> Notice | None:
+def _small_groups(run: RunExcess) -> Iterator[Notice]:
+    """Warn of groups of few segments, of segments in no group, and of too many in a second."""
+    small = run.percent(run.durations[run.groups.sizes < _ENOUGH_IN_GROUP])
+    if small > MATERIAL:
+        yield Notice.warning(
+            Code.FEW_SEGMENTS,
+            f"{small:.0f}% of the time is in groups of fewer than {_ENOUGH_IN_GROUP} segments, "
+            "too few for a reliable threshold: measure longer, or leave out features of a profile "
+            "that separate equal work.",
+            time_percent=small,
+            wanted=_ENOUGH_IN_GROUP,
+        )
+    unclustered = run.unclustered_percent
+    if unclustered > MATERIAL:
+        yield Notice.warning(
+            Code.UNCLUSTERED,
+            f"{unclustered:.1f}% of the time is in segments with fewer than {FEWEST_IN_GROUP - 1} "
+            "others of the same features, and interference there is not counted: measure longer, "
+            "or leave out features that hardly ever repeat.",
+            unclustered_percent=unclustered,
+            limit_percent=MATERIAL,
+        )
     rate = run.profile.n / run.total_s
-    if rate <= _MOST_PER_SECOND:
-        return None
-    return Notice.warning(
-        Code.HIGH_SEGMENT_RATE,
-        f"The run has {rate:,.0f} segments per second, and recording makes up much of their "
-        f"features and durations: cut it into fewer than {_MOST_PER_SECOND:,.0f} per second.",
-        per_second=rate,
-        limit=_MOST_PER_SECOND,
-    )
+    if rate > _MOST_PER_SECOND:
+        yield Notice.warning(
+            Code.HIGH_SEGMENT_RATE,
+            f"The run has {rate:,.0f} segments per second, and recording makes up much of their "
+            f"features and durations: cut it into fewer than {_MOST_PER_SECOND:,.0f} per second.",
+            per_second=rate,
+            limit=_MOST_PER_SECOND,
+        )
 
 
-def _many_flagged(run: RunExcess) -> Notice | None:
+def _many_flagged(run: RunExcess) -> Iterator[Notice]:
     """Warn where more segments were hit than leave the median alone."""
-    n, flagged = int(run.groups.sizes.sum()), int(run.flagged.sum())
+    n, flagged = run.groups.sizes.sum(), run.flagged.sum()
     percent = run.percent(run.durations[_is_many(run.flagged, run.groups.sizes)])
-    if percent <= MATERIAL and not _is_many(np.array(flagged), np.array(n)):
-        return None
-    return Notice.warning(
-        Code.MANY_FLAGGED,
-        f"{100.0 * flagged / n:.0f}% of the segments exceed their threshold. Above "
-        f"{100.0 * _HIT:.0f}% the median itself is disturbed, and the estimate is too low: take "
-        "it as a lower limit, or repeat the run on a quieter machine.",
-        flagged_percent=100.0 * flagged / n,
-        time_percent=percent,
-    )
+    if percent > MATERIAL or _is_many(flagged, n):
+        flagged_percent = 100.0 * float(flagged / n)
+        yield Notice.warning(
+            Code.MANY_FLAGGED,
+            f"{flagged_percent:.0f}% of the segments exceed their threshold. Above "
+            f"{100.0 * _HIT:.0f}% the median itself is disturbed, and the estimate is too low: "
+            "take it as a lower limit, or repeat the run on a quieter machine.",
+            flagged_percent=flagged_percent,
+            time_percent=percent,
+        )
 
 
 def _is_many(flagged: Indices, n: Indices) -> npt.NDArray[np.bool_]:
@@ -211,33 +177,32 @@ def _is_many(flagged: Indices, n: Indices) -> npt.NDArray[np.bool_]:
     return np.asarray(flagged > np.maximum(_MANY_FLAGGED * n, _HIT * n + by_chance))
 
 
-def _median_moved(run: RunExcess) -> Notice | None:
+def _median_moved(run: RunExcess) -> Iterator[Notice]:
     """Warn where half of a group or more was hit, so that its median is a disturbed duration.
 
     Then a gap lies between two quantiles, far wider than the undisturbed part below it; smooth
     noise, however skewed, has none.
     """
-    groups = run.groups
-    moved = np.zeros(groups.sizes.size, dtype=bool)
+    sizes = run.groups.sizes
+    moved = np.zeros(sizes.size, dtype=bool)
     for shares, few, fewest in _GAPS:
-        low, usual, beyond = (groups.quantiles(run.ordered, share) for share in shares)
-        limit = (_GAP + few / np.sqrt(groups.sizes)) * (usual - low)
+        low, usual, beyond = (run.groups.quantiles(run.ordered, share) for share in shares)
+        limit = (_GAP + few / np.sqrt(sizes)) * (usual - low)
         gap = beyond - usual > np.maximum(limit, _LEAST_GAP * usual)
-        moved |= gap & (groups.sizes >= fewest)
+        moved |= gap & (sizes >= fewest)
     percent = run.percent(run.durations[moved])
-    if percent <= MATERIAL:
-        return None
-    return Notice.warning(
-        Code.MEDIAN_MOVED,
-        f"In groups with {percent:.0f}% of the time half of the segments or more took far longer "
-        "than the others. If that is interference, the estimate misses it; if it is work of two "
-        "kinds, record a feature or a label that separates them.",
-        time_percent=percent,
-        groups=int(np.count_nonzero(moved)),
-    )
+    if percent > MATERIAL:
+        yield Notice.warning(
+            Code.MEDIAN_MOVED,
+            f"In groups with {percent:.0f}% of the time half of the segments or more took far "
+            "longer than the others. If that is interference, the estimate misses it; if it is "
+            "work of two kinds, record a feature or a label that separates them.",
+            time_percent=percent,
+            groups=int(np.count_nonzero(moved)),
+        )
 
 
-def _mixed_segments(run: RunExcess) -> Notice | None:
+def _mixed_segments(run: RunExcess) -> Iterator[Notice]:
     """Warn where flagged segments computed more, or less, than the rest of their group."""
     groups = run.groups
     mixed: dict[str, set[int]] = {}
@@ -253,20 +218,19 @@ def _mixed_segments(run: RunExcess) -> Notice | None:
             least = _MIXED_TIME * longer_s if name.endswith("_s") else -np.inf
             if _is_material(some, rest, least) and _is_significant(some, rest):
                 mixed.setdefault(name, set()).add(g)
-    if not mixed:
-        return None
-    concerned = sorted(set.union(*mixed.values()))
-    percent = run.percent(run.excess[concerned])
-    names = ", ".join(mixed)
-    return Notice.warning(
-        Code.MIXED_SEGMENTS,
-        f"In {many(len(concerned), 'group')} the segments beyond the threshold also differ in "
-        f"{names}: the {percent:.1f}% of excess there may be work of another kind; label the "
-        "segments.",
-        features=names,
-        groups=len(concerned),
-        excess_percent=percent,
-    )
+    if mixed:
+        concerned = sorted(set.union(*mixed.values()))
+        percent = run.percent(run.excess[concerned])
+        names = ", ".join(mixed)
+        yield Notice.warning(
+            Code.MIXED_SEGMENTS,
+            f"In {many(len(concerned), 'group')} the segments beyond the threshold also differ in "
+            f"{names}: the {percent:.1f}% of excess there may be work of another kind; label the "
+            "segments.",
+            features=names,
+            groups=len(concerned),
+            excess_percent=percent,
+        )
 
 
 def _sample(size: int) -> Indices:
@@ -286,59 +250,54 @@ def _is_material(some: Floats, rest: Floats, least: float) -> bool:
 def _is_significant(some: Floats, rest: Floats) -> bool:
     """Whether some values rank above, or below, the rest (Mann and Whitney's U)."""
     ordered = np.sort(rest)
-    pairs = sum(np.searchsorted(ordered, some, side).mean() for side in ("left", "right"))
-    rank = float(pairs) / (2.0 * rest.size) - 0.5
+    pairs = sum(float(np.searchsorted(ordered, some, side).mean()) for side in ("left", "right"))
     sigma = float(np.sqrt((some.size + rest.size + 1) / (12.0 * some.size * rest.size)))
-    return abs(rank) > max(_MIXED_RANK, _MIXED_SIGMAS * sigma)
+    return abs(pairs / (2.0 * rest.size) - 0.5) > max(_MIXED_RANK, _MIXED_SIGMAS * sigma)
 
 
-def _chained_features(run: RunExcess) -> Notice | None:
+def _chained_features(run: RunExcess) -> Iterator[Notice]:
     """Warn where chains were cut into pieces that all hold much time.
 
     A class whose noisy end is cut off leaves the rest in one piece.
     """
     worst, name = 0.0, ""
     for feature, clusters in zip(run.profile.computation, run.clusters, strict=True):
-        if not clusters.chained:
-            continue
-        pieces = np.bincount(clusters.labels, weights=run.profile.duration_s)
-        largest = np.zeros(int(clusters.chains[-1]) + 1)
-        np.maximum.at(largest, clusters.chains, pieces)
-        worst, name = max((worst, name), (run.percent(pieces.sum() - largest.sum()), feature))
-    if worst <= _MOST_CHAINED:
-        return None
-    return Notice.warning(
-        Code.CHAINED,
-        f"The values of {name} have no gaps: {worst:.0f}% of the time is in groups cut off within "
-        "a chain of near values, with work of different size. Label the segments, or record a "
-        "feature with less noise.",
-        feature=name,
-        cut_off_percent=worst,
-    )
+        if clusters.chained:
+            pieces = np.bincount(clusters.labels, weights=run.profile.duration_s)
+            largest = np.zeros(int(clusters.chains[-1]) + 1)
+            np.maximum.at(largest, clusters.chains, pieces)
+            worst, name = max((worst, name), (run.percent(pieces.sum() - largest.sum()), feature))
+    if worst > _MOST_CHAINED:
+        yield Notice.warning(
+            Code.CHAINED,
+            f"The values of {name} have no gaps: {worst:.0f}% of the time is in groups cut off "
+            "within a chain of near values, with work of different size. Label the segments, or "
+            "record a feature with less noise.",
+            feature=name,
+            cut_off_percent=worst,
+        )
 
 
-def _wide_groups(run: RunExcess) -> Notice | None:
+def _wide_groups(run: RunExcess) -> Iterator[Notice]:
     """Warn where it matters whether the excess counts from the threshold or from the median."""
     measured, percent = run.measured_percent, run.percent(run.excess)
     over_median = run.percent(run.excess_over_median)
-    difference = probability_high(measured + over_median) - probability_high(measured + percent)
-    if abs(difference) <= _WIDE:
-        return None
-    return Notice.warning(
-        Code.WIDE_GROUPS,
-        "Durations within groups vary so much that the estimate depends on where the excess "
-        f"counts from: {percent:.1f}% from the threshold, {over_median:.1f}% from the median.",
-        percent=percent,
-        above_median_percent=over_median,
-    )
+    if probability_high(measured + over_median) - probability_high(measured + percent) > _WIDE:
+        yield Notice.warning(
+            Code.WIDE_GROUPS,
+            "Durations within groups vary so much that the estimate depends on where the excess "
+            f"counts from: {percent:.1f}% from the threshold, {over_median:.1f}% from the median.",
+            percent=percent,
+            above_median_percent=over_median,
+        )
 
 
-def _processor_time(run: RunExcess) -> Notice | None:
+def _processor_time(run: RunExcess) -> Iterator[Notice]:
     """Note that groups differ in processor time alone, which interference raises too."""
     profile, firsts = run.profile, run.groups.order[run.groups.starts]
     seconds = [name for name in profile.computation if name.endswith("_s")]
     if not seconds:
-        return None
+        return
     others: list[Iterable[object]] = [
         clusters.labels[firsts].tolist()
         for name, clusters in zip(profile.computation, run.clusters, strict=True)
@@ -350,12 +309,11 @@ def _processor_time(run: RunExcess) -> Notice | None:
     for kind, duration_s in zip(kinds, run.durations.tolist(), strict=True):
         largest[kind] = max(largest.get(kind, 0.0), duration_s)
     percent = 100.0 - run.percent(sum(largest.values()))
-    if percent <= _SPLIT:
-        return None
-    return Notice.note(
-        Code.PROCESSOR_TIME,
-        "Only processor time separates some groups, and contention raises it too: segments "
-        "slowed by contention may count as other work; give work amounts or labels.",
-        features=", ".join(seconds),
-        split_percent=percent,
-    )
+    if percent > _SPLIT:
+        yield Notice.note(
+            Code.PROCESSOR_TIME,
+            "Only processor time separates some groups, and contention raises it too: segments "
+            "slowed by contention may count as other work; give work amounts or labels.",
+            features=", ".join(seconds),
+            split_percent=percent,
+        )

@@ -1,8 +1,4 @@
-"""Groups of segments with the same features: clusters of computation, split by nominal values.
-
-Source: Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
-performance' (Euro-Par 2018), section 2, "Grouping Segments".
-"""
+"""Groups of segments: clusters of computation, split by nominal features (Shah et al. 2018, 2)."""
 
 from __future__ import annotations
 
@@ -17,18 +13,6 @@ import numpy.typing as npt
 from benchrigor.model import Floats, SegmentProfile
 from benchrigor.stats.interference.clustering import Clusters, Indices, Labels, find_clusters
 
-__all__ = [
-    "FEWEST_IN_GROUP",
-    "Features",
-    "Groups",
-    "concatenate",
-    "diverse_volumes",
-    "group_by_code",
-    "group_codes",
-    "undelayed",
-    "volumes_as_computation",
-]
-
 FEWEST_IN_GROUP = 5
 """Smaller groups are not used for the estimate (published)."""
 _MOST_SMALL_CODES = 2**16 - 1
@@ -36,26 +20,20 @@ _MOST_SMALL_CODES = 2**16 - 1
 _DIVERSE = 0.1
 """Distinct byte counts over segments, beyond which they would leave groups of hardly any."""
 
-Features = tuple[dict[str, tuple[float, float]], dict[str, Any]]
-"""Of one group: range of each computation feature, and value of each nominal one."""
-
 
 @dataclass(frozen=True, slots=True)
 class Groups:
     """Segments sorted by group: group g is ``order[starts[g] : starts[g] + sizes[g]]``."""
 
     codes: Labels
-    """What identifies each group, ascending."""
     order: Indices
-    """Indices of the segments that are in a group."""
     starts: Indices
     sizes: Indices
 
     def sorted(self, values: Floats) -> Floats:
         """Sort each group of values in `order`, in place, and return them."""
-        for start, stop in zip(
-            self.starts.tolist(), (self.starts + self.sizes).tolist(), strict=True
-        ):
+        stops = self.starts + self.sizes
+        for start, stop in zip(self.starts.tolist(), stops.tolist(), strict=True):
             values[start:stop].sort()
         return values
 
@@ -101,8 +79,8 @@ class Groups:
         """Return, for each segment in `order`, the value of its group."""
         return np.repeat(per_group, self.sizes)
 
-    def features(self, profile: SegmentProfile) -> list[Features]:
-        """Return what the segments of each group have in common."""
+    def features(self, profile: SegmentProfile) -> list[dict[str, Any]]:
+        """Return the ranges of computation and the nominal values of each group."""
         if not self.sizes.size:
             return []
         firsts = self.order[self.starts]
@@ -113,10 +91,10 @@ class Groups:
             low, high = (each.reduceat(ordered, self.starts) for each in (np.minimum, np.maximum))
             ranges[name] = list(zip(low.tolist(), high.tolist(), strict=True))
         return [
-            (
-                {name: each[g] for name, each in ranges.items()},
-                {name: each[g] for name, each in nominal.items()},
-            )
+            {
+                "computation": {name: each[g] for name, each in ranges.items()},
+                "nominal": {name: each[g] for name, each in nominal.items()},
+            }
             for g in range(self.sizes.size)
         ]
 
@@ -124,9 +102,7 @@ class Groups:
 def undelayed(profile: SegmentProfile, which: Indices) -> Floats:
     """Return the durations of some segments without their measured delay."""
     durations: Floats = profile.duration_s[which]
-    if profile.delays:
-        durations -= profile.delay_s[which]
-    return durations
+    return durations - profile.delay_s[which] if profile.delays else durations
 
 
 def group_codes(profile: SegmentProfile) -> tuple[Labels, list[Clusters]]:
@@ -146,21 +122,16 @@ def group_by_code(codes: Labels, *, fewest: int = FEWEST_IN_GROUP) -> Groups:
     if not enough.all():
         order = order[np.repeat(enough, sizes)]
     sizes = sizes[enough]
-    return Groups(
-        codes=ordered[starts[enough]], order=order, starts=np.cumsum(sizes) - sizes, sizes=sizes
-    )
+    return Groups(ordered[starts[enough]], order, np.cumsum(sizes) - sizes, sizes)
 
 
 def concatenate(profiles: Sequence[SegmentProfile]) -> SegmentProfile:
-    """Return the segments of several runs as one, with the features of the first.
-
-    Features that are clustered together have the same bounds in all runs.
-    """
+    """Return the segments of several runs as one, so that their groups have the same bounds."""
 
     def joined(kind: str) -> dict[str, npt.NDArray[Any]]:
-        names = getattr(profiles[0], kind)
         return {
-            name: np.concatenate([getattr(each, kind)[name] for each in profiles]) for name in names
+            name: np.concatenate([getattr(each, kind)[name] for each in profiles])
+            for name in getattr(profiles[0], kind)
         }
 
     return SegmentProfile(

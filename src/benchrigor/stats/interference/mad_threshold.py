@@ -1,52 +1,42 @@
 """The threshold of each group, and the time of its segments beyond it.
 
-Source: Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
-performance' (Euro-Par 2018), section 2, "Estimating Interference": a segment of duration t is
-interfered with if t > median + 4 MAD, where MAD = median(|X_i - median(X)|) is not scaled; the
-interference is the excess over the threshold, summed, in per cent of the wall time.
+A segment of duration t is interfered with if t > median + 4 MAD, where MAD = median(|X_i -
+median(X)|) is not scaled; the interference is t - threshold (Shah et al. 2018, section 2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import numpy as np
 
 from benchrigor.model import Floats, SegmentGroup, SegmentProfile
-from benchrigor.stats.interference.clustering import Clusters, Indices
-from benchrigor.stats.interference.grouping import Groups, group_by_code, group_codes, undelayed
-
-__all__ = ["RunExcess", "excess_over_threshold", "segment_thresholds"]
+from benchrigor.stats.interference.grouping import group_by_code, group_codes, undelayed
 
 _MADS = 4.0
 
 
-@dataclass(frozen=True, slots=True)
 class RunExcess:
-    """The groups of a run and their excess; arrays have one item per group, times are seconds."""
+    """The groups of a run, and their excess over the threshold; one item per group, in seconds."""
 
-    profile: SegmentProfile
-    total_s: float
-    """Wall time of all segments."""
-    groups: Groups
-    clusters: Sequence[Clusters]
-    """By computation feature."""
-    ordered: Floats
-    """Durations without measured delay, sorted within each group: one item per segment."""
-    medians: Floats
-    mads: Floats
-    thresholds: Floats
-    durations: Floats
-    """Wall time of each group."""
-    flagged: Indices
-    """How many segments exceed the threshold."""
-    excess: Floats
+    def __init__(self, profile: SegmentProfile) -> None:
+        codes, self.clusters = group_codes(profile)
+        self.profile, self.groups = profile, group_by_code(codes)
+        self.total_s = float(profile.duration_s.sum())
+        self.ordered = self.groups.sorted(undelayed(profile, self.groups.order))
+        """Durations without measured delay, sorted within each group: one item per segment."""
+        self.durations = self.groups.sums(profile.duration_s[self.groups.order])
+        self.medians = self.groups.medians(self.ordered)
+        self.mads = self.groups.mads(self.ordered, self.medians)
+        self.thresholds = self.medians + _MADS * self.mads
+        excess = self.ordered - self.groups.spread(self.thresholds)
+        self.flagged = self.groups.sums(excess > 0.0)
+        self.excess = self.groups.sums(np.maximum(excess, 0.0, out=excess))
 
     @property
     def excess_over_median(self) -> Floats:
         """By how much the flagged segments of each group exceed its median."""
-        return self.excess + self.flagged * (self.thresholds - self.medians)
+        return np.asarray(self.excess + self.flagged * (self.thresholds - self.medians))
 
     @property
     def measured_percent(self) -> float:
@@ -65,13 +55,12 @@ class RunExcess:
         return 100.0 * float(np.sum(seconds)) / self.total_s
 
     def segment_groups(self) -> tuple[SegmentGroup, ...]:
-        """Return the groups as they are reported, the one with most excess first."""
+        """Return the groups for the reader, the one with most excess first."""
         features = self.groups.features(self.profile)
         return tuple(
             SegmentGroup(
                 n=int(self.groups.sizes[g]),
-                computation=features[g][0],
-                nominal=features[g][1],
+                **features[g],
                 median_s=float(self.medians[g]),
                 mad_s=float(self.mads[g]),
                 threshold_s=float(self.thresholds[g]),
@@ -81,35 +70,6 @@ class RunExcess:
             )
             for g in np.argsort(-self.excess, kind="stable").tolist()
         )
-
-
-def excess_over_threshold(profile: SegmentProfile) -> RunExcess:
-    """Group the segments of a run, and sum in each group what exceeds median + 4 MAD."""
-    codes, clusters = group_codes(profile)
-    groups = group_by_code(codes)
-    ordered = groups.sorted(undelayed(profile, groups.order))
-    durations = groups.sums(ordered)
-    if profile.delays:
-        durations += groups.sums(profile.delay_s[groups.order])
-    medians = groups.medians(ordered)
-    mads = groups.mads(ordered, medians)
-    thresholds = medians + _MADS * mads
-    excess = groups.spread(thresholds)
-    np.subtract(ordered, excess, out=excess)
-    np.maximum(excess, 0.0, out=excess)
-    return RunExcess(
-        profile=profile,
-        total_s=float(profile.duration_s.sum()),
-        groups=groups,
-        clusters=clusters,
-        ordered=ordered,
-        medians=medians,
-        mads=mads,
-        thresholds=thresholds,
-        durations=durations,
-        flagged=groups.sums(excess > 0.0),
-        excess=groups.sums(excess),
-    )
 
 
 def segment_thresholds(profile: SegmentProfile, groups: Iterable[SegmentGroup]) -> Floats:

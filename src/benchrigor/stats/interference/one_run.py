@@ -1,20 +1,8 @@
-"""Interference in a single run: from segments to per cent of the wall time and a traffic light.
-
-The published method, Shah, Mueller, Wolf et al., 'Estimating the impact of external interference
-on application performance' (Euro-Par 2018), module by module:
-
-1. `clustering`: amounts of computation are alike when their relative distance is below 0.1.
-2. `grouping`: segments with the same clusters and nominal features form a group, of 5 or more.
-3. `mad_threshold`: the excess of a segment over median + 4 MAD of its group is interference.
-4. Here: the sum of it in per cent of the wall time; medians against those of a reference.
-5. `traffic_light`: green, yellow, red, and the probability of high interference.
-
-Ours: measured delay is taken off before (3) and added to the estimate for (5), and `diagnostics`
-says when the estimate is not reliable.
-"""
+"""Interference in a single run, in per cent of its wall time (Shah et al. 2018, sections 2, 3)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -24,11 +12,7 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Interference, SegmentProfile
 from benchrigor.model.series import short
-from benchrigor.stats.interference.diagnostics import (
-    diagnose_recording,
-    diagnose_reference,
-    diagnose_run,
-)
+from benchrigor.stats.interference import diagnostics
 from benchrigor.stats.interference.grouping import (
     concatenate,
     diverse_volumes,
@@ -37,10 +21,8 @@ from benchrigor.stats.interference.grouping import (
     undelayed,
     volumes_as_computation,
 )
-from benchrigor.stats.interference.mad_threshold import excess_over_threshold
+from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.traffic_light import light_of, probability_high
-
-__all__ = ["estimate_interference", "profile_interference"]
 
 
 def estimate_interference(
@@ -89,8 +71,7 @@ def estimate_interference(
     -----
     Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
     performance' (Euro-Par 2018), section 2; the continuous part is their median displacement.
-    Groups of fewer than 5 segments are left out. A Notice says what makes the estimate
-    unreliable. The method failed the paper's GAPgeofem at 300 segments per second.
+    Groups of fewer than 5 segments are left out.
 
     Examples
     --------
@@ -105,15 +86,16 @@ def estimate_interference(
     ]
     if problems:
         raise InvalidInput(problems)
+    delays = {} if delay_s is None else {"delay_s": delay_s}
     try:
         profile = SegmentProfile(
-            duration_s=duration_s,
-            computation=features,
-            nominal=nominal or {},
-            delays={} if delay_s is None else {"delay_s": delay_s},
+            duration_s=duration_s, computation=features, nominal=nominal or {}, delays=delays
         )
     except InvalidInput as error:
-        raise InvalidInput([_name_arguments(each) for each in error.problems]) from None
+        as_arguments = (re.sub(r"^computation\b", "features", each) for each in error.problems)
+        raise InvalidInput(
+            each.replace("delays['delay_s']", "delay_s") for each in as_arguments
+        ) from None
     _check(profile, reference)
     return _estimate(profile, reference)
 
@@ -125,7 +107,7 @@ def profile_interference(
 
     As `estimate_interference`, with the measured delays by source. A numeric nominal column whose
     name ends in "bytes", with more distinct values than a tenth of the segments, is clustered
-    like computation.
+    like computation. A Notice says if recording took more than 4 % of the time.
 
     Parameters
     ----------
@@ -133,12 +115,6 @@ def profile_interference(
         The run.
     reference
         An undisturbed run of the same program, with the same features.
-
-    Returns
-    -------
-    Interference
-        As `estimate_interference` returns it, with ``delays``. A Notice says if recording took
-        more than 4 % of the time (``profile.facts["recording_cost_s"]``).
 
     Raises
     ------
@@ -163,20 +139,12 @@ def profile_interference(
         volumes_as_computation(profile, volumes),
         None if reference is None else volumes_as_computation(reference, volumes),
     )
-    shares = {
+    delays = {
         source: 100.0 * float(np.minimum(delay, profile.duration_s).sum()) / estimate.duration_s
         for source, delay in profile.delays.items()
     }
-    notices = (*estimate.notices, *diagnose_recording(profile, estimate.duration_s))
-    return replace(estimate, delays=shares, notices=notices)
-
-
-def _name_arguments(problem: str) -> str:
-    """Name a column of a profile as the argument of `estimate_interference` that it is."""
-    for column, argument in (("computation[", "features["), ("delays['delay_s']", "delay_s")):
-        if problem.startswith(column):
-            return argument + problem.removeprefix(column)
-    return problem
+    of_recording = diagnostics.of_recording(profile, estimate.duration_s)
+    return replace(estimate, delays=delays, notices=(*estimate.notices, *of_recording))
 
 
 def _check(profile: SegmentProfile, reference: object) -> None:
@@ -204,7 +172,7 @@ def _check(profile: SegmentProfile, reference: object) -> None:
 
 
 def _estimate(profile: SegmentProfile, reference: SegmentProfile | None) -> Interference:
-    run = excess_over_threshold(profile)
+    run = RunExcess(profile)
     percent, measured = run.percent(run.excess), run.measured_percent
     continuous, matched = (None, None) if reference is None else _displacement(profile, reference)
     return Interference(
@@ -219,7 +187,7 @@ def _estimate(profile: SegmentProfile, reference: SegmentProfile | None) -> Inte
         n=profile.n,
         duration_s=run.total_s,
         groups=run.segment_groups(),
-        notices=(*diagnose_run(run), *diagnose_reference(matched)),
+        notices=(*diagnostics.of_run(run), *diagnostics.of_reference(matched)),
     )
 
 

@@ -1,8 +1,7 @@
 """The segments of a program, merged from those of its processes.
 
-Source: Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
-performance' (Euro-Par 2018), section 2, "Profiling Methodology". The paper says that nominal
-columns are aggregated beyond a threshold, but not which, nor how.
+Shah et al. 2018, section 2, "Profiling Methodology", which aggregates nominal columns "beyond a
+threshold" without more detail.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ from benchrigor.model import Floats, SegmentProfile
 from benchrigor.model.readings import Facts
 from benchrigor.model.series import short
 from benchrigor.stats.interference.binning import quantise
-
-__all__ = ["as_profiles", "merge_processes"]
 
 _BINS = 512
 _KINDS = ("computation", "nominal", "delays", "evidence")
@@ -49,18 +46,14 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
         - delays: those of the process with most delay, since it keeps all others waiting;
         - each column of evidence: the sum.
 
-        A column of numbers is quantised to 512 bins. Of facts that differ, the largest number is
-        kept, or a list of all else; "merged_processes" counts the profiles.
+        Numbers are quantised to 512 bins. Of facts that differ the largest number is kept, or a
+        list of all else; "merged_processes" counts the profiles.
 
     Raises
     ------
     InvalidInput
         When there is no profile, or they are not the processes of one run, or differ in how many
         segments or which columns they have.
-
-    Notes
-    -----
-    Shah, Mueller, Wolf et al. (Euro-Par 2018), section 2.
 
     Examples
     --------
@@ -138,11 +131,11 @@ def _checked(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
                 "processes pass"
             )
         for kind in _KINDS:
-            here, there = set(getattr(each, kind)), set(getattr(first, kind))
+            here, there = (sorted(getattr(process, kind)) for process in (each, first))
             if here != there:
                 problems.append(
-                    f"{name} has {kind} {sorted(here)}, {names[0]} {sorted(there)}: record the "
-                    "same in all processes, or leave out what some lack"
+                    f"{name} has {kind} {here}, {names[0]} {there}: record the same in all "
+                    "processes, or leave out what some lack"
                 )
     if problems:
         raise InvalidInput(problems)

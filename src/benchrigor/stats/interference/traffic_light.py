@@ -1,8 +1,4 @@
-"""The traffic light of a run, and the same without steps: the probability of high interference.
-
-Source: Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
-performance' (Euro-Par 2018), section 3.
-"""
+"""The traffic light of a run, and the same without steps (Shah et al. 2018, section 3)."""
 
 from __future__ import annotations
 
@@ -10,12 +6,9 @@ from scipy import special
 
 from benchrigor.model import Light, as_series
 
-__all__ = ["RED_ABOVE", "YELLOW_FROM", "light_of", "probability_high"]
-
 YELLOW_FROM, RED_ABOVE = 7.5, 15.0
 """Limits in per cent of the wall time."""
-_STEEPNESS = 0.35
-_MIDDLE = (YELLOW_FROM + RED_ABOVE) / 2.0
+_STEEPNESS, _MIDDLE = 0.35, (YELLOW_FROM + RED_ABOVE) / 2.0
 
 
 def light_of(percent: float) -> Light:
@@ -40,16 +33,12 @@ def light_of(percent: float) -> Light:
 def probability_high(percent: float) -> float:
     """Return the probability that a run with this share of interference is highly interfered.
 
-    p(x) = 1 / (1 + exp(-0.35 (x - 11.25))), 1/2 in the middle of yellow.
+    p(x) = 1 / (1 + exp(-0.35 (x - 11.25))) (Shah et al. 2018, section 3).
 
     Raises
     ------
     InvalidInput
         When it is no finite number.
-
-    Notes
-    -----
-    Shah, Mueller, Wolf et al. (Euro-Par 2018), section 3.
 
     Examples
     --------
