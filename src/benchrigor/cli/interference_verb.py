@@ -22,8 +22,6 @@ from benchrigor.model import Code, Interference, Light, RunRecord, SegmentProfil
 from benchrigor.report import plot_interference, render_composite, render_interference
 from benchrigor.session.red_rounds import interference_of
 
-__all__ = ["echo_report", "interference"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 
-__all__ = ["Composite", "CompositeGroup", "Interference", "Light", "SegmentGroup"]
-
 
 class Light(enum.StrEnum):
     """What a share of interference means for the numbers of a run."""

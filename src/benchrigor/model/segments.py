@@ -16,8 +16,6 @@ from benchrigor.model import profile_file
 from benchrigor.model.readings import Facts
 from benchrigor.model.series import Floats, as_series, same, short
 
-__all__ = ["SegmentProfile"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SegmentProfile:

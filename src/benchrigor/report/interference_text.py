@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from benchrigor.model import (
     Code,
@@ -20,18 +21,7 @@ from benchrigor.model.text import aligned, counted, many, show_estimate, show_va
 from benchrigor.report.lines import WIDTH, marked, row
 from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM, probability_high
 
-__all__ = [
-    "describe_groups",
-    "is_estimated",
-    "render_composite",
-    "render_interference",
-    "show_parts",
-    "show_reliability",
-    "show_total",
-    "warnings_of",
-]
-
-_LABEL = 13
+_row = partial(row, width=13)
 _MOST_GROUPS = 10
 _ADVICE = {
     Light.GREEN: "good for performance analysis",
@@ -42,7 +32,7 @@ _ALL = 100.0 - 1e-9
 _NARROWEST = 12
 
 Group = SegmentGroup | CompositeGroup
-Rows = Sequence[tuple[str, ...]]
+Cells = tuple[str, ...]
 
 
 def render_interference(interference: Interference, *, name: str = "") -> str:
@@ -68,16 +58,19 @@ def render_interference(interference: Interference, *, name: str = "") -> str:
     light        ● green: 3.0% of 12 s lost, good for performance analysis
     """
     light = f"{show_total(interference)}, {_ADVICE[interference.light]}"
+    unclustered = interference.unclustered_percent
     return "\n".join(
         [
             *_title(name),
-            *_row("light", light, show_reliability(interference)),
-            *_row("", _probability(interference)),
-            *_row("measured", _measured(interference)),
-            *_row("estimated", *_estimated(interference)),
-            *_row("continuous", _continuous(interference)),
-            *_row("unclustered", _unclustered(interference)),
-            *_group_table(interference.groups),
+            *_row("light", [light, show_reliability(interference)]),
+            *_row("", [_probability(interference)]),
+            *_row("measured", [_measured(interference)]),
+            *_row("estimated", _estimated(interference)),
+            *_row("continuous", [_continuous(interference)]),
+            *_row(
+                "unclustered", [f"{unclustered:.1f}% of the time, in groups of too few segments"]
+            ),
+            *_segment_groups(interference.groups),
             *_notices(interference.notices),
         ]
     )
@@ -102,11 +95,11 @@ def render_composite(composite: Composite, *, name: str = "", runs: Sequence[str
     return "\n".join(
         [
             *_title(name),
-            *_row("duration", show_estimate(composite.duration, "s")),
-            *_row("", "without instantaneous interference and measured delay"),
-            *_row("runs", f"{len(composite.runs)}: {counts}"),
-            *_table([header, *map(_run_cells, names, composite.runs)]),
-            *_composite_table(composite.groups),
+            *_row("duration", [show_estimate(composite.duration, "s")]),
+            *_row("", ["without instantaneous interference and measured delay"]),
+            *_row("runs", [f"{len(composite.runs)}: {counts}"]),
+            *_table([header, *map(_run, names, composite.runs)]),
+            *_composite_groups(composite.groups),
             *_notices((*composite.duration.notices, *composite.notices)),
         ]
     )
@@ -192,10 +185,6 @@ def _title(name: str) -> list[str]:
     return [name, "─" * min(len(name), WIDTH)] if name else []
 
 
-def _row(label: str, *parts: str) -> list[str]:
-    return row(label, parts, width=_LABEL)
-
-
 def _probability(interference: Interference) -> str:
     yellow, red = probability_high(YELLOW_FROM), probability_high(RED_ABOVE)
     high = interference.probability_high
@@ -214,84 +203,73 @@ def _measured(interference: Interference) -> str:
     return f"{interference.measured_percent:.1f}% delay{f': {sources}' if sources else ''}"
 
 
-def _estimated(interference: Interference) -> tuple[str, ...]:
+def _estimated(interference: Interference) -> list[str]:
     segments = many(interference.n, "segment")
     if not is_estimated(interference):
-        return (f"nothing could be estimated of {segments}",)
-    return (
+        return [f"nothing could be estimated of {segments}"]
+    return [
         f"{interference.percent:.1f}% instantaneous: {interference.flagged_percent:.1f}% of "
         f"{segments} lasted longer than the threshold of their group",
         f"{interference.above_median_percent:.1f}% counted from the median",
-    )
+    ]
 
 
 def _continuous(interference: Interference) -> str:
-    if interference.continuous_percent is not None:
-        return (
-            f"{interference.continuous_percent:+z.1f}% against the reference, and not in the light"
-        )
+    percent = interference.continuous_percent
+    if percent is not None:
+        return f"{percent:+z.1f}% against the reference, and not in the light"
     differs = any(each.code is Code.REFERENCE_DIFFERS for each in interference.notices)
     return "unknown: the reference does not match" if differs else "unknown without a reference"
-
-
-def _unclustered(interference: Interference) -> str:
-    return f"{interference.unclustered_percent:.1f}% of the time, in groups of too few segments"
 
 
 def _notices(notices: Sequence[Notice]) -> list[str]:
     return ["", *(line for each in notices for line in marked(each))] if notices else []
 
 
-def _group_table(groups: Sequence[SegmentGroup]) -> list[str]:
+def _segment_groups(groups: Sequence[SegmentGroup]) -> list[str]:
     """Return the table of the groups with most excess."""
     header = ("group", "n", "median", "threshold", "flagged", "excess")
-    rows = [
+    cells = [
         (
-            name,
             counted(each.n),
             show_value(each.median_s, "s"),
             show_value(each.threshold_s, "s"),
             counted(each.flagged),
             show_value(each.excess_s, "s"),
         )
-        for each, name in zip(groups[:_MOST_GROUPS], describe_groups(groups), strict=False)
+        for each in groups[:_MOST_GROUPS]
     ]
     rest_s = sum(each.excess_s for each in groups[_MOST_GROUPS:])
-    excess = f", with {show_value(rest_s, 's')} of excess"
-    return [*_table([header, *rows]), *_rest(len(groups), excess)] if rows else []
+    return _group_table(header, groups, cells, f", with {show_value(rest_s, 's')} of excess")
 
 
-def _composite_table(groups: Sequence[CompositeGroup]) -> list[str]:
+def _composite_groups(groups: Sequence[CompositeGroup]) -> list[str]:
     """Return the table of the groups with most time."""
-    header = ("group", "n", "one segment, undisturbed")
-    rows = [
-        (
-            name,
-            counted(each.n),
-            "too few runs" if each.duration is None else show_estimate(each.duration, "s"),
-        )
-        for each, name in zip(groups[:_MOST_GROUPS], describe_groups(groups), strict=False)
-    ]
-    return [*_table([header, *rows]), *_rest(len(groups))] if rows else []
-
-
-def _rest(groups: int, excess: str = "") -> list[str]:
-    """Return the line that counts the groups not shown."""
-    return [f"  … and {groups - _MOST_GROUPS} more{excess}"] if groups > _MOST_GROUPS else []
-
-
-def _run_cells(name: str, interference: Interference) -> tuple[str, ...]:
-    return (
-        name,
-        f"● {interference.light}",
-        f"{interference.total_percent:.1f}%",
-        f"{interference.measured_percent:.1f}%",
-        f"{interference.percent:.1f}%",
-        show_value(interference.duration_s, "s"),
+    durations = (
+        "too few runs" if each.duration is None else show_estimate(each.duration, "s")
+        for each in groups
     )
+    cells = [(counted(each.n), shown) for each, shown in zip(groups, durations, strict=True)]
+    return _group_table(("group", "n", "one segment, undisturbed"), groups, cells)
 
 
-def _table(rows: Rows) -> list[str]:
+def _group_table(
+    header: Cells, groups: Sequence[Group], cells: Sequence[Cells], rest: str = ""
+) -> list[str]:
+    """Return the table of the first groups, and a line that counts the others."""
+    rows = zip(describe_groups(groups), cells[:_MOST_GROUPS], strict=False)
+    lines = _table([header, *((name, *others) for name, others in rows)]) if groups else []
+    more = len(groups) - _MOST_GROUPS
+    return [*lines, f"  … and {more} more{rest}"] if more > 0 else lines
+
+
+def _run(name: str, interference: Interference) -> Cells:
+    shares = (interference.total_percent, interference.measured_percent, interference.percent)
+    duration = show_value(interference.duration_s, "s")
+    return (name, f"● {interference.light}", *(f"{share:.1f}%" for share in shares), duration)
+
+
+def _table(rows: Sequence[Cells]) -> list[str]:
     """Return the lines of a table; names are broken where they are too long."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     room = max(WIDTH - 2 - sum(2 + width for width in widths[1:]), _NARROWEST)

@@ -18,17 +18,13 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.protocols import Clock
 
-__all__ = ["Injector", "cpu_hog"]
-
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
-_DELAYED = frozenset(
-    {
-        *("read", "read1", "readall", "readinto", "readinto1", "readline", "readlines"),
-        *("write", "writelines", "flush", "truncate"),
-    }
-)
+_DELAYED = {
+    *("read", "read1", "readall", "readinto", "readinto1", "readline", "readlines"),
+    *("write", "writelines", "flush", "truncate"),
+}
 """Methods of a file that may wait for a device."""
 
 

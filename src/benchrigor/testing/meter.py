@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from benchrigor.testing.clock import FakeClock
 
-__all__ = ["FakeMeter"]
-
 
 class FakeMeter:
     """Measures the delay that a test adds, while its clock moves on; a `protocols.DelayMeter`.

@@ -12,8 +12,6 @@ from benchrigor.clocks import cpu_ns_with_children
 from benchrigor.model import Code, Notice
 from benchrigor.protocols import DelayMeter, Recorder
 
-__all__ = ["ReadingDelays"]
-
 _SHORTEST_NS = 2_000_000
 """Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this."""
 _TRIED = 16

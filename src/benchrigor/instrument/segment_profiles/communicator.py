@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,12 @@ if TYPE_CHECKING:
     from benchrigor.instrument.segment_profiles.segment_recorder import Segments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Call:
-    """What a call counts, and the position and name of its buffers among the arguments."""
+    """What a call counts; by volume, position and name of the buffer; whether it ends a segment."""
 
-    counts: tuple[str, ...]
-    sends: tuple[int, str] | None = None
-    receives: tuple[int, str] | None = None
+    counts: list[str]
+    buffers: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     cuts: bool = False
 
 
@@ -30,13 +29,15 @@ def _calls() -> dict[str, _Call]:
     Each has up to four: ``Send`` takes buffers, ``send`` pickles; ``Isend``, ``isend`` do not
     block.
     """
-    first, both = (0, "buf"), {"sends": (0, "sendbuf"), "receives": (1, "recvbuf")}
-    families: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
-        ("Send Bsend Rsend Ssend", "{}sends", {"sends": first}, False),
-        ("Recv", "{}receives", {"receives": first}, False),
-        ("Sendrecv", "{}sends {}receives", {**both, "receives": (3, "recvbuf")}, False),
-        ("Sendrecv_replace", "{}sends {}receives", {"sends": first, "receives": first}, False),
-        ("Bcast", "collectives_1_n", {"receives": first}, False),
+    sent, received = {"sent_bytes": (0, "buf")}, {"received_bytes": (0, "buf")}
+    both = {"sent_bytes": (0, "sendbuf"), "received_bytes": (1, "recvbuf")}
+    fourth = {**both, "received_bytes": (3, "recvbuf")}
+    families: tuple[tuple[str, str, dict[str, tuple[int, str]], bool], ...] = (
+        ("Send Bsend Rsend Ssend", "{}sends", sent, False),
+        ("Recv", "{}receives", received, False),
+        ("Sendrecv", "{}sends {}receives", fourth, False),
+        ("Sendrecv_replace", "{}sends {}receives", sent | received, False),
+        ("Bcast", "collectives_1_n", received, False),
         ("Scatter Scatterv", "collectives_1_n", both, False),
         ("Gather Gatherv Reduce", "collectives_n_1", both, False),
         ("Scan Exscan", "collectives_n_n", both, False),  # the first process waits for nobody
@@ -47,19 +48,19 @@ def _calls() -> dict[str, _Call]:
     )
     calls = {}
     for names, counts, buffers, cuts in families:
-        blocking = tuple(counts.replace("{}", "blocking_").split())
-        nonblocking = tuple(counts.replace("{}", "nonblocking_").split())
+        blocking = counts.replace("{}", "blocking_").split()
+        nonblocking = counts.replace("{}", "nonblocking_").split()
         for name in names.split():
-            calls[name] = _Call(counts=blocking, cuts=cuts, **buffers)
-            calls[name.lower()] = _Call(counts=blocking, cuts=cuts)
-            calls[f"I{name.lower()}"] = _Call(counts=nonblocking, **buffers)
-            calls[f"i{name.lower()}"] = _Call(counts=nonblocking)
+            calls[name] = _Call(blocking, buffers, cuts)
+            calls[name.lower()] = _Call(blocking, cuts=cuts)
+            calls[f"I{name.lower()}"] = _Call(nonblocking, buffers)
+            calls[f"i{name.lower()}"] = _Call(nonblocking)
     return calls
 
 
 CALLS = _calls()
+_COUNTS = dict.fromkeys(name for call in CALLS.values() for name in call.counts)
 _VOLUMES = ("sent_bytes", "received_bytes")
-_COUNTS = (*dict.fromkeys(name for call in CALLS.values() for name in call.counts), *_VOLUMES)
 _MAKERS = ("Clone", "Create", "Dup", "Split", "Sub")
 
 
@@ -130,7 +131,10 @@ def traced(comm: Any, segments: Segments) -> Any:
 
     and then ``benchrigor interference run.*.csv``.
     """
-    for name in _COUNTS:  # so that all processes have the same columns, whatever they do
+    for name in (
+        *_COUNTS,
+        *_VOLUMES,
+    ):  # so that all processes have the same columns, whatever they do
         segments.count(name, 0)
     return _Traced(comm, segments, comm.Get_size())
 
@@ -156,11 +160,6 @@ class _Traced:
 
     def _counted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         segments, call = self._segments, CALLS[name]
-        volumes = [
-            (total, *where)
-            for total, where in zip(_VOLUMES, (call.sends, call.receives), strict=True)
-            if where is not None
-        ]
 
         def counted(*args: Any, **named: Any) -> Any:
             if not segments.recording:
@@ -169,9 +168,9 @@ class _Traced:
                 result = method(*args, **named)
                 for each in call.counts:
                     segments.count(each)
-                for total, index, keyword in volumes:
+                for volume, (index, keyword) in call.buffers.items():
                     buffer = args[index] if index < len(args) else named.get(keyword)
-                    segments.count(total, _size_of(buffer))
+                    segments.count(volume, _size_of(buffer))
             if call.cuts and self._comm.Get_size() == self._processes:
                 segments.cut(name)
             return result

@@ -212,13 +212,18 @@ class Segments:
             raise InvalidInput(f"name is {name!r}, expected one without space around it")
         self._recording.count(name, _number(amount, "amount"))
 
-    def paused(self) -> _Pause:
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
         """Return a context manager whose body counts neither as computation nor as delay.
 
         For communication: a process that waits for others may spin, and what it computes then is
         not its work. The wall time counts.
         """
-        return _Pause(self._recording)
+        self._recording.pause()
+        try:
+            yield
+        finally:
+            self._recording.proceed()
 
     @property
     def recording(self) -> bool:
@@ -241,9 +246,7 @@ class _Segment:
     __slots__ = ("_label", "_recording", "_work")
 
     def __init__(self, recording: Recording, label: str, work: float | None) -> None:
-        self._recording = recording
-        self._label = label
-        self._work = work
+        self._recording, self._label, self._work = recording, label, work
 
     def __enter__(self) -> None:
         self._recording.begin()
@@ -251,21 +254,6 @@ class _Segment:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         recording = self._recording
         recording.finish(recording.now_ns(), self._label, self._work, unfinished=kind is not None)
-
-
-class _Pause:
-    """The context of a pause."""
-
-    __slots__ = ("_recording",)
-
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
-
-    def __enter__(self) -> None:
-        self._recording.pause()
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._recording.proceed()
 
 
 def _description(label: str, work: float | None) -> tuple[str, float | None]:
@@ -319,9 +307,9 @@ def _process_problem(process: Any, processes: Any) -> str:
     for name, value in (("process", process), ("processes", processes)):
         if not isinstance(value, Integral) or isinstance(value, bool):
             return f"{name} is {value!r}, expected a whole number"
-    if 0 <= process < processes:
-        return ""
-    return f"process is {process} of {processes}, expected 0 to one less than those"
+    return (
+        "" if 0 <= process < processes else f"process is {process}, expected 0 to {processes - 1}"
+    )
 
 
 def _runs_later(func: object) -> bool:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_interference"]
-
 _MOST_GROUPS = 20
 _MOST_DOTS = 4000
 """More dots become an image in the file, which would grow with them."""

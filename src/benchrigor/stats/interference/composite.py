@@ -181,9 +181,7 @@ def _check_work(
     usual = np.median(counts, axis=0)
     differences_s = (counts - usual) * medians_s
     # A segment in another group is too many there and missing here: count it once.
-    other_s = np.maximum(
-        differences_s.clip(min=0.0).sum(axis=1), -differences_s.clip(max=0.0).sum(axis=1)
-    )
+    other_s = (np.abs(differences_s).sum(axis=1) + np.abs(differences_s.sum(axis=1))) / 2.0
     problems = []
     for index in np.flatnonzero(other_s > _OTHER_WORK * (usual @ medians_s)).tolist():
         worst = int(np.abs(differences_s[index]).argmax())

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Code, Floats, Notice, SegmentProfile
 from benchrigor.model.text import many
-from benchrigor.stats.interference.clustering import Indices
-from benchrigor.stats.interference.grouping import FEWEST_IN_GROUP, undelayed
+from benchrigor.stats.interference.clustering import Indices, Labels
+from benchrigor.stats.interference.grouping import (
+    FEWEST_IN_GROUP,
+    combination_codes,
+    undelayed,
+)
 from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.traffic_light import probability_high
 
@@ -264,9 +268,8 @@ def _chained_features(run: RunExcess) -> Iterator[Notice]:
     for feature, clusters in zip(run.profile.computation, run.clusters, strict=True):
         if clusters.chained:
             pieces = np.bincount(clusters.labels, weights=run.profile.duration_s)
-            largest = np.zeros(int(clusters.chains[-1]) + 1)
-            np.maximum.at(largest, clusters.chains, pieces)
-            worst, name = max((worst, name), (run.percent(pieces.sum() - largest.sum()), feature))
+            cut_off = pieces.sum() - _sum_of_largest(pieces, clusters.chains)
+            worst, name = max((worst, name), (run.percent(cut_off), feature))
     if worst > _MOST_CHAINED:
         yield Notice.warning(
             Code.CHAINED,
@@ -276,6 +279,13 @@ def _chained_features(run: RunExcess) -> Iterator[Notice]:
             feature=name,
             cut_off_percent=worst,
         )
+
+
+def _sum_of_largest(seconds: Floats, kinds: Labels) -> float:
+    """Return the sum over kinds of the largest item of each."""
+    largest = np.zeros(int(kinds.max(initial=0)) + 1)
+    np.maximum.at(largest, kinds, seconds)
+    return float(largest.sum())
 
 
 def _wide_groups(run: RunExcess) -> Iterator[Notice]:
@@ -294,22 +304,17 @@ def _wide_groups(run: RunExcess) -> Iterator[Notice]:
 
 def _processor_time(run: RunExcess) -> Iterator[Notice]:
     """Note that groups differ in processor time alone, which interference raises too."""
-    profile, firsts = run.profile, run.groups.order[run.groups.starts]
-    seconds = [name for name in profile.computation if name.endswith("_s")]
-    if not seconds:
-        return
-    others: list[Iterable[object]] = [
-        clusters.labels[firsts].tolist()
-        for name, clusters in zip(profile.computation, run.clusters, strict=True)
+    seconds = [name for name in run.profile.computation if name.endswith("_s")]
+    others = [
+        clusters.labels
+        for name, clusters in zip(run.profile.computation, run.clusters, strict=True)
         if name not in seconds
     ]
-    others += [values[firsts].tolist() for values in profile.nominal.values()]
-    kinds = list(zip(*others, strict=True)) or [()] * firsts.size
-    largest: dict[tuple[object, ...], float] = {}
-    for kind, duration_s in zip(kinds, run.durations.tolist(), strict=True):
-        largest[kind] = max(largest.get(kind, 0.0), duration_s)
-    percent = 100.0 - run.percent(sum(largest.values()))
-    if percent > _SPLIT:
+    firsts = run.groups.order[run.groups.starts]
+    columns = (values[firsts] for values in (*others, *run.profile.nominal.values()))
+    kinds = combination_codes(columns, firsts.size)
+    percent = 100.0 - run.percent(_sum_of_largest(run.durations, kinds))
+    if seconds and percent > _SPLIT:
         yield Notice.note(
             Code.PROCESSOR_TIME,
             "Only processor time separates some groups, and contention raises it too: segments "

@@ -109,7 +109,7 @@ def group_codes(profile: SegmentProfile) -> tuple[Labels, list[Clusters]]:
     """Return a code for each segment, equal within a group, and the clusters of each feature."""
     clusters = [find_clusters(values) for values in profile.computation.values()]
     labels = [each.labels for each in clusters]
-    return _combination_codes([*labels, *profile.nominal.values()], profile.n), clusters
+    return combination_codes([*labels, *profile.nominal.values()], profile.n), clusters
 
 
 def group_by_code(codes: Labels, *, fewest: int = FEWEST_IN_GROUP) -> Groups:
@@ -166,11 +166,11 @@ def volumes_as_computation(profile: SegmentProfile, names: Iterable[str]) -> Seg
     return replace(profile, computation={**profile.computation, **moved}, nominal=nominal)
 
 
-def _combination_codes(columns: Iterable[npt.NDArray[Any]], n: int) -> Labels:
+def combination_codes(columns: Iterable[npt.NDArray[Any]], n: int) -> Labels:
     """Return a code for each combination of values, in 16 bits where that is enough."""
     codes: Labels = np.zeros(n, dtype=np.uint16)
     count = 1
-    for digits in chain.from_iterable(map(_digits, columns)):
+    for digits in chain.from_iterable(map(_digits, columns)) if n else ():
         low, high = int(digits.min()), int(digits.max())
         if low == high:
             continue

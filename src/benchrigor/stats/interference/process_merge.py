@@ -6,7 +6,7 @@ threshold" without more detail.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -71,25 +71,23 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
     if len(processes) == 1:
         return first
 
-    def of_all(kind: str, name: str) -> _Columns:
-        return np.array([getattr(each, kind)[name] for each in processes])
+    def merged(kind: str, merge: Callable[[_Columns], _Columns]) -> dict[str, _Columns]:
+        return {
+            name: merge(np.array([getattr(each, kind)[name] for each in processes]))
+            for name in getattr(first, kind)
+        }
 
+    facts = _join_facts([each.facts for each in processes])
     return SegmentProfile(
         duration_s=np.median([each.duration_s for each in processes], axis=0),
-        computation={
-            name: np.median(_binned(of_all("computation", name)), axis=0)
-            for name in first.computation
-        },
-        nominal={name: _combine(of_all("nominal", name)) for name in first.nominal},
+        computation=merged("computation", lambda columns: np.median(_binned(columns), axis=0)),
+        nominal=merged("nominal", _combine),
         delays=_longest_delays(processes),
-        evidence={name: of_all("evidence", name).sum(axis=0) for name in first.evidence},
+        evidence=merged("evidence", lambda columns: columns.sum(axis=0)),
         program=first.program,
         run=first.run,
         processes=first.processes,
-        facts={
-            **_join_facts([each.facts for each in processes]),
-            "merged_processes": len(processes),
-        },
+        facts={**facts, "merged_processes": len(processes)},
     )
 
 
@@ -179,12 +177,8 @@ def _join_facts(facts: Sequence[Facts]) -> Facts:
     joined: dict[str, str | int | float | bool | None] = {}
     for name in dict.fromkeys(name for each in facts for name in each):
         values = list(dict.fromkeys(each[name] for each in facts if each.get(name) is not None))
-        numbers = [
-            each for each in values if isinstance(each, int | float) and not isinstance(each, bool)
-        ]
-        if len(values) <= 1:
-            joined[name] = values[0] if values else None
-        else:
-            all_numbers = len(numbers) == len(values)
-            joined[name] = max(numbers) if all_numbers else ", ".join(map(str, values))
+        numbers = [each for each in values if not isinstance(each, str | bool | None)]
+        if len(values) > 1:
+            values = [max(numbers) if len(numbers) == len(values) else ", ".join(map(str, values))]
+        joined[name] = values[0] if values else None
     return joined
