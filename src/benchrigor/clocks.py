@@ -14,7 +14,18 @@ from itertools import pairwise, repeat, starmap
 from benchrigor.errors import ClockFailed
 from benchrigor.protocols import Clock
 
-__all__ = ["CpuClock", "WallClock", "clock_cost_ns", "measured_resolution_ns"]
+try:
+    from resource import RUSAGE_CHILDREN, getrusage
+except ImportError:  # Windows
+    getrusage = None  # type: ignore[assignment]
+
+__all__ = [
+    "CpuClock",
+    "WallClock",
+    "clock_cost_ns",
+    "cpu_ns_with_children",
+    "measured_resolution_ns",
+]
 
 _READS_PER_BATCH = 1_000
 # About a second of reading: even a clock that ticks 64 times a second has moved long before.
@@ -147,3 +158,19 @@ def clock_cost_ns(clock: Clock) -> float:
         return total / _PAIRS_PER_BATCH
 
     return statistics.median(mean_of_batch() for _ in repeat(None, _COST_BATCHES))
+
+
+def cpu_ns_with_children() -> int:
+    """Return the processor time of this process and of the children that it has waited for.
+
+    Examples
+    --------
+    >>> before = cpu_ns_with_children()
+    >>> cpu_ns_with_children() >= before
+    True
+    """
+    used_ns = time.process_time_ns()
+    if getrusage is not None:
+        children = getrusage(RUSAGE_CHILDREN)
+        used_ns += round(1e9 * (children.ru_utime + children.ru_stime))
+    return used_ns

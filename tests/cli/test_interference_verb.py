@@ -48,7 +48,7 @@ def saved(tmp_path):
 @pytest.mark.parametrize(
     ("hit", "light"), [(0.0, "green"), (0.03, "yellow"), (0.15, "red")], ids=list(Light)
 )
-def test_the_light_of_a_run_is_told_first(cli, saved, hit, light):
+def test_the_light_of_a_run_comes_first(cli, saved, hit, light):
     result = cli("interference", *saved(run=profile(hit=hit)))
     assert result.exit_code == 0, result.output
     title, rule, first, *rest = result.stdout.splitlines()
@@ -59,7 +59,7 @@ def test_the_light_of_a_run_is_told_first(cli, saved, hit, light):
     assert result.stderr == ""
 
 
-def test_measured_and_estimated_are_told_apart(cli, saved):
+def test_measured_and_estimated_are_shown_apart(cli, saved):
     shown = cli("interference", *saved(run=profile(hit=0.1))).stdout
     found = profile_interference(profile(hit=0.1))
     assert f"  measured     {found.measured_percent:.1f}% delay: run queue" in shown
@@ -91,7 +91,7 @@ def test_json_holds_all_that_was_found(cli, saved, strict):
     assert run["continuous_percent"] is None
 
 
-def test_profiles_of_one_run_are_judged_together_and_others_by_themselves(cli, saved, strict):
+def test_profiles_of_one_run_are_merged_and_others_are_not(cli, saved, strict):
     ranks = {
         f"rank{rank}": profile(rank, run="7f3a", process=rank, processes=4) for rank in range(3)
     }
@@ -104,13 +104,13 @@ def test_profiles_of_one_run_are_judged_together_and_others_by_themselves(cli, s
     assert document["runs"][0]["n"] == 600
 
 
-def test_profiles_without_a_run_are_judged_by_themselves(cli, saved):
+def test_profiles_without_a_run_are_runs_of_their_own(cli, saved):
     shown = cli("interference", *saved(one=profile(1), two=profile(2))).stdout
     assert "one.csv: heat\n" in shown
     assert "\n\ntwo.csv: heat\n" in shown
 
 
-def test_a_reference_tells_the_continuous_part(cli, saved):
+def test_a_reference_shows_the_continuous_part(cli, saved):
     files = saved(run=profile(1, slower=1.2), calm=profile(2))
     shown = cli("interference", files[0], "--reference", files[1]).stdout
     (percent,) = re.findall(r"continuous +\+([0-9.]+)% against the reference", shown)
@@ -167,17 +167,17 @@ def test_the_saved_record_of_a_session_is_shown(cli, record, strict):
     assert run["n"] == record.interference.n
 
 
-def test_a_record_that_tells_nothing_of_interference_is_named(cli, tmp_path):
+def test_a_record_without_interference_is_named(cli, tmp_path):
     rate = br.Metric(name="rate", unit="B/s", direction="higher")
     session = br.Session(br.Options(max_rounds=1), [rate], name="rates", seed=1)
     session.tell(br.Round(plan=session.ask(), elapsed_ns=1, unit_readings={"rate": [1.0] * 9}))
     session.result().save(tmp_path / "rates.json")
     result = cli("interference", "rates.json")
     assert result.exit_code == 2
-    assert "rates.json tells nothing of interference" in result.stderr
+    assert "rates.json has no interference" in result.stderr
 
 
-def test_a_record_of_before_is_judged_by_its_readings(cli, record, strict):
+def test_an_older_record_is_estimated_from_its_readings(cli, record, strict):
     replace(record, interference=None).save("old.json")
     (run,) = strict(cli("interference", "old.json", "--json").stdout)["runs"]
     assert run["n"] == record.interference.n
@@ -299,6 +299,6 @@ def test_lights_have_their_colour_on_a_terminal_unless_nobody_wants_it(monkeypat
     monkeypatch.delenv("NO_COLOR", raising=False)
     if no_color:
         monkeypatch.setenv("NO_COLOR", "1")
-    interference_verb._echo("  light  ● red: lost\nthe red line stays")
+    interference_verb.echo_report("  light  ● red: lost\nthe red line stays")
     assert ("\x1b[1;31m● red\x1b[0m: lost" in terminal.getvalue()) is not no_color
     assert "\nthe red line stays" in terminal.getvalue()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchrigor.instrument.kernel_files import Unavailable, cgroup_folders, keep_open
+from benchrigor.instrument.kernel_files import Unavailable, cgroup_folders, open_file
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ def test_groups_are_yielded_from_the_innermost_out(write, line, folders) -> None
 
 def test_what_cannot_be_opened_says_why(tmp_path) -> None:
     with pytest.raises(Unavailable, match="nothing: No such file"):
-        keep_open(tmp_path / "nothing")
+        open_file(tmp_path / "nothing")

@@ -171,7 +171,7 @@ def test_the_commit_is_that_around_the_working_directory(
     }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("GIT_DIR", raising=False)
-    monkeypatch.setattr(module, "_GIT_TIMEOUT_S", 30.0)
+    monkeypatch.setattr(module, "GIT_TIMEOUT_S", 30.0)
     assert provenance().commit is None
     git("init", "--quiet")
     Path("file").write_text("one")
@@ -189,7 +189,7 @@ def test_a_git_that_is_missing_or_hangs_leaves_the_commit_unknown(
     assert provenance().commit is None
     (tmp_path / "git").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
     (tmp_path / "git").chmod(0o755)
-    monkeypatch.setattr(module, "_GIT_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(module, "GIT_TIMEOUT_S", 0.05)
     assert provenance().commit is None
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from benchrigor.instrument import perf_events
-from benchrigor.instrument.kernel_files import Unavailable
+from benchrigor.instrument.kernel_files import KernelFile, Unavailable
 
 SOFTWARE, TASK_CLOCK = 1, 1
 
 
-def opened() -> int:
+def opened() -> KernelFile:
     try:
         return perf_events.open_counter(SOFTWARE, TASK_CLOCK)
     except Unavailable as error:
@@ -20,20 +18,18 @@ def opened() -> int:
 
 
 def test_an_event_of_this_thread_is_counted() -> None:
-    descriptor = opened()
-    first = perf_events.read_counter(descriptor)
+    counter = opened()
+    first = perf_events.read_counter(counter)
     sum(range(100_000))
-    second = perf_events.read_counter(descriptor)
-    os.close(descriptor)
-    assert 0 < first < second
+    assert 0 < first < perf_events.read_counter(counter)
 
 
-def test_what_the_kernel_refuses_is_told() -> None:
+def test_a_refusal_of_the_kernel_has_its_reason() -> None:
     with pytest.raises(Unavailable, match=r"perf_event_open|no perf_event_open known"):
         perf_events.open_counter(2**31, 0)
 
 
-def test_other_systems_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_system_has_no_counter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(perf_events.platform, "machine", lambda: "abacus")
     with pytest.raises(Unavailable, match="on abacus"):
         perf_events.open_counter(SOFTWARE, TASK_CLOCK)
@@ -42,16 +38,16 @@ def test_other_systems_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_refusal_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def refuse(kind: int, event: int) -> int:
+    def refuse(kind: int, event: int) -> None:
         asked.append((kind, event))
         raise Unavailable("perf_event_open: Permission denied")
 
     monkeypatch.setattr(perf_events, "open_counter", refuse)
-    perf_events._refusal.cache_clear()
+    perf_events.refusal.cache_clear()
     try:
         for _ in range(3):
             with pytest.raises(Unavailable, match="Permission denied"):
                 perf_events.open_instructions()
     finally:
-        perf_events._refusal.cache_clear()
+        perf_events.refusal.cache_clear()
     assert asked == [(0, 1)]

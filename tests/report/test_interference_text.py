@@ -18,7 +18,7 @@ from benchrigor.model import (
     SegmentGroup,
 )
 from benchrigor.report import explain, render, render_composite, render_interference
-from benchrigor.report.interference_text import describe
+from benchrigor.report.interference_text import describe_groups
 
 
 def group(label: str = "solve", excess_s: float = 0.5, **given: object) -> SegmentGroup:
@@ -84,7 +84,7 @@ MANY = replace(
 
 
 def row(text: str, label: str) -> str:
-    """Return what a labelled row says, its continuation lines included."""
+    """Return the text of a labelled row, its continuation lines included."""
     lines = iter(text.splitlines())
     said = next(line for line in lines if line.startswith(f"  {label}"))
     found = [said.removeprefix(f"  {label}").strip()]
@@ -134,18 +134,18 @@ def test_the_light_has_a_probability_that_is_never_certain(high: float, said: st
     assert wanted in " ".join(text.split())
 
 
-def test_doubts_stand_next_to_the_light_and_notes_are_none() -> None:
+def test_warnings_are_counted_next_to_the_light_and_notes_are_not() -> None:
     assert "doubtful: 1 warning below" in row(render_interference(MANY), "light")
     assert "doubtful" not in render_interference(replace(YELLOW, notices=(NOTE,)))
 
 
-def test_measured_and_estimated_are_kept_apart() -> None:
+def test_measured_and_estimated_have_a_row_each() -> None:
     text = render_interference(YELLOW)
     assert row(text, "measured") == "8.1% delay: run queue 7.9%, steal 0.3%"
     assert row(text, "estimated").startswith("3.1% instantaneous: 1.4% of 2,400 segments")
 
 
-def test_delay_that_was_not_measured_is_not_called_nothing() -> None:
+def test_delay_that_was_not_measured_is_not_zero() -> None:
     found = replace(YELLOW, delays={}, measured_percent=0.0)
     said = row(render_interference(found), "measured")
     assert said == "no delay was measured, and none is in the light"
@@ -163,12 +163,12 @@ def test_delay_that_was_not_measured_is_not_called_nothing() -> None:
     ],
     ids=["unknown", "slower", "nothing", "faster"],
 )
-def test_the_continuous_part_is_told_apart(percent: float | None, said: str) -> None:
+def test_the_continuous_part_is_no_part_of_the_light(percent: float | None, said: str) -> None:
     found = replace(YELLOW, continuous_percent=percent)
     assert row(render_interference(found), "continuous") == said
 
 
-def test_where_no_segment_could_be_judged_nothing_is_called_lost_or_not(record) -> None:
+def test_without_groups_nothing_is_estimated(record) -> None:
     alone = replace(YELLOW, percent=0.0, unclustered_percent=100.0, flagged_percent=0.0, groups=())
     said = row(render_interference(alone), "estimated")
     assert said == "nothing could be estimated of 2,400 segments"
@@ -201,7 +201,7 @@ def test_rounds_that_were_left_out_are_counted_apart(record) -> None:
     assert "taken in 2 rounds; 41 more lost too much to others and are left out." in told
 
 
-def test_groups_are_told_by_what_they_do_not_share() -> None:
+def test_groups_are_described_by_nominal_features_that_differ() -> None:
     lines = render_interference(YELLOW).splitlines()
     assert [line.split() for line in lines if line.startswith(("  solve", "  write"))] == [
         ["solve", "1,200", "4", "ms", "4.4", "ms", "28", "500", "ms"],
@@ -209,16 +209,19 @@ def test_groups_are_told_by_what_they_do_not_share() -> None:
     ]
 
 
-def test_groups_that_did_the_same_are_told_by_what_they_computed() -> None:
+def test_groups_with_equal_nominal_features_are_described_by_computation() -> None:
     small, large = group(), replace(group(), computation={"cpu_s": (0.002, 0.002)})
-    assert describe([small, large, group("write")]) == [
+    assert describe_groups([small, large, group("write")]) == [
         "solve, instructions 1,000,000–1,100,000",
         "solve, cpu 2 ms",
         "write",
     ]
-    assert describe([group("", writes=2.0), group("", writes=0.0)]) == ["writes 2", "nothing else"]
-    assert describe([group(""), group("x")]) == ["no label", "x"]
-    assert describe([]) == []
+    assert describe_groups([group("", writes=2.0), group("", writes=0.0)]) == [
+        "writes 2",
+        "nothing else",
+    ]
+    assert describe_groups([group(""), group("x")]) == ["no label", "x"]
+    assert describe_groups([]) == []
 
 
 def test_ten_groups_are_shown_and_the_others_counted() -> None:
@@ -234,7 +237,7 @@ def test_every_notice_is_shown_with_its_code() -> None:
     assert "[many-flagged-segments]" in render_composite(COMPOSITE)
 
 
-def test_a_composite_tells_its_duration_its_runs_and_its_groups() -> None:
+def test_a_composite_shows_its_duration_its_runs_and_its_groups() -> None:
     text = render_composite(COMPOSITE, name="heat", runs=["a.csv", "b.csv", "c.csv"])
     lines = text.splitlines()
     assert lines[0] == "heat"
@@ -273,7 +276,7 @@ def test_the_report_of_a_session_shows_the_light_and_what_weakens_it(record) -> 
     assert "light" not in render(replace(record, interference=None))
 
 
-def test_an_explanation_tells_how_the_light_came_about(record) -> None:
+def test_an_explanation_shows_where_the_light_comes_from(record) -> None:
     text = " ".join(explain(record).split())
     assert "Lost to others, of 2,400 segments: 8.1% measured, 3.1% estimated." in text
     assert "Measured delay (run queue, steal) is taken off first. 1.4% lasted longer" in text

@@ -11,7 +11,7 @@ from benchrigor.testing import FakeClock, FakeMeter
 from benchrigor.workloads import RoundRecorder, StepwiseWorkload
 from benchrigor.workloads.amount import AmountWorkload
 from benchrigor.workloads.callable import CallableWorkload
-from benchrigor.workloads.reading_delays import Stretches
+from benchrigor.workloads.reading_delays import ReadingDelays
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_what_is_lost_between_rounds_befalls_no_reading(clock: FakeClock, meter:
 
 
 def test_a_warm_up_does_not_fix_the_length_for_good(meter: FakeMeter) -> None:
-    stretches, elapsed_ns = Stretches(meter), list[int]()
+    stretches, elapsed_ns = ReadingDelays(meter), list[int]()
     taken = stretches.begin(elapsed_ns, done=0, readings=20_016)
     for reading_ns in [900_000] * 16 + [10_000] * 20_000:
         taken(reading_ns)
@@ -145,7 +145,7 @@ def test_a_warm_up_does_not_fix_the_length_for_good(meter: FakeMeter) -> None:
 
 @pytest.mark.parametrize("readings", [7, 490, 523, 1_009])
 def test_the_stretches_of_a_round_are_about_alike(meter: FakeMeter, readings: int) -> None:
-    stretches, elapsed_ns = Stretches(meter), list[int]()
+    stretches, elapsed_ns = ReadingDelays(meter), list[int]()
     stretches.expect(40_000)
     taken = stretches.begin(elapsed_ns, done=0, readings=readings)
     for _ in range(readings):

@@ -1,6 +1,6 @@
-"""Looking at the machine and at what runs on it: what a run lost to others, and where it was made.
+"""The machine, and what runs on it: measured delay, segment profiles, where a run was made.
 
-Names are resolved when first used, so that a program pays only for what it asks for.
+Names are resolved on first use, so that a program imports only what it needs.
 """
 
 from __future__ import annotations
@@ -9,38 +9,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchrigor.instrument.machine import capabilities, load_average, provenance
-    from benchrigor.instrument.run_delay import RunDelay
-    from benchrigor.instrument.segment_profiles.boundaries import Segments, segments
-    from benchrigor.instrument.segment_profiles.communicator import process_of, traced
+    from benchrigor.instrument.machine import capabilities as capabilities
+    from benchrigor.instrument.machine import load_average as load_average
+    from benchrigor.instrument.machine import provenance as provenance
+    from benchrigor.instrument.run_delay import RunDelay as RunDelay
+    from benchrigor.instrument.segment_profiles.communicator import process_of as process_of
+    from benchrigor.instrument.segment_profiles.communicator import traced as traced
+    from benchrigor.instrument.segment_profiles.segment_recorder import Segments as Segments
+    from benchrigor.instrument.segment_profiles.segment_recorder import segments as segments
 
-__all__ = [
-    "RunDelay",
-    "Segments",
-    "capabilities",
-    "load_average",
-    "process_of",
-    "provenance",
-    "segments",
-    "traced",
-]
-
-_HOMES = {
-    "RunDelay": "run_delay",
-    "Segments": "segment_profiles.boundaries",
-    "capabilities": "machine",
-    "load_average": "machine",
-    "process_of": "segment_profiles.communicator",
-    "provenance": "machine",
-    "segments": "segment_profiles.boundaries",
-    "traced": "segment_profiles.communicator",
+_NAMES = {
+    "machine": "capabilities load_average provenance",
+    "run_delay": "RunDelay",
+    "segment_profiles.communicator": "process_of traced",
+    "segment_profiles.segment_recorder": "Segments segments",
 }
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,41 +1,59 @@
-"""Files through which Linux tells of itself, and why one of them cannot be read."""
+"""Linux's files about the system, and why one of them cannot be read."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["Unavailable", "cgroup_folders", "keep_open", "read_text"]
+ROOT = Path("/")
+"""Folder that holds ``proc`` and ``sys``; tests make up another."""
 
 
 class Unavailable(Exception):
-    """Something that the system does not tell; the message is the reason."""
+    """What the system does not provide; the message is the reason."""
+
+
+class KernelFile:
+    """An open file that is read again and again; closed with its object."""
+
+    __slots__ = ("descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def __del__(self) -> None:
+        with contextlib.suppress(OSError):  # the program may have closed any descriptor
+            os.close(self.descriptor)
+
+    def read(self) -> bytes:
+        """Return the first kilobyte of its present content."""
+        return os.pread(self.descriptor, 1024, 0)
+
+
+def open_file(path: Path) -> KernelFile:
+    """Open a file to be read again and again, or raise `Unavailable`."""
+    if not hasattr(os, "pread"):
+        raise Unavailable(f"{path}: this system has no pread")
+    try:
+        return KernelFile(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        raise Unavailable(f"{path}: {error.strerror or error}") from error
 
 
 def read_text(path: Path) -> str:
-    """Return what a file holds, or say why it cannot be read."""
+    """Return the text of a file, or raise `Unavailable`."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError as error:
         raise Unavailable(f"{path}: {error.strerror or error}") from error
 
 
-def keep_open(path: Path) -> int:
-    """Return a descriptor to read a file again and again by, or say why there is none."""
-    if not hasattr(os, "pread"):
-        raise Unavailable(f"{path}: this system has no pread")
-    try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise Unavailable(f"{path}: {error.strerror or error}") from error
-
-
 def cgroup_folders(root: Path) -> Iterator[Path]:
-    """Yield the process's groups and the groups around them, innermost first.
+    """Yield the process's control groups of the processor and those around them, innermost first.
 
-    Those that govern its processors, of either version of control groups; the second is looked for
-    beside the first as well.
+    Both versions of control groups count; the second is also looked for beside the first.
     """
     for line in read_text(root / "proc/self/cgroup").splitlines():
         _, controllers, group = line.split(":", 2)

@@ -1,7 +1,8 @@
-"""What the machine is and how it is set up, read once around a run, never during it."""
+"""What the machine is and how it is set up, read before and after a run, never during it."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import math
 import os
@@ -12,25 +13,24 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchrigor.instrument.kernel_files import Unavailable, cgroup_folders, read_text
+from benchrigor.instrument.kernel_files import ROOT, Unavailable, cgroup_folders, read_text
 from benchrigor.model import Capability, Provenance
 
-__all__ = ["capabilities", "load_average", "provenance"]
-
-_ROOT = Path("/")
 _CPUS = "sys/devices/system/cpu"
+_CLOCK_SOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+_ASLR = "proc/sys/kernel/randomize_va_space"
+_OFF_ON = {"0": "off", "1": "on"}
 _PACKAGES = ("benchrigor", "numpy", "scipy")
-_GIT_TIMEOUT_S = 0.5
+GIT_TIMEOUT_S = 0.5
 _VIRTUAL = re.compile(
     r"kvm|qemu|vmware|virtualbox|xen|bochs|amazon ec2|google compute|hyper-v|virtual machine", re.I
 )
 
 
-def capabilities(*, root: Path = _ROOT) -> tuple[Capability, ...]:
-    """Read how the machine is set up, as far as it matters to measurements.
+def capabilities(*, root: Path = ROOT) -> tuple[Capability, ...]:
+    """Read those settings of the machine that matter to measurements, from ``/proc`` and ``/sys``.
 
-    The answers come from Linux's ``/proc`` and ``/sys``. On another system, in a container that
-    hides them, or where a file makes no sense, the capability is there as unavailable, with the
+    What cannot be read (another system, a container that hides it) is unavailable, with the
     reason; no exception escapes.
 
     Parameters
@@ -53,12 +53,11 @@ def capabilities(*, root: Path = _ROOT) -> tuple[Capability, ...]:
     return tuple(_capability(name, reader, root) for name, reader in _READERS.items())
 
 
-def provenance(*, root: Path = _ROOT) -> Provenance:
-    """Gather where, when and with what a run is being made.
+def provenance(*, root: Path = ROOT) -> Provenance:
+    """Gather where, when and with what a run is made, in some 20 ms.
 
-    It takes some 20 ms (measured), most of it for asking git for the commit around the working
-    directory, with "+dirty" behind it when tracked files differ from the commit. A git that
-    hangs is given up after a second, and the commit is None.
+    Git is asked for the commit around the working directory, with "+dirty" behind it when tracked
+    files differ from the commit. The commit is None where git does not answer within a second.
 
     Parameters
     ----------
@@ -85,9 +84,7 @@ def provenance(*, root: Path = _ROOT) -> Provenance:
 
 
 def load_average() -> float | None:
-    """Return how many processes were running or waiting, averaged over a minute.
-
-    None where the system keeps no such average (Windows).
+    """Return how many processes ran or waited, averaged over a minute; None on Windows.
 
     Examples
     --------
@@ -119,14 +116,10 @@ def _governor(root: Path) -> str:
 
 
 def _turbo(root: Path) -> str:
-    off = root / _CPUS / "intel_pstate/no_turbo"
-    if off.exists():
-        return {"0": "on", "1": "off"}[read_text(off)]
-    return {"1": "on", "0": "off"}[read_text(root / _CPUS / "cpufreq/boost")]
-
-
-def _smt(root: Path) -> str:
-    return {"1": "on", "0": "off"}[read_text(root / _CPUS / "smt/active")]
+    no_turbo = root / _CPUS / "intel_pstate/no_turbo"
+    if no_turbo.exists():
+        return {"0": "on", "1": "off"}[read_text(no_turbo)]
+    return _OFF_ON[read_text(root / _CPUS / "cpufreq/boost")]
 
 
 def _cores(root: Path) -> str:
@@ -168,19 +161,10 @@ def _virtualisation(root: Path) -> str:
         if (path := root / "sys/class/dmi/id" / name).exists()
     )
     flags = re.search(r"^flags\s*:(.*)$", read_text(root / "proc/cpuinfo"), re.M)
-    # x86 processors say it themselves; elsewhere the maker's name has to do.
+    # x86 processors have a flag for it; elsewhere the maker's name decides.
     if "hypervisor" in flags[1].split() if flags else _VIRTUAL.search(maker):
         return f"virtual machine ({maker})" if maker else "virtual machine"
     return "none seen"
-
-
-def _clock_source(root: Path) -> str:
-    return read_text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
-
-
-def _aslr(root: Path) -> str:
-    names = {"0": "off", "1": "partial", "2": "full"}
-    return names[read_text(root / "proc/sys/kernel/randomize_va_space")]
 
 
 def _scheduler_statistics(root: Path) -> str:
@@ -202,40 +186,41 @@ def _perf_events(root: Path) -> str:
     return f"{'hardware and software' if counters else 'software only'} (paranoid level {level})"
 
 
+def _setting(path: str, names: dict[str, str]) -> Callable[[Path], str]:
+    """Return the reader of a file that holds one of a few values."""
+    return lambda root: names[read_text(root / path)]
+
+
 _READERS: dict[str, Callable[[Path], str]] = {
     "cpu governor": _governor,
     "turbo": _turbo,
-    "smt": _smt,
+    "smt": _setting(f"{_CPUS}/smt/active", _OFF_ON),
     "cores available": _cores,
     "cpu quota": _quota,
     "virtualisation": _virtualisation,
-    "clock source": _clock_source,
-    "aslr": _aslr,
+    "clock source": lambda root: read_text(root / _CLOCK_SOURCE),
+    "aslr": _setting(_ASLR, {"0": "off", "1": "partial", "2": "full"}),
     "scheduler statistics": _scheduler_statistics,
     "perf events": _perf_events,
 }
 
 
 def _cpu_model(root: Path) -> str:
-    try:
-        found = re.search(
-            r"^(?:model name|Model)\s*:\s*(.+)$", read_text(root / "proc/cpuinfo"), re.M
-        )
-    except Unavailable:
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
+    with contextlib.suppress(Unavailable):
+        text = read_text(root / "proc/cpuinfo")
+        if found := re.search(r"^(?:model name|Model)\s*:\s*(.+)$", text, re.M):
+            return found[1]
+    return platform.processor() or platform.machine()
 
 
 def _package_versions() -> Iterator[tuple[str, str]]:
     for name in _PACKAGES:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             yield name, importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
 
 
 def _commit() -> str | None:
-    """Return the commit around the working directory, with "+dirty" where that is soon found."""
+    """Return the commit around the working directory, with "+dirty" where git is quick enough."""
     marked = ("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty")
     for command in (marked, ("rev-parse", "HEAD")):
         try:
@@ -245,7 +230,7 @@ def _commit() -> str | None:
                 check=True,
                 stdin=subprocess.DEVNULL,
                 text=True,
-                timeout=_GIT_TIMEOUT_S,
+                timeout=GIT_TIMEOUT_S,
                 env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
             )
         except (OSError, subprocess.SubprocessError):

@@ -1,4 +1,4 @@
-"""Retired instructions of the calling thread, counted by the processor where Linux lets it."""
+"""Retired instructions of the calling thread, counted by the processor where Linux allows it."""
 
 from __future__ import annotations
 
@@ -9,44 +9,36 @@ import platform
 import struct
 import sys
 
-from benchrigor.instrument.kernel_files import Unavailable
+from benchrigor.instrument.kernel_files import KernelFile, Unavailable
 
-__all__ = ["open_counter", "open_instructions", "read_counter"]
-
+HARDWARE, INSTRUCTIONS = 0, 1
+"""``type`` and ``config`` in ``linux/perf_event.h``."""
 _SYSCALLS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
-_HARDWARE, _INSTRUCTIONS = 0, 1
 _ATTR_SIZE = 64
 _NO_KERNEL, _NO_HYPERVISOR = 1 << 5, 1 << 6
 _CLOSE_ON_EXEC = 8
 
 
-def open_instructions() -> int:
-    """Return a descriptor that counts the calling thread's user-mode instructions.
+@functools.cache
+def refusal() -> str:
+    """Return why instructions cannot be counted, asked once per process; empty where they can."""
+    try:
+        open_counter(HARDWARE, INSTRUCTIONS)
+    except Unavailable as error:
+        return str(error)
+    return ""
 
-    Raises
-    ------
-    Unavailable
-        When the processor, the kernel or its settings refuse. It is asked once per process.
-    """
-    reason = _refusal()
+
+def open_instructions() -> KernelFile:
+    """Begin to count the calling thread's user-mode instructions, or raise `Unavailable`."""
+    reason = refusal()
     if reason:
         raise Unavailable(reason)
-    return open_counter(_HARDWARE, _INSTRUCTIONS)
+    return open_counter(HARDWARE, INSTRUCTIONS)
 
 
-def open_counter(kind: int, event: int) -> int:
-    """Return a descriptor that counts one event of the calling thread, outside of the kernel.
-
-    Parameters
-    ----------
-    kind, event
-        As ``linux/perf_event.h`` numbers them (``type`` and ``config``).
-
-    Raises
-    ------
-    Unavailable
-        Saying what the kernel answered.
-    """
+def open_counter(kind: int, event: int) -> KernelFile:
+    """Begin to count one event of the calling thread outside of the kernel, or raise."""
     number = _SYSCALLS.get(platform.machine()) if sys.platform == "linux" else None
     if number is None:
         raise Unavailable(f"no perf_event_open known for {sys.platform} on {platform.machine()}")
@@ -65,18 +57,9 @@ def open_counter(kind: int, event: int) -> int:
     )
     if descriptor < 0:
         raise Unavailable(f"perf_event_open: {os.strerror(ctypes.get_errno())}")
-    return int(descriptor)
+    return KernelFile(int(descriptor))
 
 
-def read_counter(descriptor: int) -> int:
-    """Return what has been counted since the descriptor was opened."""
-    return int.from_bytes(os.read(descriptor, 8), sys.byteorder)
-
-
-@functools.cache
-def _refusal() -> str:
-    try:
-        os.close(open_counter(_HARDWARE, _INSTRUCTIONS))
-    except Unavailable as error:
-        return str(error)
-    return ""
+def read_counter(counter: KernelFile) -> int:
+    """Return the count so far."""
+    return int.from_bytes(os.read(counter.descriptor, 8), sys.byteorder)

@@ -1,41 +1,22 @@
-"""Pressure stall information: how long anybody, or everybody, waited for a resource."""
+"""Pressure stall information: how long some, or all, tasks waited for a resource."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from benchrigor.instrument.kernel_files import Unavailable, cgroup_folders, read_text
-
-__all__ = ["read_pressure"]
+from benchrigor.instrument.kernel_files import ROOT, Unavailable, cgroup_folders, read_text
 
 _TOTAL = re.compile(r"^(some|full) .*total=(\d+)", re.M)
 
 
-def read_pressure(*, root: Path = Path("/")) -> tuple[str, dict[str, float]]:
-    """Read the totals of the process's control group, or of the whole host where it has none.
+def read_pressure(*, root: Path = ROOT) -> tuple[str, dict[str, float]]:
+    """Read the totals of the process's control group, else of the host, in seconds by name.
 
-    They count the program's own waiting for its data as well: evidence, no measured delay.
-
-    Parameters
-    ----------
-    root
-        Folder that holds ``proc`` and ``sys``.
-
-    Returns
-    -------
-    tuple
-        The folder they are from, and by name ("pressure_cpu_s", "pressure_io_full_s", ...) how
-        long some, or all, waited so far, in seconds.
-
-    Raises
-    ------
-    Unavailable
-        When there is no such information.
+    They include the program's waiting for its own data: evidence, no measured delay.
     """
-    host = root / "proc/pressure"
     groups = [each for each in cgroup_folders(root) if (each / "cpu.pressure").exists()]
-    folder, ending = (groups[0], ".pressure") if groups else (host, "")
+    folder, ending = (groups[0], ".pressure") if groups else (root / "proc/pressure", "")
     totals = {}
     for resource in ("cpu", "io", "memory"):
         text = read_text(folder / f"{resource}{ending}")

@@ -1,4 +1,4 @@
-"""How far a single run can be trusted: what of its time was lost to others."""
+"""Interference of one run, by groups of segments, and the composite of several runs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 
-__all__ = ["Composite", "CompositeGroup", "Interference", "Light", "SegmentGroup"]
-
 
 class Light(enum.StrEnum):
-    """What the share of lost time means for whoever reads the run's numbers."""
+    """What a share of interference means for the numbers of a run."""
 
     GREEN = "green"
     """Below 7.5 %: good for performance analysis."""
@@ -25,27 +23,27 @@ class Light(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentGroup:
-    """Segments that did the same, and should have taken the same time.
+    """Segments with the same features, which should take the same time.
 
     Parameters
     ----------
     n
-        How many there are.
+        How many segments.
     computation
         By feature, its lowest and highest value in the group.
     nominal
-        By name, what all of them have in common.
+        By name, the value that all of them have.
     median_s, mad_s
-        Median of their durations without measured delay, and the median of the absolute
-        deviations from it, in seconds, not scaled by 1.4826.
+        Median of their durations without measured delay, and the median absolute deviation, not
+        scaled by 1.4826, in seconds.
     threshold_s
-        Beyond what one counts as interfered with, in seconds.
+        Duration beyond which a segment is interfered with, in seconds.
     duration_s
         Wall time of all of them, delays included, in seconds.
     flagged
         How many lasted longer than the threshold.
     excess_s
-        By how much they did, in all, in seconds.
+        Their time beyond the threshold, in seconds.
     """
 
     n: int
@@ -61,40 +59,37 @@ class SegmentGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interference:
-    """What of one run's time was lost to others, and whether to trust the run.
-
-    All percentages are of the run's wall time, losses included.
+    """The interference of one run; all percentages are of its wall time, interference included.
 
     Parameters
     ----------
     percent
-        Estimated: instantaneous interference, the excess of segments over the threshold of
-        their group.
+        Estimated, instantaneous: the time of segments beyond the threshold of their group.
     measured_percent
-        Measured delay: waiting for a processor, a throttled control group, a stolen processor.
+        Measured delay: waiting for a processor, throttling, steal.
     light
-        What the sum of both means.
+        Of the sum of both.
     probability_high
-        The sum as a probability that the run is highly interfered with, by the logistic function.
+        Probability that a run with this sum is highly interfered (logistic function).
     unclustered_percent
-        Time in groups of too few segments to tell anything; what was lost there is not counted.
+        Time in groups of fewer than five segments, whose interference is not counted.
     continuous_percent
         By how much group medians lie above those of the reference; negative where the reference
         was slower; None without one.
     above_median_percent
-        The excess of the same segments over the median of their group: an upper reading of
+        The time of the same segments beyond the median of their group: an upper value for
         `percent`.
     flagged_percent
-        Share of segments, not of time, that lasted longer than their group's threshold.
+        Share of segments, not of time, that lasted longer than the threshold of their group.
     n
         Segments.
     duration_s
         Wall time of all segments, in seconds.
     delays
-        By source, per cent measured; their sum may be more than `measured_percent`, since no
-        segment loses more than its wall time.
+        Measured delay by source. The sum may exceed `measured_percent`, since no segment has more
+        delay than wall time.
     groups
-        The groups that could be judged, the one with most excess first.
+        Those of five segments or more, the one with most excess first.
     notices
         What the reader must know.
     """
@@ -115,7 +110,7 @@ class Interference:
 
     @property
     def total_percent(self) -> float:
-        """Measured and estimated together; the light stands on it."""
+        """Measured and estimated together, the base of the light."""
         return self.measured_percent + self.percent
 
     def __str__(self) -> str:
@@ -128,7 +123,7 @@ class Interference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompositeGroup:
-    """Like segments of several runs.
+    """Segments of several runs with the same features.
 
     Parameters
     ----------
@@ -137,7 +132,7 @@ class CompositeGroup:
     computation, nominal
         As in `SegmentGroup`.
     duration
-        How long one segment takes undisturbed, in seconds; None where too few runs have any.
+        Of one undisturbed segment, in seconds; None where too few runs have any.
     """
 
     n: int
@@ -148,15 +143,14 @@ class CompositeGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composite:
-    """One program's profile free of instantaneous interference, from several runs.
+    """One program without instantaneous interference and measured delay, from several runs.
 
     Parameters
     ----------
     duration
-        How long the program takes without instantaneous interference and measured delay, in
-        seconds; the runs are the unit of inference.
+        Of the program, in seconds; the runs are the unit of inference.
     groups
-        Per group of like segments, how long one takes, in seconds.
+        The groups of all runs together.
     runs
         The interference of each run.
     notices

@@ -1,4 +1,4 @@
-"""The segments of one run: how long each took, what it did, and what held it up."""
+"""The segments of one run: duration, features and measured delay of each."""
 
 from __future__ import annotations
 
@@ -16,41 +16,37 @@ from benchrigor.model import profile_file
 from benchrigor.model.readings import Facts
 from benchrigor.model.series import Floats, as_series, same, short
 
-__all__ = ["SegmentProfile"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SegmentProfile:
     """The segments of one run, of one process or merged over several.
 
-    A segment is a stretch of a program's execution between two boundaries: one step of a loop,
-    what lies between two collective calls. All arrays have shape (n,), one item per segment, in
-    the order in which they ran.
+    A segment is a part of a program's execution between two boundaries, such as one step of a
+    loop. All arrays have shape (n,), one item per segment, in the order in which they ran.
 
     Parameters
     ----------
     duration_s
         Wall time of each segment, in seconds, delays included.
     computation
-        By name, how much each was to compute (instructions, CPU seconds, units of work): numbers
-        of which near ones mean like work.
+        By name, how much each computed (instructions, CPU seconds, units of work): near numbers
+        mean the same work.
     nominal
-        By name, what else it did (bytes read, messages sent, a label): numbers or strings, of
-        which only equal ones mean like work.
+        By name, what else it did (bytes read, messages sent, a label): only equal numbers or
+        strings mean the same work.
     delays
-        By source, seconds of its wall time that were measured to be lost ("run queue", "steal").
-        Where they add up to more than that (counters and clocks do not tick together), `delay_s`
-        takes the wall time, and no error says so.
+        By source, measured delay in seconds ("run queue", "steal"). Where they add up to more than
+        the wall time (counters and clocks do not tick together), `delay_s` is the wall time.
     evidence
-        By name, what was seen beside it (page faults, context switches). Never used to group.
+        By name, what was counted beside it (page faults, context switches). Never used to group.
     program
-        What ran, for people.
+        Name of the program, for people.
     run
         Identity of the run, the same in the profiles of all its processes; empty where unknown.
     process, processes
         Which of how many processes of the run.
     facts
-        How it was recorded, and what was seen over the run as a whole.
+        How it was recorded, and what was counted over the run as a whole.
 
     Raises
     ------
@@ -107,12 +103,12 @@ class SegmentProfile:
     @property
     def delay_s(self) -> Floats:
         """Measured delay of each segment, all sources, at most its wall time."""
-        lost: Floats = sum(self.delays.values(), start=np.zeros(self.n))
-        capped: Floats = np.minimum(lost, self.duration_s)
+        delay_s: Floats = sum(self.delays.values(), start=np.zeros(self.n))
+        capped: Floats = np.minimum(delay_s, self.duration_s)
         return capped
 
     def save(self, path: str | Path) -> None:
-        """Write the profile to a CSV file, whole or not at all; ``docs/interference.md`` has it.
+        """Write the profile to a CSV file, whole or not at all (``docs/interference.md``).
 
         Raises
         ------
@@ -133,7 +129,7 @@ class SegmentProfile:
 
     @classmethod
     def load(cls, path: str | Path) -> SegmentProfile:
-        """Read a profile that `save`, or a program's own wrapper, wrote.
+        """Read a profile written by `save`, or by a program itself.
 
         Raises
         ------

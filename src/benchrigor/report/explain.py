@@ -25,7 +25,7 @@ from benchrigor.model.text import (
     show_overhead,
     show_value,
 )
-from benchrigor.report.interference_text import is_estimated, lost, parted
+from benchrigor.report.interference_text import is_estimated, show_parts, show_total
 from benchrigor.report.lines import WIDTH
 from benchrigor.report.text import (
     NOTABLE,
@@ -356,7 +356,7 @@ def _light(found: Interference | None) -> list[str]:
         return []
     sources = ", ".join(each for each, share in found.delays.items() if share)
     return [
-        f"Lost to others, of {many(found.n, 'segment')}: {parted(found)}. "
+        f"Lost to others, of {many(found.n, 'segment')}: {show_parts(found)}. "
         + (f"Measured delay ({sources}) is taken off first. " if sources else "")
         + (
             f"{found.flagged_percent:.1f}% lasted longer than median + 4 MAD of those that did "
@@ -364,6 +364,6 @@ def _light(found: Interference | None) -> list[str]:
             if is_estimated(found)
             else "None has enough others like it to tell whether it lasted longer than usual."
         ),
-        f"{lost(found)[2:].capitalize()} (green below 7.5%, red above 15%). What slows all "
+        f"{show_total(found)[2:].capitalize()} (green below 7.5%, red above 15%). What slows all "
         "segments alike does not show.",
     ]

@@ -1,12 +1,12 @@
-"""How far a run can be trusted, as text: the light first, then what it stands on."""
+"""The interference of a run, and a composite, as text."""
 
 from __future__ import annotations
 
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from benchrigor import stats
 from benchrigor.model import (
     Code,
     Composite,
@@ -17,44 +17,33 @@ from benchrigor.model import (
     SegmentGroup,
     Severity,
 )
-from benchrigor.model.text import counted, many, show_estimate, show_value
+from benchrigor.model.text import aligned, counted, many, show_estimate, show_value
 from benchrigor.report.lines import WIDTH, marked, row
+from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM, probability_high
 
-__all__ = [
-    "describe",
-    "doubtful",
-    "doubts",
-    "is_estimated",
-    "lost",
-    "parted",
-    "render_composite",
-    "render_interference",
-]
-
-_LABEL = 13
+_row = partial(row, width=13)
 _MOST_GROUPS = 10
-_MEANING = {
+_ADVICE = {
     Light.GREEN: "good for performance analysis",
     Light.YELLOW: "good for a rough picture; another run may be worth it",
     Light.RED: "run it again",
 }
-_LIMITS = (7.5, 15.0)
 _ALL = 100.0 - 1e-9
 _NARROWEST = 12
 
 Group = SegmentGroup | CompositeGroup
-Rows = list[tuple[str, ...]]
+Cells = tuple[str, ...]
 
 
-def render_interference(found: Interference, *, name: str = "") -> str:
-    """Return what is known of a run's interference as plain text, at most 79 columns wide.
+def render_interference(interference: Interference, *, name: str = "") -> str:
+    """Return the interference of a run as plain text, at most 79 columns wide.
 
-    The light comes first, then measured delay and estimated interference, the groups of
-    segments with most excess, and every Notice.
+    The light comes first, then measured delay and estimated interference, the groups of segments
+    with most excess, and every Notice.
 
     Parameters
     ----------
-    found
+    interference
         As estimated.
     name
         Of the run; empty for no title.
@@ -62,93 +51,96 @@ def render_interference(found: Interference, *, name: str = "") -> str:
     Examples
     --------
     >>> from benchrigor.model import Light
-    >>> found = Interference(percent=2.0, measured_percent=1.0, light=Light.GREEN,
+    >>> interference = Interference(percent=2.0, measured_percent=1.0, light=Light.GREEN,
     ...     probability_high=0.05, unclustered_percent=0.0, continuous_percent=None,
     ...     above_median_percent=2.5, flagged_percent=3.0, n=400, duration_s=12.0)
-    >>> print(render_interference(found).splitlines()[0].strip())
+    >>> print(render_interference(interference).splitlines()[0].strip())
     light        ● green: 3.0% of 12 s lost, good for performance analysis
     """
+    light = f"{show_total(interference)}, {_ADVICE[interference.light]}"
+    unclustered = interference.unclustered_percent
     return "\n".join(
         [
             *_title(name),
-            *_row("light", f"{lost(found)}, {_MEANING[found.light]}", doubtful(found)),
-            *_row("", _soft(found)),
-            *_row("measured", _measured(found)),
-            *_row("estimated", *_estimated(found)),
-            *_row("continuous", _continuous(found)),
-            *_row("unclustered", _unclustered(found)),
-            *_groups(found.groups),
-            *_notices(found.notices),
+            *_row("light", [light, show_reliability(interference)]),
+            *_row("", [_probability(interference)]),
+            *_row("measured", [_measured(interference)]),
+            *_row("estimated", _estimated(interference)),
+            *_row("continuous", [_continuous(interference)]),
+            *_row(
+                "unclustered", [f"{unclustered:.1f}% of the time, in groups of too few segments"]
+            ),
+            *_segment_groups(interference.groups),
+            *_notices(interference.notices),
         ]
     )
 
 
-def render_composite(found: Composite, *, name: str = "", runs: Sequence[str] = ()) -> str:
-    """Return the profile free of instantaneous interference as plain text, 79 columns wide.
+def render_composite(composite: Composite, *, name: str = "", runs: Sequence[str] = ()) -> str:
+    """Return the composite of several runs as plain text, at most 79 columns wide.
 
     Parameters
     ----------
-    found
+    composite
         Of several runs.
     name
         Of the program; empty for no title.
     runs
         A name for each run; empty to count them.
     """
-    names = runs or [str(number) for number in range(1, len(found.runs) + 1)]
-    lights = Counter(each.light for each in found.runs)
-    seen = ", ".join(f"{lights[light]} {light}" for light in Light if lights[light])
+    names = runs or [str(number) for number in range(1, len(composite.runs) + 1)]
+    lights = Counter(each.light for each in composite.runs)
+    counts = ", ".join(f"{lights[light]} {light}" for light in Light if lights[light])
+    header = ("run", "light", "lost", "measured", "estimated", "duration")
     return "\n".join(
         [
             *_title(name),
-            *_row("duration", show_estimate(found.duration, "s")),
-            *_row("", "without instantaneous interference and measured delay"),
-            *_row("runs", f"{len(found.runs)}: {seen}"),
-            *_table([_RUN, *map(_run, names, found.runs)]),
-            *_composed(found.groups),
-            *_notices((*found.duration.notices, *found.notices)),
+            *_row("duration", [show_estimate(composite.duration, "s")]),
+            *_row("", ["without instantaneous interference and measured delay"]),
+            *_row("runs", [f"{len(composite.runs)}: {counts}"]),
+            *_table([header, *map(_run, names, composite.runs)]),
+            *_composite_groups(composite.groups),
+            *_notices((*composite.duration.notices, *composite.notices)),
         ]
     )
 
 
-def lost(found: Interference) -> str:
-    """Say what share of the time was lost, and by which light that goes."""
-    return (
-        f"● {found.light}: {found.total_percent:.1f}% of {show_value(found.duration_s, 's')} lost"
-    )
+def show_total(interference: Interference) -> str:
+    """Show the light and the share of the time that it stands on."""
+    duration = show_value(interference.duration_s, "s")
+    return f"● {interference.light}: {interference.total_percent:.1f}% of {duration} lost"
 
 
-def is_estimated(found: Interference) -> bool:
-    """Tell whether any segment had enough others like it to be judged beside them."""
-    return found.unclustered_percent < _ALL
-
-
-def parted(found: Interference) -> str:
-    """Say how much of that was measured and how much is an estimate."""
-    estimated = f"{found.percent:.1f}% estimated"
-    if not is_estimated(found):
+def show_parts(interference: Interference) -> str:
+    """Show how much of it is measured and how much estimated."""
+    estimated = f"{interference.percent:.1f}% estimated"
+    if not is_estimated(interference):
         estimated = "nothing could be estimated"
-    if _is_unmeasured(found):
+    if _is_unmeasured(interference):
         return f"{estimated}, delay not measured"
-    return f"{found.measured_percent:.1f}% measured, {estimated}"
+    return f"{interference.measured_percent:.1f}% measured, {estimated}"
 
 
-def doubts(found: Interference) -> tuple[Notice, ...]:
-    """Return the Notices that weaken the light."""
-    return tuple(each for each in found.notices if each.severity is not Severity.NOTE)
-
-
-def doubtful(found: Interference) -> str:
-    """Say next to the light that there are doubts; empty where there are none."""
-    number = len(doubts(found))
+def show_reliability(interference: Interference) -> str:
+    """Show next to the light that there are warnings; empty where there are none."""
+    number = len(warnings_of(interference))
     return f"doubtful: {many(number, 'warning')} below" if number else ""
 
 
-def describe(groups: Sequence[Group]) -> list[str]:
-    """Say of each group what tells it from the others.
+def warnings_of(interference: Interference) -> tuple[Notice, ...]:
+    """Return the Notices that weaken the light."""
+    return tuple(each for each in interference.notices if each.severity is not Severity.NOTE)
 
-    What all groups have in common is left out, and so is how much they computed where the rest
-    tells them apart.
+
+def is_estimated(interference: Interference) -> bool:
+    """Whether any segment is in a group."""
+    return interference.unclustered_percent < _ALL
+
+
+def describe_groups(groups: Sequence[Group]) -> list[str]:
+    """Describe each group by the features in which it differs from the others.
+
+    How much it computed is left out where nominal features suffice.
 
     Examples
     --------
@@ -156,28 +148,24 @@ def describe(groups: Sequence[Group]) -> list[str]:
     ...     SegmentGroup(n=9, nominal={"label": label, "writes": n}, median_s=1.0, mad_s=0.1,
     ...                  threshold_s=1.4, duration_s=9.0, flagged=0, excess_s=0.0)
     ...     for label, n in (("solve", 0), ("write", 3)))
-    >>> describe([solve, write]), describe([solve])
-    (['solve', 'write, writes 3'], ['all that were judged'])
+    >>> describe_groups([solve, write]), describe_groups([solve])
+    (['solve', 'write, writes 3'], ['all segments'])
     """
     names = dict.fromkeys(name for each in groups for name in each.nominal)
-    telling = [name for name in names if len({each.nominal.get(name) for each in groups}) > 1]
-    did = [tuple(each.nominal.get(name) for name in telling) for each in groups]
-    alike = Counter(did)
+    differing = [name for name in names if len({each.nominal.get(name) for each in groups}) > 1]
+    nominal = [tuple(each.nominal.get(name) for name in differing) for each in groups]
+    times = Counter(nominal)
+    nothing = "nothing else" if differing else "all segments"
     return [
-        ", ".join(
-            [
-                *_nominal(each, telling),
-                *(_computed(each) if alike[values] > 1 else ()),
-            ]
-        )
-        or ("nothing else" if telling else "all that were judged")
-        for each, values in zip(groups, did, strict=True)
+        ", ".join([*_nominal(each, differing), *(_computation(each) if times[values] > 1 else ())])
+        or nothing
+        for each, values in zip(groups, nominal, strict=True)
     ]
 
 
-def _nominal(group: Group, telling: Sequence[str]) -> Iterator[str]:
-    """Say what the segments of a group did; what they did not goes without saying."""
-    for name in telling:
+def _nominal(group: Group, names: Sequence[str]) -> Iterator[str]:
+    """Show nominal features; those that are 0 go without saying."""
+    for name in names:
         value = group.nominal.get(name)
         if isinstance(value, str):
             yield (value or "no label") if name == "label" else f"{name} {value or 'none'}"
@@ -185,8 +173,8 @@ def _nominal(group: Group, telling: Sequence[str]) -> Iterator[str]:
             yield f"{name.replace('_', ' ')} {value:,.9g}"
 
 
-def _computed(group: Group) -> Iterator[str]:
-    """Say how much the segments of a group computed."""
+def _computation(group: Group) -> Iterator[str]:
+    """Show the ranges of computation features."""
     for name, (low, high) in group.computation.items():
         unit = "s" if name.endswith("_s") else ""
         ends = dict.fromkeys(show_value(each, unit) for each in (low, high))
@@ -197,115 +185,97 @@ def _title(name: str) -> list[str]:
     return [name, "─" * min(len(name), WIDTH)] if name else []
 
 
-def _row(label: str, *parts: str) -> list[str]:
-    return row(label, parts, width=_LABEL)
-
-
-def _soft(found: Interference) -> str:
-    """Say how far the light is from the next one."""
-    yellow, red = (stats.probability_high(limit) for limit in _LIMITS)
-    high = found.probability_high
+def _probability(interference: Interference) -> str:
+    yellow, red = probability_high(YELLOW_FROM), probability_high(RED_ABOVE)
+    high = interference.probability_high
     shown = "<0.01" if high < 0.01 else ">0.99" if high > 0.99 else f"{high:.2f}"
     return f"probability of high interference {shown}; yellow is {yellow:.2f} to {red:.2f}"
 
 
-def _is_unmeasured(found: Interference) -> bool:
-    return not found.delays and not found.measured_percent
+def _is_unmeasured(interference: Interference) -> bool:
+    return not interference.delays and not interference.measured_percent
 
 
-def _measured(found: Interference) -> str:
-    if _is_unmeasured(found):
+def _measured(interference: Interference) -> str:
+    if _is_unmeasured(interference):
         return "no delay was measured, and none is in the light"
-    sources = ", ".join(f"{name} {share:.1f}%" for name, share in found.delays.items())
-    return f"{found.measured_percent:.1f}% delay{f': {sources}' if sources else ''}"
+    sources = ", ".join(f"{name} {share:.1f}%" for name, share in interference.delays.items())
+    return f"{interference.measured_percent:.1f}% delay{f': {sources}' if sources else ''}"
 
 
-def _estimated(found: Interference) -> tuple[str, ...]:
-    if not is_estimated(found):
-        return (f"nothing could be estimated of {many(found.n, 'segment')}",)
-    return (
-        f"{found.percent:.1f}% instantaneous: {found.flagged_percent:.1f}% of "
-        f"{many(found.n, 'segment')} lasted longer than the threshold of their group",
-        f"{found.above_median_percent:.1f}% if all beyond the median counted",
-    )
+def _estimated(interference: Interference) -> list[str]:
+    segments = many(interference.n, "segment")
+    if not is_estimated(interference):
+        return [f"nothing could be estimated of {segments}"]
+    return [
+        f"{interference.percent:.1f}% instantaneous: {interference.flagged_percent:.1f}% of "
+        f"{segments} lasted longer than the threshold of their group",
+        f"{interference.above_median_percent:.1f}% counted from the median",
+    ]
 
 
-def _continuous(found: Interference) -> str:
-    if found.continuous_percent is None:
-        differs = any(each.code is Code.REFERENCE_DIFFERS for each in found.notices)
-        return "unknown: the reference does not match" if differs else "unknown without a reference"
-    return f"{found.continuous_percent:+z.1f}% against the reference, and not in the light"
-
-
-def _unclustered(found: Interference) -> str:
-    return f"{found.unclustered_percent:.1f}% of the time, in groups too small to be judged"
+def _continuous(interference: Interference) -> str:
+    percent = interference.continuous_percent
+    if percent is not None:
+        return f"{percent:+z.1f}% against the reference, and not in the light"
+    differs = any(each.code is Code.REFERENCE_DIFFERS for each in interference.notices)
+    return "unknown: the reference does not match" if differs else "unknown without a reference"
 
 
 def _notices(notices: Sequence[Notice]) -> list[str]:
     return ["", *(line for each in notices for line in marked(each))] if notices else []
 
 
-def _groups(groups: Sequence[SegmentGroup]) -> list[str]:
+def _segment_groups(groups: Sequence[SegmentGroup]) -> list[str]:
     """Return the table of the groups with most excess."""
-    if not groups:
-        return []
-    shown, more = groups[:_MOST_GROUPS], groups[_MOST_GROUPS:]
     header = ("group", "n", "median", "threshold", "flagged", "excess")
-    rows: Rows = [
+    cells = [
         (
-            name,
             counted(each.n),
             show_value(each.median_s, "s"),
             show_value(each.threshold_s, "s"),
             counted(each.flagged),
             show_value(each.excess_s, "s"),
         )
-        for each, name in zip(shown, describe(groups), strict=False)
+        for each in groups[:_MOST_GROUPS]
     ]
-    excess = show_value(sum(each.excess_s for each in more), "s")
-    tail = [f"  … and {len(more)} more, with {excess} of excess"] if more else []
-    return [*_table([header, *rows]), *tail]
+    rest_s = sum(each.excess_s for each in groups[_MOST_GROUPS:])
+    return _group_table(header, groups, cells, f", with {show_value(rest_s, 's')} of excess")
 
 
-def _composed(groups: Sequence[CompositeGroup]) -> list[str]:
-    """Return the table of the groups that take most of the time."""
-    if not groups:
-        return []
-    header = ("group", "n", "one segment, undisturbed")
-    rows: Rows = [
-        (
-            name,
-            counted(each.n),
-            "too few runs" if each.duration is None else show_estimate(each.duration, "s"),
-        )
-        for each, name in zip(groups[:_MOST_GROUPS], describe(groups), strict=False)
-    ]
-    more = len(groups) - _MOST_GROUPS
-    return [*_table([header, *rows]), *([f"  … and {more} more"] if more > 0 else [])]
-
-
-_RUN = ("run", "light", "lost", "measured", "estimated", "duration")
-
-
-def _run(name: str, found: Interference) -> tuple[str, ...]:
-    shares = (found.total_percent, found.measured_percent, found.percent)
-    return (
-        name,
-        f"● {found.light}",
-        *(f"{share:.1f}%" for share in shares),
-        show_value(found.duration_s, "s"),
+def _composite_groups(groups: Sequence[CompositeGroup]) -> list[str]:
+    """Return the table of the groups with most time."""
+    durations = (
+        "too few runs" if each.duration is None else show_estimate(each.duration, "s")
+        for each in groups
     )
+    cells = [(counted(each.n), shown) for each, shown in zip(groups, durations, strict=True)]
+    return _group_table(("group", "n", "one segment, undisturbed"), groups, cells)
 
 
-def _table(rows: Rows) -> list[str]:
-    """Set a table: names to the left, broken where they are long, all else to the right."""
+def _group_table(
+    header: Cells, groups: Sequence[Group], cells: Sequence[Cells], rest: str = ""
+) -> list[str]:
+    """Return the table of the first groups, and a line that counts the others."""
+    rows = zip(describe_groups(groups), cells[:_MOST_GROUPS], strict=False)
+    lines = _table([header, *((name, *others) for name, others in rows)]) if groups else []
+    more = len(groups) - _MOST_GROUPS
+    return [*lines, f"  … and {more} more{rest}"] if more > 0 else lines
+
+
+def _run(name: str, interference: Interference) -> Cells:
+    shares = (interference.total_percent, interference.measured_percent, interference.percent)
+    duration = show_value(interference.duration_s, "s")
+    return (name, f"● {interference.light}", *(f"{share:.1f}%" for share in shares), duration)
+
+
+def _table(rows: Sequence[Cells]) -> list[str]:
+    """Return the lines of a table; names are broken where they are too long."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    room = WIDTH - 2 - sum(widths[1:]) - 2 * len(widths[1:])
-    names = max(min(widths[0], room), _NARROWEST)
-    lines = [""]
-    for name, *cells in rows:
-        first, *rest = textwrap.wrap(name, names, break_on_hyphens=False) or [""]
-        values = (f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True))
-        lines.append("  ".join([f"  {first:<{names}}", *values]))
-        lines += [f"    {more}" for more in rest]
-    return lines
+    room = max(WIDTH - 2 - sum(2 + width for width in widths[1:]), _NARROWEST)
+    cells = []
+    for name, *others in rows:
+        first, *rest = textwrap.wrap(name, room, break_on_hyphens=False) or [""]
+        cells.append((first, *others))
+        cells += [(f"  {more}", *("" for _ in others)) for more in rest]
+    return ["", *(f"  {line}" for line in aligned(cells, "<" + ">" * (len(widths) - 1)))]

@@ -23,7 +23,12 @@ from benchrigor.model.text import (
     show_overhead,
     show_value,
 )
-from benchrigor.report.interference_text import doubtful, doubts, lost, parted
+from benchrigor.report.interference_text import (
+    show_parts,
+    show_reliability,
+    show_total,
+    warnings_of,
+)
 from benchrigor.report.lines import WIDTH, marked, row
 from benchrigor.stats import readings_per_invocation
 from benchrigor.stats.series.level import FEW
@@ -82,7 +87,7 @@ def _notices(record: RunRecord) -> list[str]:
         name = f"{analysis.metric.name}: " if len(record.analyses) > 1 else ""
         rows += [(name, notice) for notice in analysis.notices]
     if record.interference is not None:
-        rows += [("", notice) for notice in doubts(record.interference)]
+        rows += [("", notice) for notice in warnings_of(record.interference)]
     return [line for name, notice in rows for line in marked(notice, name)]
 
 
@@ -330,8 +335,12 @@ def _ending(record: RunRecord) -> str:
 
 
 def _light(found: Interference | None) -> list[str]:
-    """Tell what was lost to others, where that was looked for."""
-    return [] if found is None else row("light", [lost(found), parted(found), doubtful(found)])
+    """Show the light of the run, where there is one."""
+    return (
+        []
+        if found is None
+        else row("light", [show_total(found), show_parts(found), show_reliability(found)])
+    )
 
 
 def _facts(record: RunRecord) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import BenchrigorError, ClockFailed, WorkloadFailed
-from benchrigor.instrument.host_delays import HostDelays, Rises, charge
+from benchrigor.instrument.host_delays import HostDelay, HostDelays, attribute_delay
 from benchrigor.model import Delays, Progress, Round, RoundPlan, StopReason
 from benchrigor.protocols import Clock, Recorder, Workload
 from benchrigor.session.controller import Controller, P, R
@@ -87,7 +87,7 @@ class RoundRunner:
         """Run a round; None when the workload has no more to give."""
         recorder = RoundRecorder()
         if self._host is not None:
-            self._host.rises()  # delays between rounds count for no round
+            self._host.read()  # delays between rounds count for no round
         began = self._clock.now_ns() if plan.work is not None else None
         if not run_round(self._workload, plan, recorder):
             return None
@@ -97,7 +97,7 @@ class RoundRunner:
             finished = recorder.finish(plan, elapsed_ns, ran_ns=ran_ns)
             if self._host is None:
                 return finished
-            return charged(finished, self._host.rises(), self._engine.time_metric)
+            return charged(finished, self._host.read(), self._engine.time_metric)
 
         return finish
 
@@ -134,12 +134,12 @@ def _called(
     return True
 
 
-def charged(finished: Round, rises: Rises, metric: str | None) -> Round:
+def charged(finished: Round, host: HostDelay, metric: str | None) -> Round:
     """Add to a round's delays what its host counted meanwhile.
 
-    `instrument.host_delays.charge` says what of it is a stretch's.
+    `instrument.host_delays.attribute_delay` says how much of it each segment has.
     """
-    if finished.delays is None or not any(rises.lost_ns.values()):
+    if finished.delays is None or not any(host.delay_ns.values()):
         return finished
     seconds = dict(finished.delays.seconds)
     waited_s = seconds["run queue"]
@@ -149,7 +149,7 @@ def charged(finished: Round, rises: Rises, metric: str | None) -> Round:
     took_ns, waited_ns = (
         np.rint(each * 1e9).astype(np.int64).tolist() for each in (took_s, waited_s)
     )
-    for source, part_ns in charge(rises, took_ns, waited_ns).items():
+    for source, part_ns in attribute_delay(host, took_ns, waited_ns).items():
         seconds[source] = np.array(part_ns) / 1e9
     if "throttled" in seconds:
         seconds["run queue"] = np.maximum(waited_s - seconds["throttled"], 0.0)

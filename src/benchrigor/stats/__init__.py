@@ -13,7 +13,7 @@ from benchrigor.stats.estimators.proportion import estimate_proportion
 from benchrigor.stats.estimators.quantile import estimate_quantile
 from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.estimators.variance_components import readings_per_invocation
-from benchrigor.stats.interference.binning import Quantiser, quantise
+from benchrigor.stats.interference.binning import quantise
 from benchrigor.stats.interference.clustering import relative_clusters
 from benchrigor.stats.interference.composite import composite_profile
 from benchrigor.stats.interference.one_run import estimate_interference, profile_interference
@@ -36,7 +36,6 @@ from benchrigor.stats.wps.work_line import fit_wps
 
 __all__ = [
     "ChangeDetector",
-    "Quantiser",
     "RupturesDetector",
     "advise_pipeline",
     "autocorrelation",

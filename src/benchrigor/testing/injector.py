@@ -18,47 +18,42 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.protocols import Clock
 
-__all__ = ["Injector", "cpu_hog"]
-
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
-_DELAYED = frozenset(
-    {
-        *("read", "read1", "readall", "readinto", "readinto1", "readline", "readlines"),
-        *("write", "writelines", "flush", "truncate"),
-    }
-)
+_DELAYED = {
+    *("read", "read1", "readall", "readinto", "readinto1", "readline", "readlines"),
+    *("write", "writelines", "flush", "truncate"),
+}
 """Methods of a file that may wait for a device."""
 
 
 class Injector:
-    """Delays calls now and then, and knows by how much: the truth to test an estimate against.
+    """Delays calls now and then by known times: the truth to test an estimate against.
 
-    With the given probability an event strikes a call, which then begins later, by a time drawn
-    from a normal distribution; a negative draw is no delay. What is drawn follows from the seed
-    and the order of the calls alone.
+    With the given probability a call begins later, by a time drawn from a normal distribution; a
+    negative draw is no delay. The draws depend on the seed and the order of the calls alone.
 
     Parameters
     ----------
     mean_s, sd_s
         Mean and standard deviation of the delays, in seconds.
     probability
-        How likely a call is struck, 0 to 1.
+        Of a delay, 0 to 1.
     seed
         Of the draws.
     clock
-        Sleeps, and tells how long that took; the wall clock unless given.
+        Sleeps; the wall clock unless given.
 
     Raises
     ------
     InvalidInput
-        When a time is negative or not finite, or the probability is none.
+        When a time or the probability is out of range.
 
     Notes
     -----
-    Source: after the tool "intM" in Shah, Mueller, Wolf et al., "Estimating the impact of external
-    interference on application performance" (Euro-Par 2018), section 3.
+    After the tool "intM" in Shah, Mueller, Wolf et al., 'Estimating the impact of external
+    interference on application performance' (Euro-Par 2018), section 3.
 
     Examples
     --------
@@ -90,9 +85,9 @@ class Injector:
         if problems:
             raise InvalidInput(problems)
         self.calls = 0
-        """Calls that could have been struck."""
+        """All calls so far."""
         self.hits = 0
-        """Calls that were, a delay of 0 included."""
+        """Calls that were drawn for a delay, also of 0."""
         self._mean_s, self._sd_s, self._probability = mean_s, sd_s, probability
         self._rng = np.random.default_rng(seed)
         self._clock = WallClock() if clock is None else clock
@@ -119,7 +114,7 @@ class Injector:
         return delay_ns / 1e9
 
     def wrap(self, func: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-        """Return a function that does what ``func`` does, after a delay now and then.
+        """Return a function that calls ``func``, after a delay now and then.
 
         Examples
         --------
@@ -137,10 +132,10 @@ class Injector:
         return delayed
 
     def file(self, fileobj: IO[AnyStr]) -> IO[AnyStr]:
-        r"""Return a stand-in for an open file whose reading, writing and flushing is delayed.
+        r"""Return a stand-in for an open file, with reading, writing and flushing delayed.
 
-        Each line of an iteration counts as a call. What goes around these methods (a file
-        descriptor handed to another program) is not delayed.
+        Each line of an iteration is a call. What passes these methods by (a file descriptor handed
+        to another program) is not delayed.
 
         Examples
         --------
@@ -156,7 +151,7 @@ class Injector:
 
 
 class _DelayedFile:
-    """Hands everything on to a file, some of it late."""
+    """Hands every call on to a file, some of them late."""
 
     def __init__(self, fileobj: IO[Any], injector: Injector) -> None:
         self._file, self._injector = fileobj, injector
@@ -180,8 +175,8 @@ class _DelayedFile:
         self._file.__exit__(*raised)
 
 
-# The thread that waits for the end of the input costs nothing, and sees it even when the parent
-# was killed and could not clean up: no hog outlives who started it.
+# The thread that waits for the end of the input uses no time, and sees it even when the parent is
+# killed: no hog outlives the process that started it.
 _HOG = """
 import os, sys, threading
 
@@ -198,17 +193,14 @@ while True:
 
 @contextmanager
 def cpu_hog(n: int = 1, *, core: int | None = None) -> Iterator[tuple[int, ...]]:
-    """Run processes that do nothing but keep processors busy: neighbours, for a while.
-
-    They are busy when the body begins, and have ended when it is left, however that happens.
+    """Run processes that keep processors busy, from the beginning of the body to its end.
 
     Parameters
     ----------
     n
         How many.
     core
-        Processor to pin them to, where the system lets processes be pinned; without one, or
-        elsewhere, they run wherever the caller may.
+        Processor to pin them to, on Linux; without one they run wherever the caller may.
 
     Yields
     ------
@@ -218,9 +210,9 @@ def cpu_hog(n: int = 1, *, core: int | None = None) -> Iterator[tuple[int, ...]]
     Raises
     ------
     InvalidInput
-        When there is no such number of processes, or no such processor.
+        When the number or the processor is out of range.
     WorkloadFailed
-        When one of them does not get as far as being busy.
+        When a process ends before it is busy.
 
     Examples
     --------
@@ -251,7 +243,7 @@ def cpu_hog(n: int = 1, *, core: int | None = None) -> Iterator[tuple[int, ...]]
 
 
 def _pin(pid: int, core: int) -> None:
-    """Let a process run on one processor only, where the system can."""
+    """Let a process run on one processor only, on Linux."""
     if sys.platform != "linux":
         return
     try:

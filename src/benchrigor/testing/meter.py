@@ -1,19 +1,17 @@
-"""A meter of delay that loses time only when it is told to."""
+"""A meter of delay that a test moves."""
 
 from __future__ import annotations
 
 from benchrigor.testing.clock import FakeClock
 
-__all__ = ["FakeMeter"]
-
 
 class FakeMeter:
-    """Tells a test's own delay, and lets it pass on a clock; a `protocols.DelayMeter`.
+    """Measures the delay that a test adds, while its clock moves on; a `protocols.DelayMeter`.
 
     Parameters
     ----------
     clock
-        Moves on by whatever is lost.
+        Moves on by each delay.
 
     Examples
     --------
@@ -26,17 +24,17 @@ class FakeMeter:
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
-        self._lost_ns = 0
+        self._delay_ns = 0
 
     def lose(self, delay_ns: int) -> None:
         """Wait for a processor for so long."""
-        self._lost_ns += delay_ns
+        self._delay_ns += delay_ns
         self._clock.advance(delay_ns)
 
     def delay_ns(self) -> int:
-        """Return all that was lost so far."""
-        return self._lost_ns
+        """Return the delay so far."""
+        return self._delay_ns
 
     def delay_of(self, pid: int) -> int | None:  # noqa: ARG002  # as the protocol has it
         """Return the same for any process."""
-        return self._lost_ns
+        return self._delay_ns

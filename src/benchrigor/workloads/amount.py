@@ -10,7 +10,7 @@ from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.callable import collector_kept, misfits
-from benchrigor.workloads.reading_delays import Stretches
+from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import Stopwatch, failures_of, in_seconds, name_of
 
 __all__ = ["AmountWorkload", "amount_of", "takes_amount"]
@@ -79,7 +79,7 @@ class AmountWorkload:
         self._teardown = teardown
         self._clock = clock
         self._gc = gc
-        self._stretches = None if meter is None else Stretches(meter)
+        self._stretches = None if meter is None else ReadingDelays(meter)
         self._stopwatch: Stopwatch | None = None
         self._before: float | None = None
 

@@ -11,7 +11,7 @@ from itertools import repeat
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
 from benchrigor.protocols import Clock, DelayMeter, Recorder
-from benchrigor.workloads.reading_delays import Stretches
+from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
 __all__ = ["CallableWorkload", "collector_kept", "misfits"]
@@ -107,7 +107,7 @@ class CallableWorkload:
         self._metric = metric
         self._inner = 1 if bracketed else inner
         self._stopwatch: Stopwatch | None = None
-        self._stretches = None if meter is None else Stretches(meter)
+        self._stretches = None if meter is None else ReadingDelays(meter)
 
     @property
     def name(self) -> str:
@@ -207,7 +207,7 @@ class CallableWorkload:
             inner *= min(max(2, math.ceil(enough_ns / max(elapsed_ns, 1))), _GROWTH)
 
     def _timed(
-        self, n: int, *, inner: int, done: int | None, stretches: Stretches | None = None
+        self, n: int, *, inner: int, done: int | None, stretches: ReadingDelays | None = None
     ) -> list[int]:
         """Return ``n`` readings of ``inner`` calls each, in nanoseconds."""
         elapsed_ns: list[int] = []
@@ -230,7 +230,7 @@ class CallableWorkload:
         taken: Callable[[int], None],
         n: int,
         done: int | None,
-        stretches: Stretches | None,
+        stretches: ReadingDelays | None,
     ) -> None:
         """Add ``n`` readings of one call each, between setup and teardown."""
         name, func, now = self.name, self._func, self._clock.now_ns

@@ -1,4 +1,4 @@
-"""What readings lost to others, measured between them, about two milliseconds at a time."""
+"""Measured delay of readings, read between them about every two milliseconds."""
 
 from __future__ import annotations
 
@@ -8,48 +8,35 @@ import time
 from collections.abc import Callable
 from operator import sub
 
+from benchrigor.clocks import cpu_ns_with_children
 from benchrigor.model import Code, Notice
 from benchrigor.protocols import DelayMeter, Recorder
-
-try:
-    from resource import RUSAGE_CHILDREN, getrusage
-except ImportError:  # Windows
-    getrusage = None  # type: ignore[assignment]
-
-__all__ = ["Stretches"]
 
 _SHORTEST_NS = 2_000_000
 """Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this."""
 _TRIED = 16
-"""Stretches after which their length is judged; again whenever there are four times as many.
-It stays what it was where that is near enough: only like ones can be compared."""
-_BY_THE_WAY = 0.1
-"""Share of the time that others may use without being what is measured: showing progress, say."""
+"""Segments after which their length is adjusted; again whenever there are four times as many. It
+stays as it is where that is near enough: only segments of equal length can be compared."""
+_MOST_ELSEWHERE = 0.1
+"""Share of the wall time that others may use without being the measured work, such as progress."""
 
 
-class Stretches:
+class ReadingDelays:
     """Measures the delay of readings while they are taken, outside of what is timed.
 
-    Readings are counted into stretches of about equally many, lasting one to four milliseconds or
-    a single reading: then stretches can be compared with each other, and each delay stands beside
-    the readings that it befell.
-
-    Parameters
-    ----------
-    meter
-        Tells what the thread has lost so far.
+    Segments of about equally many readings last one to four milliseconds, or a single reading.
 
     Examples
     --------
     >>> class Meter:
     ...     def delay_ns(self):
     ...         return 0
-    >>> stretches, elapsed_ns = Stretches(Meter()), []
-    >>> stretches.expect(500_000)
-    >>> taken = stretches.begin(elapsed_ns, done=0, readings=20)
+    >>> delays, elapsed_ns = ReadingDelays(Meter()), []
+    >>> delays.expect(500_000)
+    >>> take = delays.begin(elapsed_ns, done=0, readings=20)
     >>> for _ in range(20):
-    ...     taken(500_000)
-    >>> len(elapsed_ns), stretches.stops
+    ...     take(500_000)
+    >>> len(elapsed_ns), delays.stops
     (20, [4, 8, 12, 16, 20])
     """
 
@@ -58,89 +45,83 @@ class Stretches:
         self.delays_ns: list[int] = []
         self._meter = meter
         self._since_ns: int | None = None
-        self._lost_ns = 0
+        self._delay_ns = 0
         self._length = 1
         self._closed = 0
-        self._judged_at = _TRIED
-        self._used = _used_ns()
+        self._adjusted_at = _TRIED
+        self._used_ns = _used_ns()
 
     def expect(self, typical_ns: float) -> None:
-        """Choose how many readings a stretch shall hold, from how long one takes."""
+        """Choose how many readings a segment holds, from how long one takes."""
         self._length = max(1, math.ceil(_SHORTEST_NS / max(typical_ns, 1)))
 
     def begin(self, elapsed_ns: list[int], *, done: int, readings: int) -> Callable[[int], None]:
-        """Return what takes the next readings: it appends them, and measures between them.
+        """Return a function that appends a reading to ``elapsed_ns``, and measures between them.
 
-        Parameters
-        ----------
-        elapsed_ns
-            Receives the readings, in nanoseconds.
-        done
-            Readings of the round before these.
-        readings
-            How many there will be, at most.
+        The round has so many readings done before, and at most so many to come.
         """
         append, close = elapsed_ns.append, self._close
-        left = self._next(readings)
+        left = self._next_length(readings)
         self.resume()
 
-        def taken(reading_ns: int) -> None:
+        def take(reading_ns: int) -> None:
             nonlocal left
             append(reading_ns)
             left -= 1
             if not left:
                 close(elapsed_ns, done)
-                left = self._next(readings - len(elapsed_ns))
+                left = self._next_length(readings - len(elapsed_ns))
 
-        return taken
+        return take
 
     def resume(self) -> None:
         """Count from here on."""
         self._since_ns = self._meter.delay_ns()
 
     def pause(self) -> None:
-        """Count up to here; what is lost before the next `resume` befalls no reading."""
+        """Count up to here; delay before the next `resume` counts for no reading."""
         if self._since_ns is not None:
-            self._lost_ns += max(self._meter.delay_ns() - self._since_ns, 0)
+            self._delay_ns += max(self._meter.delay_ns() - self._since_ns, 0)
             self._since_ns = None
 
     def report(self, recorder: Recorder, readings: int) -> None:
-        """Hand over the stretches of a round, the last one however short, and forget them.
+        """Record the delays of a round of so many readings, and begin anew.
 
-        Where others did most of the work, what this thread lost does not speak for it: a Notice
-        says so instead.
-
-        Parameters
-        ----------
-        recorder
-            Receives them.
-        readings
-            Readings of the round.
+        Where others used most of the processor time, the delay of this thread is not that of the
+        work: a Notice is recorded instead.
         """
         if readings > (self.stops[-1] if self.stops else 0):
             self.pause()
             self._keep(readings)
-        used = _used_ns()
-        own_ns, others_ns, wall_ns = map(sub, used, self._used)
-        if others_ns > max(own_ns, _BY_THE_WAY * wall_ns):
-            recorder.notice(_elsewhere(own_ns, others_ns))
+        used_ns = _used_ns()
+        own_ns, others_ns, wall_ns = map(sub, used_ns, self._used_ns)
+        if others_ns > max(own_ns, _MOST_ELSEWHERE * wall_ns):
+            recorder.notice(
+                Notice.warning(
+                    Code.DELAY_NOT_MEASURED,
+                    "Other threads or processes used most of the processor time, and their delay "
+                    "is not measured.",
+                    own_cpu_s=own_ns / 1e9,
+                    other_cpu_s=others_ns / 1e9,
+                )
+            )
         else:
             recorder.delays(self.stops, [each / 1e9 for each in self.delays_ns])
-        self.stops, self.delays_ns, self._used = [], [], used
+        self.stops, self.delays_ns, self._used_ns = [], [], used_ns
 
-    def _next(self, readings: int) -> int:
-        """Return how many of the readings to come the next stretch holds: about as many as all."""
+    def _next_length(self, readings: int) -> int:
+        """Return the length of the next of equal segments of the readings to come."""
         return readings // max(1, round(readings / self._length))
 
     def _close(self, elapsed_ns: list[int], done: int) -> None:
-        """End a stretch."""
+        """End a segment."""
         if self._since_ns is not None:
             self.pause()
             self.resume()
         self._keep(done + len(elapsed_ns))
         self._closed += 1
-        if self._closed >= self._judged_at:
-            self._judged_at *= 4
+        if self._closed >= self._adjusted_at:
+            self._adjusted_at *= 4
             before = self._length
             self.expect(statistics.median(elapsed_ns[-_TRIED * before :]))
             if before <= 2 * self._length <= 4 * before:
@@ -148,24 +129,11 @@ class Stretches:
 
     def _keep(self, stop: int) -> None:
         self.stops.append(stop)
-        self.delays_ns.append(self._lost_ns)
-        self._lost_ns = 0
+        self.delays_ns.append(self._delay_ns)
+        self._delay_ns = 0
 
 
 def _used_ns() -> tuple[int, int, int]:
-    """Return the processor time of this thread, of all others and children waited for, and now."""
-    own_ns, all_ns = time.thread_time_ns(), time.process_time_ns()
-    if getrusage is not None:
-        used = getrusage(RUSAGE_CHILDREN)
-        all_ns += round((used.ru_utime + used.ru_stime) * 1e9)
-    return own_ns, all_ns - own_ns, time.monotonic_ns()
-
-
-def _elsewhere(own_ns: int, others_ns: int) -> Notice:
-    return Notice.warning(
-        Code.DELAY_NOT_MEASURED,
-        "Most processor time was used by other threads or processes: what they lost to others "
-        "is not measured.",
-        own_cpu_s=own_ns / 1e9,
-        other_cpu_s=others_ns / 1e9,
-    )
+    """Return the processor time of this thread, of all others and children, and wall time."""
+    own_ns = time.thread_time_ns()
+    return own_ns, cpu_ns_with_children() - own_ns, time.monotonic_ns()

@@ -10,7 +10,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.amount import amount_of, takes_amount
-from benchrigor.workloads.reading_delays import Stretches
+from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
 __all__ = ["StepwiseWorkload"]
@@ -78,7 +78,7 @@ class StepwiseWorkload:
         self._fresh = fresh or self.takes_amount
         self._steps: Iterator[object] | None = None
         self._stopwatch: Stopwatch | None = None
-        self._stretches = None if meter is None else Stretches(meter)
+        self._stretches = None if meter is None else ReadingDelays(meter)
 
     @property
     def name(self) -> str:

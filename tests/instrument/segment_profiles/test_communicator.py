@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchrigor.instrument.segment_profiles.communicator import _CALLS, process_of, traced
+from benchrigor.instrument.segment_profiles.communicator import CALLS, process_of, traced
 
 
 class FakeComm:
@@ -41,7 +41,7 @@ class FakeComm:
         return given or "what rank 0 has"
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _CALLS:
+        if name not in CALLS:
             raise AttributeError(name)
 
         def call(*args: object, **named: object) -> object:

@@ -1,33 +1,30 @@
-"""Columns of segments: what is kept, and which segment is charged what the host lost."""
+"""Columns of segments: what is kept, and which segment has how much of the host's delay."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchrigor.instrument.host_delays import Rises
-from benchrigor.instrument.segment_profiles.segment_columns import SegmentColumns
+from benchrigor.instrument.host_delays import HostDelay
+from benchrigor.instrument.segment_profiles.segment_columns import BINS, SegmentColumns
 from benchrigor.instrument.segment_profiles.thread_counters import EVIDENCE, NOMINAL
 from benchrigor.model import SegmentProfile
 
 REST = len(NOMINAL) + len(EVIDENCE)
 
 
-def filled(
-    segments: list[tuple[int, int]], bins: int | None = None, labels: str = ""
-) -> SegmentColumns:
+def filled(segments: list[tuple[int, int]], labels: str = "") -> SegmentColumns:
     """Return columns of segments with these wall times and run delays."""
-    columns = SegmentColumns(bins)
+    columns = SegmentColumns()
     for index, (wall_ns, delay_ns) in enumerate(segments):
         label = labels[index : index + 1]
         columns.add(wall_ns, (delay_ns, index, *range(REST)), label, None)
     return columns
 
 
-def charge(columns: SegmentColumns, **lost_ns: int) -> None:
-    columns.charge(Rises(wall_ns=0, lost_ns=lost_ns))
+def attribute(columns: SegmentColumns, **delay_ns: int) -> None:
+    columns.attribute(HostDelay(wall_ns=0, delay_ns=delay_ns))
 
 
 def delays_ns(columns: SegmentColumns) -> dict[str, list[int]]:
@@ -55,7 +52,7 @@ def test_what_nobody_said_is_no_column() -> None:
 
 
 def test_work_stands_alone_where_all_have_it() -> None:
-    columns = SegmentColumns(None)
+    columns = SegmentColumns()
     for work in (2.0, 3.0):
         columns.add(5, (0, 7, *range(REST)), "", work)
     found = columns.profile_columns("cpu_s", ())
@@ -77,38 +74,37 @@ def test_counts_of_the_user_begin_at_zero_where_they_come_late() -> None:
 
 
 def test_descriptors_from_elsewhere_are_no_negative_closes() -> None:
-    columns = SegmentColumns(None)
+    columns = SegmentColumns()
     columns.add(5, (0, 7, 0, -1, *range(REST - 2)), "", None)
     assert columns.profile_columns("cpu_s", ())["nominal"]["closes"].tolist() == [0.0]
 
 
-@pytest.mark.parametrize("bins", [16, None])
-def test_memory_is_bounded_by_bins_alone(bins) -> None:
-    columns = filled([(100 + index, 0) for index in range(5_000)], bins=bins)
+def test_counters_are_quantised_and_durations_are_not() -> None:
+    columns = filled([(100 + index, 0) for index in range(5_000)])
     while columns.full:
         columns.pack()
     profile = SegmentProfile(**columns.profile_columns("instructions", ()))
     assert np.unique(profile.duration_s).size == 5_000
-    assert np.unique(profile.computation["instructions"]).size == (bins or 5_000)
+    assert np.unique(profile.computation["instructions"]).size == BINS
 
 
 def test_throttling_is_taken_out_of_the_run_delay() -> None:
     columns = filled([(100, 80), (100, 10), (100, 30)])
-    charge(columns, throttled=90)
+    attribute(columns, throttled=90)
     assert delays_ns(columns) == {"run queue": [0, 10, 20], "throttled": [80, 0, 10]}
 
 
-def test_throttling_beyond_the_run_delay_befell_somebody_else() -> None:
+def test_throttling_beyond_the_run_delay_belongs_to_no_segment() -> None:
     columns = filled([(100, 80), (60, 0), (50, 0)])
-    charge(columns, throttled=150)
+    attribute(columns, throttled=150)
     assert delays_ns(columns) == {"run queue": [0, 0, 0], "throttled": [80, 0, 0]}
 
 
-def test_only_segments_since_the_last_reading_are_charged() -> None:
+def test_only_segments_since_the_last_reading_have_a_delay() -> None:
     columns = filled([(500, 0)])
-    charge(columns)
+    attribute(columns)
     columns.add(70, (0, 0, *range(REST)), "", None)
-    charge(columns, steal=50)
+    attribute(columns, steal=50)
     columns.add(90, (0, 0, *range(REST)), "", None)
     assert delays_ns(columns)["steal"] == [0, 50, 0]
 
@@ -119,20 +115,20 @@ def test_only_segments_since_the_last_reading_are_charged() -> None:
     st.integers(0, 500),
 )
 @settings(max_examples=40)
-def test_nobody_loses_more_than_its_wall_time(pairs, throttled, stolen) -> None:
+def test_no_segment_has_more_delay_than_wall_time(pairs, throttled, stolen) -> None:
     segments = [(max(pair), min(pair)) for pair in pairs]
     columns = filled(segments)
-    charge(columns, throttled=throttled, steal=stolen)
+    attribute(columns, throttled=throttled, steal=stolen)
     found = delays_ns(columns)
     walls, waits = (sum(each) for each in zip(*segments, strict=True))
     assert sum(found["run queue"]) + sum(found["throttled"]) == waits
-    lost = np.sum(list(found.values()), axis=0)
-    assert (lost <= [wall for wall, _ in segments]).all()
-    assert lost.sum() == min(walls, waits + stolen)
+    delay = np.sum(list(found.values()), axis=0)
+    assert (delay <= [wall for wall, _ in segments]).all()
+    assert delay.sum() == min(walls, waits + stolen)
 
 
 def test_whole_counts_are_integers_and_others_are_not() -> None:
-    columns = filled([(5, 0), (5, 0)], bins=16)
+    columns = filled([(5, 0), (5, 0)])
     columns.add_counts({"sends": 3, "mean": 0.5})
     found = columns.profile_columns("cpu_s", ())["nominal"]
     assert found["reads"].dtype == found["sends"].dtype == np.int64

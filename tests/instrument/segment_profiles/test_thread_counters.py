@@ -1,4 +1,4 @@
-"""Counters of this thread, told by what it is made to do."""
+"""Counters of this thread against what it is made to do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchrigor.instrument import perf_events
-from benchrigor.instrument.kernel_files import Unavailable
+from benchrigor.instrument.kernel_files import KernelFile, Unavailable
 from benchrigor.instrument.segment_profiles import thread_counters
 from benchrigor.instrument.segment_profiles.thread_counters import EVIDENCE, NOMINAL, ThreadCounters
 
@@ -30,7 +30,7 @@ def counters(
 ) -> Iterator[ThreadCounters]:
     """Counters without a hardware counter, and with a software event in its place."""
 
-    def opener() -> int:
+    def opener() -> KernelFile:
         if request.param == "counter":
             return perf_events.open_counter(SOFTWARE, TASK_CLOCK)
         raise Unavailable("none wanted")
@@ -51,7 +51,7 @@ def gains(counters: ThreadCounters) -> Gains:
             if name in counters.missing:
                 pytest.skip(f"{name}: {counters.missing[name]}")
         before = counters.read()
-        counters.hand_back()
+        counters.exclude_own()
         work()
         return dict(zip(NAMES, map(sub, counters.read(), before), strict=True))
 

@@ -1,4 +1,4 @@
-"""A recording on a made-up system, with a clock that stands still until told."""
+"""A recording on a made-up system, with a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchrigor.instrument.segment_profiles.segment_columns import SegmentColumns
+from benchrigor.instrument.segment_profiles.thread_counters import ThreadCounters
 from benchrigor.instrument.segment_profiles.thread_recording import Recording
 from benchrigor.model import SegmentProfile
 from benchrigor.testing import FakeClock
@@ -22,15 +24,19 @@ class Made:
 
     def __init__(self, root: Path, clock: FakeClock) -> None:
         self.clock = clock
-        self.all_cpu_ns = 0
+        self.all_cpu_ns: int | None = 0
         self.recording = Recording(
-            bins=None,
             root=root,
             now_ns=clock.now_ns,
             cpu_ns=clock.now_ns,
-            all_cpu_ns=lambda: self.all_cpu_ns,
+            all_cpu_ns=self.read_all_cpu,
         )
         self.recording.start()
+
+    def read_all_cpu(self) -> int:
+        if self.all_cpu_ns is None:
+            raise RuntimeError
+        return self.all_cpu_ns
 
     def run(self, ms: int) -> None:
         self.clock.advance(ms * MS)
@@ -70,7 +76,7 @@ def test_the_host_is_read_every_ten_milliseconds_at_most(made: Made, write) -> N
     np.testing.assert_allclose(profile.delays["run queue"], [0.001, 0.0, 0.0, 0.002])
 
 
-def test_what_the_host_lost_outside_of_segments_is_not_theirs(made: Made, write) -> None:
+def test_delay_outside_of_segments_belongs_to_none(made: Made, write) -> None:
     for _ in range(2):  # a tenth of the time is in segments
         made.clock.advance(90 * MS)
         made.recording.begin()
@@ -85,7 +91,7 @@ def test_what_the_host_lost_outside_of_segments_is_not_theirs(made: Made, write)
     assert profile.delays["throttled"].tolist() == [0.0] * 3
 
 
-def test_what_others_compute_is_told_beside_the_threads_own(made: Made) -> None:
+def test_processor_time_of_others_stands_beside_the_threads_own(made: Made) -> None:
     made.run(3)
     made.all_cpu_ns = 23 * MS
     profile = made.stop()
@@ -93,14 +99,12 @@ def test_what_others_compute_is_told_beside_the_threads_own(made: Made) -> None:
     assert profile.facts["other_cpu_s"] == 0.020
 
 
-def test_a_start_or_stop_that_fails_lets_go_of_the_thread(made: Made, quiet: Path, clock) -> None:
-    def fail() -> int:
-        raise RuntimeError
-
-    made.recording._all_cpu_ns = fail
-    for recording in (made.recording, Recording(root=quiet, now_ns=clock.now_ns, all_cpu_ns=fail)):
+def test_a_start_or_stop_that_fails_releases_the_thread(made: Made, quiet: Path, clock) -> None:
+    made.all_cpu_ns = None
+    unstarted = Recording(root=quiet, now_ns=clock.now_ns, all_cpu_ns=made.read_all_cpu)
+    for recording, call in ((made.recording, made.recording.stop), (unstarted, unstarted.start)):
         with pytest.raises(RuntimeError):
-            (recording.stop if recording is made.recording else recording.start)()
+            call()
         assert not recording.running
         again = Made(quiet, clock)
         again.run(1)
@@ -108,13 +112,13 @@ def test_a_start_or_stop_that_fails_lets_go_of_the_thread(made: Made, quiet: Pat
 
 
 def test_the_recorders_own_time_is_in_no_segment(made: Made, monkeypatch) -> None:
-    add = made.recording._columns.add
+    add = SegmentColumns.add
 
     def slow(*args: Any) -> None:
         made.clock.advance(9_000)
         add(*args)
 
-    monkeypatch.setattr(made.recording._columns, "add", slow)
+    monkeypatch.setattr(SegmentColumns, "add", slow)
     for _ in range(5):
         made.run(1)
     profile = made.stop()
@@ -124,16 +128,16 @@ def test_the_recorders_own_time_is_in_no_segment(made: Made, monkeypatch) -> Non
     assert profile.facts["wall_s"] == pytest.approx(0.005 + 5 * 9e-6)
 
 
-def test_what_holds_up_a_boundary_is_in_no_segment(made: Made, write, monkeypatch) -> None:
-    hand_back = made.recording._counters.hand_back
+def test_a_disturbed_boundary_is_in_no_segment(made: Made, write, monkeypatch) -> None:
+    exclude_own = ThreadCounters.exclude_own
 
-    def held_up() -> None:
+    def held_up(counters: ThreadCounters) -> None:
         monkeypatch.undo()
         made.clock.advance(20 * MS)
         write({SCHEDSTAT: f"1000 {20 * MS} 2\n"})
-        hand_back()
+        exclude_own(counters)
 
-    monkeypatch.setattr(made.recording._counters, "hand_back", held_up)
+    monkeypatch.setattr(ThreadCounters, "exclude_own", held_up)
     made.run(3)
     made.run(3)
     profile = made.stop()
@@ -142,7 +146,7 @@ def test_what_holds_up_a_boundary_is_in_no_segment(made: Made, write, monkeypatc
     np.testing.assert_allclose(profile.computation["cpu_s"], [0.003, 0.003])
 
 
-def test_what_cannot_be_read_for_once_stops_nobody(made: Made, write) -> None:
+def test_a_counter_that_fails_once_stops_nothing(made: Made, write) -> None:
     made.run(3)
     write({SCHEDSTAT: ""})
     made.run(4)
@@ -162,7 +166,7 @@ def test_pressure_is_what_it_rose_by(made: Made, write) -> None:
     assert profile.facts["pressure_cpu_s"] == 0.0
 
 
-def test_a_system_that_tells_nothing_still_has_times(tmp_path: Path, clock: FakeClock) -> None:
+def test_a_system_without_counters_still_has_times(tmp_path: Path, clock: FakeClock) -> None:
     made = Made(tmp_path, clock)
     made.run(2)
     profile = made.stop()

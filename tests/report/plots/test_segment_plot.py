@@ -37,7 +37,7 @@ def test_each_segment_is_drawn_once_where_it_began_and_as_high_as_it_lasted() ->
     found = profile_interference(given)
     axes = plot_interference(given, found)
     flagged = sum(each.flagged for each in found.groups)
-    places = [drawn(axes, each) for each in ("not judged", "undisturbed", "disturbed")]
+    places = [drawn(axes, each) for each in ("in no group", "undisturbed", "disturbed")]
     assert [len(each) for each in places] == [3, N - 3 - flagged, flagged]
     everything = np.concatenate(places)
     everything = everything[np.argsort(everything[:, 0])]
@@ -69,13 +69,13 @@ def test_measured_delay_is_taken_off_and_stands_below() -> None:
     assert below.get_xlabel() == "time in segments (s)"
 
 
-def test_nothing_stands_below_where_no_delay_was_measured() -> None:
+def test_nothing_is_drawn_below_without_measured_delay() -> None:
     axes = plot_interference(profile(), profile_interference(profile()))
     assert axes.child_axes == []
     assert axes.get_xlabel() == "time in segments (s)"
 
 
-def test_the_light_is_said_above_with_its_doubts() -> None:
+def test_the_light_is_written_above_with_its_reliability() -> None:
     given = profile()
     found = profile_interference(given)
     axes = plot_interference(given, found, title="run.csv")
@@ -94,7 +94,7 @@ def test_segments_far_longer_than_others_make_the_axis_logarithmic() -> None:
     assert plot_interference(profile(), profile_interference(profile())).get_yscale() == "linear"
 
 
-def test_bytes_that_hardly_ever_repeat_are_found_where_the_estimate_put_them() -> None:
+def test_volumes_that_the_estimate_clustered_are_in_their_groups() -> None:
     size = np.random.default_rng(2).permutation(np.linspace(1000.0, 1050.0, N))
     given = SegmentProfile(duration_s=np.ones(N), nominal={"read_bytes": size})
     axes = plot_interference(given, profile_interference(given))

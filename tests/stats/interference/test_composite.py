@@ -188,7 +188,7 @@ def test_a_run_of_other_work_is_refused_and_named() -> None:
         composite_profile([*profiles[:2], twice, profiles[3]])
     (problem,) = error.value.problems
     assert problem.startswith(
-        "profiles[2] did other work than the runs usually did: 40 segments with flops 1.9"
+        "profiles[2] did other work than the other runs: 40 segments with flops 1.9"
     )
     assert "writes 1, expected about 20" in problem
 

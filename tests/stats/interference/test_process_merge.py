@@ -171,8 +171,3 @@ def test_what_are_no_processes_of_one_run_is_refused_all_at_once() -> None:
 def test_what_are_no_profiles_is_refused(profiles: Any, problem: str) -> None:
     with pytest.raises(InvalidInput, match=problem):
         merge_processes(profiles)
-
-
-def test_bins_are_checked_for_one_alone_too() -> None:
-    with pytest.raises(InvalidInput, match="bins is 0"):
-        merge_processes([process(0)], bins=0)

@@ -1,1 +1,1 @@
-"""Segments of a Python program, recorded while it runs."""
+"""Recording the segments of a Python program while it runs."""

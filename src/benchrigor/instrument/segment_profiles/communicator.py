@@ -1,28 +1,25 @@
-"""Segments of a program that runs as several MPI processes, cut where all of them meet."""
+"""Communicators of mpi4py that cut segments where all processes of the program meet."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from benchrigor.instrument.segment_profiles.boundaries import Segments
-
-__all__ = ["process_of", "traced"]
+    from benchrigor.instrument.segment_profiles.segment_recorder import Segments
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Call:
-    """What one kind of call counts, and where among its arguments the buffers are."""
+    """What a call counts; by volume, position and name of the buffer; whether it ends a segment."""
 
-    counts: tuple[str, ...]
-    sends: tuple[int, str] | None = None
-    receives: tuple[int, str] | None = None
+    counts: list[str]
+    buffers: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     cuts: bool = False
 
 
@@ -32,54 +29,50 @@ def _calls() -> dict[str, _Call]:
     Each has up to four: ``Send`` takes buffers, ``send`` pickles; ``Isend``, ``isend`` do not
     block.
     """
-    first, both = (0, "buf"), {"sends": (0, "sendbuf"), "receives": (1, "recvbuf")}
-    families: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
-        ("Send Bsend Rsend Ssend", ("{}sends",), {"sends": first}),
-        ("Recv", ("{}receives",), {"receives": first}),
-        ("Sendrecv", ("{}sends", "{}receives"), {**both, "receives": (3, "recvbuf")}),
-        ("Sendrecv_replace", ("{}sends", "{}receives"), {"sends": first, "receives": first}),
-        ("Bcast", ("collectives_1_n",), {"receives": first}),
-        ("Scatter Scatterv", ("collectives_1_n",), both),
-        ("Gather Gatherv Reduce", ("collectives_n_1",), both),
-        ("Scan Exscan", ("collectives_n_n",), both),  # the first process waits for nobody
-        ("Allgather Allgatherv Allreduce", ("collectives_n_n",), {**both, "cuts": True}),
-        ("Alltoall Alltoallv Alltoallw", ("collectives_n_n",), {**both, "cuts": True}),
-        ("Reduce_scatter Reduce_scatter_block", ("collectives_n_n",), {**both, "cuts": True}),
-        ("Barrier", ("collectives_n_n",), {"cuts": True}),
+    sent, received = {"sent_bytes": (0, "buf")}, {"received_bytes": (0, "buf")}
+    both = {"sent_bytes": (0, "sendbuf"), "received_bytes": (1, "recvbuf")}
+    fourth = {**both, "received_bytes": (3, "recvbuf")}
+    families: tuple[tuple[str, str, dict[str, tuple[int, str]], bool], ...] = (
+        ("Send Bsend Rsend Ssend", "{}sends", sent, False),
+        ("Recv", "{}receives", received, False),
+        ("Sendrecv", "{}sends {}receives", fourth, False),
+        ("Sendrecv_replace", "{}sends {}receives", sent | received, False),
+        ("Bcast", "collectives_1_n", received, False),
+        ("Scatter Scatterv", "collectives_1_n", both, False),
+        ("Gather Gatherv Reduce", "collectives_n_1", both, False),
+        ("Scan Exscan", "collectives_n_n", both, False),  # the first process waits for nobody
+        ("Allgather Allgatherv Allreduce", "collectives_n_n", both, True),
+        ("Alltoall Alltoallv Alltoallw", "collectives_n_n", both, True),
+        ("Reduce_scatter Reduce_scatter_block", "collectives_n_n", both, True),
+        ("Barrier", "collectives_n_n", {}, True),
     )
     calls = {}
-    for names, counts, what in families:
-        blocking = tuple(each.format("blocking_") for each in counts)
-        going_on = tuple(each.format("nonblocking_") for each in counts)
-        objects = {"cuts": what.get("cuts", False)}
-        buffers = {key: value for key, value in what.items() if key != "cuts"}
+    for names, counts, buffers, cuts in families:
+        blocking = counts.replace("{}", "blocking_").split()
+        nonblocking = counts.replace("{}", "nonblocking_").split()
         for name in names.split():
-            calls[name] = _Call(counts=blocking, **what)
-            calls[name.lower()] = _Call(counts=blocking, **objects)
-            calls[f"I{name.lower()}"] = _Call(counts=going_on, **buffers)
-            calls[f"i{name.lower()}"] = _Call(counts=going_on)
+            calls[name] = _Call(blocking, buffers, cuts)
+            calls[name.lower()] = _Call(blocking, cuts=cuts)
+            calls[f"I{name.lower()}"] = _Call(nonblocking, buffers)
+            calls[f"i{name.lower()}"] = _Call(nonblocking)
     return calls
 
 
-_CALLS = _calls()
+CALLS = _calls()
+_COUNTS = dict.fromkeys(name for call in CALLS.values() for name in call.counts)
 _VOLUMES = ("sent_bytes", "received_bytes")
-_COUNTS = (*dict.fromkeys(name for call in _CALLS.values() for name in call.counts), *_VOLUMES)
 _MAKERS = ("Clone", "Create", "Dup", "Split", "Sub")
 
 
 def process_of(comm: Any) -> dict[str, Any]:
-    """Return what `segments` is to be told of the calling process, for profiles to be merged.
+    """Return the arguments of `segments` that name the calling process, for profiles to merge.
+
+    ``run`` is a name that all processes of this run share.
 
     Parameters
     ----------
     comm
         A communicator of mpi4py, of all processes of the program. All must call this.
-
-    Returns
-    -------
-    dict
-        ``process`` and ``processes``, its rank and how many there are, and ``run``, a name that
-        all processes of this run share.
     """
     run = comm.bcast(secrets.token_hex(8) if comm.Get_rank() == 0 else None)
     return {"run": run, "process": comm.Get_rank(), "processes": comm.Get_size()}
@@ -89,38 +82,38 @@ def traced(comm: Any, segments: Segments) -> Any:
     """Return a communicator that ends a segment wherever all processes wait for each other.
 
     That is at the exit of each blocking all-to-all collective (``Allreduce``, ``Alltoall``,
-    ``Allgather``, ``Reduce_scatter``, ``Barrier``, their variants, and what pickles): who comes
-    late to it delays all, but nothing behind it. The segment is labelled with the call.
+    ``Allgather``, ``Reduce_scatter``, ``Barrier``, their variants, and those that pickle): a late
+    process delays all up to there, but nothing behind it. The label of the segment is the call.
 
-    On the way it counts what the segment communicates, as nominal features: sends and receives by
-    whether they block, collectives by senders and receivers (1 to n, n to 1, n to n), and bytes.
-    What is computed or waited for inside communication is not counted as the program's.
+    Nominal features count what the segment communicates: sends and receives by whether they block,
+    collectives by senders and receivers (1 to n, n to 1, n to n), and bytes. Inside of calls
+    neither computation nor delay counts.
 
     Parameters
     ----------
     comm
-        A communicator of mpi4py, of all processes of the program; it is not changed. Whatever
-        needs the real one, such as opening a file, is to be given that.
+        A communicator of mpi4py, of all processes of the program; it is not changed. Give the real
+        one to what needs it, such as opening a file.
     segments
         The recorder of this process; see `process_of`. Calls outside of its ``with``, or in
-        another thread than its own, are passed on uncounted.
+        another thread, are not counted.
 
     Returns
     -------
     object
-        What has all methods and attributes of ``comm``. Communicators made from it are traced as
-        well. Those of fewer processes count, but end no segment.
+        Has all methods and attributes of ``comm``. Communicators made from it are traced as well.
+        Those of fewer processes count, but end no segment.
 
     Notes
     -----
-    Only calls made from Python through it are seen: none of a library in C, nor waiting for a
-    request that did not block. Put that into ``with segments.paused():``, since it may spin.
+    Only calls made from Python through it are seen: not those of a library in C, nor waiting for a
+    non-blocking request. Put that into ``with segments.paused():``, since it may spin.
 
-    Bytes are those of the buffers given, so a receive counts as much as there is room for, and a
-    broadcast counts as received. How large a pickled object is, is not known: it counts as a call.
+    Bytes are those of the buffers: a receive counts all its room, and a broadcast counts as
+    received. The size of a pickled object is not known: only the call counts.
 
-    Source: Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on
-    application performance' (Euro-Par 2018), section 2.
+    Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
+    performance' (Euro-Par 2018), section 2.
 
     Examples
     --------
@@ -138,13 +131,16 @@ def traced(comm: Any, segments: Segments) -> Any:
 
     and then ``benchrigor interference run.*.csv``.
     """
-    for name in _COUNTS:  # so that all processes have the same columns, whatever they do
+    for name in (
+        *_COUNTS,
+        *_VOLUMES,
+    ):  # so that all processes have the same columns, whatever they do
         segments.count(name, 0)
     return _Traced(comm, segments, comm.Get_size())
 
 
 class _Traced:
-    """Stands for a communicator; see `traced`."""
+    """A communicator that counts and cuts; see `traced`."""
 
     def __init__(self, comm: Any, segments: Segments, processes: int) -> None:
         self._comm = comm
@@ -153,22 +149,17 @@ class _Traced:
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._comm, name)
-        if name in _CALLS:
+        if name in CALLS:
             attribute = self._counted(name, attribute)
         elif name.startswith(_MAKERS):
-            attribute = self._followed(attribute)
+            attribute = self._traced(attribute)
         else:
             return attribute
         self.__dict__[name] = attribute  # the next time without this detour
         return attribute
 
     def _counted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        segments, call = self._segments, _CALLS[name]
-        volumes = [
-            (total, *where)
-            for total, where in zip(_VOLUMES, (call.sends, call.receives), strict=True)
-            if where is not None
-        ]
+        segments, call = self._segments, CALLS[name]
 
         def counted(*args: Any, **named: Any) -> Any:
             if not segments.recording:
@@ -177,29 +168,30 @@ class _Traced:
                 result = method(*args, **named)
                 for each in call.counts:
                     segments.count(each)
-                for total, index, keyword in volumes:
-                    given = args[index] if index < len(args) else named.get(keyword)
-                    segments.count(total, _size_of(given))
+                for volume, (index, keyword) in call.buffers.items():
+                    buffer = args[index] if index < len(args) else named.get(keyword)
+                    segments.count(volume, _size_of(buffer))
             if call.cuts and self._comm.Get_size() == self._processes:
                 segments.cut(name)
             return result
 
         return counted
 
-    def _followed(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def followed(*args: Any, **named: Any) -> Any:
+    def _traced(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def traced_maker(*args: Any, **named: Any) -> Any:
             made = method(*args, **named)
-            # A process that is not in the new communicator gets a false one.
+            # A process outside of the new communicator gets a false one.
             if not made or not hasattr(made, "Barrier"):
                 return made
             return _Traced(made, self._segments, self._processes)
 
-        return followed
+        return traced_maker
 
 
-def _size_of(given: Any) -> int:
-    """Return how many bytes a buffer holds: an array, or a list of array, counts and type."""
-    buffer, *rest = given if isinstance(given, list | tuple) and given else (given,)
+def _size_of(argument: Any) -> int:
+    """Return the bytes of a buffer: an array, or a list of array, counts and type."""
+    is_list = isinstance(argument, list | tuple) and argument
+    buffer, *rest = argument if is_list else (argument,)
     try:
         view = memoryview(buffer)
     except (TypeError, ValueError):  # on a GPU, of dates; in place, none

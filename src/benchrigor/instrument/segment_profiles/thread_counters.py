@@ -1,18 +1,17 @@
-"""What the calling thread has done and waited so far, read in a few microseconds."""
+"""Counters of the calling thread, read in a few microseconds: computation, delay, files."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchrigor.instrument.kernel_files import Unavailable, keep_open
+from benchrigor.instrument.kernel_files import ROOT, KernelFile, Unavailable, open_file
 from benchrigor.instrument.perf_events import open_instructions, read_counter
 from benchrigor.instrument.run_delay import open_schedstat
-from benchrigor.instrument.segment_profiles.python_events import (
+from benchrigor.instrument.segment_profiles.interpreter_counters import (
     Collections,
     count_opens,
     forget_opens,
@@ -23,70 +22,47 @@ try:
 except ImportError:  # Windows
     getrusage = None  # type: ignore[assignment]
 
-__all__ = ["EVIDENCE", "NOMINAL", "ThreadCounters"]
-
-NOMINAL = (
-    "opens",
-    "closes",
-    "reads",
-    "writes",
-    "read_bytes",
-    "written_bytes",
-    "gc_young",
-    "gc_full",
-)
+_IO = ("reads", "writes", "read_bytes", "written_bytes")
+NOMINAL = ("opens", "closes", *_IO, "gc_young", "gc_full")
 EVIDENCE = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
 _RUSAGE_THREAD = 1
-_ROOT = Path("/")
 
 
 class ThreadCounters:
-    """Cumulative counters of one thread, from `start` to `close`, without what reading them does.
+    """Cumulative counters of one thread, from `start` to `close`, without its own readings.
 
-    Parameters
-    ----------
-    root
-        Folder that holds ``proc``.
-    cpu_ns
-        Tells the thread's processor time; what is computed is counted by it where the processor
-        counts no instructions.
-
-    Attributes
-    ----------
-    missing
-        By name, why something is not counted; it stays 0.
-    computation
-        The name of the first counter: "instructions" or "cpu_s" (counted in nanoseconds).
+    Where the processor counts no instructions, computation is processor time.
     """
 
     def __init__(
-        self, *, root: Path = _ROOT, cpu_ns: Callable[[], int] = time.thread_time_ns
+        self, *, root: Path = ROOT, cpu_ns: Callable[[], int] = time.thread_time_ns
     ) -> None:
         self._root = root
         self._cpu_ns = cpu_ns
         self.missing: dict[str, str] = {}
+        """By name, why something is not counted; it stays 0."""
         self.computation = "cpu_s"
-        self._instructions: int | None = None
-        self._schedstat: int | None = None
-        self._io: int | None = None
-        self._folder: int | None = None
+        """Name of the counter of computation: "instructions" or "cpu_s" (in nanoseconds)."""
+        self._instructions: KernelFile | None = None
+        self._schedstat: KernelFile | None = None
+        self._io: KernelFile | None = None
+        self._folder: KernelFile | None = None
         self._usage = getrusage is not None and sys.platform == "linux"
         self._opened = [0]
         self._collections = Collections()
-        # What the counters show of the recorder itself, and of pauses.
+        # What the counters hold of the recorder itself, and of pauses.
         self._own_computation = self._own_delay = self._own_reads = self._own_bytes = 0
         self._last = 0
         self._paused = 0, 0
 
     def start(self) -> None:
-        """Open, in the thread that is to be counted, what there is to read."""
-        self._opened = count_opens()  # first of all: it may refuse
-        root = self._root
+        """Open the counters, in the thread that is counted."""
+        self._opened = count_opens()  # first, since it may refuse
         self._instructions = self._try(open_instructions, "instructions")
         if self._instructions is not None:
             self.computation = "instructions"
-        self._schedstat = self._try(lambda: open_schedstat(root), "run queue")
-        self._io = self._try(lambda: keep_open(root / "proc/thread-self/io"), *NOMINAL[2:6])
+        self._schedstat = self._try(lambda: open_schedstat(self._root), "run queue")
+        self._io = self._try(lambda: open_file(self._root / "proc/thread-self/io"), *_IO)
         self._folder = self._try(self._open_folder, "closes")
         if not self._usage:
             self.missing.update(dict.fromkeys(EVIDENCE, "this system does not count by thread"))
@@ -99,7 +75,7 @@ class ThreadCounters:
         reads = writes = read_bytes = written_bytes = 0
         closes = opens = self._opened[0]
         if self._io is not None:
-            text = os.pread(self._io, 256, 0)
+            text = self._io.read()
             fields = text.split(None, 8)
             read_bytes = int(fields[1]) - self._own_bytes
             written_bytes = int(fields[3])
@@ -109,31 +85,22 @@ class ThreadCounters:
             self._own_reads += 1
             self._own_bytes += len(text)
         if self._folder is not None:
-            closes -= os.fstat(self._folder).st_size
+            closes -= os.fstat(self._folder.descriptor).st_size
         usage = getrusage(_RUSAGE_THREAD) if self._usage else (0,) * 16
         return (
             delay - self._own_delay,
             computation - self._own_computation,
-            opens,
-            closes,
-            reads,
-            writes,
-            read_bytes,
-            written_bytes,
-            self._collections.young,
-            self._collections.full,
-            usage[14],
-            usage[15],
-            usage[6],
-            usage[7],
+            *(opens, closes, reads, writes, read_bytes, written_bytes),
+            *(self._collections.young, self._collections.full),
+            *(usage[14], usage[15], usage[6], usage[7]),
         )
 
-    def hand_back(self) -> None:
-        """Say that what was computed since the last `read` was the recorder's."""
+    def exclude_own(self) -> None:
+        """Leave out what was computed since the last `read`: that was the recorder."""
         self._own_computation += self._compute() - self._last
 
     def pause(self) -> None:
-        """Stop counting what is computed and waited for, until `proceed`."""
+        """Leave out computation and delay until `proceed`."""
         self._paused = self._compute(), self._wait()
 
     def proceed(self) -> None:
@@ -146,10 +113,7 @@ class ThreadCounters:
         """Stop counting."""
         forget_opens(self._opened)
         self._collections.stop()
-        for each in (self._instructions, self._schedstat, self._io, self._folder):
-            with contextlib.suppress(OSError):  # the program may have closed whatever was open
-                if each is not None:
-                    os.close(each)
+        self._instructions = self._schedstat = self._io = self._folder = None
 
     def _compute(self) -> int:
         if self._instructions is None:
@@ -161,23 +125,22 @@ class ThreadCounters:
     def _wait(self) -> int:
         if self._schedstat is None:
             return 0
-        text = os.pread(self._schedstat, 64, 0)
+        text = self._schedstat.read()
         self._own_reads += 1
         self._own_bytes += len(text)
         return int(text.split(None, 2)[1])
 
-    def _try(self, opener: Callable[[], int], *names: str) -> int | None:
+    def _try(self, opener: Callable[[], KernelFile], *names: str) -> KernelFile | None:
         try:
             return opener()
         except Unavailable as error:
             self.missing.update(dict.fromkeys(names, str(error)))
             return None
 
-    def _open_folder(self) -> int:
-        """Return a descriptor of the folder of open descriptors; its size is their number."""
+    def _open_folder(self) -> KernelFile:
+        """Open the folder of open descriptors; its size is their number."""
         path = self._root / "proc/self/fd"
-        descriptor = keep_open(path)
-        if os.fstat(descriptor).st_size == 0:
-            os.close(descriptor)
+        folder = open_file(path)
+        if os.fstat(folder.descriptor).st_size == 0:
             raise Unavailable(f"{path}: its size is not their number before Linux 6.2")
-        return descriptor
+        return folder

@@ -1,26 +1,24 @@
-"""The picture of a run's segments: how long each took, which were disturbed, what was measured."""
+"""The picture of a run's segments: durations, disturbed segments, measured delay."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from benchrigor.model import Floats, Interference, Light, SegmentGroup, SegmentProfile
+from benchrigor.model import Floats, Interference, Light, SegmentProfile
 from benchrigor.model.text import show_value
-from benchrigor.report.interference_text import doubts, lost, parted
+from benchrigor.report.interference_text import show_parts, show_total, warnings_of
 from benchrigor.report.plots.drawing import CHANGE, DOTS, FRAME, INK, NUMBER, SMALL, new_axes
+from benchrigor.stats.interference.mad_threshold import segment_thresholds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_interference"]
-
 _MOST_GROUPS = 20
-_MOST_POINTS = 4000
-"""Beyond that a file of dots would grow: they become an image in it."""
+_MOST_DOTS = 4000
+"""More dots become an image in the file, which would grow with them."""
 _WIDE = 20.0
 """A longest segment of so many medians makes the axis logarithmic."""
 _TIME = "time in segments (s)"
@@ -30,23 +28,23 @@ _LIGHTS = {Light.GREEN: "#007a57", Light.YELLOW: "#8a6d00", Light.RED: "#b3261e"
 
 def plot_interference(
     profile: SegmentProfile,
-    found: Interference,
+    interference: Interference,
     *,
     title: str = "",
     axes: Axes | None = None,
 ) -> Axes:
-    """Draw the segments of a run over time, those that were disturbed highlighted.
+    """Draw the segments of a run over time, with the disturbed ones highlighted.
 
-    Each dot is a segment, at the time at which it began, as high as it lasted without measured
-    delay; what was not judged is paler. Short lines at the right edge are the thresholds of the
-    groups, those with most excess. Measured delay stands below, where there is any.
+    Each dot is a segment, at the time at which it began, at the height of its duration without
+    measured delay; those of no group are paler. Short lines at the right edge are the thresholds
+    of the groups with most excess. Measured delay is drawn below, where there is any.
 
     Parameters
     ----------
     profile
         The segments.
-    found
-        Their interference (`benchrigor.stats.profile_interference`).
+    interference
+        Of this profile (`benchrigor.stats.profile_interference`).
     title
         Of the run; empty for the program's name.
     axes
@@ -62,26 +60,27 @@ def plot_interference(
     MissingExtra
         Without matplotlib, which comes with ``pip install 'benchrigor[report]'``.
     """
-    ours, axes = axes is None, new_axes() if axes is None else axes
-    own_s = profile.duration_s - profile.delay_s
+    is_new, axes = axes is None, new_axes() if axes is None else axes
+    delay_s = profile.delay_s
+    own_s = profile.duration_s - delay_s
     began_s = np.cumsum(profile.duration_s) - profile.duration_s
-    judged, disturbed = _members(profile, found, own_s)
+    thresholds_s = segment_thresholds(profile, interference.groups)
     for chosen, color, size, label in (
-        (~judged, FRAME, 2.5, "not judged"),
-        (judged & ~disturbed, INK, 2.5, "undisturbed"),
-        (disturbed, CHANGE, 4.0, "disturbed"),
+        (np.isnan(thresholds_s), FRAME, 2.5, "in no group"),
+        (own_s <= thresholds_s, INK, 2.5, "undisturbed"),
+        (own_s > thresholds_s, CHANGE, 4.0, "disturbed"),
     ):
         axes.plot(
             began_s[chosen],
             own_s[chosen],
             markersize=size,
             color=color,
-            rasterized=profile.n > _MOST_POINTS,
+            rasterized=profile.n > _MOST_DOTS,
             label=label if chosen.any() else None,
             **DOTS,
         )
     axes.hlines(
-        [each.threshold_s for each in found.groups[:_MOST_GROUPS]],
+        [each.threshold_s for each in interference.groups[:_MOST_GROUPS]],
         0.98,
         1.0,
         transform=axes.get_yaxis_transform(),
@@ -89,41 +88,19 @@ def plot_interference(
         linewidth=1.2,
         label="threshold",
     )
-    _dress(axes, own_s)
-    _words(axes, found, title or profile.program)
-    if profile.delay_s.any():
-        _delays(axes, began_s, profile.delay_s)
-        if ours:  # at second sight only the layout leaves room for what hangs below the axes
+    _scale(axes, own_s)
+    _write(axes, interference, title or profile.program)
+    if delay_s.any():
+        _draw_delays(axes, began_s, delay_s)
+        if is_new:  # only a second layout leaves room for what is below the axes
             cast("Figure", axes.figure).draw_without_rendering()
     else:
         axes.set_xlabel(_TIME, color=INK, fontsize=10.0)
     return axes
 
 
-def _members(
-    profile: SegmentProfile, found: Interference, own_s: Floats
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Tell which segments were judged, and which of them lasted longer than their threshold."""
-    judged, disturbed = np.zeros((2, profile.n), dtype=np.bool_)
-    for group in found.groups:
-        inside = _inside(profile, group)
-        judged |= inside
-        disturbed |= inside & (own_s > group.threshold_s)
-    return judged, disturbed
-
-
-def _inside(profile: SegmentProfile, group: SegmentGroup) -> npt.NDArray[np.bool_]:
-    inside = np.ones(profile.n, dtype=np.bool_)
-    for name, value in group.nominal.items():
-        inside &= profile.nominal[name] == value
-    for name, (low, high) in group.computation.items():
-        values = profile.computation.get(name, profile.nominal.get(name))
-        inside &= (values >= low) & (values <= high)
-    return inside
-
-
-def _dress(axes: Axes, own_s: Floats) -> None:
-    """Name and scale the axes, and take away what says nothing."""
+def _scale(axes: Axes, own_s: Floats) -> None:
+    """Name and scale the axis of durations."""
     positive = own_s[own_s > 0.0]
     if positive.size and positive.max() > _WIDE * np.median(positive):
         axes.set_yscale("log")
@@ -131,10 +108,10 @@ def _dress(axes: Axes, own_s: Floats) -> None:
     else:
         axes.set_ylim(bottom=0.0)
     axes.set_ylabel("segment", color=INK, fontsize=10.0)
-    _plain(axes)
+    _style(axes)
 
 
-def _plain(axes: Axes) -> None:
+def _style(axes: Axes) -> None:
     axes.yaxis.set_major_formatter(lambda seconds, _: show_value(seconds, "s") if seconds else "0")
     axes.tick_params(color=FRAME, labelcolor=INK, labelsize=SMALL)
     axes.set_facecolor("white")
@@ -142,18 +119,18 @@ def _plain(axes: Axes) -> None:
     axes.spines[["left", "bottom"]].set_color(FRAME)
 
 
-def _words(axes: Axes, found: Interference, title: str) -> None:
-    """Say above the axes what came of it, and beside them what is what."""
+def _write(axes: Axes, interference: Interference, title: str) -> None:
+    """Write title and light above the axes, and the legend beside them."""
     axes.set_title(title, loc="left", color=INK, fontsize=11.0, fontweight="bold", pad=20.0)
-    doubt = " (doubtful)" if doubts(found) else ""
+    doubtful = " (doubtful)" if warnings_of(interference) else ""
     axes.annotate(
-        f"{lost(found)}: {parted(found)}{doubt}",
+        f"{show_total(interference)}: {show_parts(interference)}{doubtful}",
         (0.0, 1.0),
         xycoords="axes fraction",
         xytext=(0.0, 6.0),
         textcoords="offset points",
         fontsize=SMALL,
-        color=_LIGHTS[found.light],
+        color=_LIGHTS[interference.light],
         parse_math=False,
     )
     axes.legend(
@@ -161,7 +138,7 @@ def _words(axes: Axes, found: Interference, title: str) -> None:
     )
 
 
-def _delays(axes: Axes, began_s: Floats, delay_s: Floats) -> None:
+def _draw_delays(axes: Axes, began_s: Floats, delay_s: Floats) -> None:
     """Draw measured delay below, segment by segment."""
     below = axes.inset_axes((0.0, -0.3, 1.0, 0.22), sharex=axes)
     below.vlines(began_s, 0.0, delay_s, color=NUMBER, linewidth=0.8, label="measured delay")
@@ -169,6 +146,5 @@ def _delays(axes: Axes, began_s: Floats, delay_s: Floats) -> None:
     below.set_ylabel("delay", color=INK, fontsize=10.0)
     below.set_xlabel(_TIME, color=INK, fontsize=10.0)
     below.locator_params(axis="y", nbins=2)
-    axes.tick_params(labelbottom=False)
-    _plain(below)
+    _style(below)
     axes.tick_params(labelbottom=False)

@@ -1,33 +1,26 @@
-"""Clusters of numbers by relative distance: which amounts of work are alike."""
+"""Clusters of amounts by relative distance (Shah et al. 2018, section 2; the cuts are ours)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, as_series
-from benchrigor.model.series import short
 
-__all__ = ["SPREAD", "THRESHOLD", "Clusters", "clusters_of", "reached", "relative_clusters"]
-
-THRESHOLD = 0.1
-SPREAD, _TAIL = 0.25, 0.05
-"""Nine tenths of a class with normal noise spread over 3.3 standard deviations: noise of up to 6 %
-makes no chain. The ends are left aside since whoever is held up computes a little more as well,
-so that a cut there would put those held up in a group of their own, in which they are usual."""
+_THRESHOLD = 0.1
+_SPREAD, _TAIL = 0.25, 0.05
+"""Nine tenths of a class with 6 % normal noise spread over less. The ends are left aside: segments
+that are interfered with compute a little more, and belong in the group of the others."""
 _STEPS, _WINDOW = 10, 3
-"""Values are counted in windows of three tenths of the threshold, a tenth apart."""
+"""Values are counted in windows of three tenths of the threshold, a tenth of it apart."""
 _SHALLOW, _ROOTS = 0.5, 2.5
-"""A valley holds at most half of what lies on either side, and surely less: the root of a count
-varies by 1/2 whatever the count, so 2.5 are 3.5 standard deviations of a difference."""
+"""A valley has at most half of the values on either side, and fewer by 3.5 standard deviations:
+the root of a count has one of 1/2."""
 _BLOCK = 64
 _FEW_BOUNDS = 64
 """So many comparisons of all values cost less than one binary search for each of them."""
@@ -38,15 +31,7 @@ Labels = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """The cluster of each value, and which clusters are pieces of one chain.
-
-    Parameters
-    ----------
-    labels
-        Shape (n,), from 0 on in order of value.
-    chains
-        By label, the cluster before the cut of chains, from 0 on: alike for pieces of one chain.
-    """
+    """The label of each value, and by label the chain of which a cluster is a piece."""
 
     labels: Labels
     chains: Indices
@@ -57,158 +42,61 @@ class Clusters:
         return int(self.chains[-1]) < self.chains.size - 1
 
 
-def relative_clusters(
-    values: npt.ArrayLike, *, threshold: float = THRESHOLD, spread: float = SPREAD
-) -> Indices:
-    """Tell which values are alike, relative to their size.
+def relative_clusters(values: npt.ArrayLike) -> Indices:
+    """Cluster amounts of work by their relative distance.
+
+    Neighbours in order of value belong together when they differ by less than 10 % of the smaller
+    one in size. Two cuts are against chains of neighbours whose ends are far apart: without them
+    two classes 17 % apart, of 10,000 values with 1 % noise, are one cluster. A cluster that spreads
+    over more than 10 % is cut at valleys, ranges of 3 % with at most half as many values as one on
+    either side. Where nine tenths of a cluster still spread over more than 25 %, it is a chain, and
+    is cut wherever a value lies farther than that from the first one of its piece.
 
     Parameters
     ----------
     values
         Amounts of work in any unit, shape (n,).
-    threshold
-        Neighbours in order of value belong together when they differ by less than this share of
-        the smaller one (in size, where they are negative).
-    spread
-        Guards against chains of neighbours whose ends are far apart. Where these differ by more
-        than the threshold, a cluster is cut at valleys: stretches of three tenths of the threshold
-        that hold at most half as many values as one on either side. Where nine tenths of what is
-        left still spread over more than ``spread``, it is cut wherever a value lies farther than
-        that from the first one of its piece. ``math.inf``: no guard, no cuts.
 
     Returns
     -------
     numpy.ndarray
         Shape (n,), int64: the cluster of each value, from 0 on in order of value. Equal values
-        are always together; nothing else is with zero.
+        share a cluster; 0 shares one with nothing else.
 
     Raises
     ------
     InvalidInput
-        When the values are no numbers, or the threshold or the spread is not above 0.
-
-    Notes
-    -----
-    Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
-    performance' (Euro-Par 2018), section 2, "Clustering with Relative Distance". The guard is
-    ours. Without it, 300 values spread evenly over a factor of 20 are one cluster, and so are two
-    classes 17 % apart, of 10,000 values with 1 % noise, whose tails come within 10 %.
+        When the values are no finite numbers.
 
     Examples
     --------
     >>> relative_clusters([200.0, 100.0, 101.0, 0.0, 199.0])
     array([2, 1, 1, 0, 2])
     """
-    series = as_series(values)
-    problems = [
-        f"{name} is {short(given)}, expected a number above 0"
-        for name, given in (("threshold", threshold), ("spread", spread))
-        if isinstance(given, bool) or not isinstance(given, Real) or not float(given) > 0.0
-    ]
-    if problems:
-        raise InvalidInput(problems)
-    return clusters_of(series, threshold=threshold, spread=spread).labels.astype(np.int64)
+    return find_clusters(as_series(values)).labels.astype(np.int64)
 
 
-def clusters_of(
-    series: Floats, *, threshold: float = THRESHOLD, spread: float = SPREAD
-) -> Clusters:
-    """Cluster as `relative_clusters` does, and tell of chains."""
+def find_clusters(series: Floats) -> Clusters:
+    """Cluster values as `relative_clusters` does, and mark chains."""
     ordered = np.sort(series)
-    firsts = np.concatenate([[0], _openings(ordered, threshold)])
-    far = math.inf if math.isinf(spread) else threshold
-    parts = _parted(ordered, firsts, 0.0, far, partial(_valleys, threshold=threshold))
-    firsts = np.concatenate(parts)
-    pieces = _parted(ordered, firsts, _TAIL, spread, partial(_distant, spread=spread))
+    starts = np.concatenate([[0], cluster_starts(ordered)])
+    starts = np.concatenate(_cut(ordered, starts, 0.0, _THRESHOLD, _valleys))
+    pieces = _cut(ordered, starts, _TAIL, _SPREAD, _links)
     chains = np.repeat(np.arange(len(pieces)), [len(each) for each in pieces])
-    return Clusters(reached(series, ordered[np.concatenate(pieces)[1:]]), chains)
+    return Clusters(bounds_reached(series, ordered[np.concatenate(pieces)[1:]]), chains)
 
 
-def _parted(
-    ordered: Floats,
-    firsts: Indices,
-    tail: float,
-    beyond: float,
-    cuts: Callable[[Floats], list[int]],
-) -> list[list[int]]:
-    """Return, of each cluster, where its pieces begin: of one unless it spreads too far.
-
-    A share ``tail`` of its values at either end may lie as far as they like.
-    """
-    stops = np.append(firsts[1:], ordered.size)
-    tails = (tail * (stops - firsts)).astype(np.int64)
-    far = _distances(ordered[firsts + tails], ordered[stops - 1 - tails]) > beyond
-    return [
-        [first, *(first + cut for cut in cuts(ordered[first:stop]))] if cut_it else [first]
-        for first, stop, cut_it in zip(firsts.tolist(), stops.tolist(), far.tolist(), strict=True)
-    ]
-
-
-def _distances(low: Floats, high: Floats) -> Floats:
-    """Return how far apart values are, relative to the smaller in size; 0 where they are equal."""
-    gaps = high - low
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.where(gaps > 0.0, gaps / np.minimum(np.abs(low), np.abs(high)), 0.0)
-
-
-def _openings(ordered: Floats, threshold: float) -> Indices:
-    """Return where values begin that are too far from the one before.
-
-    Within a block whose ends are near each other all neighbours are: most need no closer look.
-    """
+def cluster_starts(ordered: Floats) -> Indices:
+    """Return where values begin that are 10 % or more away from the one before (published)."""
+    # Within a block whose ends are near each other all neighbours are.
     edges = ordered[np.minimum(np.arange(0, ordered.size + _BLOCK, _BLOCK), ordered.size - 1)]
-    low, high = edges[:-1], edges[1:]
-    # Across 0 the ends may be nearer, relative to their size, than those between them.
-    blocks = np.flatnonzero((_distances(low, high) >= threshold) | ((low < 0.0) & (high > 0.0)))
-    last = np.add.outer(blocks * _BLOCK, np.arange(_BLOCK)).ravel()
-    last = last[last < ordered.size - 1]
-    return last[_distances(ordered[last], ordered[last + 1]) >= threshold] + 1
+    blocks = np.flatnonzero(_distances(edges[:-1], edges[1:]) >= _THRESHOLD)
+    before = np.add.outer(blocks * _BLOCK, np.arange(_BLOCK)).ravel()
+    before = before[before < ordered.size - 1]
+    return before[_distances(ordered[before], ordered[before + 1]) >= _THRESHOLD] + 1
 
 
-def _valleys(ordered: Floats, threshold: float) -> list[int]:
-    """Return where values begin beyond a stretch with hardly any, where all have one sign."""
-    if ordered[0] < 0.0 < ordered[-1]:
-        return []
-    if ordered[0] < 0.0:
-        return [ordered.size - cut for cut in reversed(_valleys(-ordered[::-1], threshold))]
-    step = math.log1p(threshold) / _STEPS
-    steps = math.ceil((math.log(ordered[-1]) - math.log(ordered[0])) / step)
-    with np.errstate(over="ignore"):
-        edges = ordered[0] * np.exp(step * np.arange(1 - _WINDOW, steps + _WINDOW))
-    starts = np.searchsorted(ordered, edges)
-    counts = (starts[_WINDOW:] - starts[:-_WINDOW]).tolist()
-    found: list[int] = []
-    peak = least = sparsest = 0
-    for place, count in enumerate(counts):
-        if _surely_less(least, peak) and _surely_less(least, count):
-            low, high = int(starts[sparsest]) - 1, int(starts[sparsest + _WINDOW])
-            found.append(low + 1 + int(np.diff(ordered[low : high + 1]).argmax()))
-            peak = 0
-        if count > peak:
-            peak = least = count
-        elif count < least:
-            least, sparsest = count, place
-    return found
-
-
-def _surely_less(count: int, than: int) -> bool:
-    return count <= _SHALLOW * than and math.sqrt(than) - math.sqrt(count) >= _ROOTS
-
-
-def _distant(ordered: Floats, spread: float) -> list[int]:
-    """Return where values begin that lie too far from the first of the piece before."""
-    found: list[int] = []
-    first = 0
-    while True:
-        low = float(ordered[first])
-        limit = low * (1.0 + spread) if low > 0.0 else low / (1.0 + spread)
-        first += int(np.searchsorted(ordered[first:], limit, side="right"))
-        if first == ordered.size:
-            return found
-        found.append(first)
-
-
-def reached(series: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> Labels:
+def bounds_reached(series: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> Labels:
     """Count, for each value, the bounds in ascending order that it has reached."""
     if bounds.size > _FEW_BOUNDS:
         return np.searchsorted(bounds, series, side="right")
@@ -216,3 +104,69 @@ def reached(series: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> Labels:
     for bound in bounds:
         labels += series >= bound
     return labels
+
+
+def _distances(low: Floats, high: Floats) -> Floats:
+    """Return the gaps between values over the smaller of them in size; 0 where they are equal."""
+    gaps = high - low
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(gaps > 0.0, gaps / np.minimum(np.abs(low), np.abs(high)), 0.0)
+
+
+def _cut(
+    ordered: Floats,
+    starts: Indices,
+    tail: float,
+    limit: float,
+    find_cuts: Callable[[Floats], list[int]],
+) -> list[list[int]]:
+    """Cut each cluster whose ends, but for tails, are beyond the limit; return starts of pieces."""
+    stops = np.append(starts[1:], ordered.size)
+    tails = (tail * (stops - starts)).astype(np.int64)
+    far = _distances(ordered[starts + tails], ordered[stops - 1 - tails]) > limit
+    return [
+        [start, *(start + cut for cut in find_cuts(ordered[start:stop]))] if apart else [start]
+        for start, stop, apart in zip(starts.tolist(), stops.tolist(), far.tolist(), strict=True)
+    ]
+
+
+def _valleys(ordered: Floats) -> list[int]:
+    """Return where values begin beyond a stretch with hardly any; all have one sign."""
+    if ordered[0] < 0.0:
+        return [ordered.size - cut for cut in reversed(_valleys(-ordered[::-1]))]
+    step = math.log1p(_THRESHOLD) / _STEPS
+    steps = math.ceil((math.log(ordered[-1]) - math.log(ordered[0])) / step)
+    with np.errstate(over="ignore"):
+        edges = ordered[0] * np.exp(step * np.arange(1 - _WINDOW, steps + _WINDOW))
+    starts = np.searchsorted(ordered, edges)
+    counts = (starts[_WINDOW:] - starts[:-_WINDOW]).tolist()
+    cuts: list[int] = []
+    peak = least = sparsest = 0
+    for place, count in enumerate(counts):
+        if _is_less(least, peak) and _is_less(least, count):
+            low, high = int(starts[sparsest]) - 1, int(starts[sparsest + _WINDOW])
+            cuts.append(low + 1 + int(np.diff(ordered[low : high + 1]).argmax()))
+            peak = 0
+        if count > peak:
+            peak = least = count
+        elif count < least:
+            least, sparsest = count, place
+    return cuts
+
+
+def _is_less(count: int, than: int) -> bool:
+    """Whether a count is at most half of another, and significantly less."""
+    return count <= _SHALLOW * than and math.sqrt(than) - math.sqrt(count) >= _ROOTS
+
+
+def _links(ordered: Floats) -> list[int]:
+    """Return where values begin that lie too far from the first of the piece before."""
+    cuts: list[int] = []
+    start = 0
+    while True:
+        low = float(ordered[start])
+        limit = low * (1.0 + _SPREAD) if low > 0.0 else low / (1.0 + _SPREAD)
+        start += int(np.searchsorted(ordered[start:], limit, side="right"))
+        if start == ordered.size:
+            return cuts
+        cuts.append(start)

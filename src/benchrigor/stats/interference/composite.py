@@ -1,9 +1,10 @@
-"""From several disturbed runs of one program, how long it takes undisturbed."""
+"""The undisturbed duration of a program, from several disturbed runs (method and interval ours)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,30 +23,36 @@ from benchrigor.model import (
 from benchrigor.model.text import many
 from benchrigor.stats.estimators.estimation import combine_values
 from benchrigor.stats.interference.clustering import Indices
-from benchrigor.stats.interference.grouping import FEWEST, Groups, aggregated, codes_of, grouped
-from benchrigor.stats.interference.mad_threshold import judged
+from benchrigor.stats.interference.diagnostics import MATERIAL
+from benchrigor.stats.interference.grouping import (
+    FEWEST_IN_GROUP,
+    concatenate,
+    diverse_volumes,
+    group_by_code,
+    group_codes,
+    undelayed,
+    volumes_as_computation,
+)
+from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.one_run import profile_interference
-from benchrigor.stats.interference.process_merge import profiles_among
+from benchrigor.stats.interference.process_merge import as_profiles
 from benchrigor.stats.series.interval import check_confidence
 
-__all__ = ["composite_profile"]
-
 _FEWEST_RUNS = 3
-_UNLIKE = 0.05
-"""Share of the work in which a run may differ from the usual one: now and then a collection of
-garbage falls into another segment, or a feature to the other side of a bound."""
-_MATERIAL = 10.0
-_NOISE, _FEWEST_SLOW = 2.0, 3
-"""Per cent of the segments: normal noise flags 0.35 %, exponential noise 7 %."""
+_OTHER_WORK = 0.05
+"""Share of the work in which a run may differ: now and then a garbage collection falls into
+another segment, or a feature to the other side of a bound."""
+_TAIL_PERCENT, _TAIL_SEGMENTS = 2.0, 3
+"""Flagged in all runs: normal noise flags 0.35 % of the segments, exponential noise 7 %."""
 
 
 def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float = 0.95) -> Composite:
-    """Estimate how long a program takes without interference, from runs that all had some.
+    """Estimate how long a program takes without interference, from several disturbed runs.
 
-    Each run is judged by itself, as `profile_interference` does, in groups that all runs have in
-    common. A segment that took longer than usual counts as much as the others of its group and
-    run do on average. What is left differs from run to run (placement, frequency, neighbours that
-    slow all segments alike); of that the mean is taken, and the interval tells of it.
+    The groups are common to all runs, the thresholds each run's own. A segment beyond its
+    threshold counts as the mean of the others of its group and run. The duration is the mean over
+    runs, and its interval covers how runs differ (placement, frequency, interference that slows
+    all segments alike).
 
     Parameters
     ----------
@@ -59,259 +66,199 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     Composite
         ``duration`` and the durations of groups are Student t intervals over runs: ``n`` counts
         runs. A run with fewer than 5 segments of a group does not count for that group; with fewer
-        than 3 runs left its duration is None. Segments of no group count as they are. The
-        ``groups`` that usually take most time come first; ``runs`` are in the order given.
+        than 3 runs left its duration is None. Segments of no group keep their duration. The
+        ``groups`` with most time come first; ``runs`` are in the order given.
 
     Raises
     ------
     InvalidInput
-        When these are no profiles of different runs with the same columns and the same work: runs
-        may differ by 5 % of the time in which groups their segments are.
+        When these are no profiles of different runs with the same columns and the same work:
+        for 5 % of the time, segments may be in other groups than in the other runs.
     NotEstimable
         With fewer than three runs.
 
     Notes
     -----
-    Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
-    performance' (Euro-Par 2018), section 5, have a composite profile as future work; what it is,
-    and the interval, are ours. Interference below the threshold stays in, and what of a natural
-    tail lies above it is left out: in simulations with 1 % normal noise the bias is below 0.1 %,
-    with exponential tails of 5 % it is -1 %, twice the half-width of 15 runs. Runs must be
-    independent: of 15 that are correlated by 0.5 with the run before, a 95 % interval holds the
-    truth in 74 % of the cases, with 0.9 in 30 %.
+    Interference below the threshold stays in, and a natural tail above it is left out: the bias is
+    below 0.1 % with 1 % normal noise, and -1 % with exponential tails of 5 %. Runs must be
+    independent: of 15 that are correlated by 0.5 with the run before, a 95 % interval covers the
+    truth in 74 % of the cases.
 
     Examples
     --------
     >>> runs = [[1.0, 1.1, 1.0, 1.1, 5.0], [1.2, 1.3, 9.0, 1.2, 1.3], [1.1, 1.2, 1.1, 1.2, 1.15]]
-    >>> found = composite_profile(SegmentProfile(duration_s=each) for each in runs)
-    >>> round(found.duration.value, 2), found.duration.n
+    >>> composite = composite_profile(SegmentProfile(duration_s=each) for each in runs)
+    >>> round(composite.duration.value, 2), composite.duration.n
     (5.75, 3)
     """
     check_confidence(confidence)
-    given = _checked(profiles)
-    plain = aggregated(*given)
-    codes = codes_of(plain)
-    pooled = grouped(np.concatenate(codes), fewest=1)
-    places = [np.searchsorted(pooled.codes, each) for each in codes]
-    groups = _described(plain, pooled)
-    clean = np.concatenate([each.duration_s - each.delay_s for each in plain])[pooled.order]
-    usual_s = pooled.medians(pooled.sorted(clean))
-    _check_work(places, usual_s, groups)
-    runs = tuple(profile_interference(each) for each in given)
-    cleaned = [_cleaned(*each, len(groups)) for each in zip(plain, places, strict=True)]
-    means = np.array([each.means for each in cleaned])
+    runs = _checked(as_profiles(profiles))
+    volumes = diverse_volumes(runs[0])
+    whole = concatenate([volumes_as_computation(each, volumes) for each in runs])
+    codes, _ = group_codes(whole)
+    groups = group_by_code(codes, fewest=1)
+    features = groups.features(whole)
+    medians_s = groups.medians(groups.sorted(undelayed(whole, groups.order)))
+    stops = np.cumsum([each.n for each in runs])[:-1]
+    group_of = np.split(np.searchsorted(groups.codes, codes), stops)
+    _check_work(group_of, medians_s, features)
+    interferences = tuple(profile_interference(each) for each in runs)
+    cleaned = [_clean(*each, len(features)) for each in zip(runs, group_of, strict=True)]
+    means_s = np.array([each.means_s for each in cleaned])
     return Composite(
         duration=combine_values([each.total_s for each in cleaned], confidence),
         groups=tuple(
-            replace(groups[g], duration=_estimated(means[:, g], confidence))
-            for g in np.argsort(-usual_s * pooled.sizes, kind="stable").tolist()
-            if groups[g].n >= FEWEST
+            CompositeGroup(
+                n=int(groups.sizes[g]),
+                **features[g],
+                duration=_estimate(means_s[:, g], confidence),
+            )
+            for g in np.argsort(-medians_s * groups.sizes, kind="stable").tolist()
+            if groups.sizes[g] >= FEWEST_IN_GROUP
         ),
-        runs=runs,
-        notices=(*_unreliable(runs), *_tails(runs), *_unclustered(cleaned)),
+        runs=interferences,
+        notices=(
+            *_doubtful_runs(interferences),
+            *_natural_tail(interferences),
+            *_unclustered(cleaned),
+        ),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Cleaned:
-    """One run without what it lost.
-
-    Parameters
-    ----------
-    total_s
-        How long it would have taken.
-    unclustered_s
-        What of it is in segments of no group, as they are.
-    means
-        How long one segment of each group takes, shape (g,); NaN where there are too few.
-    """
+class _CleanRun:
+    """One run without its interference: in all, in no group, and the mean of each group or NaN."""
 
     total_s: float
     unclustered_s: float
-    means: Floats
+    means_s: Floats
 
 
-def _checked(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
-    given = profiles_among(profiles)
-    problems = _misfits(given)
+def _checked(runs: list[SegmentProfile]) -> list[SegmentProfile]:
+    """Return the runs, or raise where they cannot be compared, or are too few."""
+    problems: list[str] = []
+    first_of: dict[str, int] = {}
+    named = next((index for index, each in enumerate(runs) if each.program), 0)
+    for index, each in enumerate(runs):
+        name = f"profiles[{index}]"
+        if each.run and first_of.setdefault(each.run, index) != index:
+            problems.append(
+                f"{name} is of run {each.run!r} as profiles[{first_of[each.run]}] is: give each "
+                "run once, its processes merged"
+            )
+        if each.program and each.program != runs[named].program:
+            problems.append(
+                f"{name} is of program {each.program!r}, profiles[{named}] of "
+                f"{runs[named].program!r}: give runs of one program"
+            )
+        if not each.duration_s.any():
+            problems.append(f"{name}: duration_s sums to 0, expected some time")
+        for kind in ("computation", "nominal"):
+            here, there = (sorted(getattr(run, kind)) for run in (each, runs[0]))
+            if here != there:
+                problems.append(
+                    f"{name} has {kind} {here}, profiles[0] {there}: record the same in all runs"
+                )
     if problems:
         raise InvalidInput(problems)
-    if len(given) < _FEWEST_RUNS:
+    if len(runs) < _FEWEST_RUNS:
         raise NotEstimable(
             Notice.refusal(
                 Code.FEW_INVOCATIONS,
-                f"Only {many(len(given), 'run')}, expected {_FEWEST_RUNS} at least.",
-                invocations=len(given),
+                f"There are {many(len(runs), 'run')}, expected {_FEWEST_RUNS} at least.",
+                invocations=len(runs),
                 wanted=_FEWEST_RUNS,
             )
         )
-    return given
-
-
-def _misfits(given: Sequence[SegmentProfile]) -> list[str]:
-    """Say which profiles cannot be compared with the first one."""
-    problems = []
-    seen: dict[str, int] = {}
-    named = next((index for index, each in enumerate(given) if each.program), 0)
-    for index, each in enumerate(given):
-        if each.run and seen.setdefault(each.run, index) != index:
-            problems.append(
-                f"profiles[{index}] is of run {each.run!r} as profiles[{seen[each.run]}] is: give "
-                "each run once, its processes merged"
-            )
-        if each.program and each.program != given[named].program:
-            problems.append(
-                f"profiles[{index}] is of program {each.program!r}, profiles[{named}] of "
-                f"{given[named].program!r}: give runs of one program"
-            )
-        if not each.duration_s.any():
-            problems.append(f"profiles[{index}]: duration_s sums to 0, expected some time")
-        for kind in ("computation", "nominal"):
-            here, there = set(getattr(each, kind)), set(getattr(given[0], kind))
-            if here != there:
-                problems.append(
-                    f"profiles[{index}] has {kind} {sorted(here)}, profiles[0] {sorted(there)}: "
-                    "record the same in all runs"
-                )
-    return problems
-
-
-def _described(plain: Sequence[SegmentProfile], pooled: Groups) -> list[CompositeGroup]:
-    """Return the groups of all runs for people, without how long they take."""
-    extremes = {
-        name: [
-            ends.tolist()
-            for ends in pooled.extremes(
-                np.concatenate([each.computation[name] for each in plain])[pooled.order]
-            )
-        ]
-        for name in plain[0].computation
-    }
-    firsts = pooled.order[pooled.starts]
-    nominal = {
-        name: np.concatenate([each.nominal[name] for each in plain])[firsts].tolist()
-        for name in plain[0].nominal
-    }
-    return [
-        CompositeGroup(
-            n=n,
-            computation={name: (low[g], high[g]) for name, (low, high) in extremes.items()},
-            nominal={name: values[g] for name, values in nominal.items()},
-            duration=None,
-        )
-        for g, n in enumerate(pooled.sizes.tolist())
-    ]
+    return runs
 
 
 def _check_work(
-    places: Sequence[Indices], seconds: Floats, groups: Sequence[CompositeGroup]
+    group_of: Sequence[Indices], medians_s: Floats, features: Sequence[dict[str, Any]]
 ) -> None:
-    """Raise where a run did other work than the usual one of them.
-
-    Parameters
-    ----------
-    places
-        Of each run, the group of each segment.
-    seconds
-        How long a segment of each group usually takes.
-    groups
-        What each is.
-    """
-    counts = np.array([np.bincount(each, minlength=seconds.size) for each in places])
+    """Raise where the groups of a run's segments are not those of the other runs."""
+    counts = np.array([np.bincount(each, minlength=medians_s.size) for each in group_of])
     usual = np.median(counts, axis=0)
-    apart = (counts - usual) * seconds
-    # A segment that is in another group is too many there and missing here: not counted twice.
-    unlike = np.maximum(apart.clip(min=0.0).sum(axis=1), -apart.clip(max=0.0).sum(axis=1))
+    differences_s = (counts - usual) * medians_s
+    # A segment in another group is too many there and missing here: count it once.
+    other_s = (np.abs(differences_s).sum(axis=1) + np.abs(differences_s.sum(axis=1))) / 2.0
     problems = []
-    for index in np.flatnonzero(unlike > _UNLIKE * (usual @ seconds)).tolist():
-        worst = int(np.abs(apart[index]).argmax())
+    for index in np.flatnonzero(other_s > _OTHER_WORK * (usual @ medians_s)).tolist():
+        worst = int(np.abs(differences_s[index]).argmax())
+        computation, nominal = features[worst].values()
+        ranges = [f"{name} {low:g} to {high:g}" for name, (low, high) in computation.items()]
+        values = [f"{name} {value}" for name, value in nominal.items()]
         problems.append(
-            f"profiles[{index}] did other work than the runs usually did: "
-            f"{counts[index, worst]} segments with {_named(groups[worst])}, expected about "
+            f"profiles[{index}] did other work than the other runs: {counts[index, worst]} "
+            f"segments with {', '.join([*ranges, *values]) or 'any features'}, expected about "
             f"{usual[worst]:g}: give runs of one program with one input, and record instructions "
-            "or labels where CPU time tells groups apart"
+            "or labels where CPU time separates groups"
         )
     if problems:
         raise InvalidInput(problems)
 
 
-def _named(group: CompositeGroup) -> str:
-    """Say what the segments of a group have in common."""
-    ranges = [f"{name} {low:g} to {high:g}" for name, (low, high) in group.computation.items()]
-    values = [f"{name} {value}" for name, value in group.nominal.items()]
-    return ", ".join([*ranges, *values]) or "any features"
-
-
-def _cleaned(profile: SegmentProfile, places: Indices, count: int) -> _Cleaned:
-    """Judge a run in given groups, and give what it flags the mean of the rest of its group."""
-    run = judged(replace(profile, computation={}, nominal={"group": places}))
-    clean = profile.duration_s - profile.delay_s
-    members, sizes = run.groups.order, run.groups.sizes
+def _clean(profile: SegmentProfile, group_of: Indices, count: int) -> _CleanRun:
+    """Replace what a run flags, in given groups, by the mean of the rest of its group."""
+    run = RunExcess(replace(profile, computation={}, nominal={"group": group_of}))
+    groups = run.groups
     flagged_s = run.excess + run.flagged * run.thresholds
-    found = (run.groups.sums(clean[members]) - flagged_s) / (sizes - run.flagged)
-    means = np.full(count, np.nan)
-    means[places[members[run.groups.starts]]] = found
-    loose = np.ones(profile.n, dtype=bool)
-    loose[members] = False
-    unclustered_s = float(clean[loose].sum())
-    return _Cleaned(float(found @ sizes) + unclustered_s, unclustered_s, means)
+    means_s = (groups.sums(run.ordered) - flagged_s) / (groups.sizes - run.flagged)
+    all_means_s = np.full(count, np.nan)
+    all_means_s[group_of[groups.order[groups.starts]]] = means_s
+    loose = np.delete(np.arange(profile.n), groups.order)
+    unclustered_s = float(undelayed(profile, loose).sum())
+    return _CleanRun(float(means_s @ groups.sizes) + unclustered_s, unclustered_s, all_means_s)
 
 
-def _estimated(means: Floats, confidence: float) -> Estimate | None:
-    """Estimate how long a segment takes from the runs that tell it."""
-    known = means[~np.isnan(means)]
+def _estimate(means_s: Floats, confidence: float) -> Estimate | None:
+    """Estimate how long a segment of a group takes, from the runs that have enough of them."""
+    known = means_s[~np.isnan(means_s)]
     return combine_values(known.tolist(), confidence) if known.size >= _FEWEST_RUNS else None
 
 
-def _unreliable(runs: Sequence[Interference]) -> tuple[Notice, ...]:
-    """Warn of runs of which the flagged segments do not tell all."""
-    warned = {
-        index: [each.code for each in run.notices if each.severity is Severity.WARNING]
-        for index, run in enumerate(runs)
-    }
-    doubtful = [index for index, codes in warned.items() if codes]
-    if not doubtful:
-        return ()
-    reasons = ", ".join(dict.fromkeys(code for codes in warned.values() for code in codes))
-    notice = Notice.warning(
-        Code.DOUBTFUL_RUNS,
-        f"{len(doubtful)} of {len(runs)} runs cannot be cleaned reliably ({reasons}): leave "
-        f"them out, or take others instead.",
-        runs=", ".join(map(str, doubtful)),
-        of=len(runs),
-        reasons=reasons,
-    )
-    return (notice,)
+def _doubtful_runs(runs: Sequence[Interference]) -> Iterator[Notice]:
+    """Warn of runs whose own estimate carries a warning."""
+    codes = [
+        [each.code for each in run.notices if each.severity is Severity.WARNING] for run in runs
+    ]
+    doubtful = [index for index, each in enumerate(codes) if each]
+    if doubtful:
+        reasons = ", ".join(dict.fromkeys(code for each in codes for code in each))
+        yield Notice.warning(
+            Code.DOUBTFUL_RUNS,
+            f"{len(doubtful)} of {len(runs)} runs cannot be cleaned reliably ({reasons}): leave "
+            "them out, or take others instead.",
+            runs=", ".join(map(str, doubtful)),
+            of=len(runs),
+            reasons=reasons,
+        )
 
 
-def _tails(runs: Sequence[Interference]) -> tuple[Notice, ...]:
+def _natural_tail(runs: Sequence[Interference]) -> Iterator[Notice]:
     """Note that segments were slow in all runs, perhaps by themselves."""
     least = min(runs, key=lambda run: run.flagged_percent)
-    if least.flagged_percent * least.n < 100.0 * _FEWEST_SLOW or least.flagged_percent <= _NOISE:
-        return ()
-    notice = Notice.note(
-        Code.NATURAL_TAIL,
-        f"In every run at least {least.flagged_percent:.1f}% of the segments took longer than "
-        "usual: where the program itself is slow now and then, the composite leaves that out.",
-        flagged_percent=least.flagged_percent,
-        limit_percent=_NOISE,
-    )
-    return (notice,)
+    percent = least.flagged_percent
+    if percent > _TAIL_PERCENT and percent * least.n >= 100.0 * _TAIL_SEGMENTS:
+        yield Notice.note(
+            Code.NATURAL_TAIL,
+            f"In every run at least {percent:.1f}% of the segments exceed their threshold: if the "
+            "program itself is slow now and then, the composite leaves that out.",
+            flagged_percent=percent,
+            limit_percent=_TAIL_PERCENT,
+        )
 
 
-def _unclustered(cleaned: Sequence[_Cleaned]) -> tuple[Notice, ...]:
-    """Say how much was taken as it is."""
-    total_s = sum(each.total_s for each in cleaned)
-    percent = 100.0 * sum(each.unclustered_s for each in cleaned) / total_s if total_s else 0.0
-    if percent == 0.0:
-        return ()
-    notice = Notice(
-        code=Code.UNCLUSTERED,
-        severity=Severity.WARNING if percent > _MATERIAL else Severity.NOTE,
-        sentence=(
-            f"{percent:.2g}% of the time is in segments with fewer than {FEWEST - 1} others like "
-            "them in their run: what was lost there is still in the duration."
-        ),
-        evidence={"unclustered_percent": percent},
-    )
-    return (notice,)
+def _unclustered(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
+    """Say how much time is in segments of no group."""
+    unclustered_s = sum(each.unclustered_s for each in cleaned)
+    if unclustered_s:
+        percent = 100.0 * unclustered_s / sum(each.total_s for each in cleaned)
+        make = Notice.warning if percent > MATERIAL else Notice.note
+        yield make(
+            Code.UNCLUSTERED,
+            f"{percent:.2g}% of the time is in segments with fewer than {FEWEST_IN_GROUP - 1} "
+            "others of the same features in their run: interference there is still in the "
+            "duration.",
+            unclustered_percent=percent,
+        )

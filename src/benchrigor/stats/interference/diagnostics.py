@@ -1,358 +1,125 @@
-"""What makes an estimate of interference weaker than it looks."""
+"""Notices for what makes an estimate of interference unreliable; limits are from simulations."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Code, Evidence, Floats, Notice, SegmentProfile, Severity
+from benchrigor.model import Code, Floats, Notice, SegmentProfile
 from benchrigor.model.text import many
-from benchrigor.stats.interference.clustering import Indices
-from benchrigor.stats.interference.grouping import FEWEST, undelayed
-from benchrigor.stats.interference.mad_threshold import Judged
+from benchrigor.stats.interference.clustering import Indices, Labels
+from benchrigor.stats.interference.grouping import (
+    FEWEST_IN_GROUP,
+    combination_codes,
+    undelayed,
+)
+from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.traffic_light import probability_high
 
-__all__ = ["doubts", "recording", "reference_doubts"]
-
-_UNCLUSTERED = 10.0
-_FEW = 20
+MATERIAL = 10.0
+"""Per cent of the time from which on something deserves a warning."""
+_ENOUGH_IN_GROUP = 20
 """Of groups of 10 and 15 segments, 1.4 and 0.6 % of 800 simulated runs are off by more than 0.1 in
 accuracy, some of them by 0.9; of 20, 25 and 30 none is."""
-_RATE = 1000.0
-_MATERIAL = 10.0
-"""Per cent of the time from which on something is worth a word."""
-_MANY, _VALID, _SURE = 0.25, 0.2, 2.33
-"""A group has many flagged segments above a quarter, unless a fifth hit, the most that leaves
-the median alone, explains them: by 2.33 standard deviations, one group in a hundred."""
-_FEWEST_FOR_SHAPE = (20, 100)
-_MOVED, _MOVED_FEW = 3.5, (25.0, 100.0)
-"""How many spreads of its fast part a group's slow part may lie away: by simulation 0.5 to 2.7
-(median over groups of 500) with normal, lognormal, exponential and t(2) noise, of which at most
-one group in a hundred exceeds 3.5 + 25/sqrt(n), n >= 50; 21 to 28 with 45 to 70 % of the segments
-hit by delays of 50 times the noise. Of the lower triple likewise 3.5 + 100/sqrt(n), n >= 100,
-gamma noise too; 17 to 29 with 80 to 90 % hit."""
-_MOVED_FAR = 0.05
+_MOST_PER_SECOND = 1000.0
+_MANY_FLAGGED, _HIT, _HIT_SIGMAS = 0.25, 0.2, 2.33
+"""A group has many flagged segments above a quarter, unless a fifth hit, the most that leaves the
+median alone, explains them: by 2.33 standard deviations, one group in a hundred."""
+_GAPS = (((0.05, 0.25, 0.6), 25.0, 20), ((0.02, 0.07, 0.25), 100.0, 100))
+"""Quantiles of durations between which a median that was hit leaves a gap, up to half and up to
+nine tenths of the segments hit; what few segments add to the limit; the fewest segments."""
+_GAP = 3.5
+"""Gap over the spread below it: 0.5 to 2.7 (median over groups of 500) with normal, lognormal,
+exponential and t(2) noise, above 3.5 + 25/sqrt(n) in at most one group in a hundred; 17 to 29 with
+45 to 90 % of the segments hit by delays of 50 times the noise."""
+_LEAST_GAP = 0.05
 """Of the duration; a median cannot have moved farther than the slow half lies away."""
-_MIXED_EXCESS = 1.0
-_MIXED_SIGMAS, _MIXED_RANK = 4.0, 0.2
-"""At most 100 groups have a hundredth of the time in excess: together they warn by chance in less
-than one run in a hundred. And the chance that a flagged segment computes more than another must
-be beyond 0.3 to 0.7."""
-_MIXED_APART, _MIXED_TIME = 0.02, 0.5
-"""Instructions of like segments vary by 1 %. Sleeping itself takes 1 to 6 % more CPU time, which
-is 1 % of the time slept: only what explains half of the time is work."""
-_SAMPLE = 10_000
+_MIXED_EXCESS, _MIXED_RANK, _MIXED_SIGMAS = 1.0, 0.2, 4.0
+"""Per cent of the time in excess; the probability that a flagged segment computes more than another
+must be beyond 0.3 to 0.7. At most 100 groups are tested: by chance one run in a hundred warns."""
+_MIXED_DIFFERENCE, _MIXED_TIME = 0.02, 0.5
+"""Instructions of equal segments vary by 1 %. Sleeping takes 1 to 6 % more processor time, 1 % of
+the time slept: only what explains half of the time is work."""
+_MIXED_SAMPLE = 10_000
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
-_CHAINED = 30.0
+_MOST_CHAINED = 30.0
 """Per cent of the time: features spread evenly over a factor of 1.5 have 40 to 50 % in pieces cut
-off, CPU times of a few kinds of work on a busy machine up to 26 %."""
+off, processor times of a few kinds of work on a busy machine up to 26 %."""
 _WIDE = 0.07
-"""Between probabilities of high interference. Of 800 simulated runs with 1 % normal noise, a fifth
-hit at most, none is warned of; of those off by more than 0.1, with lognormal noise of 5 % 70 of 71,
-with gamma noise of 10 % 135 of 141 (with a limit of 0.1: 60 and 128)."""
+"""Between probabilities of high interference: with 1 % noise no run of 800 is warned of; of those
+off by more than 0.1 with lognormal noise of 5 % 70 of 71, with gamma noise of 10 % 135 of 141."""
 _SPLIT = 1.0
-"""Per cent of the time outside of the largest group of otherwise like segments."""
-_REFERENCE = 50.0
-_RECORDING = 4.0
+_LEAST_MATCHED = 50.0
+_MOST_RECORDING = 4.0
 
 
-def doubts(judged: Judged) -> tuple[Notice, ...]:
-    """Say what of a run's own segments makes its estimate weaker than it looks."""
-    n, total_s = judged.profile.n, judged.total_s
-    unclustered = judged.unclustered_percent
-    if n < FEWEST:
-        few = _notice(
+def of_run(run: RunExcess) -> Iterator[Notice]:
+    """Yield what makes the estimate unreliable, as far as the run itself shows it."""
+    if run.profile.n < FEWEST_IN_GROUP:
+        yield Notice.warning(
             Code.FEW_SEGMENTS,
-            f"Too few segments to tell what is usual ({n}; {FEWEST} alike are wanted): measure "
-            "longer, or cut the run into more.",
-            n=n,
-            wanted=FEWEST,
+            f"The run has {run.profile.n} segments, expected {FEWEST_IN_GROUP} at least with the "
+            "same features: measure longer, or cut the run into more segments.",
+            n=run.profile.n,
+            wanted=FEWEST_IN_GROUP,
         )
-        return (few,)
-    found = [
-        _few(judged),
-        (unclustered > _UNCLUSTERED)
-        and _notice(
-            Code.UNCLUSTERED,
-            f"{unclustered:.1f}% of the time is in segments with fewer than {FEWEST - 1} others "
-            "like them; what was lost there is not counted: measure longer, or drop features "
-            "that hardly ever repeat.",
-            unclustered_percent=unclustered,
-            limit_percent=_UNCLUSTERED,
-        ),
-        (n / total_s > _RATE)
-        and _notice(
-            Code.HIGH_SEGMENT_RATE,
-            f"{n / total_s:,.0f} segments per second: their features and durations are largely "
-            f"what recording costs; cut the run into fewer than {_RATE:,.0f} per second.",
-            per_second=n / total_s,
-            limit=_RATE,
-        ),
-        _many_flagged(judged),
-        _median_moved(judged),
-        _mixed(judged),
-        _chained(judged),
-        _wide(judged),
-        _by_processor_time(judged),
-    ]
-    return tuple(each for each in found if each)
+        return
+    yield from _small_groups(run)
+    yield from _many_flagged(run)
+    yield from _median_moved(run)
+    yield from _mixed_segments(run)
+    yield from _chained_features(run)
+    yield from _wide_groups(run)
+    yield from _processor_time(run)
 
 
-def _few(judged: Judged) -> Notice | None:
-    """Warn where groups are so small that chance decides what is usual in them."""
-    percent = judged.percent(judged.durations[judged.groups.sizes < _FEW])
-    if percent <= _MATERIAL:
-        return None
-    return _notice(
-        Code.FEW_SEGMENTS,
-        f"{percent:.0f}% of the time is in groups of fewer than {_FEW} segments, too few to tell "
-        "well what is usual: measure longer. Of a profile, drop features that tell like work "
-        "apart.",
-        time_percent=percent,
-        wanted=_FEW,
-    )
-
-
-def _many_flagged(judged: Judged) -> Notice | None:
-    """Warn where more segments were hit than leave the median alone."""
-    n, flagged = int(judged.groups.sizes.sum()), int(judged.flagged.sum())
-    crowded = _crowded(judged.flagged, judged.groups.sizes)
-    percent = judged.percent(judged.durations[crowded])
-    if percent <= _MATERIAL and not _crowded(np.array(flagged), np.array(n)):
-        return None
-    return _notice(
-        Code.MANY_FLAGGED,
-        f"{100.0 * flagged / n:.0f}% of the segments took longer than usual; above "
-        f"{100.0 * _VALID:.0f}% hit the usual itself shifts, and the estimate falls short: take it "
-        "for a lower limit, or repeat the run when less goes on.",
-        flagged_percent=100.0 * flagged / n,
-        time_percent=percent,
-    )
-
-
-def _crowded(flagged: npt.NDArray[np.int64], n: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    chance = _SURE * np.sqrt(_VALID * (1.0 - _VALID) * n)
-    return np.asarray(flagged > np.maximum(_MANY * n, _VALID * n + chance))
-
-
-def _median_moved(judged: Judged) -> Notice | None:
-    """Warn where half of a group or more was hit, so that its median is one of those hit.
-
-    Then there is a gap between the quarter and the three fifths of its durations, far wider than
-    the undisturbed quarter below it; smooth noise, however skewed, has none. Where up to nine
-    tenths were hit, the gap lies lower.
-    """
-    sizes = judged.groups.sizes
-    moved = np.zeros(sizes.size, dtype=bool)
-    for (low, usual, beyond), few, fewest in zip(
-        judged.quantiles, _MOVED_FEW, _FEWEST_FOR_SHAPE, strict=True
-    ):
-        limit = (_MOVED + few / np.sqrt(sizes)) * (usual - low)
-        gap = beyond - usual > np.maximum(limit, _MOVED_FAR * usual)
-        moved |= gap & (sizes >= fewest)
-    percent = judged.percent(judged.durations[moved])
-    if percent <= _MATERIAL:
-        return None
-    return _notice(
-        Code.MEDIAN_MOVED,
-        f"In groups with {percent:.0f}% of the time half of the segments or more took far longer "
-        "than the others: where that is interference, the estimate misses it; where it is work of "
-        "two kinds, record a feature or a label that tells them apart.",
-        time_percent=percent,
-        groups=int(np.count_nonzero(moved)),
-    )
-
-
-def _mixed(judged: Judged) -> Notice | None:
-    """Warn where the segments flagged computed more, or less, than the rest of their group."""
-    groups = judged.groups
-    suspects = np.flatnonzero(100.0 * judged.excess > _MIXED_EXCESS * judged.total_s)
-    found: dict[str, list[int]] = {}
-    for g in suspects.tolist():
-        members = groups.order[groups.starts[g] + _sampled(int(groups.sizes[g]))]
-        durations = undelayed(judged.profile, members)
-        flags = durations > judged.thresholds[g]
-        if not flags.any():
-            continue
-        longer_s = float(np.median(durations[flags]) - np.median(durations[~flags]))
-        for name, values in judged.profile.computation.items():
-            some, rest = values[members[flags]], values[members[~flags]]
-            if _explains(name, some, rest, longer_s) and _differ(some, rest):
-                found.setdefault(name, []).append(g)
-    if not found:
-        return None
-    mixed = sorted({g for each in found.values() for g in each})
-    percent = judged.percent(judged.excess[mixed])
-    names = ", ".join(found)
-    return _notice(
-        Code.MIXED_SEGMENTS,
-        f"In {many(len(mixed), 'group')} the segments that took longer also differ in {names}: the "
-        f"{percent:.1f}% lost there may be work of another kind; label the segments.",
-        features=names,
-        groups=len(mixed),
-        excess_percent=percent,
-    )
-
-
-def _sampled(size: int) -> Indices:
-    """Return places in a group: all, or of a large one some that keep step with no loop."""
-    if size <= _SAMPLE:
-        return np.arange(size)
-    return np.asarray(size * (_GOLDEN * np.arange(_SAMPLE) % 1.0), dtype=np.int64)
-
-
-def _explains(name: str, some: Floats, rest: Floats, longer_s: float) -> bool:
-    """Tell whether a feature differs enough to be the reason why some segments took longer."""
-    usual = float(np.median(rest))
-    more = float(np.median(some)) - usual
-    if name.endswith("_s") and more < _MIXED_TIME * longer_s:
-        return False
-    return abs(more) > _MIXED_APART * abs(usual)
-
-
-def _differ(some: Floats, rest: Floats) -> bool:
-    """Tell whether some values surely rank above, or below, the rest (Mann and Whitney's U)."""
-    ordered = np.sort(rest)
-    below = np.searchsorted(ordered, some, side="left") + np.searchsorted(
-        ordered, some, side="right"
-    )
-    rank = float(below.mean()) / (2.0 * rest.size) - 0.5
-    sigma = float(np.sqrt((some.size + rest.size + 1) / (12.0 * some.size * rest.size)))
-    return abs(rank) > max(_MIXED_RANK, _MIXED_SIGMAS * sigma)
-
-
-def _chained(judged: Judged) -> Notice | None:
-    """Warn where chains of near values were cut into pieces that all hold much time.
-
-    A class with so much noise that the guard cuts off its end leaves the rest in one piece.
-    """
-    worst, name = 0.0, ""
-    pairs = zip(judged.profile.computation, judged.clusters, strict=True)
-    for feature, clusters in pairs:
-        if not clusters.chained:
-            continue
-        pieces = np.bincount(clusters.labels, weights=judged.profile.duration_s)
-        largest = np.zeros(int(clusters.chains[-1]) + 1)
-        np.maximum.at(largest, clusters.chains, pieces)
-        percent = judged.percent(pieces.sum() - largest.sum())
-        worst, name = max((worst, name), (percent, feature))
-    if worst <= _CHAINED:
-        return None
-    return _notice(
-        Code.CHAINED,
-        f"The values of {name} run into each other: {worst:.0f}% of the time is in groups cut off "
-        "where there is no gap, of work of different size; label the segments, or record a feature "
-        "with less noise.",
-        feature=name,
-        cut_off_percent=worst,
-    )
-
-
-def _wide(judged: Judged) -> Notice | None:
-    """Warn where it matters whether the excess counts from the threshold or from the median."""
-    measured = judged.percent(judged.profile.delay_s) if judged.profile.delays else 0.0
-    percent, above_median = judged.percent(judged.excess), judged.percent(judged.above_median)
-    apart = probability_high(measured + above_median) - probability_high(measured + percent)
-    if abs(apart) <= _WIDE:
-        return None
-    return _notice(
-        Code.WIDE_GROUPS,
-        "Like segments differ so much that the estimate depends on where the excess is counted "
-        f"from: {percent:.1f}% from the threshold, {above_median:.1f}% from the median.",
-        percent=percent,
-        above_median_percent=above_median,
-    )
-
-
-def _by_processor_time(judged: Judged) -> Notice | None:
-    """Note that groups of otherwise like segments differ in seconds alone."""
-    profile, groups = judged.profile, judged.groups
-    seconds = [name for name in profile.computation if name.endswith("_s")]
-    if not seconds:
-        return None
-    firsts = groups.order[groups.starts]
-    others = [
-        clusters.labels[firsts].tolist()
-        for name, clusters in zip(profile.computation, judged.clusters, strict=True)
-        if name not in seconds
-    ]
-    others += [values[firsts].tolist() for values in profile.nominal.values()]
-    kinds = list(zip(*others, strict=True)) or [()] * firsts.size
-    largest: dict[tuple[object, ...], float] = {}
-    for kind, lasted in zip(kinds, judged.durations.tolist(), strict=True):
-        largest[kind] = max(largest.get(kind, 0.0), lasted)
-    percent = 100.0 - judged.percent(sum(largest.values()))
-    if percent <= _SPLIT:
-        return None
-    return _notice(
-        Code.PROCESSOR_TIME,
-        "Work is told apart by processor time, which contention raises too: segments that it "
-        "slowed may count as other work; give work amounts or labels.",
-        Severity.NOTE,
-        features=", ".join(seconds),
-        split_percent=percent,
-    )
-
-
-def reference_doubts(matched_percent: float | None) -> tuple[Notice, ...]:
-    """Say what is missing of the continuous part; None: there is no reference."""
+def of_reference(matched_percent: float | None) -> Iterator[Notice]:
+    """Yield what limits the continuous part, by the time in groups of both runs, if there are."""
     if matched_percent is None:
-        none = _notice(
+        yield Notice.note(
             Code.NO_REFERENCE,
-            "What slows all segments alike does not show in one run: give an undisturbed run of "
-            "the same program as reference to see it.",
-            Severity.NOTE,
+            "Interference that slows all segments alike does not show in a single run: give an "
+            "undisturbed run of the same program as reference to see it.",
         )
-        return (none,)
-    if matched_percent >= _REFERENCE:
-        return ()
-    differs = _notice(
-        Code.REFERENCE_DIFFERS,
-        f"Only {matched_percent:.0f}% of the time is in groups that the reference has too "
-        f"({_REFERENCE:.0f}% wanted): the continuous part tells of those alone; take a reference "
-        "with the same input.",
-        matched_percent=matched_percent,
-        wanted_percent=_REFERENCE,
-    )
-    return (differs,)
+    elif matched_percent < _LEAST_MATCHED:
+        yield Notice.warning(
+            Code.REFERENCE_DIFFERS,
+            f"Only {matched_percent:.0f}% of the time is in groups that the reference also has "
+            f"({_LEAST_MATCHED:.0f}% wanted), and the continuous part is that of these groups: "
+            "take a reference with the same input.",
+            matched_percent=matched_percent,
+            wanted_percent=_LEAST_MATCHED,
+        )
 
 
-def recording(profile: SegmentProfile, total_s: float) -> tuple[Notice, ...]:
-    """Say what the way a profile was recorded means for the estimate."""
-    found = []
+def of_recording(profile: SegmentProfile, total_s: float) -> Iterator[Notice]:
+    """Yield what the recording of a profile means for the estimate."""
     other_s, own_s = _fact(profile, "other_cpu_s"), _fact(profile, "thread_cpu_s")
-    if other_s > own_s and 100.0 * other_s > _MATERIAL * total_s:
-        found.append(
-            _notice(
-                Code.DELAY_NOT_MEASURED,
-                "Most processor time was used by other threads or processes: what they lost is "
-                "not measured.",
-                other_cpu_s=other_s,
-                thread_cpu_s=own_s,
-            )
+    if other_s > own_s and 100.0 * other_s > MATERIAL * total_s:
+        yield Notice.warning(
+            Code.DELAY_NOT_MEASURED,
+            "Other threads or processes used most of the processor time, and their delay is not "
+            "measured.",
+            other_cpu_s=other_s,
+            thread_cpu_s=own_s,
         )
     elif not profile.delays:
-        found.append(
-            _notice(
-                Code.DELAY_NOT_MEASURED,
-                "No delay was measured: a neighbour that takes the processor all the time slows "
-                "all segments alike, and does not show in the estimate.",
-                Severity.NOTE,
-            )
+        yield Notice.note(
+            Code.DELAY_NOT_MEASURED,
+            "No delay was measured: a neighbour that keeps the processor busy all the time slows "
+            "all segments alike, and the estimate does not show it.",
         )
-    cost_s = _fact(profile, "recording_cost_s")
-    if 100.0 * cost_s > _RECORDING * total_s:
-        percent = 100.0 * cost_s / total_s
-        found.append(
-            _notice(
-                Code.RECORDING_COST,
-                f"Recording took {percent:.1f}% of the time ({_RECORDING:.0f}% is fair): cut the "
-                "run into fewer segments.",
-                recording_percent=percent,
-                limit_percent=_RECORDING,
-            )
+    cost = 100.0 * _fact(profile, "recording_cost_s") / total_s
+    if cost > _MOST_RECORDING:
+        yield Notice.warning(
+            Code.RECORDING_COST,
+            f"Recording took {cost:.1f}% of the time, expected at most {_MOST_RECORDING:.0f}%: "
+            "cut the run into fewer segments.",
+            recording_percent=cost,
+            limit_percent=_MOST_RECORDING,
         )
-    return tuple(found)
 
 
 def _fact(profile: SegmentProfile, name: str) -> float:
@@ -360,8 +127,198 @@ def _fact(profile: SegmentProfile, name: str) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _notice(
-    code: Code, sentence: str, severity: Severity = Severity.WARNING, **evidence: float | str
-) -> Notice:
-    told: Evidence = evidence
-    return Notice(code=code, severity=severity, sentence=sentence, evidence=told)
+def _small_groups(run: RunExcess) -> Iterator[Notice]:
+    """Warn of groups of few segments, of segments in no group, and of too many in a second."""
+    small = run.percent(run.durations[run.groups.sizes < _ENOUGH_IN_GROUP])
+    if small > MATERIAL:
+        yield Notice.warning(
+            Code.FEW_SEGMENTS,
+            f"{small:.0f}% of the time is in groups of fewer than {_ENOUGH_IN_GROUP} segments, "
+            "too few for a reliable threshold: measure longer, or leave out features of a profile "
+            "that separate equal work.",
+            time_percent=small,
+            wanted=_ENOUGH_IN_GROUP,
+        )
+    unclustered = run.unclustered_percent
+    if unclustered > MATERIAL:
+        yield Notice.warning(
+            Code.UNCLUSTERED,
+            f"{unclustered:.1f}% of the time is in segments with fewer than {FEWEST_IN_GROUP - 1} "
+            "others of the same features, and interference there is not counted: measure longer, "
+            "or leave out features that hardly ever repeat.",
+            unclustered_percent=unclustered,
+            limit_percent=MATERIAL,
+        )
+    rate = run.profile.n / run.total_s
+    if rate > _MOST_PER_SECOND:
+        yield Notice.warning(
+            Code.HIGH_SEGMENT_RATE,
+            f"The run has {rate:,.0f} segments per second, and recording makes up much of their "
+            f"features and durations: cut it into fewer than {_MOST_PER_SECOND:,.0f} per second.",
+            per_second=rate,
+            limit=_MOST_PER_SECOND,
+        )
+
+
+def _many_flagged(run: RunExcess) -> Iterator[Notice]:
+    """Warn where more segments were hit than leave the median alone."""
+    n, flagged = run.groups.sizes.sum(), run.flagged.sum()
+    percent = run.percent(run.durations[_is_many(run.flagged, run.groups.sizes)])
+    if percent > MATERIAL or _is_many(flagged, n):
+        flagged_percent = 100.0 * float(flagged / n)
+        yield Notice.warning(
+            Code.MANY_FLAGGED,
+            f"{flagged_percent:.0f}% of the segments exceed their threshold. Above "
+            f"{100.0 * _HIT:.0f}% the median itself is disturbed, and the estimate is too low: "
+            "take it as a lower limit, or repeat the run on a quieter machine.",
+            flagged_percent=flagged_percent,
+            time_percent=percent,
+        )
+
+
+def _is_many(flagged: Indices, n: Indices) -> npt.NDArray[np.bool_]:
+    by_chance = _HIT_SIGMAS * np.sqrt(_HIT * (1.0 - _HIT) * n)
+    return np.asarray(flagged > np.maximum(_MANY_FLAGGED * n, _HIT * n + by_chance))
+
+
+def _median_moved(run: RunExcess) -> Iterator[Notice]:
+    """Warn where half of a group or more was hit, so that its median is a disturbed duration.
+
+    Then a gap lies between two quantiles, far wider than the undisturbed part below it; smooth
+    noise, however skewed, has none.
+    """
+    sizes = run.groups.sizes
+    moved = np.zeros(sizes.size, dtype=bool)
+    for shares, few, fewest in _GAPS:
+        low, usual, beyond = (run.groups.quantiles(run.ordered, share) for share in shares)
+        limit = (_GAP + few / np.sqrt(sizes)) * (usual - low)
+        gap = beyond - usual > np.maximum(limit, _LEAST_GAP * usual)
+        moved |= gap & (sizes >= fewest)
+    percent = run.percent(run.durations[moved])
+    if percent > MATERIAL:
+        yield Notice.warning(
+            Code.MEDIAN_MOVED,
+            f"In groups with {percent:.0f}% of the time half of the segments or more took far "
+            "longer than the others. If that is interference, the estimate misses it; if it is "
+            "work of two kinds, record a feature or a label that separates them.",
+            time_percent=percent,
+            groups=int(np.count_nonzero(moved)),
+        )
+
+
+def _mixed_segments(run: RunExcess) -> Iterator[Notice]:
+    """Warn where flagged segments computed more, or less, than the rest of their group."""
+    groups = run.groups
+    mixed: dict[str, set[int]] = {}
+    for g in np.flatnonzero(100.0 * run.excess > _MIXED_EXCESS * run.total_s).tolist():
+        members = groups.order[groups.starts[g] + _sample(int(groups.sizes[g]))]
+        durations = undelayed(run.profile, members)
+        flags = durations > run.thresholds[g]
+        if not flags.any():
+            continue
+        longer_s = float(np.median(durations[flags]) - np.median(durations[~flags]))
+        for name, values in run.profile.computation.items():
+            some, rest = values[members[flags]], values[members[~flags]]
+            least = _MIXED_TIME * longer_s if name.endswith("_s") else -np.inf
+            if _is_material(some, rest, least) and _is_significant(some, rest):
+                mixed.setdefault(name, set()).add(g)
+    if mixed:
+        concerned = sorted(set.union(*mixed.values()))
+        percent = run.percent(run.excess[concerned])
+        names = ", ".join(mixed)
+        yield Notice.warning(
+            Code.MIXED_SEGMENTS,
+            f"In {many(len(concerned), 'group')} the segments beyond the threshold also differ in "
+            f"{names}: the {percent:.1f}% of excess there may be work of another kind; label the "
+            "segments.",
+            features=names,
+            groups=len(concerned),
+            excess_percent=percent,
+        )
+
+
+def _sample(size: int) -> Indices:
+    """Return places in a group: all, or of a large one some that follow no period of the run."""
+    if size <= _MIXED_SAMPLE:
+        return np.arange(size)
+    return np.asarray(size * (_GOLDEN * np.arange(_MIXED_SAMPLE) % 1.0), dtype=np.int64)
+
+
+def _is_material(some: Floats, rest: Floats, least: float) -> bool:
+    """Whether medians differ by more than 2 %, and by as much as is needed to explain the time."""
+    usual = float(np.median(rest))
+    more = float(np.median(some)) - usual
+    return more >= least and abs(more) > _MIXED_DIFFERENCE * abs(usual)
+
+
+def _is_significant(some: Floats, rest: Floats) -> bool:
+    """Whether some values rank above, or below, the rest (Mann and Whitney's U)."""
+    ordered = np.sort(rest)
+    pairs = sum(float(np.searchsorted(ordered, some, side).mean()) for side in ("left", "right"))
+    sigma = float(np.sqrt((some.size + rest.size + 1) / (12.0 * some.size * rest.size)))
+    return abs(pairs / (2.0 * rest.size) - 0.5) > max(_MIXED_RANK, _MIXED_SIGMAS * sigma)
+
+
+def _chained_features(run: RunExcess) -> Iterator[Notice]:
+    """Warn where chains were cut into pieces that all hold much time.
+
+    A class whose noisy end is cut off leaves the rest in one piece.
+    """
+    worst, name = 0.0, ""
+    for feature, clusters in zip(run.profile.computation, run.clusters, strict=True):
+        if clusters.chained:
+            pieces = np.bincount(clusters.labels, weights=run.profile.duration_s)
+            cut_off = pieces.sum() - _sum_of_largest(pieces, clusters.chains)
+            worst, name = max((worst, name), (run.percent(cut_off), feature))
+    if worst > _MOST_CHAINED:
+        yield Notice.warning(
+            Code.CHAINED,
+            f"The values of {name} have no gaps: {worst:.0f}% of the time is in groups cut off "
+            "within a chain of near values, with work of different size. Label the segments, or "
+            "record a feature with less noise.",
+            feature=name,
+            cut_off_percent=worst,
+        )
+
+
+def _sum_of_largest(seconds: Floats, kinds: Labels) -> float:
+    """Return the sum over kinds of the largest item of each."""
+    largest = np.zeros(int(kinds.max(initial=0)) + 1)
+    np.maximum.at(largest, kinds, seconds)
+    return float(largest.sum())
+
+
+def _wide_groups(run: RunExcess) -> Iterator[Notice]:
+    """Warn where it matters whether the excess counts from the threshold or from the median."""
+    measured, percent = run.measured_percent, run.percent(run.excess)
+    over_median = run.percent(run.excess_over_median)
+    if probability_high(measured + over_median) - probability_high(measured + percent) > _WIDE:
+        yield Notice.warning(
+            Code.WIDE_GROUPS,
+            "Durations within groups vary so much that the estimate depends on where the excess "
+            f"counts from: {percent:.1f}% from the threshold, {over_median:.1f}% from the median.",
+            percent=percent,
+            above_median_percent=over_median,
+        )
+
+
+def _processor_time(run: RunExcess) -> Iterator[Notice]:
+    """Note that groups differ in processor time alone, which interference raises too."""
+    seconds = [name for name in run.profile.computation if name.endswith("_s")]
+    others = [
+        clusters.labels
+        for name, clusters in zip(run.profile.computation, run.clusters, strict=True)
+        if name not in seconds
+    ]
+    firsts = run.groups.order[run.groups.starts]
+    columns = (values[firsts] for values in (*others, *run.profile.nominal.values()))
+    kinds = combination_codes(columns, firsts.size)
+    percent = 100.0 - run.percent(_sum_of_largest(run.durations, kinds))
+    if seconds and percent > _SPLIT:
+        yield Notice.note(
+            Code.PROCESSOR_TIME,
+            "Only processor time separates some groups, and contention raises it too: segments "
+            "slowed by contention may count as other work; give work amounts or labels.",
+            features=", ".join(seconds),
+            split_percent=percent,
+        )

@@ -1,132 +1,86 @@
-"""Which segments of a run took longer than their like usually do, and by how much."""
+"""The threshold of each group, and the time of its segments beyond it.
+
+A segment of duration t is interfered with if t > median + 4 MAD, where MAD = median(|X_i -
+median(X)|) is not scaled; the interference is t - threshold (Shah et al. 2018, section 2).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import numpy as np
 
 from benchrigor.model import Floats, SegmentGroup, SegmentProfile
-from benchrigor.stats.interference.clustering import Clusters, Indices
-from benchrigor.stats.interference.grouping import Groups, grouped_by_features, undelayed
-
-__all__ = ["Judged", "judged"]
+from benchrigor.stats.interference.grouping import group_by_code, group_codes, undelayed
 
 _MADS = 4.0
-_TRIPLES = ((0.05, 0.25, 0.6), (0.02, 0.07, 0.25))
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A run's segments group by group, each judged by its group.
+class RunExcess:
+    """The groups of a run, and their excess over the threshold; one item per group, in seconds."""
 
-    Parameters
-    ----------
-    profile
-        The run.
-    total_s
-        Wall time of all segments.
-    groups
-        Those of enough segments; the arrays below have an item for each of them.
-    clusters
-        By computation feature.
-    medians, mads, thresholds
-        Of the durations without measured delay, in seconds; a segment counts as interfered with
-        beyond the threshold.
-    quantiles
-        Of each of two triples of shares, those quantiles of them, in seconds: up to where they
-        are undisturbed when half of the segments were hit, or nine tenths.
-    durations
-        Wall time of each group, in seconds.
-    flagged
-        How many segments lie above the threshold.
-    excess
-        By how much, in seconds.
-    """
-
-    profile: SegmentProfile
-    total_s: float
-    groups: Groups
-    clusters: Sequence[Clusters]
-    medians: Floats
-    mads: Floats
-    thresholds: Floats
-    quantiles: tuple[tuple[Floats, Floats, Floats], ...]
-    durations: Floats
-    flagged: Indices
-    excess: Floats
+    def __init__(self, profile: SegmentProfile) -> None:
+        codes, self.clusters = group_codes(profile)
+        self.profile, self.groups = profile, group_by_code(codes)
+        self.total_s = float(profile.duration_s.sum())
+        self.ordered = self.groups.sorted(undelayed(profile, self.groups.order))
+        """Durations without measured delay, sorted within each group: one item per segment."""
+        self.durations = self.groups.sums(profile.duration_s[self.groups.order])
+        self.medians = self.groups.medians(self.ordered)
+        self.mads = self.groups.mads(self.ordered, self.medians)
+        self.thresholds = self.medians + _MADS * self.mads
+        excess = self.ordered - self.groups.spread(self.thresholds)
+        self.flagged = self.groups.sums(excess > 0.0)
+        self.excess = self.groups.sums(np.maximum(excess, 0.0, out=excess))
 
     @property
-    def above_median(self) -> Floats:
-        """By how much the flagged segments of each group exceed its median, in seconds."""
-        return self.excess + self.flagged * (self.thresholds - self.medians)
+    def excess_over_median(self) -> Floats:
+        """By how much the flagged segments of each group exceed its median."""
+        return np.asarray(self.excess + self.flagged * (self.thresholds - self.medians))
 
-    def percent(self, seconds: float | Floats) -> float:
-        """Return what share of the run's wall time some seconds, or their sum, are."""
-        return 100.0 * float(np.sum(seconds)) / self.total_s
+    @property
+    def measured_percent(self) -> float:
+        """Measured delay in per cent of the run's wall time."""
+        return self.percent(self.profile.delay_s) if self.profile.delays else 0.0
 
     @property
     def unclustered_percent(self) -> float:
-        """What share of the time is in segments of no group."""
+        """Time of the segments in no group, in per cent of the run's wall time."""
         if self.groups.order.size == self.profile.n:
             return 0.0
         return max(0.0, 100.0 - self.percent(self.durations))
 
-    def described(self) -> tuple[SegmentGroup, ...]:
-        """Return the groups for people, the one with most excess first."""
-        groups, profile = self.groups, self.profile
-        first = groups.order[groups.starts]
-        nominal = {name: values[first].tolist() for name, values in profile.nominal.items()}
-        extremes = {
-            name: [each.tolist() for each in groups.extremes(values[groups.order])]
-            for name, values in profile.computation.items()
-        }
-        columns = (self.medians, self.mads, self.thresholds, self.durations, self.excess)
-        rows = list(zip(*(each.tolist() for each in columns), strict=True))
+    def percent(self, seconds: float | Floats) -> float:
+        """Return the sum of some seconds in per cent of the run's wall time."""
+        return 100.0 * float(np.sum(seconds)) / self.total_s
+
+    def segment_groups(self) -> tuple[SegmentGroup, ...]:
+        """Return the groups for the reader, the one with most excess first."""
+        features = self.groups.features(self.profile)
         return tuple(
             SegmentGroup(
-                n=int(groups.sizes[g]),
-                computation={name: (low[g], high[g]) for name, (low, high) in extremes.items()},
-                nominal={name: values[g] for name, values in nominal.items()},
-                median_s=median,
-                mad_s=mad,
-                threshold_s=threshold,
-                duration_s=duration,
+                n=int(self.groups.sizes[g]),
+                **features[g],
+                median_s=float(self.medians[g]),
+                mad_s=float(self.mads[g]),
+                threshold_s=float(self.thresholds[g]),
+                duration_s=float(self.durations[g]),
                 flagged=int(self.flagged[g]),
-                excess_s=excess,
+                excess_s=float(self.excess[g]),
             )
             for g in np.argsort(-self.excess, kind="stable").tolist()
-            for median, mad, threshold, duration, excess in (rows[g],)
         )
 
 
-def judged(profile: SegmentProfile) -> Judged:
-    """Judge each segment of a run by its group: flagged above median + 4 MAD."""
-    groups, clusters = grouped_by_features(profile)
-    ordered = groups.sorted(undelayed(profile, groups.order))
-    durations = groups.sums(ordered)
-    if profile.delays:
-        durations += groups.sums(profile.delay_s[groups.order])
-    medians = groups.medians(ordered)
-    quantiles = tuple(
-        (groups.quantiles(ordered, a), groups.quantiles(ordered, b), groups.quantiles(ordered, c))
-        for a, b, c in _TRIPLES
-    )
-    mads = groups.mads(ordered, medians)
-    thresholds = medians + _MADS * mads
-    excess = np.subtract(ordered, groups.spread(thresholds), out=ordered)
-    flagged = groups.counts(excess > 0.0)
-    return Judged(
-        profile=profile,
-        total_s=float(profile.duration_s.sum()),
-        groups=groups,
-        clusters=clusters,
-        medians=medians,
-        mads=mads,
-        thresholds=thresholds,
-        quantiles=quantiles,
-        durations=durations,
-        flagged=flagged,
-        excess=groups.sums(np.maximum(excess, 0.0, out=excess)),
-    )
+def segment_thresholds(profile: SegmentProfile, groups: Iterable[SegmentGroup]) -> Floats:
+    """Return the threshold of the group of each segment; NaN where it is in none of them."""
+    thresholds = np.full(profile.n, np.nan)
+    for group in groups:
+        inside = np.ones(profile.n, dtype=np.bool_)
+        for name, value in group.nominal.items():
+            inside &= profile.nominal[name] == value
+        for name, (low, high) in group.computation.items():
+            values = profile.computation.get(name, profile.nominal.get(name))
+            inside &= (values >= low) & (values <= high)
+        thresholds[inside] = group.threshold_s
+    return thresholds

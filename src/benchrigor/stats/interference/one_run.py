@@ -1,7 +1,8 @@
-"""How much of a run's time was lost to others, estimated from its segments."""
+"""Interference in a single run, in per cent of its wall time (Shah et al. 2018, sections 2, 3)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,12 +12,17 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Interference, SegmentProfile
 from benchrigor.model.series import short
-from benchrigor.stats.interference.diagnostics import doubts, recording, reference_doubts
-from benchrigor.stats.interference.grouping import aggregated, codes_of, grouped, undelayed
-from benchrigor.stats.interference.mad_threshold import judged
+from benchrigor.stats.interference import diagnostics
+from benchrigor.stats.interference.grouping import (
+    concatenate,
+    diverse_volumes,
+    group_by_code,
+    group_codes,
+    undelayed,
+    volumes_as_computation,
+)
+from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.traffic_light import light_of, probability_high
-
-__all__ = ["estimate_interference", "profile_interference"]
 
 
 def estimate_interference(
@@ -27,32 +33,33 @@ def estimate_interference(
     delay_s: npt.ArrayLike | None = None,
     reference: SegmentProfile | None = None,
 ) -> Interference:
-    """Estimate, from one run, per cent of its time that was lost to others.
+    """Estimate from one run what share of its time is interference.
 
-    Segments that did the same should take the same time. What one takes beyond the median of its
-    like plus 4 MAD (median absolute deviations, unscaled) counts as lost. Interference that slows
-    all segments alike moves the median and does not show; a reference tells it.
+    Segments with the same features should take the same time. The time of a segment beyond the
+    median of its group plus 4 MAD (median absolute deviations, unscaled) is interference. What
+    slows all segments alike moves the median, and shows only against a reference.
 
     Parameters
     ----------
     duration_s
         Wall time of each segment, in seconds, shape (n,).
     features
-        Computation: by name, how much each segment computed, shape (n,); values that are near
-        each other (see `relative_clusters`) mean like work. Empty when all compute alike.
+        Computation: by name, how much each segment computed, shape (n,). Values near each other
+        (see `relative_clusters`) are the same work. Empty when all segments compute the same.
     nominal
-        By name, what else each did, numbers or strings, shape (n,); only equal ones are alike.
+        By name, what else each segment did, numbers or strings, shape (n,). Only equal values
+        are the same work.
     delay_s
-        Seconds of each segment that were measured to be lost, shape (n,); taken off before the
-        estimate, at most to 0. None where nothing was measured.
+        Measured delay of each segment in seconds, shape (n,); taken off before the estimate, at
+        most to 0. None where nothing was measured.
     reference
         An undisturbed run of the same program, with the same features.
 
     Returns
     -------
     Interference
-        Per cent of the sum of ``duration_s``, of which the light is: measured and estimated.
-        ``continuous_percent`` is None without a reference, or if no group of it matches.
+        Measured and estimated, in per cent of the sum of ``duration_s``; the light stands on
+        their sum. ``continuous_percent`` is None without a reference, or if no group matches.
 
     Raises
     ------
@@ -63,46 +70,44 @@ def estimate_interference(
     Notes
     -----
     Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
-    performance' (Euro-Par 2018), section 2; groups below 5 segments are left out. The time in
-    them, a segment rate above 1000 per second, and whatever else makes the estimate unreliable is
-    said in the notices. The paper's one failure was GAPgeofem: at 300 segments per second its
-    estimates followed artefacts of the hardware counters, not the run. The continuous part is the
-    paper's median displacement, group medians against those of another run.
+    performance' (Euro-Par 2018), section 2; the continuous part is their median displacement.
+    Groups of fewer than 5 segments are left out.
 
     Examples
     --------
-    >>> found = estimate_interference([1.0] * 9 + [2.0], {"flops": [5.0] * 10})
-    >>> print(f"{found.percent:.2f} % of {found.duration_s:g} s: {found.light}")
+    >>> estimate = estimate_interference([1.0] * 9 + [2.0], {"flops": [5.0] * 10})
+    >>> print(f"{estimate.percent:.2f} % of {estimate.duration_s:g} s: {estimate.light}")
     9.09 % of 11 s: yellow
     """
     problems = [
-        f"{name} is {short(given)}, expected a mapping of names to arrays"
-        for name, given in (("features", features), ("nominal", nominal or {}))
-        if not isinstance(given, Mapping)
+        f"{name} is {short(columns)}, expected a mapping of names to arrays"
+        for name, columns in (("features", features), ("nominal", nominal or {}))
+        if not isinstance(columns, Mapping)
     ]
     if problems:
         raise InvalidInput(problems)
+    delays = {} if delay_s is None else {"delay_s": delay_s}
     try:
         profile = SegmentProfile(
-            duration_s=duration_s,
-            computation=features,
-            nominal=nominal or {},
-            delays={} if delay_s is None else {"delay_s": delay_s},
+            duration_s=duration_s, computation=features, nominal=nominal or {}, delays=delays
         )
     except InvalidInput as error:
-        raise InvalidInput([_in_arguments(each) for each in error.problems]) from None
-    return _estimated(profile, *_checked(profile, reference))
+        as_arguments = (re.sub(r"^computation\b", "features", each) for each in error.problems)
+        raise InvalidInput(
+            each.replace("delays['delay_s']", "delay_s") for each in as_arguments
+        ) from None
+    _check(profile, reference)
+    return _estimate(profile, reference)
 
 
 def profile_interference(
     profile: SegmentProfile, *, reference: SegmentProfile | None = None
 ) -> Interference:
-    """Estimate, from a segment profile, per cent of the run's time that was lost to others.
+    """Estimate from a segment profile what share of the run's time is interference.
 
-    As `estimate_interference`, with the measured delays told by source. A numeric nominal
-    column whose name ends in "bytes" and that has more distinct values than a tenth of the
-    segments is clustered like a computation feature: as a nominal one it would leave hardly any
-    segment with enough others like it.
+    As `estimate_interference`, with the measured delays by source. A numeric nominal column whose
+    name ends in "bytes", with more distinct values than a tenth of the segments, is clustered
+    like computation. A Notice says if recording took more than 4 % of the time.
 
     Parameters
     ----------
@@ -110,12 +115,6 @@ def profile_interference(
         The run.
     reference
         An undisturbed run of the same program, with the same features.
-
-    Returns
-    -------
-    Interference
-        As `estimate_interference` gives it, with ``delays``. What the recorder itself took is
-        warned of above 4 % of the time, where ``profile.facts`` has "recording_cost_s".
 
     Raises
     ------
@@ -128,43 +127,41 @@ def profile_interference(
     >>> profile = SegmentProfile(
     ...     duration_s=[1.0] * 9 + [2.0], delays={"run queue": [0.0] * 9 + [1.0]}
     ... )
-    >>> found = profile_interference(profile)
-    >>> round(found.measured_percent, 2), found.percent, [*found.delays]
+    >>> estimate = profile_interference(profile)
+    >>> round(estimate.measured_percent, 2), estimate.percent, [*estimate.delays]
     (9.09, 0.0, ['run queue'])
     """
     if not isinstance(profile, SegmentProfile):
         raise InvalidInput(f"profile is {short(profile)}, expected a SegmentProfile")
-    found = _estimated(*aggregated(profile, *_checked(profile, reference)))
-    shares = {
-        source: 100.0 * float(np.minimum(lost, profile.duration_s).sum()) / found.duration_s
-        for source, lost in profile.delays.items()
+    _check(profile, reference)
+    volumes = diverse_volumes(profile)
+    estimate = _estimate(
+        volumes_as_computation(profile, volumes),
+        None if reference is None else volumes_as_computation(reference, volumes),
+    )
+    delays = {
+        source: 100.0 * float(np.minimum(delay, profile.duration_s).sum()) / estimate.duration_s
+        for source, delay in profile.delays.items()
     }
-    notices = (*found.notices, *recording(profile, found.duration_s))
-    return replace(found, delays=shares, notices=notices)
+    of_recording = diagnostics.of_recording(profile, estimate.duration_s)
+    return replace(estimate, delays=delays, notices=(*estimate.notices, *of_recording))
 
 
-def _in_arguments(problem: str) -> str:
-    """Call a column as the caller of `estimate_interference` does."""
-    for column, argument in (("computation[", "features["), ("delays['delay_s']", "delay_s")):
-        if problem.startswith(column):
-            return argument + problem.removeprefix(column)
-    return problem
-
-
-def _checked(profile: SegmentProfile, reference: object) -> tuple[SegmentProfile, ...]:
-    """Check what a profile alone cannot know; return the reference, if there is one."""
+def _check(profile: SegmentProfile, reference: object) -> None:
+    """Raise where a run has no time, or a reference does not fit it."""
     problems = []
-    if not float(profile.duration_s.max()) > 0.0:
+    if not profile.duration_s.any():
         problems.append(
             f"duration_s sums to 0 over {profile.n} segments, expected some time to take a share "
             "of: use a finer clock or longer segments"
         )
     if isinstance(reference, SegmentProfile):
         problems += [
-            f"reference has the {kind} {sorted(theirs)}, expected {sorted(ours)} as the run has"
+            f"reference has the {kind} features {sorted(theirs)}, expected {sorted(ours)} as the "
+            "run has"
             for kind, ours, theirs in (
-                ("computation features", profile.computation, reference.computation),
-                ("nominal features", profile.nominal, reference.nominal),
+                ("computation", profile.computation, reference.computation),
+                ("nominal", profile.nominal, reference.nominal),
             )
             if ours.keys() != theirs.keys()
         ]
@@ -172,14 +169,12 @@ def _checked(profile: SegmentProfile, reference: object) -> tuple[SegmentProfile
         problems.append(f"reference is {short(reference)}, expected a SegmentProfile or None")
     if problems:
         raise InvalidInput(problems)
-    return (reference,) if isinstance(reference, SegmentProfile) else ()
 
 
-def _estimated(profile: SegmentProfile, reference: SegmentProfile | None = None) -> Interference:
-    run = judged(profile)
-    percent = run.percent(run.excess)
-    measured = run.percent(profile.delay_s) if profile.delays else 0.0
-    continuous, matched = (None, None) if reference is None else _displaced(profile, reference)
+def _estimate(profile: SegmentProfile, reference: SegmentProfile | None) -> Interference:
+    run = RunExcess(profile)
+    percent, measured = run.percent(run.excess), run.measured_percent
+    continuous, matched = (None, None) if reference is None else _displacement(profile, reference)
     return Interference(
         percent=percent,
         measured_percent=measured,
@@ -187,29 +182,32 @@ def _estimated(profile: SegmentProfile, reference: SegmentProfile | None = None)
         probability_high=probability_high(measured + percent),
         unclustered_percent=run.unclustered_percent,
         continuous_percent=continuous,
-        above_median_percent=run.percent(run.above_median),
+        above_median_percent=run.percent(run.excess_over_median),
         flagged_percent=100.0 * int(run.flagged.sum()) / profile.n,
         n=profile.n,
         duration_s=run.total_s,
-        groups=run.described(),
-        notices=(*doubts(run), *reference_doubts(matched)),
+        groups=run.segment_groups(),
+        notices=(*diagnostics.of_run(run), *diagnostics.of_reference(matched)),
     )
 
 
-def _displaced(profile: SegmentProfile, reference: SegmentProfile) -> tuple[float | None, float]:
-    """Return by how many per cent the medians moved, and in what share of the time they match."""
-    runs = (profile, reference)
-    groups, groups_then = (grouped(codes) for codes in codes_of(runs))
-    _, now, then = np.intersect1d(
-        groups.codes, groups_then.codes, assume_unique=True, return_indices=True
+def _displacement(profile: SegmentProfile, reference: SegmentProfile) -> tuple[float | None, float]:
+    """Return the displacement of medians, and the time in groups of both runs, in per cent.
+
+    Sum over the groups of both of (median - median in the reference) * size, over the wall time.
+    """
+    codes, _ = group_codes(concatenate([profile, reference]))
+    groups, in_reference = group_by_code(codes[: profile.n]), group_by_code(codes[profile.n :])
+    _, here, there = np.intersect1d(
+        groups.codes, in_reference.codes, assume_unique=True, return_indices=True
     )
-    if not now.size:
+    if not here.size:
         return None, 0.0
-    medians, medians_then = (
+    medians, reference_medians = (
         each.medians(each.sorted(undelayed(run, each.order)))
-        for run, each in zip(runs, (groups, groups_then), strict=True)
+        for run, each in ((profile, groups), (reference, in_reference))
     )
-    moved_s = float((medians[now] - medians_then[then]) @ groups.sizes[now])
-    matched_s = float(groups.sums(profile.duration_s[groups.order])[now].sum())
+    displaced_s = float((medians[here] - reference_medians[there]) @ groups.sizes[here])
+    matched_s = float(groups.sums(profile.duration_s[groups.order])[here].sum())
     total_s = float(profile.duration_s.sum())
-    return 100.0 * moved_s / total_s, 100.0 * matched_s / total_s
+    return 100.0 * displaced_s / total_s, 100.0 * matched_s / total_s

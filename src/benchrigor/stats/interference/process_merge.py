@@ -1,8 +1,12 @@
-"""The program's segments from those of its processes."""
+"""The segments of a program, merged from those of its processes.
+
+Shah et al. 2018, section 2, "Profiling Methodology", which aggregates nominal columns "beyond a
+threshold" without more detail.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -13,57 +17,43 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, SegmentProfile
 from benchrigor.model.readings import Facts
 from benchrigor.model.series import short
-from benchrigor.stats.interference.binning import check_bins, quantise
+from benchrigor.stats.interference.binning import quantise
 
-__all__ = ["merge_processes", "profiles_among"]
-
+_BINS = 512
 _KINDS = ("computation", "nominal", "delays", "evidence")
 
 _Columns = npt.NDArray[Any]
 """One column of each process, shape (processes, n)."""
 
 
-def merge_processes(profiles: Iterable[SegmentProfile], *, bins: int = 512) -> SegmentProfile:
-    """Make one profile of a program from those of its processes.
+def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
+    """Merge the profiles of the processes of one run.
 
     Parameters
     ----------
     profiles
         Of the processes of one run, in any order. One alone is returned as it is.
-    bins
-        How many distinct values a column of numbers, and how many distinct combinations of what
-        the processes did, may have in the whole program; from 2 to 65536.
 
     Returns
     -------
     SegmentProfile
         For each segment:
 
-        - its duration, the median of the processes. Boundaries synchronise them, so that they
-          agree but for when each leaves the boundary, and the median follows no straggler;
-        - each computation column, the median of the processes;
-        - each nominal column, as it is where all processes agree. Else what identifies the
+        - duration and computation: the median of the processes;
+        - each nominal column: the value, where all processes agree. Else a code of the
           combination of their values: numbers from 0 on for numbers, "combination 0" and so on
-          for strings (in segments where the processes differ). Numbers with more than ``bins``
-          combinations are summed instead;
-        - the delays, those of the process that was held up longest, all sources together: who is
-          late makes all wait, but for one of them at a time;
-        - each column of evidence, the sum.
+          for strings. Numbers with more than 512 combinations are summed instead;
+        - delays: those of the process with most delay, since it keeps all others waiting;
+        - each column of evidence: the sum.
 
-        Of facts that differ, numbers become the largest, all else a list; "merged_processes" is
-        how many there were, which may be fewer than ``processes`` of the run.
+        Numbers are quantised to 512 bins. Of facts that differ the largest number is kept, or a
+        list of all else; "merged_processes" counts the profiles.
 
     Raises
     ------
     InvalidInput
         When there is no profile, or they are not the processes of one run, or differ in how many
         segments or which columns they have.
-
-    Notes
-    -----
-    Source: Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on
-    application performance' (Euro-Par 2018), section 2, profiling methodology. The paper says
-    that nominal columns are aggregated beyond a threshold, but not which, nor how.
 
     Examples
     --------
@@ -76,64 +66,58 @@ def merge_processes(profiles: Iterable[SegmentProfile], *, bins: int = 512) -> S
     >>> merge_processes(ranks).computation
     {'work': array([20., 20.])}
     """
-    given = sorted(_checked(profiles), key=lambda each: each.process)
-    check_bins(bins)
-    first = given[0]
-    if len(given) == 1:
+    processes = sorted(_checked(as_profiles(profiles)), key=lambda each: each.process)
+    first = processes[0]
+    if len(processes) == 1:
         return first
 
-    def of_all(kind: str, name: str) -> _Columns:
-        return np.array([getattr(each, kind)[name] for each in given])
+    def merged(kind: str, merge: Callable[[_Columns], _Columns]) -> dict[str, _Columns]:
+        return {
+            name: merge(np.array([getattr(each, kind)[name] for each in processes]))
+            for name in getattr(first, kind)
+        }
 
+    facts = _join_facts([each.facts for each in processes])
     return SegmentProfile(
-        duration_s=np.median([each.duration_s for each in given], axis=0),
-        computation={
-            name: np.median(_binned(of_all("computation", name), bins), axis=0)
-            for name in first.computation
-        },
-        nominal={name: _combined(of_all("nominal", name), bins) for name in first.nominal},
-        delays=_of_the_latest(given),
-        evidence={name: of_all("evidence", name).sum(axis=0) for name in first.evidence},
+        duration_s=np.median([each.duration_s for each in processes], axis=0),
+        computation=merged("computation", lambda columns: np.median(_binned(columns), axis=0)),
+        nominal=merged("nominal", _combine),
+        delays=_longest_delays(processes),
+        evidence=merged("evidence", lambda columns: columns.sum(axis=0)),
         program=first.program,
         run=first.run,
         processes=first.processes,
-        facts={**_joined([each.facts for each in given]), "merged_processes": len(given)},
+        facts={**facts, "merged_processes": len(processes)},
     )
 
 
-def profiles_among(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
-    """Return profiles as a list; raise where anything else is among them."""
+def as_profiles(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
+    """Return profiles as a list, or raise where anything else is among them."""
     if not isinstance(profiles, Iterable):
         raise InvalidInput(f"profiles is {short(profiles)}, expected a sequence of SegmentProfile")
-    given = list(profiles)
+    listed = list(profiles)
     problems = [
         f"profiles[{index}] is {short(each)}, expected a SegmentProfile"
-        for index, each in enumerate(given)
+        for index, each in enumerate(listed)
         if not isinstance(each, SegmentProfile)
     ]
     if problems:
         raise InvalidInput(problems)
-    return given
+    return listed
 
 
-def _checked(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
-    given = profiles_among(profiles)
-    problems = _misfits(given) if given else ["profiles is empty, expected one of each process"]
-    if problems:
-        raise InvalidInput(problems)
-    return given
-
-
-def _misfits(given: Sequence[SegmentProfile]) -> list[str]:
-    """Say which profiles are not of the same run as the first one, or of a process twice."""
-    names = [f"profiles[{index}] (process {each.process})" for index, each in enumerate(given)]
+def _checked(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
+    """Return the profiles, or raise where they are not of different processes of one run."""
+    if not profiles:
+        raise InvalidInput("profiles is empty, expected one of each process")
+    names = [f"profiles[{index}] (process {each.process})" for index, each in enumerate(profiles)]
     problems = [
         f"{names[one]} and {names[other]} are of the same process, expected each only once"
-        for one, other in combinations(range(len(given)), 2)
-        if given[one].process == given[other].process
+        for one, other in combinations(range(len(profiles)), 2)
+        if profiles[one].process == profiles[other].process
     ]
-    first = given[0]
-    for name, each in zip(names[1:], given[1:], strict=True):
+    first = profiles[0]
+    for name, each in zip(names[1:], profiles[1:], strict=True):
         if (each.run, each.processes) != (first.run, first.processes):
             problems.append(
                 f"{name} is of {each.processes} of run {each.run!r}, {names[0]} of "
@@ -145,26 +129,28 @@ def _misfits(given: Sequence[SegmentProfile]) -> list[str]:
                 "processes pass"
             )
         for kind in _KINDS:
-            here, there = set(getattr(each, kind)), set(getattr(first, kind))
+            here, there = (sorted(getattr(process, kind)) for process in (each, first))
             if here != there:
                 problems.append(
-                    f"{name} has {kind} {sorted(here)}, {names[0]} {sorted(there)}: record the "
-                    "same in all processes, or leave out what some lack"
+                    f"{name} has {kind} {here}, {names[0]} {there}: record the same in all "
+                    "processes, or leave out what some lack"
                 )
-    return problems
+    if problems:
+        raise InvalidInput(problems)
+    return profiles
 
 
-def _binned(columns: _Columns, bins: int) -> _Columns:
+def _binned(columns: _Columns) -> _Columns:
     """Merge the values of all processes into the program's bins; strings stay."""
-    if columns.dtype.kind == "U" or np.unique(columns).size <= bins:
+    if columns.dtype.kind == "U" or np.unique(columns).size <= _BINS:
         return columns
-    return quantise(columns.ravel(), bins).reshape(columns.shape)
+    return quantise(columns.ravel(), _BINS).reshape(columns.shape)
 
 
-def _combined(columns: _Columns, bins: int) -> _Columns:
+def _combine(columns: _Columns) -> _Columns:
     """Return what identifies the combination of the processes' values in each segment."""
     agree = (columns == columns[0]).all(axis=0)
-    columns = _binned(columns, bins)
+    columns = _binned(columns)
     if agree.all():
         return np.asarray(columns[0])
     codes: npt.NDArray[np.int64] = np.zeros(agree.size, dtype=np.int64)
@@ -172,34 +158,27 @@ def _combined(columns: _Columns, bins: int) -> _Columns:
         _, places = np.unique(column, return_inverse=True)
         _, codes = np.unique(codes * agree.size + places, return_inverse=True)
     if columns.dtype.kind == "U":
-        coded = np.array([f"combination {code}" for code in range(int(codes.max()) + 1)])[codes]
-        return np.where(agree, columns[0], coded)
-    if int(codes.max()) < bins:
-        return codes
-    return _binned(np.asarray(columns.sum(axis=0)), bins)
+        return np.where(agree, columns[0], [f"combination {code}" for code in codes.tolist()])
+    return codes if int(codes.max()) < _BINS else _binned(columns.sum(axis=0))
 
 
-def _of_the_latest(profiles: Sequence[SegmentProfile]) -> dict[str, Floats]:
+def _longest_delays(profiles: Sequence[SegmentProfile]) -> dict[str, Floats]:
     """Return, segment by segment, the delays of the process with the largest sum of them."""
     names = list(profiles[0].delays)
     if not names:
         return {}
-    lost = np.array([[each.delays[name] for name in names] for each in profiles])
-    latest = lost.sum(axis=1).argmax(axis=0)
-    return dict(zip(names, lost[latest, :, np.arange(latest.size)].T, strict=True))
+    delays = np.array([[each.delays[name] for name in names] for each in profiles])
+    latest = delays.sum(axis=1).argmax(axis=0)
+    return dict(zip(names, delays[latest, :, np.arange(latest.size)].T, strict=True))
 
 
-def _joined(facts: Sequence[Facts]) -> Facts:
-    """Return facts that all share, the largest of numbers that differ, all of what else does."""
-    found: dict[str, str | int | float | bool | None] = {}
+def _join_facts(facts: Sequence[Facts]) -> Facts:
+    """Return facts that all share, the largest of numbers that differ, a list of all else."""
+    joined: dict[str, str | int | float | bool | None] = {}
     for name in dict.fromkeys(name for each in facts for name in each):
         values = list(dict.fromkeys(each[name] for each in facts if each.get(name) is not None))
-        if len(values) <= 1:
-            found[name] = values[0] if values else None
-        elif all(
-            isinstance(value, int | float) and not isinstance(value, bool) for value in values
-        ):
-            found[name] = max(values)  # type: ignore[type-var]
-        else:
-            found[name] = ", ".join(map(str, values))
-    return found
+        numbers = [each for each in values if not isinstance(each, str | bool | None)]
+        if len(values) > 1:
+            values = [max(numbers) if len(numbers) == len(values) else ", ".join(map(str, values))]
+        joined[name] = values[0] if values else None
+    return joined

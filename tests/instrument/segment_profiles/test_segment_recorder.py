@@ -19,6 +19,7 @@ import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument import Segments, segments
+from benchrigor.instrument.segment_profiles.thread_recording import Recording
 from benchrigor.model import Interference, SegmentProfile, Severity
 
 
@@ -50,7 +51,7 @@ def _saved_again(profile: SegmentProfile, path: Path) -> Path:
     return path
 
 
-def test_the_program_is_the_script_unless_it_is_said() -> None:
+def test_the_program_is_the_script_unless_it_is_given() -> None:
     with segments() as run:
         run.cut()
     assert run.profile.program == Path(sys.argv[0]).name
@@ -84,7 +85,7 @@ def test_interference_is_estimated() -> None:
     assert found.continuous_percent == pytest.approx(0.0)
 
 
-def test_a_segment_that_fails_is_recorded_and_told_apart(tmp_path: Path) -> None:
+def test_a_segment_that_fails_is_recorded_as_unfinished(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
 
     def fail() -> None:
@@ -99,7 +100,7 @@ def test_a_segment_that_fails_is_recorded_and_told_apart(tmp_path: Path) -> None
     assert SegmentProfile.load(path).nominal["unfinished"].tolist() == [0, 1]
 
 
-def test_a_loop_that_is_left_is_told_apart() -> None:
+def test_a_loop_that_is_left_is_recorded_as_unfinished() -> None:
     with segments() as run:
         for step in run.over(range(5)):
             if step == 2:
@@ -108,7 +109,7 @@ def test_a_loop_that_is_left_is_told_apart() -> None:
     assert run.profile.nominal["unfinished"].tolist() == [0, 0, 1, 0]
 
 
-def test_a_loop_that_is_left_and_kept_says_nothing_after_the_end() -> None:
+def test_a_loop_that_is_left_and_kept_adds_nothing_after_the_end() -> None:
     with segments() as run:
         run.cut()
         loop = run.over(range(5))
@@ -117,7 +118,9 @@ def test_a_loop_that_is_left_and_kept_says_nothing_after_the_end() -> None:
     assert run.profile.n == 1
 
 
-def test_the_programs_own_error_passes_a_profile_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_profile_that_cannot_be_written_is_a_note_on_the_programs_own_error(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()
 
@@ -272,36 +275,40 @@ def test_numbers_and_strings_of_others_are_taken() -> None:
     assert run.profile.nominal["sends"].tolist() == [3, 0, 0]
 
 
-def test_without_a_segment_no_file_is_written_and_one_is_told(tmp_path: Path) -> None:
+def test_without_a_segment_no_file_is_written_with_a_warning(tmp_path: Path) -> None:
     with (
-        pytest.warns(RuntimeWarning, match="no segment was recorded") as told,
+        pytest.warns(RuntimeWarning, match="no segment was recorded") as warnings,
         segments(tmp_path / "run.csv"),
     ):
         pass
-    assert told[0].filename == __file__
+    assert warnings[0].filename == __file__
     assert not list(tmp_path.iterdir())
 
 
-def test_whatever_fails_at_the_end_the_programs_own_error_passes(tmp_path: Path) -> None:
+def test_whatever_fails_at_the_end_the_programs_own_error_is_raised(monkeypatch) -> None:
+    def broken(self: Recording) -> None:
+        stop(self)
+        raise OSError("no space left")
+
     def fail() -> None:
-        with segments(tmp_path / "run.csv") as run:
+        with segments() as run:
             run.cut()
-            run._recording._columns = None  # type: ignore[assignment]
             raise ZeroDivisionError
 
+    stop = Recording.stop
+    monkeypatch.setattr(Recording, "stop", broken)
     with pytest.raises(ZeroDivisionError) as caught:
         fail()
-    assert "could not be written: 'NoneType'" in caught.value.__notes__[0]
+    assert "could not be written: no space left" in caught.value.__notes__[0]
+    monkeypatch.undo()
     with segments() as again:  # the thread is free
         again.cut()
 
 
-def test_all_that_makes_no_sense_is_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         segments(tmp_path / "no" / "run.csv", program="\ud800", process=2, processes=2)
     assert len(caught.value.problems) == 3
-    with pytest.raises(InvalidInput, match="bins is 1"):
-        segments(bins=1)
     for process in (0.0, True, "0"):
         with pytest.raises(InvalidInput, match=r"process is .*, expected a whole number"):
             segments(process=process)  # type: ignore[arg-type]
@@ -345,7 +352,7 @@ def _in_a_child() -> None:
 
 
 @pytest.mark.parametrize("burn", [_in_a_thread, _in_a_child], ids=["thread", "child"])
-def test_work_done_elsewhere_is_told(burn: Callable[[], None]) -> None:
+def test_processor_time_elsewhere_is_a_fact_and_a_warning(burn: Callable[[], None]) -> None:
     with segments() as run, run.segment():
         burn()
     assert run.profile.facts["other_cpu_s"] >= 0.14

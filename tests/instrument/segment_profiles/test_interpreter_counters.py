@@ -1,4 +1,4 @@
-"""Files opened and garbage collected, as the interpreter tells them."""
+"""Files opened and garbage collected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.instrument.segment_profiles.python_events import (
+from benchrigor.instrument.segment_profiles.interpreter_counters import (
     Collections,
     count_opens,
     forget_opens,
@@ -58,7 +58,7 @@ def test_a_thread_is_counted_by_one_recorder(opens) -> None:
         count_opens()
 
 
-def test_collections_are_told_by_generation() -> None:
+def test_collections_are_counted_by_generation() -> None:
     gc.disable()
     try:
         counted = Collections()

@@ -1,4 +1,4 @@
-"""What the interpreter tells of itself: files opened, garbage collected."""
+"""Counters of the interpreter: files opened by a thread, garbage collections of the process."""
 
 from __future__ import annotations
 
@@ -9,25 +9,18 @@ import threading
 
 from benchrigor.errors import InvalidInput
 
-__all__ = ["Collections", "count_opens", "forget_opens"]
-
 _opens: dict[int, list[int]] = {}
-"""How many files the threads that are being recorded have opened."""
+"""By recorded thread, how many files it has opened."""
 _hook_lock = threading.Lock()
 _hooked: list[bool] = []
 
 
 def count_opens() -> list[int]:
-    """Begin to count the files that the calling thread opens; the one item of the list grows.
+    """Begin to count the files that the calling thread opens, in the one item of the list.
 
     Calls from Python count (`open`, `os.open`, imports), whether they succeed or not; what a C
-    library opens does not. The first call installs an audit hook. Python has no way to remove one,
-    so it stays as long as the process, and does next to nothing while nobody counts.
-
-    Raises
-    ------
-    InvalidInput
-        When the thread is being recorded already.
+    library opens does not. Python cannot remove the audit hook that the first call installs; it
+    does next to nothing while nobody counts.
     """
     thread = threading.get_ident()
     if thread in _opens:
@@ -43,7 +36,7 @@ def count_opens() -> list[int]:
 
 
 def forget_opens(count: list[int]) -> None:
-    """Stop counting for the thread that `count_opens` gave this list, in whichever thread."""
+    """Stop the count that `count_opens` returned, in whichever thread."""
     for thread, each in tuple(_opens.items()):
         if each is count:
             del _opens[thread]
@@ -57,15 +50,7 @@ def _on_event(event: str, _args: tuple[object, ...]) -> None:
 
 
 class Collections:
-    """Counts the garbage collections of the process between `start` and `stop`.
-
-    Attributes
-    ----------
-    young
-        Collections of generations 0 and 1.
-    full
-        Collections of generation 2.
-    """
+    """Counts garbage collections between `start` and `stop`: generations 0 and 1, and 2."""
 
     __slots__ = ("full", "young")
 
