@@ -17,17 +17,6 @@ from scipy import special
 from benchrigor.model import Estimate
 from benchrigor.stats.series.interval import student_t
 
-__all__ = [
-    "Contrast",
-    "Side",
-    "chance_at",
-    "difference_of",
-    "exact_side",
-    "further_units",
-    "ratio_of",
-    "side_of",
-]
-
 _ROUNDS = 8
 """Of refining an end of a ratio's interval together with its degrees of freedom."""
 

@@ -22,8 +22,6 @@ from benchrigor.stats.estimators.order_statistics import quantile_of
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import FEWEST, fit_level, too_few
 
-__all__ = ["Basis", "independent", "paired_invocations", "paired_readings"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:

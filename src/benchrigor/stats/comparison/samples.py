@@ -23,16 +23,6 @@ from benchrigor.stats.series.level import FEWEST
 from benchrigor.stats.wps.work_line import WPS
 from benchrigor.units import Direction
 
-__all__ = [
-    "Sample",
-    "Values",
-    "check_margin",
-    "direction_named",
-    "estimate_sample",
-    "read_sample",
-    "unit_of",
-]
-
 Values = npt.ArrayLike | Sequence[npt.ArrayLike] | Estimate
 """What a caller may give: a series, a sequence of them (one per invocation), an Estimate."""
 

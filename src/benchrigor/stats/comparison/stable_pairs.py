@@ -17,8 +17,6 @@ from benchrigor.stats.phases.trimming import (
 from benchrigor.stats.series.level import FEWEST, too_few
 from benchrigor.stats.series.transients import TRANSIENTS
 
-__all__ = ["StablePairs", "stable_pairs"]
-
 _SETTLING = 3
 """Beside a moving level no transient can be fitted, so this part (a third) of such pairs is left
 out: with an unseen warm-up in one series intervals then cover in 0.87 to 0.98 of cases, without in

@@ -42,8 +42,6 @@ from benchrigor.stats.phases.trimming import short_run
 from benchrigor.stats.series.interval import check_confidence
 from benchrigor.units import Direction
 
-__all__ = ["Question", "compare", "compare_pairs"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:

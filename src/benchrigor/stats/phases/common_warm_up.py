@@ -31,8 +31,6 @@ from benchrigor.stats.series.interval import check_confidence, student_t
 from benchrigor.stats.series.level import FEWEST
 from benchrigor.stats.series.long_run_variance import batch_means
 
-__all__ = ["CommonCut", "common_cut", "common_phases"]
-
 _LEVEL = 0.05
 """Chance of any false cut, over all windows looked at: it costs a few readings."""
 _REFUSAL_LEVEL = 0.01

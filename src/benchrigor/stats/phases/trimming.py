@@ -24,19 +24,6 @@ from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.transients import COMPLETE
 
-__all__ = [
-    "FEWEST_CUT",
-    "MATERIALITY",
-    "SHORT",
-    "STABLE_SHARE",
-    "bearable_phase",
-    "measured_part",
-    "measured_phase",
-    "moved_on",
-    "short_run",
-    "trimmed",
-]
-
 SHORT = 500
 """Below so many readings an unknown warm-up is not dependably removed, and a Notice says so."""
 STABLE_SHARE = 0.8
