@@ -11,8 +11,8 @@ from benchrigor.model import Code, Floats, Notice, StablePhase
 from benchrigor.stats.phases.trimming import (
     FEWEST_CUT,
     STABLE_SHARE,
-    bearable_phase,
     measured_part,
+    measured_phase,
 )
 from benchrigor.stats.series.level import FEWEST, too_few
 from benchrigor.stats.series.transients import TRANSIENTS
@@ -64,7 +64,7 @@ def _stable_in_both(baseline: Floats, candidate: Floats, confidence: float) -> S
     ratio = float(np.median(candidate)) / middle if middle else 1.0
     difference = candidate - ratio * (baseline - middle)
     kept = [
-        measured_part(bearable_phase(each, confidence))
+        measured_part(measured_phase(each, confidence))
         for each in (baseline, candidate, difference)
     ]
     start, stop = max(each.start for each in kept), min(each.stop for each in kept)
@@ -77,7 +77,7 @@ def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> Sta
     """Find pairs whose ratio is stable, whatever moves both series alike."""
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
-    phase: StablePhase = bearable_phase(candidate / baseline, confidence)
+    phase: StablePhase = measured_phase(candidate / baseline, confidence)
     if phase.start is None or phase.stop is None:
         return None
     inside = measured_part(phase)

@@ -29,7 +29,7 @@ from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_v
 from benchrigor.stats.estimators.proportion import FEWEST_IN_TAIL
 from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.phases.common_warm_up import common_phases
-from benchrigor.stats.phases.trimming import FEWEST_CUT, bearable_phase, short_run, trimmed
+from benchrigor.stats.phases.trimming import FEWEST_CUT, measured_phase, short_run, trimmed
 from benchrigor.stats.series.interval import METHOD, estimate_level, student_t
 from benchrigor.stats.series.level import FEW, FEWEST, fit_level, too_few
 from benchrigor.stats.series.subsessions import MERGING, fit_merged
@@ -125,7 +125,7 @@ def trim(
     fewest = FEW if policy.kind is Kind.READINGS else FEWEST_CUT
     if series[0].size < fewest:
         return ()
-    return (bearable_phase(series[0], policy.confidence, change_points),)
+    return (measured_phase(series[0], policy.confidence, change_points),)
 
 
 def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[StablePhase, ...]:
@@ -133,10 +133,10 @@ def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[Sta
 
     On a busy machine the start of every round is faster, which is no warm-up of the workload.
     """
-    common = common_phases(series, confidence=confidence)
+    common = common_phases(series, confidence)
     if len(common) == 1 or any(phase.start is not None for phase in common):
         return common
-    own = tuple(bearable_phase(each, confidence) for each in series)
+    own = tuple(measured_phase(each, confidence) for each in series)
     if 2 * sum(phase.n >= FEWEST for phase in own) <= len(own):
         return common
     sentence = "The rounds have no steady state in common: each is cut by itself."
