@@ -20,7 +20,7 @@ def test_false_cuts_are_rare() -> None:
         "a coarse clock": lambda: rng.integers(0, 2, N).astype(float),
     }
     for draw in noise.values():
-        found = [common_phases([draw() for _ in range(5)])[0] for _ in range(100)]
+        found = [common_phases([draw() for _ in range(5)], 0.95)[0] for _ in range(100)]
         # Of 100 at 5 % and 1 % more than 13 are false with probability 0.003.
         assert sum(phase.n < N for phase in found) <= 13
 
@@ -30,6 +30,6 @@ def test_steady_invocations_are_seldom_refused() -> None:
     refused = 0
     for _ in range(150):
         invocations = [rng.normal(level, 0.05, N) + STEP for level in rng.normal(1.0, 0.02, 10)]
-        refused += common_phases(invocations)[0].start is None
+        refused += common_phases(invocations, 0.95)[0].start is None
     # Of 150 at 1 % more than 6 are refused with probability 0.001.
     assert refused <= 6

@@ -8,7 +8,7 @@ from scipy.signal import lfilter
 
 from benchrigor.errors import NotEstimable
 from benchrigor.stats import estimate_mean, find_stable_phase
-from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
+from benchrigor.stats.phases.trimming import MATERIALITY, phase_at_materiality
 
 pytestmark = pytest.mark.slow
 
@@ -18,16 +18,16 @@ def autoregressive(phi: float, n: int, count: int) -> np.ndarray:
     return lfilter([1.0], [1.0, -phi], noise)[:, 200:] * np.sqrt(1.0 - phi**2)
 
 
-def test_what_slow_noise_explains_is_not_cut() -> None:
+def test_change_points_that_slow_noise_explains_are_not_cut() -> None:
     cut = whole = 0
     for series in 10.0 + autoregressive(0.97, 500, 60):
         claimed = find_stable_phase(series)
         if len(claimed.phases) == 1:
             continue
-        found = measured_phase(series, MATERIALITY)
+        found = phase_at_materiality(series, MATERIALITY)
         cut += 1
         whole += len(found.phases) == 1
-        # Noise that slow counts against the phase, but leaves it 20 effective readings.
+        # Slow noise lowers the effective sample size of the phase, at most to 20.
         fast, slow = claimed.change_points.inflation, found.change_points.inflation
         assert fast <= slow <= max(fast, 500 / 20)
     # Measured 63 of 100 and, of those, 58; of 38 at 92 % fewer than 29 have a chance below 0.1 %.

@@ -26,14 +26,14 @@ def test_identical_code_is_seldom_found_different(spread: float, phi: float) -> 
     rng = np.random.default_rng(20)
     found = 0
     for _ in range(200):
-        sides = [
+        samples = [
             [
                 level * (1.0 + 0.05 * autoregressive(rng, 50, phi))
                 for level in rng.normal(1.0, spread, 10)
             ]
             for _ in range(2)
         ]
-        found += compare(*sides, margin=0.0).verdict in DECIDED
+        found += compare(*samples, margin=0.0).verdict in DECIDED
     assert found <= scipy_stats.binom.ppf(0.999, 200, 0.05)
 
 

@@ -27,7 +27,8 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
-from benchrigor.session.measuring import SPEED, TIME
+from benchrigor.session.measuring import TIME
+from benchrigor.session.traces import SPEED
 from benchrigor.workloads import (
     AmountWorkload,
     CallableWorkload,

@@ -45,7 +45,7 @@ from benchrigor.stats.estimators.estimation import (
 )
 from benchrigor.stats.estimators.multimodality import apart, modes_of
 from benchrigor.stats.estimators.variance_components import split_of
-from benchrigor.stats.phases.trimming import bearable_phase, moved_on
+from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.units import Direction
 
 _HOPELESS = 1e6
@@ -128,7 +128,7 @@ def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[Stab
         raise DetectorFailed(f"detector {detector!r} returned {points!r}, expected ChangePoints")
     try:
         if policy.kind is Kind.INVOCATIONS:
-            return (bearable_phase(series, policy.confidence, points),)
+            return (measured_phase(series, policy.confidence, points),)
         return trim((series,), policy, points)
     except InvalidInput as error:
         raise DetectorFailed(f"detector {detector!r}: {error}") from error

@@ -46,8 +46,6 @@ from benchrigor.session.traces import Traces
 from benchrigor.session.work_schedule import NextWork, as_next_work, with_work
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 
-__all__ = ["Engine"]
-
 
 class Engine(Controller[RoundPlan, Round]):
     """A session without I/O: it is asked for the next round and told what came of it.

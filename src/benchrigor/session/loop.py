@@ -18,8 +18,6 @@ from benchrigor.session.outcomes import failed_hook
 from benchrigor.session.red_rounds import segments_of
 from benchrigor.workloads import RoundRecorder
 
-__all__ = ["Hooks", "RoundRunner", "charged", "drive"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:

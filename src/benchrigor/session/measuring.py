@@ -16,8 +16,6 @@ from benchrigor.workloads import AmountWorkload, CallableWorkload
 from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.callable import misfits
 
-__all__ = ["SPEED", "TIME", "measure"]
-
 TIME = Metric(name="time", unit="s")
 """The default metric: seconds per call, lower is better."""
 

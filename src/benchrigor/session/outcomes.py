@@ -12,18 +12,6 @@ from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.model import Analysis, Code, Estimate, Kind, Metric, Notice, Round
 from benchrigor.model.text import percent, show_value
 
-__all__ = [
-    "check_seed",
-    "disagreement",
-    "draw_seed",
-    "failed_hook",
-    "failed_workload",
-    "no_data",
-    "nothing_of",
-    "short_of_target",
-    "too_short",
-]
-
 
 def failed_workload(error: BenchrigorError) -> Notice:
     """Say what ended the measuring, in its first line."""

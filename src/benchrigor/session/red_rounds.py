@@ -25,16 +25,6 @@ from benchrigor.model.text import many
 from benchrigor.stats.interference.one_run import estimate_interference, profile_interference
 from benchrigor.stats.interference.traffic_light import light_of
 
-__all__ = [
-    "Stretched",
-    "disturbed",
-    "interference_of",
-    "is_red",
-    "measured_only",
-    "passed_over",
-    "segments_of",
-]
-
 _SHORTEST_S = 2e-3
 """Shorter segments hold more of what disturbs clocks than of what disturbs programs."""
 _FEWEST = 5

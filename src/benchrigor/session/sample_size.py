@@ -12,8 +12,6 @@ from benchrigor.model.series import short
 from benchrigor.session.stop_rules import floor_for
 from benchrigor.stats.planning.power import plan_sizes
 
-__all__ = ["plan"]
-
 
 def plan(
     known: RunRecord | Estimate,

@@ -46,8 +46,6 @@ from benchrigor.storage import Journal
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount
 
-__all__ = ["Session", "as_workload", "meter_for"]
-
 
 class Session(Engine):
     """One measurement: rounds are run until the interval is as narrow as asked for.

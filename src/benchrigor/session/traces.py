@@ -37,8 +37,6 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.series.level import FEWEST
 from benchrigor.units import Direction
 
-__all__ = ["SPEED", "Trace", "Traces", "as_detector"]
-
 SPEED = Metric(name="speed", unit="/s", direction=Direction.HIGHER)
 """What rounds of various work tell: work per second."""
 

@@ -14,16 +14,6 @@ from benchrigor.errors import InvalidInput, WorkTooShort
 from benchrigor.model import Code, Floats, Notice, RoundPlan, Severity, check_work
 from benchrigor.model.text import many, show_amount, show_value
 
-__all__ = [
-    "QUICK_S",
-    "NextWork",
-    "WorkSchedule",
-    "as_next_work",
-    "bisecting",
-    "shuffled",
-    "with_work",
-]
-
 NextWork = Callable[[RoundPlan], float | None]
 
 QUICK_S = 60.0

@@ -11,20 +11,22 @@ from scipy import stats as scipy_stats
 from benchrigor.model import Estimate
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
-    Side,
-    chance_at,
+    UncertainValue,
     difference_of,
-    exact_side,
+    exact_value,
     further_units,
+    p_value_at,
     ratio_of,
-    side_of,
+    uncertain_value,
 )
 
 SIZE = (20, 20.0)
 
 
-def side(value: float, below: float, above: float | None = None, df: float = 9.0) -> Side:
-    return Side(
+def value_of(
+    value: float, below: float, above: float | None = None, df: float = 9.0
+) -> UncertainValue:
+    return UncertainValue(
         value=value,
         below=below,
         above=below if above is None else above,
@@ -32,8 +34,8 @@ def side(value: float, below: float, above: float | None = None, df: float = 9.0
     )
 
 
-sides = st.builds(
-    side,
+values = st.builds(
+    value_of,
     st.floats(1.0, 10.0),
     st.floats(0.001, 0.05),
     st.floats(0.001, 0.05),
@@ -51,20 +53,20 @@ def test_the_difference_is_that_of_welch() -> None:
     rng = np.random.default_rng(1)
     first, second = rng.normal(5.0, 1.0, 8), rng.normal(6.0, 3.0, 15)
     contrast = Contrast(
-        baseline=side(first.mean(), scipy_stats.sem(first), df=7.0),
-        candidate=side(second.mean(), scipy_stats.sem(second), df=14.0),
+        baseline=value_of(first.mean(), scipy_stats.sem(first), df=7.0),
+        candidate=value_of(second.mean(), scipy_stats.sem(second), df=14.0),
     )
     wanted = scipy_stats.ttest_ind(second, first, equal_var=False)
     low, high = wanted.confidence_interval(0.95)
     found = difference_of(contrast, 0.95, SIZE, "Welch")
     assert (found.low, found.high) == pytest.approx((low, high))
     assert found.degrees_of_freedom == pytest.approx(wanted.df)
-    assert chance_at(contrast, 1.0) == pytest.approx(wanted.pvalue)
+    assert p_value_at(contrast, 1.0) == pytest.approx(wanted.pvalue)
 
 
 def test_the_ratio_is_that_of_fieller() -> None:
     # Equal degrees of freedom that do not matter: the closed form with the normal quantile.
-    contrast = Contrast(baseline=side(4.0, 0.5, df=1e12), candidate=side(6.0, 0.9, df=1e12))
+    contrast = Contrast(baseline=value_of(4.0, 0.5, df=1e12), candidate=value_of(6.0, 0.9, df=1e12))
     z = float(mpmath.sqrt(2) * mpmath.erfinv(0.95))
     g = (z * 0.5 / 4.0) ** 2
     reach = z / 4.0 * math.sqrt(0.9**2 + 1.5**2 * 0.5**2 - g * 0.9**2)
@@ -73,14 +75,14 @@ def test_the_ratio_is_that_of_fieller() -> None:
     assert found.high == pytest.approx((1.5 + reach) / (1 - g))
 
 
-def test_the_ratio_of_asymmetric_sides_is_that_of_donner_and_zou() -> None:
-    # Donner & Zou 2012: with ends (l, u) of each side at the confidence wanted.
+def test_the_ratio_of_asymmetric_values_is_that_of_donner_and_zou() -> None:
+    # Donner & Zou 2012: with ends (l, u) of each value_of at the confidence wanted.
     z = float(mpmath.sqrt(2) * mpmath.erfinv(0.95))
     c, lc, uc = 6.0, 5.0, 8.5
     b, lb, ub = 4.0, 3.6, 5.2
     contrast = Contrast(
-        baseline=side(b, (b - lb) / z, (ub - b) / z, math.inf),
-        candidate=side(c, (c - lc) / z, (uc - c) / z, math.inf),
+        baseline=value_of(b, (b - lb) / z, (ub - b) / z, math.inf),
+        candidate=value_of(c, (c - lc) / z, (uc - c) / z, math.inf),
     )
     low = (b * c - math.sqrt((b * c) ** 2 - lc * ub * (2 * c - lc) * (2 * b - ub))) / (
         ub * (2 * b - ub)
@@ -95,20 +97,20 @@ def test_the_ratio_of_asymmetric_sides_is_that_of_donner_and_zou() -> None:
     assert apart.high == pytest.approx(2.0 + math.hypot(uc - c, b - lb))
 
 
-@given(sides, sides, st.sampled_from([0.8, 0.95, 0.999]), st.floats(-0.9, 0.9))
+@given(values, values, st.sampled_from([0.8, 0.95, 0.999]), st.floats(-0.9, 0.9))
 def test_an_end_of_the_ratio_is_where_the_test_just_rejects(
-    baseline: Side, candidate: Side, confidence: float, correlation: float
+    baseline: UncertainValue, candidate: UncertainValue, confidence: float, correlation: float
 ) -> None:
     contrast = Contrast(baseline=baseline, candidate=candidate, correlation=correlation)
     found = ratio(contrast, confidence)
     for end in (found.low, found.high):
-        assert chance_at(contrast, end) == pytest.approx(1.0 - confidence, rel=1e-4)
+        assert p_value_at(contrast, end) == pytest.approx(1.0 - confidence, rel=1e-4)
 
 
 def test_ends_of_the_ratio_are_found_by_searching_too() -> None:
     first, second = (4.0, 0.7, 3.0), (9.0, 1.1, 12.0)
     contrast = Contrast(
-        baseline=side(*first[:2], df=first[2]), candidate=side(*second[:2], df=second[2])
+        baseline=value_of(*first[:2], df=first[2]), candidate=value_of(*second[:2], df=second[2])
     )
 
     def beyond(r: float) -> float:
@@ -122,8 +124,10 @@ def test_ends_of_the_ratio_are_found_by_searching_too() -> None:
     assert found.high == pytest.approx(optimize.brentq(beyond, 2.25, 40.0), rel=1e-5)
 
 
-@given(sides, sides)
-def test_swapping_the_sides_inverts_the_ratio(baseline: Side, candidate: Side) -> None:
+@given(values, values)
+def test_swapping_baseline_and_candidate_inverts_the_ratio(
+    baseline: UncertainValue, candidate: UncertainValue
+) -> None:
     there = ratio(Contrast(baseline=baseline, candidate=candidate))
     back = ratio(Contrast(baseline=candidate, candidate=baseline))
     assert (1.0 / back.high, 1.0 / back.low) == pytest.approx((there.low, there.high), rel=1e-5)
@@ -131,47 +135,49 @@ def test_swapping_the_sides_inverts_the_ratio(baseline: Side, candidate: Side) -
 
 @pytest.mark.parametrize("value", [0.0, 0.5, -4.0])
 def test_a_baseline_that_is_not_above_zero_has_no_ratio(value: float) -> None:
-    contrast = Contrast(baseline=side(value, 0.5), candidate=side(6.0, 0.5))
+    contrast = Contrast(baseline=value_of(value, 0.5), candidate=value_of(6.0, 0.5))
     assert ratio_of(contrast, 0.95, SIZE, "Fieller") is None
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, -0.1, -3.0])
 def test_a_candidate_may_be_anywhere(value: float) -> None:
-    contrast = Contrast(baseline=side(4.0, 0.2), candidate=side(value, 0.3, 0.4))
+    contrast = Contrast(baseline=value_of(4.0, 0.2), candidate=value_of(value, 0.3, 0.4))
     found = ratio(contrast)
     assert found.low < value / 4.0 < found.high
     for end in (found.low, found.high):
-        assert chance_at(contrast, end) == pytest.approx(0.05, rel=1e-4)
+        assert p_value_at(contrast, end) == pytest.approx(0.05, rel=1e-4)
 
 
-def test_sides_without_error_have_intervals_without_width() -> None:
-    contrast = Contrast(baseline=exact_side(2.0), candidate=exact_side(3.0))
+def test_exact_values_have_intervals_without_width() -> None:
+    contrast = Contrast(baseline=exact_value(2.0), candidate=exact_value(3.0))
     found = ratio(contrast)
     assert (found.low, found.value, found.high) == (1.5, 1.5, 1.5)
-    assert (chance_at(contrast, 1.0), chance_at(contrast, 1.5)) == (0.0, 1.0)
-    nothing = ratio(Contrast(baseline=exact_side(2.0), candidate=exact_side(0.0)))
+    assert (p_value_at(contrast, 1.0), p_value_at(contrast, 1.5)) == (0.0, 1.0)
+    nothing = ratio(Contrast(baseline=exact_value(2.0), candidate=exact_value(0.0)))
     assert (nothing.low, nothing.high) == (0.0, 0.0)
 
 
 def test_huge_and_tiny_readings_do_not_leave_the_range() -> None:
     for unit in (1e-160, 1e150):
         contrast = Contrast(
-            baseline=side(4.0 * unit, 0.2 * unit), candidate=side(6.0 * unit, 0.3 * unit)
+            baseline=value_of(4.0 * unit, 0.2 * unit), candidate=value_of(6.0 * unit, 0.3 * unit)
         )
-        plain = ratio(Contrast(baseline=side(4.0, 0.2), candidate=side(6.0, 0.3)))
+        plain = ratio(Contrast(baseline=value_of(4.0, 0.2), candidate=value_of(6.0, 0.3)))
         found = ratio(contrast)
         assert (found.low, found.high) == pytest.approx((plain.low, plain.high))
 
 
 def test_full_correlation_leaves_the_difference_of_the_errors() -> None:
     contrast = Contrast(
-        baseline=side(4.0, 0.2, df=math.inf), candidate=side(6.0, 0.3, df=math.inf), correlation=1.0
+        baseline=value_of(4.0, 0.2, df=math.inf),
+        candidate=value_of(6.0, 0.3, df=math.inf),
+        correlation=1.0,
     )
     found = difference_of(contrast, 0.95, SIZE, "MOVER")
     assert found.standard_error == pytest.approx(0.1)
 
 
-def test_an_estimate_lends_its_errors() -> None:
+def test_errors_are_recovered_from_the_interval_of_an_estimate() -> None:
     estimate = Estimate(
         value=1.0,
         low=0.9,
@@ -184,14 +190,14 @@ def test_an_estimate_lends_its_errors() -> None:
         degrees_of_freedom=9.0,
     )
     t = float(scipy_stats.t.ppf(0.975, 9))
-    found = side_of(estimate, symmetric=False)
+    found = uncertain_value(estimate, symmetric=False)
     assert (found.below, found.above) == pytest.approx((0.1 / t, 0.3 / t))
-    assert side_of(estimate, symmetric=True).above == 0.09
+    assert uncertain_value(estimate, symmetric=True).above == 0.09
 
 
 @given(st.integers(2, 1000), st.integers(2, 1000), st.floats(0.05, 0.99), st.floats(0.01, 0.1))
 def test_further_units_shrink_the_error_as_wanted(m: int, n: int, shrink: float, e: float) -> None:
-    contrast = Contrast(baseline=side(1.0, 0.03), candidate=side(1.0, e))
+    contrast = Contrast(baseline=value_of(1.0, 0.03), candidate=value_of(1.0, e))
     k = further_units(contrast, (m, n), shrink)
 
     def error(more: int) -> float:
@@ -201,6 +207,6 @@ def test_further_units_shrink_the_error_as_wanted(m: int, n: int, shrink: float,
     assert error(k - 1) > shrink * error(0) * (1 - 1e-9)
 
 
-def test_nothing_more_is_needed_where_it_is_narrow_enough() -> None:
-    contrast = Contrast(baseline=side(1.0, 0.03), candidate=side(1.0, 0.03))
+def test_no_more_units_are_needed_for_an_interval_that_is_narrow_enough() -> None:
+    contrast = Contrast(baseline=value_of(1.0, 0.03), candidate=value_of(1.0, 0.03))
     assert further_units(contrast, (10, 10), 1.0) == 0

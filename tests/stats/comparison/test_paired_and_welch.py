@@ -54,7 +54,7 @@ def test_pairs_of_invocations_are_compared_by_their_values() -> None:
         assert found.notices == ()
 
 
-def test_a_pair_counts_where_both_of_it_do() -> None:
+def test_a_pair_counts_if_both_invocations_do() -> None:
     rng = np.random.default_rng(4)
     warm = np.repeat([2.0, 1.0], [30, 270])
     old, new = ([rng.normal(warm, 0.05) for _ in range(12)] for _ in range(2))
@@ -86,7 +86,7 @@ def test_series_that_are_never_stable_together_allow_no_number() -> None:
         compare(old, new, paired=True, trim=True)
 
 
-def test_pairs_with_a_constant_ratio_are_told_exactly() -> None:
+def test_pairs_with_a_constant_ratio_are_compared_exactly() -> None:
     old = np.random.default_rng(8).normal(5.0, 1.0, 100)
     found = compare(old, 1.5 * old, paired=True)
     assert found.ratio is not None

@@ -81,7 +81,7 @@ def test_a_table_has_one_row_per_invocation() -> None:
     assert compare(table, list(table)) == compare(table, table)
 
 
-def test_single_series_speak_of_their_processes_only_and_are_told_so_once() -> None:
+def test_single_series_get_one_warning_that_the_verdict_holds_for_their_processes_only() -> None:
     rng = np.random.default_rng(3)
     first, second = rng.normal(5.0, 0.1, (2, 200))
     found = compare(first, second)
@@ -93,12 +93,12 @@ def test_single_series_speak_of_their_processes_only_and_are_told_so_once() -> N
     assert found.ratio.notices == found.notices
 
 
-def test_an_estimate_stands_for_its_series() -> None:
+def test_an_estimate_compares_like_its_series() -> None:
     first, second = np.random.default_rng(4).normal(5.0, 0.1, (2, 200))
     assert compare(estimate_mean(first), second) == compare(first, second)
 
 
-def test_what_weakens_one_side_names_it() -> None:
+def test_a_notice_names_the_sample_that_it_is_about() -> None:
     rng = np.random.default_rng(5)
     many, few = rng.normal(1.0, 0.1, 12), rng.normal(1.0, 0.1, 4)
     found = compare(invocations(many), invocations(few))
@@ -107,7 +107,7 @@ def test_what_weakens_one_side_names_it() -> None:
     assert not compare(invocations(few), invocations(few)).notices[0].sentence.startswith("Base")
 
 
-def test_constant_sides_are_compared_exactly() -> None:
+def test_constant_samples_are_compared_exactly() -> None:
     found = compare([2.0] * 40, [3.0] * 40)
     assert found.ratio is not None
     assert (found.ratio.low, found.ratio.high) == (1.5, 1.5)
@@ -144,11 +144,11 @@ def test_without_a_margin_the_verdict_is_the_classical_test(
 def test_beyond_the_margin_is_as_probable_as_the_least_error_at_which_it_is_decided(
     old: Floats, new: Floats, margin: float
 ) -> None:
-    sides = invocations(old), invocations(new)
-    chance = compare(*sides, margin=margin).p_beyond
+    samples = invocations(old), invocations(new)
+    chance = compare(*samples, margin=margin).p_beyond
     assume(1e-6 < chance < 0.99)
-    surer = compare(*sides, margin=margin, confidence=1.0 - 0.99 * chance)
-    bolder = compare(*sides, margin=margin, confidence=1.0 - 1.01 * chance)
+    surer = compare(*samples, margin=margin, confidence=1.0 - 0.99 * chance)
+    bolder = compare(*samples, margin=margin, confidence=1.0 - 1.01 * chance)
     assert surer.verdict not in DECIDED
     assert bolder.verdict in DECIDED
 
@@ -178,14 +178,14 @@ def test_further_invocations_bring_the_width_that_was_wanted() -> None:
     assert compare(invocations(old), invocations(new), margin=0.0).required is None
 
 
-def test_sides_of_different_kinds_are_compared_without_a_common_unit() -> None:
+def test_samples_of_different_kinds_are_compared_without_a_common_unit() -> None:
     rng = np.random.default_rng(8)
     found = compare(rng.normal(1.0, 0.1, 300), invocations(rng.normal(1.0, 0.1, 12)))
     assert (found.unit, found.required) == (None, None)
     assert found.notices[0].sentence.startswith("The baseline is one process")
 
 
-def test_medians_of_skewed_series_are_found_where_means_are_not_equal() -> None:
+def test_medians_of_skewed_series_are_equivalent_though_means_differ() -> None:
     rng = np.random.default_rng(9)
     narrow, wide = np.exp(0.1 * rng.normal(size=4_000)), np.exp(0.8 * rng.normal(size=4_000))
     medians = compare(narrow, wide, statistic="median", margin=0.1)
@@ -209,7 +209,7 @@ def test_quantiles_of_invocations_are_compared_like_means() -> None:
     assert codes(compare(old[:, :40], new[:, :40], statistic="p90")) == [Code.FEW_IN_TAIL]
 
 
-def test_warm_up_is_trimmed_where_asked() -> None:
+def test_trim_removes_the_warm_up() -> None:
     rng = np.random.default_rng(11)
     warm_up = np.repeat([1.0, 0.0], [80, 720])
     old, new = rng.normal(1.0, 0.02, (2, 10, 800))
@@ -219,14 +219,14 @@ def test_warm_up_is_trimmed_where_asked() -> None:
     assert trimmed.verdict is Verdict.EQUIVALENT
 
 
-def test_where_all_invocations_are_restless_there_is_no_number() -> None:
+def test_invocations_without_a_steady_state_allow_no_number() -> None:
     rng = np.random.default_rng(12)
     restless = [np.repeat([1.0, 2.0, 3.0], 100) + rng.normal(0.0, 0.01, 300) for _ in range(3)]
     with pytest.raises(NotEstimable, match="3 of 3"):
         compare(restless, restless, trim=True)
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_problems_are_named_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
         compare(
             [1.0, math.nan],
@@ -275,7 +275,7 @@ def test_wrong_input_is_named(
 
 
 @pytest.mark.parametrize("paired", [False, True])
-def test_one_reading_a_side_allows_no_number(paired: bool) -> None:
+def test_one_reading_each_allows_no_number(paired: bool) -> None:
     with pytest.raises(NotEstimable):
         compare([1.0], [2.0], paired=paired)
 

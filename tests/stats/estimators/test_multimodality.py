@@ -95,9 +95,9 @@ def test_rare_slow_readings_are_a_mode_when_they_are_a_tenth_and_none_when_three
 
 def test_a_block_passes_at_the_quantile_of_the_f_distribution() -> None:
     ratio = scipy_stats.f.isf(0.01 / 3, 2 * 8, 2 * 16)
-    own = modes._Blocks(np.array([0, 16, 32]), 8, 8, np.log([1.0, 1.0001 * ratio, 0.9999 * ratio]))
-    other = modes._Blocks(np.array([-16, 0]), 16, 16, np.zeros(2))
-    found = modes._compare(own, other, 0.01 * 5 / 3)
+    own = modes.Blocks(np.array([0, 16, 32]), 8, 8, np.log([1.0, 1.0001 * ratio, 0.9999 * ratio]))
+    other = modes.Blocks(np.array([-16, 0]), 16, 16, np.zeros(2))
+    found = modes.contrast(own, other, 0.01 * 5 / 3)
     assert found.chance == pytest.approx(0.01 / 3)
     assert (found.left > 0.0).tolist() == [False, True, False]
     assert (found.right == -np.inf).tolist() == [True, True, True]
@@ -108,13 +108,13 @@ def test_autocorrelation_inflates_the_ratio_of_widths_as_much_as_estimated() -> 
     for seed in range(250):
         # Of a uniform density, where the ratio deceives most.
         series = ndtr(autoregressive(1_000, np.random.default_rng([seed, 5]), 0.9))
-        sample = modes._sample(series, np.sort(series))
-        assert sample is not None
-        blocks = modes._blocks(sample, 0, 1_000, 125)
+        points = modes.spread_points(series, np.sort(series))
+        assert points is not None
+        blocks = modes.lay_blocks(points, 0, 1_000, 125)
         low, middle = blocks.block(0), blocks.block(8)
         logs.append(low.sparsity - middle.sparsity)
-        contrast = modes._within(sample, low) - modes._within(sample, middle)
-        variances.append(modes._variance_of_sum(contrast / 125))
+        contrast = modes.share_within(points, low) - modes.share_within(points, middle)
+        variances.append(modes.variance_of_sum(contrast / 125))
     independent = 2 / 125
     assert np.var(logs) > 4 * independent
     assert np.mean(variances) == pytest.approx(np.var(logs), rel=0.4)

@@ -12,9 +12,9 @@ from scipy import stats as scipy_stats
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Notice, Severity
 from benchrigor.stats.estimators.order_statistics import (
+    distribution_of,
     level_weights,
     quantile_of,
-    weighted_distribution,
 )
 from benchrigor.stats.estimators.quantile import estimate_quantile
 from benchrigor.stats.series.level import fit_level
@@ -162,7 +162,7 @@ def test_weighted_shares_are_those_of_the_definition_however_many_are_tied(digit
     distinct = np.unique(values)
     upto = np.array([weights[values <= each].sum() for each in distinct])
     below = np.array([weights[values < each].sum() for each in distinct])
-    distribution = weighted_distribution(values, weights)
+    distribution = distribution_of(values, weights)
     for share in np.linspace(0.02, 0.98, 193):
         low, high = distribution.between(share, share)
         assert low == distinct[upto >= share].min()
@@ -193,7 +193,7 @@ def test_a_tail_with_fewer_than_five_readings_is_refused() -> None:
     required = notice.evidence["required"]
     assert isinstance(required, int)
     assert 500 <= required < 700
-    assert "above the 99% quantile, 5 wanted" in notice.sentence
+    assert "above the 99% quantile, 5 are wanted" in notice.sentence
     assert f"{required:,} readings" in notice.sentence
     assert estimate_quantile(NORMAL_READINGS[:required], 0.99).high in NORMAL_READINGS
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Kind, Notice, VarianceSplit
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Kind, VarianceSplit
 from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.estimators.variance_components import (
     readings_per_invocation,
@@ -49,13 +49,6 @@ def test_readings_are_the_harmonic_mean_and_between_is_never_negative() -> None:
     split = split_variance([[1.0, 2.0, 1.0, 2.0], [2.0, 1.0]])
     assert split.readings == pytest.approx(2.0 / (1 / 4 + 1 / 2))
     assert split.between == 0.0
-
-
-def test_one_invocation_splits_nothing() -> None:
-    with pytest.raises(NotEstimable, match="how they differ cannot be known") as error:
-        split_variance([[1.0, 1.1, 1.2]])
-    assert isinstance(error.value.notice, Notice)
-    assert error.value.notice.code is Code.FEW_INVOCATIONS
 
 
 @given(

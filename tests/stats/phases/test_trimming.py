@@ -1,4 +1,4 @@
-"""What of a series is measured, and whether the interval bears what was left in it."""
+"""Which phase of a series is measured, and whether its interval covers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from scipy.signal import lfilter
 from benchrigor.errors import NotEstimable
 from benchrigor.model import ChangePoints, Code, PhaseReason
 from benchrigor.stats import detect_changes, estimate_mean, find_stable_phase
-from benchrigor.stats.phases.trimming import MATERIALITY, bearable_phase, measured_phase, trimmed
+from benchrigor.stats.phases.trimming import (
+    MATERIALITY,
+    measured_phase,
+    phase_at_materiality,
+    trimmed,
+)
 
 
 def autoregressive(phi: float, n: int, count: int) -> np.ndarray:
@@ -24,7 +29,7 @@ def points(*indices: int, n: int) -> ChangePoints:
 def test_a_clear_step_is_cut_all_the_same() -> None:
     for series in 10.0 + autoregressive(0.5, 500, 20):
         series[:100] += 4.0
-        found = measured_phase(series, MATERIALITY)
+        found = phase_at_materiality(series, MATERIALITY)
         assert found.stop == 500
         assert found.start == pytest.approx(100, abs=10)
         assert found == find_stable_phase(series)
@@ -33,18 +38,18 @@ def test_a_clear_step_is_cut_all_the_same() -> None:
 def test_a_detector_that_finds_nothing_is_believed() -> None:
     series = np.random.default_rng(1).normal(5.0, 0.1, 400)
     series[:60] += 0.2
-    assert measured_phase(series, MATERIALITY).start == 60
+    assert phase_at_materiality(series, MATERIALITY).start == 60
     for found in (
-        measured_phase(series, MATERIALITY, points(n=400)),
-        bearable_phase(series, 0.95, points(n=400)),
+        phase_at_materiality(series, MATERIALITY, points(n=400)),
+        measured_phase(series, 0.95, points(n=400)),
     ):
         assert (found.start, found.stop, found.reason) == (0, 400, PhaseReason.STABLE)
 
 
-def test_a_detector_that_finds_something_is_looked_after() -> None:
+def test_the_change_points_of_a_detector_are_checked() -> None:
     series = np.random.default_rng(1).normal(5.0, 0.1, 400)
     series[:150] += 1.0
-    found = measured_phase(series, MATERIALITY, points(50, n=400))
+    found = phase_at_materiality(series, MATERIALITY, points(50, n=400))
     assert (found.start, found.reason) == (None, PhaseReason.NOT_STABLE_INSIDE)
     with pytest.raises(NotEstimable) as caught:
         trimmed(series, found)
@@ -55,7 +60,7 @@ def test_too_few_effective_readings_are_measured() -> None:
     admitted = 0
     for series in 10.0 + autoregressive(0.9, 250, 40):
         refused = find_stable_phase(series).reason is PhaseReason.FEW_EFFECTIVE
-        found = measured_phase(series, MATERIALITY)
+        found = phase_at_materiality(series, MATERIALITY)
         if refused and found.start is not None:
             admitted += 1
             assert [each.code for each in found.notices] == [Code.FEW_EFFECTIVE]
@@ -63,7 +68,7 @@ def test_too_few_effective_readings_are_measured() -> None:
     assert admitted >= 16
 
 
-def test_a_shift_is_joined_when_so_wide_an_interval_bears_it() -> None:
+def test_a_shift_is_joined_if_the_interval_is_wide() -> None:
     # A few far outliers: the shift is seen in the ranks, and small beside the noise of the mean.
     rng = np.random.default_rng(1)
     series = rng.normal(1.0, 0.001, 1_000) + 2.0 * (rng.random(1_000) < 0.05)
@@ -72,14 +77,14 @@ def test_a_shift_is_joined_when_so_wide_an_interval_bears_it() -> None:
     for confidence, start in ((0.3, 300), (0.95, 0)):
         estimate = estimate_mean(series, confidence=confidence, trim=True)
         assert (estimate.relative_half_width / 4.0 > 0.003) == (start == 0)
-        assert bearable_phase(series, confidence).start == start
+        assert measured_phase(series, confidence).start == start
 
 
 def test_a_shift_of_a_percent_is_never_joined() -> None:
     series = np.random.default_rng(2).normal(1.0, 0.001, 400)
     series[:100] += 0.0105
-    assert bearable_phase(series, 1.0 - 1e-9).start == 100
-    assert measured_phase(series, 0.012).start == 0
+    assert measured_phase(series, 1.0 - 1e-9).start == 100
+    assert phase_at_materiality(series, 0.012).start == 0
 
 
 @pytest.mark.parametrize("seed", range(8))

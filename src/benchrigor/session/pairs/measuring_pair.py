@@ -33,8 +33,6 @@ from benchrigor.workloads import CallableWorkload, RoundRecorder
 from benchrigor.workloads.callable import collector_kept, misfits
 from benchrigor.workloads.timing import Stopwatch, in_seconds
 
-__all__ = ["measure_pair"]
-
 Call = Callable[[], object]
 
 

@@ -26,8 +26,6 @@ from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import CHECK, LINE, LINE_REPORT, Material, analyse, cut
 from benchrigor.session.engine import Engine
 
-__all__ = ["Recorded", "record_of_pairs", "recorded", "retraced"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recorded:

@@ -23,8 +23,6 @@ from benchrigor.stats.planning.agreement import track_record
 from benchrigor.stats.series.interval import METHOD
 from benchrigor.stats.series.level import FEW, FEWEST
 
-__all__ = ["replay"]
-
 
 def replay(
     readings: npt.ArrayLike | RunRecord,

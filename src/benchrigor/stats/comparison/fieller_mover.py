@@ -1,10 +1,10 @@
-"""Two estimates held against each other: difference, ratio, and how probable a gap is.
+"""Difference and ratio of two uncertain values: Fieller, MOVER, Welch.
 
-An interval of candidate - R * baseline is recovered from each side's own errors, downwards and
+The interval of candidate - R * baseline follows from the errors of each value, downwards and
 upwards: the method of variance estimates recovery (MOVER; Zou & Donner 2008 for differences,
-Donner & Zou 2012 for ratios). Where errors are symmetric it is the interval of Welch (1947) for
-the difference, and that of Fieller (1954) for the ratio. A ratio R belongs to its interval just
-when the test of candidate = R * baseline does not reject it.
+Donner & Zou 2012 for ratios). Symmetric errors give the interval of Welch (1947) for the difference
+and that of Fieller (1954) for the ratio. The interval holds each ratio R for which the test of
+candidate = R * baseline does not reject.
 """
 
 from __future__ import annotations
@@ -17,23 +17,12 @@ from scipy import special
 from benchrigor.model import Estimate
 from benchrigor.stats.series.interval import student_t
 
-__all__ = [
-    "Contrast",
-    "Side",
-    "chance_at",
-    "difference_of",
-    "exact_side",
-    "further_units",
-    "ratio_of",
-    "side_of",
-]
-
-_ROUNDS = 8
-"""Of refining an end of a ratio's interval together with its degrees of freedom."""
+_ITERATIONS = 8
+"""Iterations for an end of a ratio's interval and its degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class UncertainValue:
     """A value with its standard errors downwards and upwards, and their degrees of freedom."""
 
     value: float
@@ -44,36 +33,36 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """Two sides, and the correlation of their errors."""
+    """Two values to compare, and the correlation of their errors."""
 
-    baseline: Side
-    candidate: Side
+    baseline: UncertainValue
+    candidate: UncertainValue
     correlation: float = 0.0
 
 
-def side_of(estimate: Estimate, *, symmetric: bool) -> Side:
-    """Read the errors of an estimate."""
+def uncertain_value(estimate: Estimate, *, symmetric: bool) -> UncertainValue:
+    """Recover the errors of an estimate from its interval."""
     freedom = estimate.degrees_of_freedom or math.inf
     quantile = student_t(freedom, estimate.confidence)
-    below, above = (
-        max(reach, 0.0) / quantile
-        for reach in (estimate.value - estimate.low, estimate.high - estimate.value)
-    )
+    below = max(estimate.value - estimate.low, 0.0) / quantile
+    above = max(estimate.high - estimate.value, 0.0) / quantile
     if symmetric:
         error = estimate.standard_error
         below = above = (below + above) / 2.0 if error is None else error
-    return Side(value=estimate.value, below=below, above=above, degrees_of_freedom=freedom)
+    return UncertainValue(
+        value=estimate.value, below=below, above=above, degrees_of_freedom=freedom
+    )
 
 
-def exact_side(value: float) -> Side:
-    """Return a side that is known without error."""
-    return Side(value=value, below=0.0, above=0.0, degrees_of_freedom=math.inf)
+def exact_value(value: float) -> UncertainValue:
+    """Return a value that is known without error."""
+    return UncertainValue(value=value, below=0.0, above=0.0, degrees_of_freedom=math.inf)
 
 
 def difference_of(
     contrast: Contrast, confidence: float, size: tuple[int, float], method: str
 ) -> Estimate:
-    """Estimate candidate minus baseline, with the interval of Welch (1947) or its like."""
+    """Estimate candidate minus baseline, with the interval of Welch (1947) or MOVER."""
     value = contrast.candidate.value - contrast.baseline.value
     down, freedom_down = _error(contrast, 1.0, down=True)
     up, freedom_up = _error(contrast, 1.0, down=False)
@@ -93,12 +82,12 @@ def difference_of(
 def ratio_of(
     contrast: Contrast, confidence: float, size: tuple[int, float], method: str
 ) -> Estimate | None:
-    """Estimate candidate over baseline, with the interval of Fieller (1954) or its like."""
+    """Estimate candidate over baseline, with the interval of Fieller (1954) or MOVER."""
     baseline = contrast.baseline
     lowest = student_t(baseline.degrees_of_freedom, confidence) * baseline.below
     if baseline.value <= lowest:
         return None
-    # In units of the baseline squares of tiny and of huge readings stay in range.
+    # In units of the baseline, squares of tiny and of huge readings stay in range.
     scaled = Contrast(
         baseline=_scaled(baseline, baseline.value),
         candidate=_scaled(contrast.candidate, baseline.value),
@@ -124,14 +113,12 @@ def ratio_of(
     )
 
 
-def chance_at(contrast: Contrast, ratio: float) -> float:
+def p_value_at(contrast: Contrast, ratio: float) -> float:
     """Return the two-sided p-value of candidate = ratio * baseline.
 
-    Notes
-    -----
-    Student's t with the degrees of freedom of Welch (1947) and Satterthwaite (1946). Errors read
-    off an asymmetric interval count in the direction in which they matter, and are taken to
-    scale with the quantile: the p-value is exact at the confidence of that interval.
+    Student's t with the degrees of freedom of Welch (1947) and Satterthwaite (1946). Errors
+    recovered from an asymmetric interval are scaled with the quantile, so the p-value is exact at
+    the confidence of that interval.
     """
     gap = contrast.candidate.value - ratio * contrast.baseline.value
     error, freedom = _error(contrast, ratio, down=gap > 0.0)
@@ -141,13 +128,11 @@ def chance_at(contrast: Contrast, ratio: float) -> float:
 
 
 def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> int:
-    """Return how many more units each side needs for an interval ``shrink`` times as wide.
+    """Return how many more units either sample needs for an interval ``shrink`` times as wide.
 
-    Notes
-    -----
     The k >= 0 that solves A / (m + k) + B / (n + k) = shrink^2 (A / m + B / n), with A / m and
-    B / n the squared errors that baseline and candidate contribute. What a larger sample gains
-    in degrees of freedom is left out, so the answer is on the safe side.
+    B / n the squared errors that baseline and candidate contribute. The gain in degrees of freedom
+    is left out, so the answer is on the safe side.
     """
     if shrink >= 1.0:
         return 0
@@ -162,20 +147,17 @@ def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> 
     return math.ceil(k * (1.0 - 1e-12))
 
 
-def _scaled(side: Side, unit: float) -> Side:
-    return Side(
-        value=side.value / unit,
-        below=side.below / unit,
-        above=side.above / unit,
-        degrees_of_freedom=side.degrees_of_freedom,
+def _scaled(uncertain: UncertainValue, unit: float) -> UncertainValue:
+    return UncertainValue(
+        value=uncertain.value / unit,
+        below=uncertain.below / unit,
+        above=uncertain.above / unit,
+        degrees_of_freedom=uncertain.degrees_of_freedom,
     )
 
 
 def _parts(contrast: Contrast, ratio: float, *, down: bool) -> tuple[float, float]:
-    """Return what the errors of R * baseline and of candidate add to that of their difference.
-
-    ``down``: how far the difference may have come out too high.
-    """
+    """Return the errors of R * baseline and of candidate that lower (``down``) their difference."""
     baseline, candidate = contrast.baseline, contrast.candidate
     above = down == (ratio >= 0.0)
     return (
@@ -201,17 +183,17 @@ def _error(contrast: Contrast, ratio: float, *, down: bool) -> tuple[float, floa
 def _end(contrast: Contrast, confidence: float, *, down: bool) -> float | None:
     """Solve |candidate - R| = t(R) error(R) for one end R of the ratio's interval.
 
-    The baseline is 1. For a fixed t this is a quadratic equation; t depends a little on R, by
-    the degrees of freedom, so that it is solved a few times over.
+    The baseline is 1. For a fixed t this is a quadratic equation. It is solved repeatedly, because
+    t depends a little on R by the degrees of freedom.
     """
     value = contrast.candidate.value
     end: float | None = value
-    for _ in range(_ROUNDS):
+    for _ in range(_ITERATIONS):
         if end is None:
             break
         quantile = student_t(_error(contrast, end, down=down)[1], confidence)
         own = quantile * _parts(contrast, 1.0, down=down)[1]
-        # The end lies above 0 just when the candidate's own end does.
+        # The end has the sign of the candidate's own end.
         sign = math.copysign(1.0, value - own if down else value + own)
         other = quantile * abs(_parts(contrast, sign, down=down)[0])
         end = _root(value, own, other, contrast.correlation, down=down)

@@ -15,7 +15,12 @@ from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Ranked,
 from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
-from benchrigor.stats.comparison.fieller_mover import Contrast, Side, chance_at, side_of
+from benchrigor.stats.comparison.fieller_mover import (
+    Contrast,
+    UncertainValue,
+    p_value_at,
+    uncertain_value,
+)
 from benchrigor.stats.comparison.samples import (
     Values,
     direction_named,
@@ -181,7 +186,7 @@ def rank(
     policy = Policy(q=q, confidence=float(confidence), trim=trim)
     estimates = {name: estimate_sample(each, policy).required() for name, each in sides.items()}
     errors = {
-        name: side_of(each, symmetric=q is None and unit_of(each) != "round")
+        name: uncertain_value(each, symmetric=q is None and unit_of(each) != "round")
         for name, each in estimates.items()
     }
     return _placed(estimates, errors, 1.0 - float(confidence), descending=way is Direction.HIGHER)
@@ -280,7 +285,11 @@ def _without(names: list[str]) -> Notice:
 
 
 def _placed(
-    estimates: Mapping[str, Estimate], sides: Mapping[str, Side], error: float, *, descending: bool
+    estimates: Mapping[str, Estimate],
+    sides: Mapping[str, UncertainValue],
+    error: float,
+    *,
+    descending: bool,
 ) -> tuple[Ranked, ...]:
     """Give places to estimates, the best first."""
     names = sorted(estimates, key=lambda name: estimates[name].value, reverse=descending)
@@ -288,7 +297,7 @@ def _placed(
     leader, ranked = 0, []
     for index, name in enumerate(names):
         contrast = Contrast(baseline=sides[names[leader]], candidate=sides[name])
-        if chance_at(contrast, 1.0) * looks <= error:
+        if p_value_at(contrast, 1.0) * looks <= error:
             leader = index
         ranked.append(Ranked(name=name, estimate=estimates[name], place=leader + 1))
     return tuple(ranked)

@@ -1,8 +1,8 @@
-"""What a comparison rests on: independent samples, or pairs in which common drift cancels.
+"""Contrasts of a baseline and a candidate: independent samples (Welch), or pairs.
 
-Paired levels are compared by the level of c - b for their difference, and of c - R b for their
-ratio R, each with its own long-run variance (delta method: R is held at its estimate). Quantiles
-of paired series are compared by the intervals of both and their long-run correlation.
+In pairs common drift cancels. Paired levels are compared by the level of c - b for their difference
+and of c - R b for their ratio R, each with its own long-run variance (delta method: R is held at
+its estimate). Paired quantiles are compared by both intervals and their long-run correlation.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ import numpy.typing as npt
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice
-from benchrigor.stats.comparison.fieller_mover import Contrast, Side, exact_side, side_of
+from benchrigor.stats.comparison.fieller_mover import (
+    Contrast,
+    UncertainValue,
+    exact_value,
+    uncertain_value,
+)
 from benchrigor.stats.comparison.samples import Sample, estimate_sample, unit_of
 from benchrigor.stats.estimators.estimation import Policy, combine_values
 from benchrigor.stats.estimators.order_statistics import quantile_of
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import FEWEST, fit_level, too_few
-
-__all__ = ["Basis", "independent", "paired_invocations", "paired_readings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,25 +35,29 @@ class Basis:
     baseline: Estimate
     candidate: Estimate
     ratio: Contrast | None
-    """None where the baseline is not above 0."""
+    """None if the baseline is not above 0."""
     difference: Contrast
     methods: tuple[str, str]
-    """Of the difference, and of the ratio."""
+    """Names of the methods of the difference and of the ratio."""
     unit: str | None
-    """What both count; None where they differ."""
+    """Unit of inference of both; None if they differ."""
     n: int
     n_effective: float
     notices: tuple[Notice, ...]
 
 
 def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
-    """Contrast samples that have nothing in common."""
+    """Contrast samples that were taken independently."""
     one, two = (estimate_sample(each, policy).required() for each in (baseline, candidate))
     units = {unit_of(baseline), unit_of(candidate)}
     # The reciprocal of a fitted slope, a speed, has an asymmetric interval.
     symmetric = (policy.q is None or units == {"invocation"}) and "round" not in units
     contrast = _contrast(one, two, symmetric=symmetric)
-    single = [_of_one_process(*each) for each in ((baseline, one), (candidate, two))]
+    single = [
+        name
+        for name, sample, estimate in (("baseline", baseline, one), ("candidate", candidate, two))
+        if _of_one_process(sample, estimate)
+    ]
     return Basis(
         baseline=one,
         candidate=two,
@@ -60,14 +67,14 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
         unit=units.pop() if len(units) == 1 else None,
         n=one.n + two.n,
         n_effective=one.n_effective + two.n_effective,
-        notices=(*_processes(*single), *_merged(one.notices, two.notices)),
+        notices=(*_processes(single), *_merged(one.notices, two.notices)),
     )
 
 
 def paired_invocations(
     baseline: tuple[Floats, ...], candidate: tuple[Floats, ...], policy: Policy
 ) -> Basis:
-    """Contrast invocations that were run side by side; a pair counts where both do."""
+    """Contrast invocations that were run in pairs; a pair counts if both have a value."""
     estimations = [estimate_sample(each, policy) for each in (baseline, candidate)]
     values = zip(*(each.values for each in estimations), strict=True)
     kept = np.array([pair for pair in values if None not in pair], dtype=np.float64)
@@ -78,7 +85,7 @@ def paired_invocations(
         for side, each in zip(kept.T, estimations, strict=True)
     )
     basis = _levels(kept[:, 0], kept[:, 1], one, two, ())
-    # Constant values matter of the differences, not of either sample.
+    # Only constant differences matter, not constant values of either sample.
     weak = [each for each in _merged(one.notices, two.notices) if each.code is not Code.CONSTANT]
     constant = [each for each in basis.notices if each.code is Code.CONSTANT]
     return replace(basis, notices=(*weak, *constant))
@@ -113,13 +120,14 @@ def paired_readings(
             n_effective=min(one.n_effective, two.n_effective),
             notices=_merged(one.notices, two.notices),
         )
-    only = _only("The pairs come of one run", "this run only")
+    only = _holds_for("The pairs are from one run", "this run only")
     return replace(basis, notices=(only, *basis.notices))
 
 
 def _contrast(one: Estimate, two: Estimate, *, symmetric: bool) -> Contrast:
     return Contrast(
-        baseline=side_of(one, symmetric=symmetric), candidate=side_of(two, symmetric=symmetric)
+        baseline=uncertain_value(one, symmetric=symmetric),
+        candidate=uncertain_value(two, symmetric=symmetric),
     )
 
 
@@ -129,18 +137,18 @@ def _levels(
     shift = fit_level(second - first, transients=transients)
     ratio = None
     effective = shift.n_effective
-    # Shared drift may widen the baseline's own interval past 0, but readings above 0 have a mean
-    # above 0.
+    # Shared drift may widen the baseline's interval past 0, but positive readings have a positive
+    # mean.
     if one.low > 0.0 or float(first.min()) > 0.0:
         change = two.value / one.value
         rest = fit_level(second - change * first, transients=transients)
-        ratio = _alone(1.0, change, rest.standard_error / one.value, rest.degrees_of_freedom)
+        ratio = _one_error(1.0, change, rest.standard_error / one.value, rest.degrees_of_freedom)
         effective = rest.n_effective
     return Basis(
         baseline=one,
         candidate=two,
         ratio=ratio,
-        difference=_alone(0.0, shift.level, shift.standard_error, shift.degrees_of_freedom),
+        difference=_one_error(0.0, shift.level, shift.standard_error, shift.degrees_of_freedom),
         methods=("paired", "paired"),
         unit="pair",
         n=first.size,
@@ -149,11 +157,11 @@ def _levels(
     )
 
 
-def _alone(against: float, value: float, error: float, freedom: float) -> Contrast:
-    """Contrast a value, whose error is all there is, with a number."""
+def _one_error(reference: float, value: float, error: float, freedom: float) -> Contrast:
+    """Contrast a value with a number: its error is the whole error."""
     return Contrast(
-        baseline=exact_side(against),
-        candidate=Side(value=value, below=error, above=error, degrees_of_freedom=freedom),
+        baseline=exact_value(reference),
+        candidate=UncertainValue(value=value, below=error, above=error, degrees_of_freedom=freedom),
     )
 
 
@@ -168,34 +176,32 @@ def _correlation(
     errors = [fit_level(each, transients=transients).standard_error for each in shares]
     if min(errors) == 0.0:
         return 0.0
-    apart = fit_level(shares[1] / errors[1] - shares[0] / errors[0], transients=transients)
-    return min(1.0, max(-1.0, 1.0 - apart.standard_error**2 / 2.0))
+    difference = fit_level(shares[1] / errors[1] - shares[0] / errors[0], transients=transients)
+    return min(1.0, max(-1.0, 1.0 - difference.standard_error**2 / 2.0))
 
 
 def _of_one_process(sample: Sample, estimate: Estimate) -> bool:
-    """Whether a sample speaks for one process only."""
+    """Whether an estimate holds for one process only."""
     codes = {each.code for each in estimate.notices}
     return Code.THIS_PROCESS_ONLY in codes or unit_of(sample) == "reading"
 
 
-def _processes(baseline: bool, candidate: bool) -> tuple[Notice, ...]:  # as they come
-    """Say which of both is one process only."""
-    samples = (("baseline", baseline), ("candidate", candidate))
-    single = [name for name, alone in samples if alone]
+def _processes(single: list[str]) -> tuple[Notice, ...]:
+    """Warn of samples that are one process each."""
     if not single:
         return ()
-    who, what = f"The {single[0]} is one process", "this process"
-    if len(single) == len(samples):
-        who, what = "Baseline and candidate are one process each", "these processes"
-    return (_only(who, f"{what} only, and drift passes for a difference: interleave them"),)
+    who, which = f"The {single[0]} is one process", "this process"
+    if len(single) == 2:
+        who, which = "Baseline and candidate are one process each", "these processes"
+    return (_holds_for(who, f"{which} only, and drift looks like a difference: interleave them"),)
 
 
-def _only(who: str, what: str) -> Notice:
-    return Notice.warning(Code.THIS_PROCESS_ONLY, f"{who}: the verdict holds for {what}.")
+def _holds_for(who: str, which: str) -> Notice:
+    return Notice.warning(Code.THIS_PROCESS_ONLY, f"{who}: the verdict holds for {which}.")
 
 
 def _merged(baseline: tuple[Notice, ...], candidate: tuple[Notice, ...]) -> tuple[Notice, ...]:
-    """Gather the notices of both; those that both have stand once."""
+    """Join the notices of both; name the sample where only one of them has a notice."""
     one, two = (
         [each for each in notices if each.code is not Code.THIS_PROCESS_ONLY]
         for notices in (baseline, candidate)

@@ -1,4 +1,4 @@
-"""Samples to compare: what may be given for a baseline or a candidate, and its estimate."""
+"""Samples to compare: the arguments for a baseline or a candidate, and their estimate."""
 
 from __future__ import annotations
 
@@ -23,21 +23,11 @@ from benchrigor.stats.series.level import FEWEST
 from benchrigor.stats.wps.work_line import WPS
 from benchrigor.units import Direction
 
-__all__ = [
-    "Sample",
-    "Values",
-    "check_margin",
-    "direction_named",
-    "estimate_sample",
-    "read_sample",
-    "unit_of",
-]
-
 Values = npt.ArrayLike | Sequence[npt.ArrayLike] | Estimate
-"""What a caller may give: a series, a sequence of them (one per invocation), an Estimate."""
+"""A series, a sequence of them (one per invocation), or an Estimate."""
 
 Sample = Floats | tuple[Floats, ...] | Estimate
-"""The same, checked; a sequence of one series is that series."""
+"""Checked `Values`; a sequence of one series is that series."""
 
 
 def read_sample(values: Values, name: str) -> Sample:
@@ -53,15 +43,15 @@ def read_sample(values: Values, name: str) -> Sample:
     if several is None:
         return as_series(values, name=name)
     problems: list[str] = []
-    found = []
+    series = []
     for index, each in enumerate(several):
         try:
-            found.append(as_series(each, name=f"{name}[{index}]"))
+            series.append(as_series(each, name=f"{name}[{index}]"))
         except InvalidInput as error:
             problems += error.problems
     if problems:
         raise InvalidInput(problems)
-    return found[0] if len(found) == 1 else tuple(found)
+    return series[0] if len(series) == 1 else tuple(series)
 
 
 def direction_named(direction: object) -> Direction:
@@ -81,7 +71,7 @@ def check_margin(margin: object) -> float:
 
 
 def unit_of(sample: Sample) -> str:
-    """Name what is counted: "invocation", "reading", or "round" of various work."""
+    """Name the unit of inference: "invocation", "reading", or "round" of various work."""
     if isinstance(sample, Estimate):
         if sample.method.startswith(WPS):
             return "round"
@@ -90,22 +80,22 @@ def unit_of(sample: Sample) -> str:
 
 
 def estimate_sample(sample: Sample, policy: Policy) -> Estimation:
-    """Estimate what a comparison is about; an Estimate counts as it is."""
+    """Estimate the statistic of a sample; an Estimate counts as it is."""
     if isinstance(sample, Estimate):
         return Estimation(estimate=sample, notices=sample.notices)
     if not isinstance(sample, tuple):
-        found = estimate((sample,), policy)
-        found.required()
-        return found
-    found = estimate(sample, replace(policy, kind=Kind.INVOCATIONS))
-    counted = sum(value is not None for value in found.values)
+        estimation = estimate((sample,), policy)
+        estimation.required()
+        return estimation
+    estimation = estimate(sample, replace(policy, kind=Kind.INVOCATIONS))
+    counted = sum(value is not None for value in estimation.values)
     if counted < FEWEST:
         raise NotEstimable(rejected_notices(len(sample) - counted, len(sample))[0])
-    return found
+    return estimation
 
 
 def _several(values: object) -> Sequence[object] | None:
-    """Return the values if they are several series rather than one: the first item tells."""
+    """Return the values if they are several series rather than one, by the first item."""
     if isinstance(values, np.ndarray):
         return list(values) if values.ndim == 2 and values.size else None
     if isinstance(values, str | bytes) or not isinstance(values, Sequence) or not values:

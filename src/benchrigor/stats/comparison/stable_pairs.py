@@ -1,4 +1,4 @@
-"""Which pairs of readings taken in turn count: those that are stable, or whose ratio is."""
+"""The stable phase of pairs of readings: of both series, or of their ratio."""
 
 from __future__ import annotations
 
@@ -11,37 +11,36 @@ from benchrigor.model import Code, Floats, Notice, StablePhase
 from benchrigor.stats.phases.trimming import (
     FEWEST_CUT,
     STABLE_SHARE,
-    bearable_phase,
     measured_part,
+    measured_phase,
 )
 from benchrigor.stats.series.level import FEWEST, too_few
 from benchrigor.stats.series.transients import TRANSIENTS
 
-__all__ = ["StablePairs", "stable_pairs"]
-
 _SETTLING = 3
-"""Beside a moving level no transient can be fitted, so this part (a third) of such pairs is left
-out: with an unseen warm-up in one series intervals then cover in 0.87 to 0.98 of cases, without in
-0.61 to 0.97 (500 and 1125 pairs)."""
+"""The first third of such pairs is left out, since no transient can be fitted beside a moving
+level. With a warm-up in one series intervals then cover in 0.87 to 0.98 of cases, else in 0.61 to
+0.97 (500 and 1125 pairs)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StablePairs:
-    """The stable phase of pairs, and what is compared of it."""
+    """The stable phase of pairs, and the part of it that is compared."""
 
     start: int
     stop: int
     measured: slice
     transients: tuple[float, ...] = ()
-    """Time constants of what is fitted beside the levels."""
+    """Time constants of the transients fitted beside the levels."""
     notices: tuple[Notice, ...] = ()
 
 
 def stable_pairs(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs:
-    """Choose the pairs that are stable in both series, and in their difference.
+    """Choose the pairs that are stable in both series and in their difference.
 
-    Where those are less than 0.8 of all, as when the machine gets faster or slower under both, and
-    more pairs have a stable ratio: those. All pairs where they are too few to look for a phase.
+    If those are less than 0.8 of all, since the machine changes its speed under both, the pairs
+    with a stable ratio are chosen if they are more. All pairs are kept if they are too few to
+    look for a phase.
     """
     n = baseline.size
     if n < FEWEST_CUT:
@@ -61,12 +60,12 @@ def stable_pairs(baseline: Floats, candidate: Floats, confidence: float) -> Stab
 
 
 def _stable_in_both(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs:
-    """Noise that both series share hides a warm-up of either, which their difference shows."""
+    """Find stable pairs; the difference shows a warm-up that common noise hides in both series."""
     middle = float(np.median(baseline))
     ratio = float(np.median(candidate)) / middle if middle else 1.0
     difference = candidate - ratio * (baseline - middle)
     kept = [
-        measured_part(bearable_phase(each, confidence))
+        measured_part(measured_phase(each, confidence))
         for each in (baseline, candidate, difference)
     ]
     start, stop = max(each.start for each in kept), min(each.stop for each in kept)
@@ -76,17 +75,16 @@ def _stable_in_both(baseline: Floats, candidate: Floats, confidence: float) -> S
 
 
 def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs | None:
-    """Find pairs whose ratio is stable, whatever moves both series alike."""
+    """Find pairs whose ratio is stable, though both series may move alike."""
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
-    phase: StablePhase = bearable_phase(candidate / baseline, confidence)
+    phase: StablePhase = measured_phase(candidate / baseline, confidence)
     if phase.start is None or phase.stop is None:
         return None
     inside = measured_part(phase)
     settled = inside.start + (inside.stop - inside.start) // _SETTLING
     if inside.stop - settled < FEWEST:
         return None
-    # The margin of a stable phase is left out for caution: nothing changed in it.
     return StablePairs(
         start=phase.start,
         stop=phase.stop,
@@ -94,8 +92,8 @@ def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> Sta
         notices=(
             Notice.warning(
                 Code.NO_STABLE_PHASE,
-                "Baseline and candidate have no stable phase together, but their ratio has one: "
-                "the ratio is known, the times themselves are not.",
+                "Baseline and candidate have no common stable phase, but their ratio has one: the "
+                "ratio is known, the times themselves are not.",
             ),
         ),
     )

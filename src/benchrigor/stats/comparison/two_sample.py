@@ -6,9 +6,7 @@ on until it finds a difference will find one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,9 +16,9 @@ from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
-    chance_at,
     difference_of,
     further_units,
+    p_value_at,
     ratio_of,
 )
 from benchrigor.stats.comparison.paired_and_welch import (
@@ -42,12 +40,10 @@ from benchrigor.stats.phases.trimming import short_run
 from benchrigor.stats.series.interval import check_confidence
 from benchrigor.units import Direction
 
-__all__ = ["Question", "compare", "compare_pairs"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a comparison is asked: the statistic, by which policy, and what counts as a change."""
+    """The statistic to compare, how it is estimated, and which change matters."""
 
     statistic: str
     policy: Policy
@@ -72,9 +68,9 @@ def compare(
     Parameters
     ----------
     baseline, candidate
-        Each one series of readings, shape (n,): then the verdict holds for those processes only,
-        and a Notice says so; or a sequence of series, one per invocation; or, when not paired,
-        an Estimate of the same statistic made before.
+        Each one series of readings, shape (n,), and then the verdict holds for those processes
+        only; or a sequence of series, one per invocation; or, if not paired, an Estimate of the
+        same statistic.
     statistic
         "mean", "median", or a percentile such as "p10".
     confidence
@@ -84,33 +80,30 @@ def compare(
     direction
         Which way is better: "lower" or "higher".
     paired
-        The i-th reading (or invocation) of the baseline was taken beside the i-th of the
-        candidate: what both have in common, such as drift, does not count.
+        The i-th reading (or invocation) of the baseline was taken next to the i-th of the
+        candidate: drift that both have in common cancels.
     trim
-        Remove the non-stable phases of each series first; of paired series, what is non-stable
-        in either.
+        Compare the stable phases; of paired series, the pairs that are stable in both.
 
     Returns
     -------
     Comparison
-        Its verdict is BETTER or WORSE when the whole interval of the ratio lies beyond the
-        margin, EQUIVALENT when it lies wholly within [1/(1 + margin), 1 + margin], else
-        UNDECIDED.
+        Its verdict is BETTER or WORSE if the whole interval of the ratio lies beyond the margin,
+        EQUIVALENT if it lies within [1/(1 + margin), 1 + margin], else UNDECIDED.
 
     Raises
     ------
     InvalidInput
-        When a side holds no readings, paired sides differ in length, or an argument is out of
-        range; all problems at once.
+        When baseline or candidate holds no readings, paired ones differ in length, or an argument
+        is out of range; all problems at once.
     NotEstimable
-        When a side allows no number: too few readings, or no stable phase.
+        When baseline or candidate allows no number: too few readings, or no stable phase.
 
     Notes
     -----
-    Of invocations each counts with its mean or quantile, with Student's t; of single series the
-    long-run variance counts. Difference: Welch (1947), each side with its own degrees of
-    freedom; ratio: Fieller (1954). Quantiles of single series: both sides' own intervals are
-    combined (MOVER, Donner & Zou 2012). Paired: see `benchrigor.stats.comparison.paired_and_welch`.
+    The means or quantiles of invocations have Student's t, single series their long-run variance.
+    Difference: Welch (1947); ratio: Fieller (1954); quantiles of single series: MOVER (Donner &
+    Zou 2012). Paired: see `benchrigor.stats.comparison.paired_and_welch`.
 
     Examples
     --------
@@ -121,16 +114,25 @@ def compare(
     >>> print(compare(old, new))
     4.50% higher [+3.58%, +5.44%] 95%: worse (margin 1%) · p<0.0001 · 10 vs 10 invocations
     """
-    options = {
-        "statistic": statistic,
-        "confidence": confidence,
-        "margin": margin,
-        "direction": direction,
-        "paired": paired,
-        "trim": trim,
-    }
-    question, first, second = _checked(baseline, candidate, options)
-    if not question.paired:
+    problems: list[str] = []
+    first = attempt(problems, read_sample, baseline, "baseline")
+    second = attempt(problems, read_sample, candidate, "candidate")
+    q = attempt(problems, quantile_named, statistic)
+    attempt(problems, check_confidence, confidence)
+    better = attempt(problems, direction_named, direction)
+    least = attempt(problems, check_margin, margin)
+    if paired and first is not None and second is not None:
+        problems += _unpairable(first, second)
+    if problems or first is None or second is None or better is None or least is None:
+        raise InvalidInput(problems)
+    question = Question(
+        statistic=statistic,
+        policy=Policy(q=q, confidence=float(confidence), trim=bool(trim)),
+        margin=least,
+        direction=better,
+        paired=bool(paired),
+    )
+    if not paired:
         basis = independent(first, second, question.policy)
     elif isinstance(first, tuple) and isinstance(second, tuple):
         basis = paired_invocations(first, second, question.policy)
@@ -142,7 +144,7 @@ def compare(
 def compare_pairs(
     baseline: Floats, candidate: Floats, question: Question
 ) -> tuple[Comparison, StablePairs]:
-    """Compare readings taken in turn, and say which of them count; see `compare`."""
+    """Compare readings taken in turn, and return the pairs that count; see `compare`."""
     policy = question.policy
     whole = StablePairs(start=0, stop=baseline.size, measured=slice(None))
     pairs = stable_pairs(baseline, candidate, policy.confidence) if policy.trim else whole
@@ -177,7 +179,7 @@ def _concluded(basis: Basis, question: Question) -> Comparison:
         candidate=basis.candidate,
         ratio=ratio,
         difference=replace(difference, notices=notices),
-        p_value=chance_at(basis.difference, 1.0),
+        p_value=p_value_at(basis.difference, 1.0),
         p_beyond=beyond,
         verdict=verdict,
         required=required,
@@ -201,9 +203,9 @@ def _verdict(ratio: Estimate, question: Question) -> Verdict:
 def _beyond(contrast: Contrast, ratio: Estimate, margin: float) -> float:
     """Return the p-value of the edge of the margin that the ratio lies beyond; 1 inside."""
     if ratio.value > 1.0 + margin:
-        return chance_at(contrast, 1.0 + margin)
+        return p_value_at(contrast, 1.0 + margin)
     if ratio.value < 1.0 / (1.0 + margin):
-        return chance_at(contrast, 1.0 / (1.0 + margin))
+        return p_value_at(contrast, 1.0 / (1.0 + margin))
     return 1.0
 
 
@@ -227,38 +229,13 @@ def _no_ratio(baseline: Estimate) -> Notice:
     )
 
 
-def _checked(
-    baseline: Values, candidate: Values, options: Mapping[str, Any]
-) -> tuple[Question, Sample, Sample]:
-    """Check all arguments of `compare`, and raise once for all problems."""
-    problems: list[str] = []
-    first = attempt(problems, read_sample, baseline, "baseline")
-    second = attempt(problems, read_sample, candidate, "candidate")
-    q = attempt(problems, quantile_named, options["statistic"])
-    attempt(problems, check_confidence, options["confidence"])
-    direction = attempt(problems, direction_named, options["direction"])
-    margin = attempt(problems, check_margin, options["margin"])
-    if options["paired"] and first is not None and second is not None:
-        problems += _unpairable(first, second)
-    if problems or first is None or second is None or direction is None or margin is None:
-        raise InvalidInput(problems)
-    question = Question(
-        statistic=options["statistic"],
-        policy=Policy(q=q, confidence=float(options["confidence"]), trim=bool(options["trim"])),
-        margin=margin,
-        direction=direction,
-        paired=bool(options["paired"]),
-    )
-    return question, first, second
-
-
 def _unpairable(first: Sample, second: Sample) -> list[str]:
-    """Say why two sides cannot be paired; nothing when they can."""
+    """Say why two samples cannot be paired, if so."""
     if isinstance(first, Estimate) or isinstance(second, Estimate):
         return ["paired compares readings one by one, expected series rather than an estimate"]
     sizes = [len(first), len(second)]
     if isinstance(first, tuple) != isinstance(second, tuple):
-        return ["paired is given one series and several, expected both sides alike"]
+        return ["paired is given one series and several, expected the same of both"]
     if sizes[0] != sizes[1]:
         what = "invocations" if isinstance(first, tuple) else "readings"
         return [f"paired is given {sizes[0]} and {sizes[1]} {what}, expected as many of each"]

@@ -1,8 +1,8 @@
-"""From readings to an estimate, the one way behind every door: trim, fit, combine.
+"""From readings to an estimate: trim, fit, combine.
 
 `Session`, `estimate_mean`, `estimate_quantile`, `estimate_invocations` and `compare` all end here,
-so that the same readings give the same number through each of them. A `Policy` holds all in
-which they may differ.
+so the same readings give the same number through each of them. A `Policy` holds all their
+differences.
 """
 
 from __future__ import annotations
@@ -29,27 +29,11 @@ from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_v
 from benchrigor.stats.estimators.proportion import FEWEST_IN_TAIL
 from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.phases.common_warm_up import common_phases
-from benchrigor.stats.phases.trimming import FEWEST_CUT, bearable_phase, short_run, trimmed
+from benchrigor.stats.phases.trimming import FEWEST_CUT, measured_phase, short_run, trimmed
 from benchrigor.stats.series.interval import METHOD, estimate_level, student_t
 from benchrigor.stats.series.level import FEW, FEWEST, fit_level, too_few
 from benchrigor.stats.series.subsessions import MERGING, fit_merged
 from benchrigor.stats.series.transients import COMPLETE, TRANSIENTS
-
-__all__ = [
-    "ENOUGH",
-    "INVOCATION_MEANS",
-    "Estimation",
-    "Policy",
-    "batched",
-    "combine_levels",
-    "combine_values",
-    "estimate",
-    "estimate_kept",
-    "keep",
-    "notice_of",
-    "rejected_notices",
-    "trim",
-]
 
 INVOCATION_MEANS = "invocation means"
 ENOUGH = 10
@@ -58,26 +42,25 @@ ENOUGH = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What is estimated of readings, and how."""
+    """Which statistic is estimated, of what kind of readings, and by which method."""
 
     kind: Kind = Kind.UNIT_READINGS
-    """One series of unit readings, one reading a round, or a series for each invocation."""
     q: float | None = None
     """Share of readings below the quantile; None for the mean."""
     confidence: float = 0.95
     trim: bool = False
-    """Estimate the stable phase, not all readings."""
+    """Estimate the stable phase instead of all readings."""
     method: str = METHOD
     harmonic: bool = False
-    """The mean of rates over equal work: the mean of their reciprocals, inverted."""
+    """The harmonic mean: the reciprocal of the mean of reciprocals."""
     batch: int = 1
     """Calls that each reading averages."""
 
     def transients(self, series: int) -> tuple[float, ...]:
-        """Return the time constants of what is fitted beside the level of each series.
+        """Return the time constants of the transients fitted beside the level of each series.
 
-        Invocations are cut by what they have in common, which shows more than one series does;
-        a single one may end in a cool-down that nothing shows. Single readings have no warm-up.
+        Several invocations show their cool-down together; a single one may end in an unseen one.
+        Single readings have no warm-up.
         """
         if not self.trim or self.kind is Kind.READINGS:
             return ()
@@ -86,19 +69,19 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimation:
-    """An estimate with what it is made of, or the Notices that say why there is none."""
+    """An estimate with its intermediate results, or the Notices that say why there is none."""
 
     estimate: Estimate | None = None
     notices: tuple[Notice, ...] = ()
     phases: tuple[StablePhase, ...] = ()
     kept: tuple[Floats | None, ...] = ()
-    """What is kept of each series; None where it has no stable phase."""
+    """The trimmed series; None for one without a stable phase."""
     fits: tuple[LevelFit, ...] = ()
     values: tuple[float | None, ...] = ()
-    """The mean or quantile of each invocation; None where it allows none."""
+    """The mean or quantile of each invocation; None for one that allows none."""
 
     def required(self) -> Estimate:
-        """Return the estimate, or raise NotEstimable with the Notice that says most."""
+        """Return the estimate, or raise NotEstimable with the last refusal."""
         if self.estimate is None:
             refusals = [each for each in self.notices if each.severity is Severity.REFUSAL]
             raise NotEstimable(refusals[-1])
@@ -108,20 +91,21 @@ class Estimation:
 def estimate(
     series: Sequence[Floats], policy: Policy, phases: Sequence[StablePhase] | None = None
 ) -> Estimation:
-    """Trim, fit and combine one series, or one per invocation; ``phases`` where they are known."""
+    """Trim, fit and combine one series, or one per invocation; ``phases`` if they are known."""
     if phases is None:
         phases = trim(series, policy) if policy.trim else ()
-    found = estimate_kept(keep(series, phases), policy)
-    rejected = rejected_notices(found.values.count(None), len(found.values))
-    notices = _once((*rejected, *_phase_notices(phases), *found.notices))
-    if found.estimate is not None and policy.trim and policy.kind is Kind.UNIT_READINGS:
+    estimation = estimate_kept(keep(series, phases), policy)
+    rejected = rejected_notices(estimation.values.count(None), len(estimation.values))
+    notices = _once((*rejected, *_phase_notices(phases), *estimation.notices))
+    if estimation.estimate is not None and policy.trim and policy.kind is Kind.UNIT_READINGS:
         notices += short_run(series[0].size)
-    return replace(
-        found,
-        estimate=found.estimate and replace(found.estimate, notices=notices),
-        notices=notices,
-        phases=tuple(phases),
-    )
+    return replace(_noted(estimation, notices), phases=tuple(phases))
+
+
+def _noted(estimation: Estimation, notices: tuple[Notice, ...]) -> Estimation:
+    """Put the notices on the estimation and on its estimate."""
+    estimate = estimation.estimate and replace(estimation.estimate, notices=notices)
+    return replace(estimation, estimate=estimate, notices=notices)
 
 
 def _once(notices: Iterable[Notice]) -> tuple[Notice, ...]:
@@ -135,24 +119,24 @@ def _once(notices: Iterable[Notice]) -> tuple[Notice, ...]:
 def trim(
     series: Sequence[Floats], policy: Policy, change_points: ChangePoints | None = None
 ) -> tuple[StablePhase, ...]:
-    """Find the stable phase of each series; none where readings are too few to look for it."""
+    """Find the stable phase of each series; return none if there are too few readings."""
     if policy.kind is Kind.INVOCATIONS:
         return _invocation_phases(series, policy.confidence)
     fewest = FEW if policy.kind is Kind.READINGS else FEWEST_CUT
     if series[0].size < fewest:
         return ()
-    return (bearable_phase(series[0], policy.confidence, change_points),)
+    return (measured_phase(series[0], policy.confidence, change_points),)
 
 
 def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[StablePhase, ...]:
-    """Cut all invocations alike, or each for itself where only that leaves most of them.
+    """Cut all invocations alike, or each by itself if only that leaves most of them.
 
-    A busy machine favours the start of every round, which is no warm-up of the workload.
+    On a busy machine the start of every round is faster, which is no warm-up of the workload.
     """
-    common = common_phases(series, confidence=confidence)
+    common = common_phases(series, confidence)
     if len(common) == 1 or any(phase.start is not None for phase in common):
         return common
-    own = tuple(bearable_phase(each, confidence) for each in series)
+    own = tuple(measured_phase(each, confidence) for each in series)
     if 2 * sum(phase.n >= FEWEST for phase in own) <= len(own):
         return common
     sentence = "The rounds have no steady state in common: each is cut by itself."
@@ -163,7 +147,7 @@ def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[Sta
 
 
 def keep(series: Sequence[Floats], phases: Sequence[StablePhase]) -> tuple[Floats | None, ...]:
-    """Return what is measured of each series; all of it where no phases were looked for."""
+    """Return the trimmed series, or the whole ones if no phases were looked for."""
     if not phases:
         return tuple(series)
     return tuple(
@@ -173,37 +157,37 @@ def keep(series: Sequence[Floats], phases: Sequence[StablePhase]) -> tuple[Float
 
 
 def _phase_notices(phases: Sequence[StablePhase]) -> tuple[Notice, ...]:
-    """Return what the phases say: those that count, or else the first that does not."""
-    counted = [phase for phase in phases if phase.n >= FEWEST]
-    return next((phase.notices for phase in (*counted, *phases)), ())
+    """Return the notices of the first phase that is measured, or else of the first one."""
+    measured = [phase for phase in phases if phase.n >= FEWEST]
+    return next((phase.notices for phase in (*measured, *phases)), ())
 
 
 def estimate_kept(kept: Sequence[Floats | None], policy: Policy) -> Estimation:
-    """Fit and combine what trimming has left."""
+    """Fit and combine trimmed series."""
     if policy.kind is Kind.INVOCATIONS:
-        found = _over_invocations(kept, policy)
+        estimation = _over_invocations(kept, policy)
     elif (series := kept[0]) is None:
-        found = Estimation()
+        estimation = Estimation()
     else:
-        found = _of_series(series, policy, policy.transients(1))
-    notices = found.notices
-    if found.estimate is not None and policy.q is not None and policy.batch > 1:
+        estimation = _of_series(series, policy)
+    notices = estimation.notices
+    if estimation.estimate is not None and policy.q is not None and policy.batch > 1:
         notices = (*notices, batched(policy.batch))
-    estimate = found.estimate and replace(found.estimate, notices=notices)
-    return replace(found, estimate=estimate, kept=tuple(kept), notices=notices)
+    return replace(_noted(estimation, notices), kept=tuple(kept))
 
 
-def _of_series(series: Floats, policy: Policy, transients: tuple[float, ...]) -> Estimation:
+def _of_series(series: Floats, policy: Policy) -> Estimation:
+    transients = policy.transients(1)
     fits: tuple[LevelFit, ...] = ()
     try:
         if policy.q is not None:
-            found = quantile_of(series, policy.q, policy.confidence, transients=transients)
+            estimate = quantile_of(series, policy.q, policy.confidence, transients=transients)
         else:
             fits = (_fit(series, policy, transients),)
-            found = _inverted(estimate_level(fits[0], policy.confidence), policy)
+            estimate = _inverted(estimate_level(fits[0], policy.confidence), policy)
     except NotEstimable as error:
         return Estimation(fits=fits, notices=(notice_of(error),))
-    return Estimation(estimate=found, fits=fits, notices=found.notices)
+    return Estimation(estimate=estimate, fits=fits, notices=estimate.notices)
 
 
 def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> LevelFit:
@@ -213,8 +197,8 @@ def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> Level
     return fit_level(values) if policy.kind is Kind.INVOCATIONS else fit_merged(values)
 
 
-def _inverted(found: Estimate, policy: Policy) -> Estimate:
-    return reciprocal(found) if policy.harmonic else found
+def _inverted(estimate: Estimate, policy: Policy) -> Estimate:
+    return reciprocal(estimate) if policy.harmonic else estimate
 
 
 def _over_invocations(kept: Sequence[Floats | None], policy: Policy) -> Estimation:
@@ -228,79 +212,66 @@ def _over_invocations(kept: Sequence[Floats | None], policy: Policy) -> Estimati
             if series is not None and policy.q is not None:
                 value = quantile_value(series, policy.q, transients=transients)
             elif series is not None and series.size < FEWEST and not policy.trim:
-                value = float(
-                    1.0 / series[0] if policy.harmonic else series[0]
-                )  # a command run once is an invocation of one reading
+                # A command that is run once gives an invocation of one reading.
+                value = float(1.0 / series[0] if policy.harmonic else series[0])
             elif series is not None:
                 fits.append(_fit(series, policy, transients))
                 value = fits[-1].level
         except NotEstimable as error:
             refusals.append(notice_of(error))
         values.append(value)
-    counted = [value for value in values if value is not None]
-    result = Estimation(fits=tuple(fits), values=tuple(values))
-    if not counted:
-        return replace(result, notices=tuple(refusals[:1]))
+    estimation = Estimation(fits=tuple(fits), values=tuple(values))
+    if values.count(None) == len(values):
+        return replace(estimation, notices=tuple(refusals[:1]))
     try:
-        found = _combined(kept, counted, result, policy, transients)
+        estimate = _combine(kept, estimation, policy)
     except NotEstimable as error:
-        return replace(result, notices=(notice_of(error),))
-    return replace(result, estimate=found, notices=found.notices)
+        return replace(estimation, notices=(notice_of(error),))
+    return replace(estimation, estimate=estimate, notices=estimate.notices)
 
 
-def _combined(
-    kept: Sequence[Floats | None],
-    counted: list[float],
-    result: Estimation,
-    policy: Policy,
-    transients: tuple[float, ...],
-) -> Estimate:
-    """Combine the values of the invocations that count."""
-    if policy.q is None and len(counted) == 1 and not result.fits:
-        raise NotEstimable(too_few(1, FEWEST))
-    if policy.q is None and len(counted) == 1:
-        return _inverted(combine_levels(result.fits, policy.confidence), policy)
-    if policy.q is None:
-        return _inverted(combine_values(counted, policy.confidence), policy)
-    pieces = [
-        series
-        for series, value in zip(kept, result.values, strict=True)
+def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Policy) -> Estimate:
+    """Combine the values of the invocations that have one."""
+    counted = [
+        (series, value)
+        for series, value in zip(kept, estimation.values, strict=True)
         if series is not None and value is not None
     ]
-    if len(counted) == 1:
-        single = quantile_of(pieces[0], policy.q, policy.confidence, transients=transients)
-        return _of_one(single)
-    found = combine_values(counted, policy.confidence)
-    return replace(found, notices=(*_thin_tails(pieces, policy.q), *found.notices))
+    if len(counted) > 1:
+        estimate = combine_values([value for _, value in counted], policy.confidence)
+        if policy.q is None:
+            return _inverted(estimate, policy)
+        shortest = min(series.size for series, _ in counted)
+        return replace(estimate, notices=(*_thin_tail(shortest, policy.q), *estimate.notices))
+    if policy.q is not None:
+        transients = policy.transients(len(kept))
+        return _of_one(
+            quantile_of(counted[0][0], policy.q, policy.confidence, transients=transients)
+        )
+    if not estimation.fits:
+        raise NotEstimable(too_few(1, FEWEST))
+    return _inverted(combine_levels(estimation.fits, policy.confidence), policy)
 
 
 def combine_levels(fits: Sequence[LevelFit], confidence: float) -> Estimate:
-    """Combine the levels of one or more invocations into an estimate over invocations.
-
-    Parameters
-    ----------
-    fits
-        One per invocation, at least one.
-    confidence
-        Nominal coverage, in (0, 1).
-    """
+    """Combine the levels of one or more invocations into an estimate over invocations."""
     if len(fits) == 1:
         return _of_one(estimate_level(fits[0], confidence))
     return combine_values([fit.level for fit in fits], confidence)
 
 
 def combine_values(values: Sequence[float], confidence: float) -> Estimate:
-    """Estimate the mean over invocations from one number of each, two at least: Student's t."""
+    """Estimate the mean over two or more invocations from one value of each: Student's t."""
     levels = np.array(values)
     count = levels.size
-    alike = float(levels.min()) == float(levels.max())  # exactly, whatever rounding makes of it
-    value = float(levels[0]) if alike else float(levels.mean())
-    error = 0.0 if alike else float(levels.std(ddof=1)) / math.sqrt(count)
-    reach = student_t(count - 1.0, confidence) * error
+    constant = float(levels.min()) == float(levels.max())  # their mean may be rounded
+    value = float(levels[0]) if constant else float(levels.mean())
+    error = 0.0 if constant else float(levels.std(ddof=1)) / math.sqrt(count)
+    half_width = student_t(count - 1.0, confidence) * error
     return Estimate(
         value=value,
-        low=value - reach,
-        high=value + reach,
+        low=value - half_width,
+        high=value + half_width,
         confidence=confidence,
         n=count,
         n_effective=float(count),
@@ -326,7 +297,7 @@ def _combination_notices(count: int, error: float, value: float) -> tuple[Notice
         notices.append(
             Notice.warning(
                 Code.FEW_INVOCATIONS,
-                f"Only {count} invocations: below {ENOUGH}, a rare case is easily missed.",
+                f"Only {count} invocations; with fewer than {ENOUGH} a rare case is easily missed.",
                 invocations=count,
                 wanted=ENOUGH,
             )
@@ -335,27 +306,26 @@ def _combination_notices(count: int, error: float, value: float) -> tuple[Notice
 
 
 def _of_one(inner: Estimate) -> Estimate:
-    """Make an estimate over a single invocation of that of its readings."""
+    """Turn the estimate of a series into the estimate over one invocation."""
     only = Notice.warning(
         Code.THIS_PROCESS_ONLY,
-        "One invocation: the interval is about this process only.",
+        "One invocation: the interval holds for this process only.",
         invocations=1,
     )
     return replace(inner, n=1, n_effective=1.0, notices=(only, *inner.notices))
 
 
 def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
-    """Say how many of so many invocations do not count; nothing when all of them do."""
+    """Say how many invocations do not count, if any."""
     if rejected == 0:
         return ()
     make = Notice.refusal if rejected == total else Notice.warning
-    sentence = f"No stable phase in {rejected} of {total} rounds: they do not count."
+    sentence = f"{rejected} of {total} rounds have no stable phase and do not count."
     return (make(Code.ROUNDS_REJECTED, sentence, rejected=rejected, rounds=total),)
 
 
-def _thin_tails(pieces: Sequence[Floats], q: float) -> tuple[Notice, ...]:
-    """Warn where invocations are too short for a quantile: its estimate is biased."""
-    shortest = min(series.size for series in pieces)
+def _thin_tail(shortest: int, q: float) -> tuple[Notice, ...]:
+    """Warn if the shortest invocation has so few readings that its quantile is biased."""
     in_tail = shortest * min(q, 1.0 - q)
     if in_tail >= FEWEST_IN_TAIL:
         return ()
@@ -381,6 +351,6 @@ def batched(calls: int) -> Notice:
 
 
 def notice_of(error: NotEstimable) -> Notice:
-    """Return why nothing can be estimated."""
+    """Return the Notice of the error."""
     assert isinstance(error.notice, Notice)  # noqa: S101  # for the type checker: errors lie below
     return error.notice

@@ -1,4 +1,4 @@
-"""The public door to invocations: where a program starts afresh, the start is the unit."""
+"""The mean over invocations of a program, each of which is one unit of inference."""
 
 from __future__ import annotations
 
@@ -10,28 +10,24 @@ from benchrigor.model import Estimate, Kind, as_invocations
 from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.series.interval import check_confidence
 
-__all__ = ["estimate_invocations"]
-
 
 def estimate_invocations(
     invocations: Sequence[npt.ArrayLike], *, confidence: float = 0.95, trim: bool = False
 ) -> Estimate:
-    """Estimate the mean over invocations of a program, each with readings of its own.
+    """Estimate the mean over invocations of a program from the readings of each.
 
-    Readings of one process share its memory layout, hash seed and code placement, so that they
-    tell about that process only. The interval is a Student t interval of the invocations' levels;
-    autocorrelation is never taken across the border of two invocations.
+    Readings of one process share its memory layout, hash seed and code placement. So the interval
+    is Student's t interval of the invocations' levels.
 
     Parameters
     ----------
     invocations
-        One series of readings per invocation, each of shape (n_i,), n_i >= 2. Each counts alike.
+        One series of readings per invocation, each of shape (n_i,), n_i >= 2. All weigh alike.
     confidence
         Nominal coverage, in (0, 1).
     trim
-        Cut the warm-up and cool-down that the invocations have in common (`common_cut`), with a
-        margin, and estimate the level after what they leave behind. An invocation that is not
-        longer than the cut contributes nothing.
+        Cut the warm-up and cool-down that the invocations have in common, and fit transients
+        beside each level. An invocation that is not longer than the cut does not count.
 
     Returns
     -------
@@ -49,10 +45,9 @@ def estimate_invocations(
 
     Notes
     -----
-    Source: Kalibera & Jones 2013 (repeat where the variance arises). The transients fitted beside
-    each level (as in `estimate_mean`) widen the interval by a quarter where all variance lies
-    within invocations, and hardly where it lies between them; without them slow warm-ups leave a
-    bias, which does not average out.
+    Source: Kalibera & Jones 2013 (repeat where the variance arises). Transients widen the interval
+    by a quarter where all variance lies within invocations, and hardly at all where it lies
+    between them; they remove the bias of slow warm-ups.
 
     Examples
     --------

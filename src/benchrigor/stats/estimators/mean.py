@@ -1,4 +1,4 @@
-"""The mean of readings, by the method asked for."""
+"""The mean of a series of readings."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.series.interval import METHOD, check_confidence
 from benchrigor.stats.series.subsessions import MERGING
 
-__all__ = ["estimate_mean"]
-
 
 def estimate_mean(
     values: npt.ArrayLike,
@@ -20,7 +18,7 @@ def estimate_mean(
     trim: bool = False,
     method: str = METHOD,
 ) -> Estimate:
-    """Estimate the mean of a series of (auto)correlated readings, with its interval.
+    """Estimate the mean of (auto)correlated readings, with its interval.
 
     Parameters
     ----------
@@ -29,13 +27,12 @@ def estimate_mean(
     confidence
         Nominal coverage, in (0, 1).
     trim
-        Remove the non-stable phases first, and estimate the level after what they leave behind.
-        Without it the plain mean of all readings is estimated. Neighbouring phases are one only
-        where they differ by less than 1 % and a quarter of the half-width that comes of it.
+        Estimate the level of the stable phase, with transients fitted beside it; False estimates
+        the mean of all readings.
     method
-        "long-run-variance", the one that covers; or "subsessions": adjacent readings are merged
-        until neighbours correlate by 0.1 at most, and Student t is applied to the merged ones.
-        Its measured coverage is lower (``docs/interval.md``).
+        "long-run-variance"; or "subsessions": adjacent readings are merged until neighbours
+        correlate by 0.1 at most, and Student t is applied to the merged ones. Its measured
+        coverage is lower (``docs/interval.md``).
 
     Returns
     -------
@@ -52,8 +49,8 @@ def estimate_mean(
 
     Notes
     -----
-    Long-run variance by autoregression with delta-method degrees of freedom (see
-    `stats.series.long_run_variance`), Student t quantiles, cube-root correction for skewness
+    Autoregressive long-run variance with delta-method degrees of freedom
+    (`stats.series.long_run_variance`), Student t quantiles, cube-root correction for skewness
     (Johnson 1978, Hall 1992). Below 30 readings: plain Student t.
 
     Examples

@@ -1,4 +1,4 @@
-"""The values around which readings gather: one, or several with sparse valleys between them."""
+"""Modes: the values around which readings gather, with sparse valleys between them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ from scipy import special
 from benchrigor.model import Floats, Mode
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 
-__all__ = ["FEWEST", "LEAST_SHARE", "apart", "modes_of"]
-
 FEWEST = 60
-"""Fewer readings are called one mode: they seldom show a second."""
+"""Fewer readings count as one mode: they seldom show a second."""
 LEAST_SHARE = 0.05
-"""Of all readings: what gathers elsewhere but is less is rare slowness, not a mode."""
+"""Share of all readings that a mode holds at least: fewer are rare slow readings."""
 
 _CUTS = (4, 8, 16, 32, 64)
-"""A stretch of sorted readings is cut into so many blocks, and as many half a block aside."""
+"""Numbers of blocks, each half over the next, that sorted readings are divided into."""
 _SMALLEST_BLOCK = 5
 _APART = 0.05
 _ROUNDING = 1e-12
-"""Relative difference of readings that is nothing but rounding."""
-_NOTHING = 1e-16
-"""Width of a spacing, relative to the readings, that is nothing but rounding."""
-_SELDOM = 50
-"""Values so many times less frequent than the most frequent one tell nothing of the tick."""
+"""Relative difference of readings that is mere rounding."""
+_ROUNDED_SPACING = 1e-16
+"""Width of a spacing, relative to the readings, that is mere rounding."""
+_RARE = 50
+"""Values so many times rarer than the most frequent one do not determine the tick."""
 _POINTS = 16_384
 _MOMENTS = 4_096
 
@@ -38,7 +36,7 @@ Indices = npt.NDArray[np.int64]
 
 
 def apart(modes: tuple[Mode, ...]) -> tuple[Mode, ...]:
-    """Join neighbouring modes less than a twentieth apart: true as they are, nobody minds them."""
+    """Join neighbouring modes less than a twentieth apart, a difference of no importance."""
     joined = list(modes[:1])
     for mode in modes[1:]:
         last = joined[-1]
@@ -52,24 +50,24 @@ def apart(modes: tuple[Mode, ...]) -> tuple[Mode, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sample:
-    """Readings as they came, sorted, and the points between which spacings are counted.
+class Points:
+    """Readings in order of time and of size, and the points between which spacings are counted.
 
     Points are every ``stride``-th of the sorted readings from the ``first`` on, with ties spread
-    over a tick: blocks hold hundreds of points anyway, and so the price is that of sorting.
+    over a tick. Blocks hold hundreds of points anyway, so sorting dominates the cost.
     """
 
     series: Floats
     ordered: Floats
-    points: Floats
+    values: Floats
     tick: float
     stride: int
     first: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
-    """The stretch between two points: the spacings of readings in it, and the log of their mean."""
+class Block:
+    """The readings between two points: their spacings, and the log of the mean spacing."""
 
     start: int
     stop: int
@@ -78,26 +76,28 @@ class _Block:
 
 
 @dataclass(frozen=True, slots=True)
-class _Blocks:
-    """Blocks of ``count`` spacings between points, by their first points."""
+class Blocks:
+    """Blocks of ``count`` spacings each, given by their first points."""
 
     starts: Indices
     count: int
     spacings: int
     sparsity: Floats
 
-    def block(self, index: int) -> _Block:
+    def block(self, index: int) -> Block:
+        """Return one of the blocks."""
         start = int(self.starts[index])
         sparsity = float(self.sparsity[index])
-        return _Block(start, start + self.count, self.spacings, sparsity)
+        return Block(start, start + self.count, self.spacings, sparsity)
 
-    def densest(self, inside: npt.NDArray[np.bool_]) -> _Block:
-        return self.block(int(np.where(inside, self.sparsity, np.inf).argmin()))
+    def densest(self, among: npt.NDArray[np.bool_]) -> Block:
+        """Return the densest block among some."""
+        return self.block(int(np.where(among, self.sparsity, np.inf).argmin()))
 
 
 @dataclass(frozen=True, slots=True)
-class _Compared:
-    """How clearly blocks are sparser than the densest on each side, in standard deviations."""
+class Contrasts:
+    """By how many standard deviations blocks are sparser than the densest on either side."""
 
     left: Floats
     right: Floats
@@ -106,42 +106,37 @@ class _Compared:
 
 @dataclass(frozen=True, slots=True)
 class _Valley:
-    """A block sparser than one on each side, and the chances it was judged by."""
+    """A block that is sparser than one on each side, and the chance of error of each test."""
 
     margin: float
-    inside: _Block
-    beside: tuple[tuple[_Block, float], tuple[_Block, float]]
+    inside: Block
+    beside: tuple[tuple[Block, float], tuple[Block, float]]
 
 
 def modes_of(series: Floats, level: float) -> tuple[Mode, ...]:
-    """Find the values around which readings gather; ``level`` is the chance of a false mode.
+    """Find the modes of a series; ``level`` is the chance of a false one.
 
-    A density with one mode has no valley: of three stretches of sorted readings, the middle one
-    is nowhere sparser than both others. Blocks of a and b successive spacings of a uniform
-    density have widths per spacing whose ratio follows F(2a, 2b), and where the density falls
-    away from the mode the ratio is stochastically less. A block is a valley when it is
-    significantly wider per spacing than one at its left and than one at its right (intersection
-    and union). The level is divided by all pairs of blocks (Bonferroni). The border lies in the
-    widest gap of the widest quarter of the valley; both sides are then searched again. Local
-    spacings on all scales: Duembgen & Walther (2008). With autocorrelated readings the long-run
-    variance of 1[in one block]/p - 1[in the other]/q over (1/p + 1/q) divides a and b.
+    A density with one mode has no valley: of three blocks of sorted readings, the middle one is
+    nowhere sparser than both others. Blocks of a and b successive spacings of a uniform density
+    have widths per spacing whose ratio follows F(2a, 2b); where the density falls away from the
+    mode the ratio is stochastically less. A block is a valley when it is significantly sparser
+    than one at its left and one at its right (intersection-union test). The level is divided by
+    all pairs of blocks (Bonferroni). The border is the widest gap in the widest quarter of the
+    valley, and both sides are searched again. Local spacings on all scales: Duembgen & Walther
+    (2008). For autocorrelated readings the long-run variance of 1[in one block]/p - 1[in the
+    other]/q over (1/p + 1/q) divides a and b.
     """
     ordered = np.sort(series)
     n = ordered.size
-    sample = _sample(series, ordered) if n >= FEWEST else None
-    borders = [] if sample is None else _borders(sample, level)
+    points = spread_points(series, ordered) if n >= FEWEST else None
+    borders = [] if points is None else _borders(points, level)
     return tuple(
-        Mode(value=_median(ordered, start, stop), share=(stop - start) / n)
+        Mode(value=float(np.median(ordered[start:stop])), share=(stop - start) / n)
         for start, stop in pairwise([0, *borders, n])
     )
 
 
-def _median(ordered: Floats, start: int, stop: int) -> float:
-    middle = start + stop
-    return float(ordered[(middle - 1) // 2] + ordered[middle // 2]) / 2.0
-
-
-def _sample(series: Floats, ordered: Floats) -> _Sample | None:
+def spread_points(series: Floats, ordered: Floats) -> Points | None:
     """Choose the points and spread ties; None when all points are the same."""
     stride = max(1, ordered.size // _POINTS)
     first = (ordered.size - 1) % stride // 2
@@ -152,56 +147,56 @@ def _sample(series: Floats, ordered: Floats) -> _Sample | None:
         return None
     counts = np.diff(starts, append=chosen.size)
     step = _tick(chosen[starts], counts)
-    # A tick lost in the rounding of the readings would hide their order in time.
+    # A tick below the rounding of the readings would hide their order in time.
     step = max(step, _ROUNDING * abs(float(chosen[chosen.size // 2])))
     within = np.arange(chosen.size) - np.repeat(starts, counts)
     shift = (within + 0.5) / np.repeat(counts, counts) - 0.5
-    points = np.sort(np.repeat(chosen[starts], counts) + shift * step)
-    return _Sample(series, ordered, points, step, stride, first)
+    values = np.sort(np.repeat(chosen[starts], counts) + shift * step)
+    return Points(series, ordered, values, step, stride, first)
 
 
 def _tick(values: Floats, counts: Indices) -> float:
-    """Return the smallest difference between frequent values; between any when few are.
+    """Return the smallest difference between frequent values, or between all if few are.
 
-    A value met once or twice, off the grid on which the others lie, must not hide the grid.
+    A single value between the ticks must not hide them.
     """
-    frequent = counts >= max(3.0, counts.max() / _SELDOM)
+    frequent = counts >= max(3.0, counts.max() / _RARE)
     if frequent.sum() > 1 and 2 * counts[frequent].sum() >= counts.sum():
         values = values[frequent]
     return float(np.diff(values).min())
 
 
-def _borders(sample: _Sample, level: float) -> list[int]:
+def _borders(points: Points, level: float) -> list[int]:
     """Return how many readings lie below each border between modes, ascending."""
-    found: list[int] = []
-    stretches = [(0, sample.points.size)]
-    while stretches:
-        start, stop = stretches.pop()
-        border = _border(sample, start, stop, level)
+    borders: list[int] = []
+    ranges = [(0, points.values.size)]
+    while ranges:
+        start, stop = ranges.pop()
+        border = _border(points, start, stop, level)
         if border is not None:
-            found.append(_rank(sample, border))
-            stretches += [(start, border), (border, stop)]
-    return sorted(found)
+            borders.append(_rank(points, border))
+            ranges += [(start, border), (border, stop)]
+    return sorted(borders)
 
 
-def _border(sample: _Sample, start: int, stop: int, level: float) -> int | None:
-    """Return the point that begins the second part of a stretch, None if it has no valley."""
-    least = LEAST_SHARE * sample.points.size
-    for valley in _valleys(sample, start, stop, level):
-        border = _deepest(sample.points, valley.inside)
-        if min(border - start, stop - border) >= least and _withstands(sample, border, valley):
+def _border(points: Points, start: int, stop: int, level: float) -> int | None:
+    """Return the first point behind the clearest valley of a range of points, or None."""
+    least = LEAST_SHARE * points.values.size
+    for valley in _valleys(points, start, stop, level):
+        border = _deepest(points.values, valley.inside)
+        if min(border - start, stop - border) >= least and _withstands(points, border, valley):
             return border
     return None
 
 
-def _rank(sample: _Sample, border: int) -> int:
+def _rank(points: Points, border: int) -> int:
     """Return how many readings lie below the widest gap between a point and the one before."""
-    stop = sample.first + border * sample.stride
-    gaps = np.diff(sample.ordered[stop - sample.stride : stop + 1])
-    return stop - sample.stride + int(gaps.argmax()) + 1
+    stop = points.first + border * points.stride
+    gaps = np.diff(points.ordered[stop - points.stride : stop + 1])
+    return stop - points.stride + int(gaps.argmax()) + 1
 
 
-def _deepest(points: Floats, valley: _Block) -> int:
+def _deepest(points: Floats, valley: Block) -> int:
     """Return the point after the widest gap in the widest quarter of a valley."""
     length = max(1, (valley.stop - valley.start) // 4)
     inside = points[valley.start : valley.stop + 1]
@@ -210,12 +205,12 @@ def _deepest(points: Floats, valley: _Block) -> int:
     return valley.start + start + gap + 1
 
 
-def _valleys(sample: _Sample, start: int, stop: int, level: float) -> list[_Valley]:
+def _valleys(points: Points, start: int, stop: int, level: float) -> list[_Valley]:
     """Return the best valley of every size of block, the clearest first."""
     size = stop - start
-    least = LEAST_SHARE * sample.points.size
+    least = LEAST_SHARE * points.values.size
     counts = [size // cuts for cuts in _CUTS if size // cuts >= _SMALLEST_BLOCK]
-    ladder = [_blocks(sample, start, stop, count) for count in counts]
+    ladder = [lay_blocks(points, start, stop, count) for count in counts]
     chance = level / max(1, len(ladder) * (len(ladder) + 1) // 2)
     found = []
     for index, own in enumerate(ladder):
@@ -225,24 +220,26 @@ def _valleys(sample: _Sample, start: int, stop: int, level: float) -> list[_Vall
     return sorted((each for each in found if each), key=lambda each: -each.margin)
 
 
-def _blocks(sample: _Sample, start: int, stop: int, count: int) -> _Blocks:
-    """Lay blocks half over each other, in the same way from both ends."""
+def lay_blocks(points: Points, start: int, stop: int, count: int) -> Blocks:
+    """Lay blocks half over each other, symmetrically from both ends."""
     span = stop - start - 1 - count
     half = (stop - start) // count
     rising = np.arange(half) * span // (2 * half - 1)
     starts = start + np.concatenate([rising, span - rising[::-1]])
-    lower, upper = sample.points[starts], sample.points[starts + count]
+    lower, upper = points.values[starts], points.values[starts + count]
     # Without a least width, ties that rounding left together would be infinitely dense.
-    least = np.maximum(_NOTHING * np.maximum(np.abs(lower), np.abs(upper)), sys.float_info.min)
+    least = np.maximum(
+        _ROUNDED_SPACING * np.maximum(np.abs(lower), np.abs(upper)), sys.float_info.min
+    )
     sparsity = np.log(np.maximum((upper - lower) / count, least))
-    return _Blocks(starts, count, count * sample.stride, sparsity)
+    return Blocks(starts, count, count * points.stride, sparsity)
 
 
 def _valley(
-    own: _Blocks, larger: list[_Blocks], inner: npt.NDArray[np.bool_], chance: float
+    own: Blocks, larger: list[Blocks], inner: npt.NDArray[np.bool_], chance: float
 ) -> _Valley | None:
-    """Return the clearest valley among the inner blocks of one size, None if none is significant."""
-    compared = [_compare(own, other, chance) for other in larger]
+    """Return the clearest significant valley among the inner blocks of one size, or None."""
+    compared = [contrast(own, other, chance) for other in larger]
     left = np.array([each.left for each in compared])
     right = np.array([each.right for each in compared])
     margins = np.where(inner, np.minimum(left.max(axis=0), right.max(axis=0)), -np.inf)
@@ -251,50 +248,48 @@ def _valley(
         return None
     valley = own.block(best)
     below, above = int(left[:, best].argmax()), int(right[:, best].argmax())
-    densest_below = larger[below].densest(
-        larger[below].starts + larger[below].count <= valley.start
-    )
-    densest_above = larger[above].densest(larger[above].starts >= valley.stop)
+    before = larger[below].starts + larger[below].count <= valley.start
+    after = larger[above].starts >= valley.stop
     return _Valley(
         margin=float(margins[best]),
         inside=valley,
         beside=(
-            (densest_below, compared[below].chance),
-            (densest_above, compared[above].chance),
+            (larger[below].densest(before), compared[below].chance),
+            (larger[above].densest(after), compared[above].chance),
         ),
     )
 
 
-def _compare(own: _Blocks, other: _Blocks, level: float) -> _Compared:
-    """Compare blocks with the densest of the others to their left and to their right."""
+def contrast(own: Blocks, other: Blocks, level: float) -> Contrasts:
+    """Compare blocks with the densest of the others on their left and on their right."""
     before = np.searchsorted(other.starts, own.starts - other.count, side="right")
     after = other.starts.size - np.searchsorted(other.starts, own.starts + own.count)
-    nothing = np.array([np.inf])
-    from_left = np.concatenate([nothing, np.minimum.accumulate(other.sparsity)])
-    from_right = np.concatenate([nothing, np.minimum.accumulate(other.sparsity[::-1])])
-    # With one mode every block has a side on which it is sparser than none: the pairs that can
-    # deceive are at most those of all blocks with the ones before them.
+    none = [np.inf]
+    from_left = np.concatenate([none, np.minimum.accumulate(other.sparsity)])
+    from_right = np.concatenate([none, np.minimum.accumulate(other.sparsity[::-1])])
+    # With one mode every block is sparser than none on one of its sides. So at most the pairs of
+    # blocks with the ones before them can err.
     chance = max(level / max(1, int(before.sum())), sys.float_info.min)
     critical = -math.log(special.fdtri(2.0 * other.spacings, 2.0 * own.spacings, chance))
     deviation = math.sqrt(1.0 / own.spacings + 1.0 / other.spacings)
-    return _Compared(
+    return Contrasts(
         left=(own.sparsity - from_left[before] - critical) / deviation,
         right=(own.sparsity - from_right[after] - critical) / deviation,
         chance=chance,
     )
 
 
-def _withstands(sample: _Sample, border: int, valley: _Valley) -> bool:
-    """Whether a valley remains one with as many readings as autocorrelation leaves."""
-    rank = _rank(sample, border)
-    above = sample.series > (sample.ordered[rank - 1] + sample.ordered[rank]) / 2.0
+def _withstands(points: Points, border: int, valley: _Valley) -> bool:
+    """Whether a valley is significant with as many effective readings as autocorrelation leaves."""
+    rank = _rank(points, border)
+    above = points.series > (points.ordered[rank - 1] + points.ordered[rank]) / 2.0
     visits = (np.count_nonzero(above[1:] != above[:-1]) + 1) / 2.0
     inside = valley.inside
-    shares = _within(sample, inside) / inside.spacings
+    shares = share_within(points, inside) / inside.spacings
     for block, chance in valley.beside:
         independent = 1.0 / inside.spacings + 1.0 / block.spacings
-        contrast = shares - _within(sample, block) / block.spacings
-        inflation = max(1.0, _variance_of_sum(contrast) / independent)
+        difference = shares - share_within(points, block) / block.spacings
+        inflation = max(1.0, variance_of_sum(difference) / independent)
         sparse = min(inside.spacings / inflation, visits)
         dense = min(block.spacings / inflation, visits)
         ratio = math.exp(inside.sparsity - block.sparsity)
@@ -303,16 +298,17 @@ def _withstands(sample: _Sample, border: int, valley: _Valley) -> bool:
     return True
 
 
-def _variance_of_sum(series: Floats) -> float:
+def variance_of_sum(series: Floats) -> float:
+    """Return the variance of the sum of an autocorrelated series."""
     size = max(1, series.size // _MOMENTS)
     means = batch_means(series, size)
     return long_run_variance(means - means.mean()).value * size * series.size
 
 
-def _within(sample: _Sample, block: _Block) -> Floats:
-    """Return which share of the tick around each reading lies within a block."""
-    low, high = float(sample.points[block.start]), float(sample.points[block.stop])
-    reach = sample.tick / 2.0
-    overlap = np.minimum(sample.series + reach, high) - np.maximum(sample.series - reach, low)
-    share: Floats = np.clip(overlap / sample.tick, 0.0, 1.0)
+def share_within(points: Points, block: Block) -> Floats:
+    """Return the share of the tick around each reading that lies within a block."""
+    low, high = float(points.values[block.start]), float(points.values[block.stop])
+    half = points.tick / 2.0
+    overlap = np.minimum(points.series + half, high) - np.maximum(points.series - half, low)
+    share: Floats = np.clip(overlap / points.tick, 0.0, 1.0)
     return share

@@ -1,4 +1,4 @@
-"""Proportions: how often something happens, counted in independent trials or seen in a series."""
+"""Proportions: of independent trials, or of a series of outcomes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ from benchrigor.stats.series.interval import check_confidence, estimate_level, s
 from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.long_run_variance import batch_means
 
-__all__ = ["FEWEST_IN_TAIL", "WILSON", "estimate_proportion", "fit_indicators"]
-
 WILSON = "Wilson"
 FEWEST_IN_TAIL = 5
-"""Effective outcomes of the rarer kind, such as readings in the tail of a quantile, below which
-nothing dependable is known of them."""
+"""Effective readings needed in the tail of a quantile, or outcomes of the rarer kind."""
 
 _BATCH = 10
 _FEWEST_BATCHES = 50
@@ -39,8 +36,7 @@ def estimate_proportion(
         Without: the outcomes in the order in which they came, shape (n,), n >= 2, each True or
         False, 1 or 0.
     n
-        Number of independent trials, at least 1; None for a series, whose outcomes may depend on
-        those before them.
+        Number of independent trials, at least 1; None for a series, which may be autocorrelated.
     confidence
         Nominal coverage, in (0, 1).
 
@@ -48,7 +44,7 @@ def estimate_proportion(
     -------
     Estimate
         A share in [0, 1]. The interval has a width also when all trials, or none, succeeded.
-        ``standard_error`` is half that width over the quantile used.
+        ``standard_error`` is its half-width over the quantile used.
 
     Raises
     ------
@@ -60,11 +56,10 @@ def estimate_proportion(
 
     Notes
     -----
-    Score interval of Wilson (1927) with the normal quantile. For a series the number of trials
-    is the effective one, n / max(tau, 1) with tau the long-run over the marginal variance of the
-    outcomes, and the quantile is Student's with the degrees of freedom of that variance. Below
-    30 outcomes, and where all are alike, dependence cannot be seen and is taken for none. With
-    fewer than five effective outcomes of the rarer kind a Notice says how little is known.
+    Score interval of Wilson (1927) with the normal quantile. Of a series, n / max(tau, 1) trials
+    are effective, with tau the long-run over the marginal variance of the outcomes, and the
+    quantile is Student's with the degrees of freedom of that variance. Below 30 outcomes, and
+    where all are alike, they are taken for independent.
 
     Examples
     --------
@@ -77,37 +72,31 @@ def estimate_proportion(
     check_confidence(confidence)
     if n is None:
         return _of_series(_as_outcomes(successes), confidence)
-    problems = list(_count_problems(successes, n))
-    if problems:
-        raise InvalidInput(problems)
-    count = int(n)
-    share = int(successes) / count  # type: ignore[arg-type]  # checked to be a whole number
+    trials, succeeded = _check_counts(n, successes)
+    share = succeeded / trials
     quantile = -float(special.ndtri((1.0 - confidence) / 2.0))
-    low, high = _wilson(share, float(count), quantile)
+    low, high = _wilson(share, float(trials), quantile)
     return Estimate(
         value=share,
         low=low,
         high=high,
         confidence=confidence,
-        n=count,
-        n_effective=float(count),
+        n=trials,
+        n_effective=float(trials),
         method=WILSON,
         standard_error=(high - low) / 2.0 / quantile,
     )
 
 
 def fit_indicators(indicators: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit:
-    """Fit the level of a series of two values, as `fit_level` does, minding slow changes.
+    """Fit the level of a series of two values, with the long-run variance of slow changes.
 
-    The outcome of each trial is so noisy that a slow change of its chance hides behind it: the
-    model fitted to single outcomes then stops at a low order. It is fitted to the means of ten
-    successive outcomes as well (fewer where there would not be 50 of them), and the larger
-    long-run variance counts.
+    Single outcomes are so noisy that their model misses a slow change. So means of ten successive
+    outcomes are fitted as well, and the larger long-run variance counts.
     """
-    # Of two values the skewness says nothing that the share does not.
+    # The share of two values determines their skewness.
     fit = replace(fit_level(indicators, transients=transients), skewness=0.0)
     size = min(_BATCH, fit.n // _FEWEST_BATCHES)
-    # What fit_level has averaged over as many already would tell nothing new.
     if size <= fit.batch or fit.variance == 0.0:
         return fit
     slow = fit_level(batch_means(indicators, size), transients=transients)
@@ -150,7 +139,7 @@ def _few_of_a_kind(fit: LevelFit) -> tuple[Notice, ...]:
     notice = Notice.warning(
         Code.FEW_IN_TAIL,
         f"Only {math.floor(rare * 10.0) / 10.0:g} effective outcomes are of the rarer kind, "
-        f"{FEWEST_IN_TAIL} wanted: whether they come in bursts cannot be seen.",
+        f"{FEWEST_IN_TAIL} are wanted: with fewer, bursts cannot be seen.",
         n=fit.n,
         n_effective=fit.n_effective,
         in_tail=rare,
@@ -165,8 +154,8 @@ def _wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
     """
     square = quantile * quantile / n
     centre = share + square / 2.0
-    reach = math.sqrt(square * (share * (1.0 - share) + square / 4.0))
-    low, high = (centre - reach) / (1.0 + square), (centre + reach) / (1.0 + square)
+    offset = math.sqrt(square * (share * (1.0 - share) + square / 4.0))
+    low, high = (centre - offset) / (1.0 + square), (centre + offset) / (1.0 + square)
     # Rounding must not put the ends beyond 0, 1, or the share itself.
     return min(max(low, 0.0), share), max(min(high, 1.0), share)
 
@@ -182,16 +171,19 @@ def _as_outcomes(successes: object) -> Floats:
     return series
 
 
-def _count_problems(successes: object, n: object) -> tuple[str, ...]:
+def _check_counts(n: object, successes: object) -> tuple[int, int]:
+    counts = [
+        int(number) if isinstance(number, Integral) and not isinstance(number, bool) else -1
+        for number in (n, successes)
+    ]
+    trials, succeeded = counts
     problems = []
-    if not _is_whole(n) or int(n) < 1:  # type: ignore[call-overload]
+    if trials < 1:
         problems.append(f"n is {n!r}, expected a whole number of at least 1")
-    if not _is_whole(successes) or int(successes) < 0:  # type: ignore[call-overload]
+    if succeeded < 0:
         problems.append(f"successes is {successes!r}, expected a whole number of at least 0")
-    if not problems and int(successes) > int(n):  # type: ignore[call-overload]
+    if not problems and succeeded > trials:
         problems.append(f"successes is {successes!r}, expected at most n, which is {n!r}")
-    return tuple(problems)
-
-
-def _is_whole(number: object) -> bool:
-    return isinstance(number, Integral) and not isinstance(number, bool)
+    if problems:
+        raise InvalidInput(problems)
+    return trials, succeeded

@@ -1,4 +1,4 @@
-"""The public door to quantiles: the median, the floor and the tail."""
+"""Quantiles of a series of readings: the median, the floor and the tail."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, as_series
 from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.series.interval import check_confidence
-
-__all__ = ["estimate_quantile"]
 
 
 def estimate_quantile(
@@ -28,8 +26,8 @@ def estimate_quantile(
     confidence
         Nominal coverage, in (0, 1).
     trim
-        Remove the non-stable phases first, and weigh the readings so that what they leave behind
-        does not count (see `quantile_of`).
+        Estimate the quantile of the stable phase, and weigh its readings so that the transients
+        left in it do not count.
 
     Returns
     -------
@@ -46,7 +44,8 @@ def estimate_quantile(
 
     Notes
     -----
-    See `quantile_of`.
+    Order statistics, with as many effective readings as the autocorrelation of the indicators
+    1{x <= quantile} leaves; see `stats.estimators.order_statistics`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rates: work per time, averaged as the readings were taken."""
+"""Rates: total work over total time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice, as_series
 from benchrigor.stats.series.interval import check_confidence, estimate_level
 from benchrigor.stats.series.level import fit_level
-
-__all__ = ["BY_DURATION", "HARMONIC", "estimate_rate", "reciprocal", "reciprocals"]
 
 HARMONIC = "harmonic"
 BY_DURATION = "by duration"
@@ -33,10 +31,9 @@ def estimate_rate(
     confidence
         Nominal coverage, in (0, 1).
     weights
-        What the readings have in common. "work": each took the same amount of work, and the
-        harmonic mean is total work over total time. "time": each took the same time, and the
-        arithmetic mean is. Otherwise how long each reading took, in seconds, shape (n,), more
-        than 0.
+        "work" if each reading took the same amount of work (the harmonic mean), "time" if each
+        took the same time (the arithmetic mean), else how long each took, in seconds, shape (n,),
+        more than 0.
 
     Returns
     -------
@@ -50,14 +47,13 @@ def estimate_rate(
         When the values are no readings, or not above 0 while ``weights`` is "work"; when the
         durations are not as many, or not above 0.
     NotEstimable
-        With fewer than two readings, or when the time per work may be 0: its interval reaches it.
+        With fewer than two readings, or when the interval of the time per work reaches 0.
 
     Notes
     -----
-    Equal work: the interval of the mean reciprocal, turned over (`reciprocal`). Durations d_i:
-    R = sum d_i r_i / sum d_i, and the interval of the mean of R + d_i (r_i - R) / mean(d), which
-    is the delta method for a ratio of two means (Cochran 1977, section 6.3). Which mean is right:
-    Smith 1988.
+    Equal work: the reciprocal of the interval of the mean reciprocal. Durations d_i: R = sum d_i
+    r_i / sum d_i, and the interval of the mean of R + d_i (r_i - R) / mean(d), the delta method
+    for a ratio of two means (Cochran 1977, section 6.3). Which mean is right: Smith 1988.
 
     Examples
     --------
@@ -79,24 +75,25 @@ def estimate_rate(
 
 
 def reciprocals(series: Floats) -> Floats:
-    """Return the time per work of each rate."""
+    """Return the time per work of each rate, or raise InvalidInput unless all are above 0."""
     _check_above_zero(series, "values", "a rate")
     inverse: Floats = 1.0 / series
     return inverse
 
 
 def reciprocal(estimate: Estimate) -> Estimate:
-    """Turn an estimated time per work into the rate, or a rate into the time per work.
-
-    Examples
-    --------
-    >>> turned = reciprocal(Estimate(value=0.5, low=0.4, high=0.8, confidence=0.95, n=50,
-    ...                              n_effective=41.0, method="long-run-variance"))
-    >>> turned.value, turned.low, turned.high, turned.method
-    (2.0, 1.25, 2.5, 'long-run-variance, harmonic')
-    """
+    """Turn an estimated time per work into the rate, or a rate into the time per work."""
     if estimate.low <= 0.0:
-        raise NotEstimable(_reaches_zero(estimate))
+        raise NotEstimable(
+            Notice.refusal(
+                Code.NO_RATIO,
+                f"The interval of the time per work begins at {estimate.low:.3g}, expected above "
+                "0: no rate can be given. Take more readings.",
+                n=estimate.n,
+                low=estimate.low,
+                high=estimate.high,
+            )
+        )
     error = estimate.standard_error
     value = 1.0 / estimate.value
     return replace(
@@ -129,14 +126,3 @@ def _check_above_zero(series: Floats, name: str, noun: str) -> None:
     found = float(series[index])
     least = "above 0" if found <= 0.0 else f"of at least {_SMALLEST:g}"
     raise InvalidInput(f"{name}[{index}] is {found!r}, expected {noun} {least}")
-
-
-def _reaches_zero(estimate: Estimate) -> Notice:
-    return Notice.refusal(
-        Code.NO_RATIO,
-        f"The time per work may be as little as {estimate.low:.3g}: no rate can be given. "
-        "Take more readings.",
-        n=estimate.n,
-        low=estimate.low,
-        high=estimate.high,
-    )

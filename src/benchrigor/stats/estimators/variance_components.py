@@ -8,34 +8,19 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import (
-    Code,
-    LevelFit,
-    Notice,
-    VarianceSplit,
-)
+from benchrigor.errors import InvalidInput
+from benchrigor.model import LevelFit, VarianceSplit
 from benchrigor.stats.series.level import FEWEST
-
-__all__ = ["readings_per_invocation", "split_of"]
 
 _POSITIVE = math.ulp(0.0)
 
 
 def split_of(fits: Sequence[LevelFit]) -> VarianceSplit:
-    """Split the variance of invocations, whose levels were fitted, into its two components.
+    """Split the variance of two or more invocations into its two components.
 
-    between = var(levels) - mean(se_i^2), floored at 0, and within = mean(n_i se_i^2), with se_i
-    the standard error of the i-th level by its long-run variance (Kalibera & Jones 2013).
+    between = var(levels) - mean(se_i^2), at least 0, and within = mean(n_i se_i^2), with se_i the
+    standard error of the i-th level (Kalibera & Jones 2013).
     """
-    if len(fits) < FEWEST:
-        notice = Notice.refusal(
-            Code.FEW_INVOCATIONS,
-            "One invocation allows a number: how they differ cannot be known.",
-            invocations=len(fits),
-            wanted=FEWEST,
-        )
-        raise NotEstimable(notice)
     levels = np.array([fit.level for fit in fits])
     sizes = np.array([fit.n for fit in fits], dtype=np.float64)
     squares = np.array([fit.standard_error for fit in fits]) ** 2
@@ -51,24 +36,24 @@ def split_of(fits: Sequence[LevelFit]) -> VarianceSplit:
 def readings_per_invocation(
     split: VarianceSplit, *, start_cost: float, reading_cost: float, longest: int
 ) -> int:
-    """Return how many readings of each invocation give the narrowest interval for the money.
+    """Return the readings per invocation that give the narrowest interval for a given cost.
 
     Parameters
     ----------
     split
-        Of a run, `Analysis.split`.
+        Variance components of a run, `Analysis.split`.
     start_cost
-        Of one more invocation until its first reading that counts: start and warm-up, at least 0.
+        Cost of one more invocation up to its first stable reading, at least 0.
     reading_cost
-        Of one more reading, in the same unit, more than 0.
+        Cost of one more reading, in the same unit, more than 0.
     longest
         The most readings that an invocation may have, at least 2.
 
     Returns
     -------
     int
-        sqrt(start_cost/reading_cost * within/between), within 2 and ``longest``: without
-        variance between invocations starting one more is never worth its price.
+        sqrt(start_cost/reading_cost * within/between), from 2 to ``longest``; ``longest``
+        without variance between invocations.
 
     Raises
     ------
@@ -95,7 +80,7 @@ def readings_per_invocation(
         return FEWEST
     if split.between == 0.0:
         return int(longest)
-    # Each ratio first: products of tiny variances leave the range of a double.
+    # Two roots: the product of tiny variances would leave the range of a double.
     best = math.sqrt(split.within / split.between) * math.sqrt(start_cost / reading_cost)
     return max(FEWEST, round(min(best, longest)))
 

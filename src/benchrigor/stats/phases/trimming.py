@@ -1,4 +1,4 @@
-"""What of a series may be measured: the stable phase, with no more joined than the level bears."""
+"""The stable phase of a series that an estimate is made of."""
 
 from __future__ import annotations
 
@@ -24,27 +24,14 @@ from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.transients import COMPLETE
 
-__all__ = [
-    "FEWEST_CUT",
-    "MATERIALITY",
-    "SHORT",
-    "STABLE_SHARE",
-    "bearable_phase",
-    "measured_part",
-    "measured_phase",
-    "moved_on",
-    "short_run",
-    "trimmed",
-]
-
 SHORT = 500
-"""Below so many readings an unknown warm-up is not dependably removed, and a Notice says so."""
+"""Below so many readings a warm-up may stay undetected, and a Notice says so."""
 STABLE_SHARE = 0.8
-"""Of a series, so much must be its stable phase before a session may be satisfied."""
+"""Share of a series that its stable phase must hold before a session may be satisfied."""
 FEWEST_CUT = 20
 """Two segments of ten: no change point can be found in fewer readings."""
 MATERIALITY = 0.01
-"""Relative difference of medians from which on neighbouring phases are never one."""
+"""Neighbouring phases whose medians differ by this share are never joined."""
 CUT_LEVEL = 0.01
 """Chance of a change point in steady readings."""
 
@@ -52,7 +39,7 @@ _LEAST_EFFECTIVE = 20
 
 
 def measured_part(phase: StablePhase) -> slice:
-    """Return where the stable phase lies, without the margins next to the cuts."""
+    """Return where the stable phase is, without the margins next to the cuts."""
     if phase.start is None or phase.stop is None:
         raise NotEstimable(phase.notices[0])
     return without_margin(phase.start, phase.stop, phase.change_points.n)
@@ -64,12 +51,12 @@ def trimmed(series: Floats, phase: StablePhase) -> Floats:
 
 
 def short_run(n: int, noun: str = "readings") -> tuple[Notice, ...]:
-    """Warn of so few readings that a warm-up may stay unseen; nothing where there are enough."""
+    """Warn if a warm-up may stay undetected, because there are so few readings."""
     if n >= SHORT:
         return ()
     notice = Notice.warning(
         Code.SHORT_RUN,
-        f"{n} {noun}: below {SHORT}, a warm-up may stay unseen and bias them.",
+        f"{n} {noun}: below {SHORT}, a warm-up may stay undetected and bias the estimate.",
         n=n,
         wanted=SHORT,
     )
@@ -77,33 +64,33 @@ def short_run(n: int, noun: str = "readings") -> tuple[Notice, ...]:
 
 
 def moved_on(readings: int, noun: str = "readings") -> tuple[Notice, ...]:
-    """Warn that the phase that was measured is over."""
+    """Warn that the measured phase has ended."""
     notice = Notice.warning(
         Code.MOVED_ON,
-        f"The last {readings} {noun} lie on another level: what was measured is over.",
+        f"The last {readings} {noun} are on another level: the measured phase has ended.",
         readings=readings,
     )
     return (notice,)
 
 
-def measured_phase(
+def phase_at_materiality(
     series: Floats, materiality: float, change_points: ChangePoints | None = None
 ) -> StablePhase:
-    """Find the phase that an estimate is made of.
+    """Find the stable phase to measure, given the largest difference of phases that are joined.
 
-    Other than `find_stable_phase`, which says what can be claimed, it finds no change point that
-    slow noise explains, for to cut where there is no step takes readings that the interval needs;
-    and a phase with too few effective readings is admitted, see `despite_few`.
+    `find_stable_phase` says what can be claimed. Unlike it, this finds no change point that slow
+    noise explains, since a needless cut costs readings, and it admits a phase with few effective
+    readings, with a warning.
     """
     if change_points is None:
-        points = _beyond_noise(series)
-        found = judged_phase(series, points, level=CUT_LEVEL, materiality=materiality, again=True)
+        points = _points_beyond_noise(series)
+        phase = judged_phase(series, points, level=CUT_LEVEL, materiality=materiality, again=True)
     else:
-        found = find_stable_phase(series, materiality=materiality, change_points=change_points)
-    return despite_few(found)
+        phase = find_stable_phase(series, materiality=materiality, change_points=change_points)
+    return despite_few(phase)
 
 
-def _beyond_noise(series: Floats) -> ChangePoints:
+def _points_beyond_noise(series: Floats) -> ChangePoints:
     points = detect_changes(series, level=CUT_LEVEL)
     left, inflation = steps_beyond_noise(series, points.indices)
     if len(left) == len(points.indices):
@@ -112,22 +99,22 @@ def _beyond_noise(series: Floats) -> ChangePoints:
     return replace(points, indices=left, inflation=max(points.inflation, slow))
 
 
-def bearable_phase(
+def measured_phase(
     series: Floats, confidence: float, change_points: ChangePoints | None = None
 ) -> StablePhase:
-    """Find the phase to measure, with no more joined into it than its level bears.
+    """Find the stable phase to measure.
 
-    Neighbouring phases are one where they differ by less than 1 %, then, while any are, by less
-    than a quarter of the half-width that came of it: a bias of half the half-width would already
-    lower the coverage from 0.95 to 0.84.
+    Neighbouring phases are joined if they differ by less than 1 % and by less than a quarter of
+    the half-width of the joined phase: a bias of half the half-width lowers the coverage from
+    0.95 to 0.84.
     """
     materiality = MATERIALITY
-    phase = measured_phase(series, materiality, change_points)
+    phase = phase_at_materiality(series, materiality, change_points)
     while phase.start is not None and len(phase.phases) <= len(phase.change_points.indices):
         fit = fit_level(trimmed(series, phase), transients=COMPLETE)
-        bearable = estimate_level(fit, confidence).relative_half_width / 4.0
-        if bearable >= materiality:
+        tolerance = estimate_level(fit, confidence).relative_half_width / 4.0
+        if tolerance >= materiality:
             break
-        materiality = bearable
-        phase = measured_phase(series, materiality, phase.change_points)
+        materiality = tolerance
+        phase = phase_at_materiality(series, materiality, phase.change_points)
     return phase

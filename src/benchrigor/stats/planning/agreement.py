@@ -10,7 +10,7 @@ from scipy import special
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, RunPair, RunRecord, Standing, StopReason, Tally, TrackRecord
-from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, side_of
+from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
 from benchrigor.stats.estimators.proportion import estimate_proportion
 
 __all__ = ["pair_runs", "track_record", "track_records"]
@@ -180,7 +180,8 @@ def _stretch(earlier: Estimate, later: Estimate) -> float:
     """Return how many times as wide the intervals would just hold; at most 1 if they do."""
     found = difference_of(
         Contrast(
-            baseline=side_of(earlier, symmetric=False), candidate=side_of(later, symmetric=False)
+            baseline=uncertain_value(earlier, symmetric=False),
+            candidate=uncertain_value(later, symmetric=False),
         ),
         earlier.confidence,
         (earlier.n, earlier.n_effective),

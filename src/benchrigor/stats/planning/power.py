@@ -12,7 +12,7 @@ from scipy import special
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
-from benchrigor.stats.comparison.fieller_mover import Contrast, Side, difference_of
+from benchrigor.stats.comparison.fieller_mover import Contrast, UncertainValue, difference_of
 from benchrigor.stats.estimators.estimation import ENOUGH
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS as BY_INVOCATION
 from benchrigor.stats.series.interval import required_readings, student_t
@@ -244,9 +244,11 @@ class _Test:
         return sizes[index]
 
 
-def _side(factor: float, noise: _Noise) -> Side:
+def _side(factor: float, noise: _Noise) -> UncertainValue:
     error = factor * noise.error
-    return Side(value=factor, below=error, above=error, degrees_of_freedom=noise.degrees_of_freedom)
+    return UncertainValue(
+        value=factor, below=error, above=error, degrees_of_freedom=noise.degrees_of_freedom
+    )
 
 
 def _variance_range(freedom: float, confidence: float) -> tuple[float, float]:

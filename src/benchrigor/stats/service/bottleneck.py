@@ -21,7 +21,7 @@ from benchrigor.model.pipeline import (
 from benchrigor.model.series import short
 from benchrigor.model.service import ServiceProcess, ServiceRate
 from benchrigor.model.text import show_estimate
-from benchrigor.stats.comparison.fieller_mover import side_of
+from benchrigor.stats.comparison.fieller_mover import uncertain_value
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.service.capacity import model_notice, suggest_buffer, suggest_replicas
 from benchrigor.stats.service.rate_arithmetic import MOVER, joined_notices, listed, quotient, scaled
@@ -257,7 +257,7 @@ def _least(near: Sequence[Estimate], lowest: Estimate) -> Estimate:
     confidence = 1.0 - (1.0 - lowest.confidence) / len(near)
     highs = []
     for each in near:
-        side = side_of(each, symmetric=False)
+        side = uncertain_value(each, symmetric=False)
         highs.append(side.value + student_t(side.degrees_of_freedom, confidence) * side.above)
     return replace(
         lowest,

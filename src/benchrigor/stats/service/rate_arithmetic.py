@@ -21,7 +21,13 @@ from benchrigor.model.checks import refuse, wrong_confidences, wrong_quantity, w
 from benchrigor.model.pipeline import Quantity
 from benchrigor.model.series import short
 from benchrigor.model.text import many
-from benchrigor.stats.comparison.fieller_mover import Contrast, Side, exact_side, ratio_of, side_of
+from benchrigor.stats.comparison.fieller_mover import (
+    Contrast,
+    UncertainValue,
+    exact_value,
+    ratio_of,
+    uncertain_value,
+)
 from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.series.interval import METHOD, check_confidence, student_t
 
@@ -273,11 +279,11 @@ def _size(estimates: Sequence[Estimate]) -> tuple[int, float]:
     return sum(each.n for each in estimates), sum(each.n_effective for each in estimates)
 
 
-def _side(quantity: Quantity) -> Side:
+def _side(quantity: Quantity) -> UncertainValue:
     """Return the value with its errors downwards and upwards."""
     if isinstance(quantity, Estimate):
-        return side_of(quantity, symmetric=False)
-    return exact_side(float(quantity))
+        return uncertain_value(quantity, symmetric=False)
+    return exact_value(float(quantity))
 
 
 def _error(errors: Sequence[float], freedoms: Sequence[float]) -> tuple[float, float]:
