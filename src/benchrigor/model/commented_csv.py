@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -37,12 +38,6 @@ class Numbers:
     """Whether NaN stands for a number that is not known."""
     whole: bool = False
     """Whether whole numbers stay integers: nanoseconds since 1970 have more digits than a float."""
-
-    def misfits(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return which of the values the column may not hold."""
-        missing = np.isnan(values) & self.may_miss
-        found: npt.NDArray[np.bool_] = ~((values >= self.least) & (values <= self.most) | missing)
-        return found
 
     @property
     def expected(self) -> str:
@@ -148,16 +143,16 @@ class Part:
     """Successive rows of a table: arrays by column, labels as their indices."""
 
     def __init__(
-        self, lines: list[str], columns: Mapping[str, Numbers | Labels], *, name: str, first: int
+        self, lines: list[str], kinds: Mapping[str, Numbers | Labels], *, name: str, first: int
     ) -> None:
-        self._lines, self._kinds, self._name, self._first = lines, columns, name, first
-        self.columns: dict[str, npt.NDArray[Any]] = {}
-        for (column, kind), found in zip(
-            columns.items(), self._loaded() or self._split(), strict=True
-        ):
-            self.columns[column] = kind.coded(found) if isinstance(kind, Labels) else found
-            if isinstance(kind, Numbers) and (misfits := kind.misfits(found)).any():
-                raise self.misfit(int(np.argmax(misfits)), column, kind.expected)
+        self._lines, self._kinds, self._name, self._first = lines, kinds, name, first
+        columns = zip(kinds.items(), self._loaded() or self._split(), strict=True)
+        self.columns: dict[str, npt.NDArray[Any]] = {
+            column: kind.coded(values) if isinstance(kind, Labels) else values
+            for (column, kind), values in columns
+        }
+        self.n = len(next(iter(self.columns.values())))
+        self._check_limits()
 
     def misfit(self, row: int, column: str, expected: str) -> InvalidInput:
         """Return the error for a cell that does not fit, with its line and its text."""
@@ -171,18 +166,19 @@ class Part:
         """
         if _ends_in_quotes(self._lines):
             return None
+        names = [str(number) for number in range(len(self._kinds))]
         for whole in ("i8", "f8"):
-            kinds = [_kind(each, whole) for each in self._kinds.values()]
-            dtype = np.dtype([(str(number), kind) for number, kind in enumerate(kinds)])
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("error", DeprecationWarning)  # fractions cut off
-                    table = np.loadtxt(
-                        self._lines, dtype, comments=None, delimiter=",", quotechar='"', ndmin=1
-                    )
-                return [table[str(number)] for number in range(len(kinds))]
-            except (ValueError, DeprecationWarning):
-                pass
+            kinds = [
+                "O" if isinstance(each, Labels) else whole if each.whole else "f8"
+                for each in self._kinds.values()
+            ]
+            dtype = np.dtype(list(zip(names, kinds, strict=True)))
+            with suppress(ValueError, DeprecationWarning), warnings.catch_warnings():
+                warnings.simplefilter("error", DeprecationWarning)  # of digits that are cut off
+                table = np.loadtxt(
+                    self._lines, dtype, comments=None, delimiter=",", quotechar='"', ndmin=1
+                )
+                return [table[each] for each in names]
         return None
 
     def _split(self) -> list[Any]:
@@ -203,6 +199,15 @@ class Part:
             texts if isinstance(kind, Labels) else np.array(list(map(float, texts)))
             for kind, texts in zip(self._kinds.values(), zip(*rows, strict=True), strict=True)
         ]
+
+    def _check_limits(self) -> None:
+        for column, kind in self._kinds.items():
+            if isinstance(kind, Numbers):
+                values = self.columns[column]
+                fits = (values >= kind.least) & (values <= kind.most)
+                fits |= kind.may_miss & np.isnan(values)
+                if not fits.all():
+                    raise self.misfit(int(np.argmin(fits)), column, kind.expected)
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         return rows_of(self._lines, self._name, first=self._first, strict=True)
@@ -249,12 +254,6 @@ def one_line(value: object) -> str:
 
 def _ends_in_quotes(lines: Iterable[str]) -> bool:
     return "".join(lines).count('"') % 2 == 1
-
-
-def _kind(column: Numbers | Labels, whole: str) -> str:
-    if isinstance(column, Labels):
-        return "O"
-    return whole if column.whole else "f8"
 
 
 def _is_number(text: str) -> bool:
