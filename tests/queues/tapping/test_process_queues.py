@@ -326,7 +326,7 @@ def test_a_worker_whose_page_was_closed_warns_once_and_ends_well(tmp_path: Path)
         [sys.executable, program], capture_output=True, text=True, timeout=LONG_S, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "is not there, or is no file, expected a page of cells 0" in done.stdout
+    assert "is missing, empty or no file, expected a page of cells 0" in done.stdout
     assert done.stderr.count("RuntimeWarning: nothing is counted in this process (") == 1
     assert "Traceback" not in done.stderr
 

@@ -125,9 +125,9 @@ def check_columns(columns: Sequence[str], *, where: str) -> None:
 
     Examples
     --------
-    >>> check_columns(["t_ns", "items"], where="run.csv, line 1")
+    >>> check_columns(["t_ns", "blocked"], where="run.csv, line 1")
     Traceback (most recent call last):
-    benchrigor.errors.InvalidInput: run.csv, line 1: no column blocked or blocked_ns or blocked_s, ...
+    benchrigor.errors.InvalidInput: run.csv, line 1: no column items, expected one
     """
     unknown = [each for each in columns if each not in COLUMNS]
     if len(unknown) == len(columns):
