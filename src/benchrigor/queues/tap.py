@@ -12,7 +12,7 @@ from benchrigor.queues.counting.ends import End
 from benchrigor.queues.counting.pages import NAME_BYTES, Page, check_name
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.bounds import Bound
-from benchrigor.queues.tapping.kinds import tap_source
+from benchrigor.queues.tapping.source_kinds import tap_source
 
 __all__ = ["Tap"]
 
@@ -137,22 +137,6 @@ class Tap:
         """What the program uses in place of the source."""
         return self._tapped.queue
 
-    def grow(self, by: int) -> None:
-        """Let a bounded queue take more items, and wake the producers that wait for room.
-
-        Parameters
-        ----------
-        by
-            How many more.
-
-        Raises
-        ------
-        InvalidInput
-            When it is less than one, the queue is not bounded, or is of a kind whose bound cannot
-            be moved: those of `queue` and `asyncio` can.
-        """
-        self._movable(by).grow(by)
-
     @contextmanager
     def grown(self, by: int) -> Iterator[None]:
         """Let a bounded queue take more items for a while, in which producers need not wait.
@@ -168,7 +152,8 @@ class Tap:
         Raises
         ------
         InvalidInput
-            As for `grow`.
+            When it is less than one, the queue is not bounded, or is of a kind whose bound cannot
+            be moved: those of `queue` and `asyncio` can.
 
         Examples
         --------
