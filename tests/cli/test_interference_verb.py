@@ -227,7 +227,7 @@ def test_the_id_of_a_stored_run_is_enough(cli, store):
         (["nowhere.csv"], "nowhere.csv is neither a file nor the id of a stored run"),
         (["folder"], "folder is no segment profile: Is a directory"),
         (["text.txt"], "text.txt is no segment profile, expected '# benchrigor segment profile"),
-        (["bytes.png"], "bytes.png is no segment profile"),
+        (["bytes.png"], "bytes.png is no text in UTF-8"),
         (["empty.csv"], "empty.csv is no segment profile"),
         (["run.csv", "--reference", "nowhere.csv"], "nowhere.csv is no segment profile: No such"),
         (["run.csv", "--reference", "record.json"], "record.json is no segment profile"),

@@ -86,7 +86,7 @@ def test_only_labels_written_alike_are_alike(
     ("text", "message"),
     [
         pytest.param("", "no segment profile, expected '# benchrigor", id="empty"),
-        pytest.param(b"\xff\xfe\x00", "no segment profile: 'utf-8' codec", id="binary"),
+        pytest.param(b"\xff\xfe\x00", "no text in UTF-8: 'utf-8' codec", id="binary"),
         pytest.param("a,b\n1,2\n", "no segment profile, expected", id="other-csv"),
         pytest.param(TITLE.replace("1", "2"), "version 2, expected 1", id="version"),
         pytest.param(TITLE, "no column duration_s", id="no-header"),
@@ -99,17 +99,23 @@ def test_only_labels_written_alike_are_alike(
         ),
         pytest.param(
             TITLE + "# run: a\nduration_s,nominal:x\n1,a\n\n2\n",
-            "line 6: 1 values, expected 2 as in the header",
+            "line 6: 1 value, expected 2 as in the header",
             id="cut-short",
         ),
         pytest.param(
             TITLE + 'duration_s,nominal:x\n1,"a\nb"\nfast,c\n',
-            "line 5: 'fast', expected a finite number",
+            "line 5, column duration_s: 'fast', expected a finite number",
             id="no-number",
         ),
-        pytest.param(TITLE + "duration_s\nnan\n", "line 3: 'nan', expected a finite", id="nan"),
         pytest.param(
-            TITLE + "duration_s\n1\n1_000\n", "line 4: '1_000', expected a finite", id="underscore"
+            TITLE + "duration_s\nnan\n",
+            "line 3, column duration_s: 'nan', expected a finite",
+            id="nan",
+        ),
+        pytest.param(
+            TITLE + "duration_s\n1\n1_000\n",
+            "line 4, column duration_s: '1_000', expected a finite",
+            id="underscore",
         ),
         pytest.param(
             TITLE + 'duration_s,nominal:x\n1,a\n2,"b\n3,c\n',
@@ -117,11 +123,13 @@ def test_only_labels_written_alike_are_alike(
             id="quote",
         ),
         pytest.param(
-            TITLE + "duration_s\n" + "1\n" * 20_000 + "x\n", "line 20003: 'x', expected", id="far"
+            TITLE + "duration_s\n" + "1\n" * 70_000 + "x\n",
+            "line 70003, column duration_s: 'x', expected",
+            id="far",
         ),
         pytest.param(
-            TITLE + "duration_s,nominal:x\n" + "1,2\n" * 20_000 + "1\n",
-            "line 20003: 1 values, expected 2",
+            TITLE + "duration_s,nominal:x\n" + "1,2\n" * 70_000 + "1\n",
+            "line 70003: 1 value, expected 2",
             id="short-and-far",
         ),
         pytest.param(
@@ -134,7 +142,7 @@ def test_only_labels_written_alike_are_alike(
             TITLE + "# process: 3\nduration_s\n1\n", "process is 3 of 1 processes", id="processes"
         ),
         pytest.param(
-            TITLE + 'duration_s\n"' + "1" * 200_000, "no segment profile: field larger", id="field"
+            TITLE + 'duration_s\n"' + "1" * 200_000, "is no CSV: field larger", id="field"
         ),
     ],
 )

@@ -177,10 +177,9 @@ def test_a_queue_grows_for_a_while(page: Page) -> None:
         with pytest.raises(KeyError), tap.grown(3):
             raise KeyError
         assert tap.queue.maxsize == 2
-        tap.grow(1)
         with tap.grown(1), tap.grown(2):
-            assert tap.queue.maxsize == 6
-        assert tap.queue.maxsize == 3
+            assert tap.queue.maxsize == 5
+        assert tap.queue.maxsize == 2
 
 
 BOUNDED = [queue.Queue, queue.PriorityQueue, asyncio.Queue]
@@ -226,9 +225,7 @@ def test_what_is_grown_after_the_program_has_set_the_bound_is_given_back() -> No
 @pytest.mark.parametrize("kind", BOUNDED)
 def test_a_queue_without_a_bound_cannot_grow(kind: type[Any]) -> None:
     with Tap(kind()) as tap:
-        with pytest.raises(InvalidInput, match="takes any number of items, expected one with max"):
-            tap.grow(1)
-        with pytest.raises(InvalidInput, match="takes any number of items"), tap.grown(1):
+        with pytest.raises(InvalidInput, match="takes any number of items, expec"), tap.grown(1):
             pass
         assert tap.queue.maxsize == 0
 
@@ -248,16 +245,14 @@ def test_while_it_is_grown_its_producer_need_not_wait() -> None:
 
 @pytest.mark.parametrize("by", [0, -1, 1.5, True, "2"])
 def test_growing_by_what_makes_no_sense_is_refused(by: Any) -> None:
-    with Tap(asyncio.Queue(1)) as tap, pytest.raises(InvalidInput, match="by is"):
-        tap.grow(by)
+    with Tap(asyncio.Queue(1)) as tap, pytest.raises(InvalidInput, match="by is"), tap.grown(by):
+        pass
 
 
 def test_what_cannot_grow_says_so() -> None:
-    with Tap(queue.SimpleQueue()) as tap:
-        with pytest.raises(InvalidInput, match="cannot be moved"):
-            tap.grow(1)
-        with pytest.raises(InvalidInput, match="cannot be moved"), tap.grown(1):
-            pass
+    moving = pytest.raises(InvalidInput, match="cannot be moved")
+    with Tap(queue.SimpleQueue()) as tap, moving, tap.grown(1):
+        pass
 
 
 def test_a_closed_tap_leaves_the_bound_alone() -> None:
@@ -268,8 +263,8 @@ def test_a_closed_tap_leaves_the_bound_alone() -> None:
         tap.close()
         assert source.maxsize == 2
     assert source.maxsize == 2
-    with pytest.raises(InvalidInput, match="is closed, expected an open one"):
-        tap.grow(1)
+    with pytest.raises(InvalidInput, match="is closed, expected an open one"), tap.grown(1):
+        pass
 
 
 def test_a_clock_that_cannot_be_read_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, as_series
+from benchrigor.model.commented_csv import rows_of
 
 __all__ = ["name_of", "read_readings"]
 
@@ -105,11 +105,8 @@ def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:
     lines = [line.strip(" ") for line in text.splitlines()]
     first = next(line for line in lines if line.strip())
     delimiter = next((mark for mark in (",", ";", "\t") if mark in first), " ")
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-    try:
-        return [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        raise InvalidInput(f"{name} line {reader.line_num} is no CSV: {error}") from error
+    rows = rows_of(lines, name, delimiter=delimiter, skipinitialspace=True)
+    return [(line, row) for line, row in rows if any(map(str.strip, row))]
 
 
 def _is_number(cell: str) -> bool:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import itertools
 import math
-from array import array
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.commented_csv import CommentedCsv, Labels, Numbers, one_line, write_head
 
 __all__ = ["read", "write"]
 
@@ -28,36 +24,24 @@ _FIELDS = {
 _TEXTS = ("program", "run")
 _COUNTS = ("process", "processes")
 _BOOLS = {"True": True, "False": False}
-_ROWS = 1_024
-"""So many are held as text at once."""
 
 
 def write(profile: Mapping[str, Any], file: IO[str]) -> None:
-    """Write the fields of a `SegmentProfile` as CSV: comments, typed columns, rows."""
-    heads = {
-        _one_line(f"{kind}:{name}"): values
+    """Write the fields of a `SegmentProfile` as commented CSV."""
+    columns = {
+        f"{kind}:{name}": values
         for kind, field in _FIELDS.items()
         for name, values in profile[field].items()
     }
+    columns = {"duration_s": profile["duration_s"], **columns}
     about = {each: profile[each] for each in (*_TEXTS, *_COUNTS)}
     facts = {key: value for key, value in profile["facts"].items() if key not in about}
-    file.write(f"# {_TITLE}: {_VERSION}\n")
-    for key, value in {**about, **facts}.items():
-        if value is not None and value != "":
-            file.write(f"# {key}: {_one_line(value)}\n")
-    rows = csv.writer(file, lineterminator="\n")
-    rows.writerow(["duration_s", *heads])
-    columns = [column.tolist() for column in (profile["duration_s"], *heads.values())]
-    texts = [
-        [_one_line(text) for text in column] if isinstance(column[0], str) else column
-        for column in columns
+    rows = write_head(file, {_TITLE: _VERSION, **about, **facts}, list(columns))
+    cells = [
+        map(one_line, values) if values.dtype.kind == "U" else values.tolist()
+        for values in columns.values()
     ]
-    rows.writerows(zip(*texts, strict=True))
-
-
-def _one_line(value: object) -> str:
-    """Keep a segment to a line: so line tools read the file, and csv quotes no lone return."""
-    return " ".join(str(value).splitlines())
+    rows.writerows(zip(*cells, strict=True))
 
 
 def read(file: IO[str], *, name: str) -> dict[str, Any]:
@@ -68,131 +52,31 @@ def read(file: IO[str], *, name: str) -> dict[str, Any]:
     InvalidInput
         Naming the file, the line, and what was expected there.
     """
-    try:
-        return _read(file, name)
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{name} is no segment profile: {error}") from error
-
-
-def _read(file: IO[str], name: str) -> dict[str, Any]:
-    about, line, above = _comments(file)
+    table = CommentedCsv(file, name=name)
+    about = table.comments
     if _TITLE not in about:
         raise InvalidInput(f"{name} is no segment profile, expected '# {_TITLE}: 1' on line 1")
     if (version := about.pop(_TITLE)) != _VERSION:
         raise InvalidInput(f"{name} is a segment profile of version {version}, expected {_VERSION}")
-    table = csv.reader(itertools.chain([line], file), strict=True)
-    heads = _heads(next(table, []), name)
-    columns = _columns(_numbered(table, above, name), heads, name)
-    found: dict[str, Any] = {field: {} for field in _FIELDS.values()}
-    for (kind, title), values in zip(heads, columns, strict=True):
-        if title:
-            found[_FIELDS[kind]][title] = values
-        else:
-            found[kind] = values
-    return {**_about(about, name), **found}
-
-
-def _columns(
-    rows: Iterator[tuple[int, list[str]]], heads: list[tuple[str, str]], name: str
-) -> list[npt.NDArray[Any]]:
-    """Return the columns of a table, or raise naming the first line that does not fit."""
-    kept: list[_Labels | _Numbers] = [
-        _Labels() if kind == "nominal" else _Numbers() for kind, _ in heads
-    ]
-    while chunk := list(itertools.islice(rows, _ROWS)):
-        lines, texts = zip(*chunk, strict=True)
-        lengths = [*map(len, texts)]
-        if lengths.count(len(heads)) < len(lengths):
-            line, n = next(
-                each for each in zip(lines, lengths, strict=True) if each[1] != len(heads)
-            )
-            raise InvalidInput(
-                f"{name}, line {line}: {n} values, expected {len(heads)} as in the header"
-            )
-        for column, part in zip(kept, zip(*texts, strict=True), strict=True):
-            if (bad := column.extend(part)) is not None:
-                raise InvalidInput(
-                    f"{name}, line {lines[bad]}: {part[bad]!r}, expected a finite number"
-                )
-    if not len(kept[0]):
+    heads = _heads(table.header, name)
+    kinds = [Labels() if kind == "nominal" else Numbers() for kind, _ in heads]
+    columns = dict(zip(table.header, kinds, strict=True))
+    parts = [part.columns for part in table.parts(columns)]
+    if not parts:
         raise InvalidInput(f"{name} has no segments, expected a row for each")
-    return [column.values() for column in kept]
+    fields: dict[str, Any] = {field: {} for field in _FIELDS.values()}
+    for (kind, title), (head, column) in zip(heads, columns.items(), strict=True):
+        values = np.concatenate([part.pop(head) for part in parts])
+        if isinstance(column, Labels):
+            values = np.array(_labels(column.distinct))[values]
+        if title:
+            fields[_FIELDS[kind]][title] = values
+        else:
+            fields[kind] = values
+    return {**_about(about, name), **fields}
 
 
-def _comments(file: IO[str]) -> tuple[dict[str, str], str, int]:
-    """Return the comments at the beginning, the line after them, and how many they are."""
-    about: dict[str, str] = {}
-    for above, line in enumerate(file):
-        if not line.startswith("#"):
-            return about, line, above
-        key, _, value = line[1:].partition(":")
-        about[key.strip()] = value.strip()
-    return about, "", 0
-
-
-def _numbered(table: Any, above: int, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not empty, with the numbers of their last lines."""
-    line = above + table.line_num
-    try:
-        for row in table:
-            line = above + table.line_num
-            if row:
-                yield line, row
-    except csv.Error as error:
-        raise InvalidInput(
-            f"{name} is no segment profile: {error}, in the row after line {line}; expected "
-            "quotes that are closed"
-        ) from error
-
-
-class _Numbers:
-    """A column of numbers, 8 bytes each."""
-
-    def __init__(self) -> None:
-        self._values = array("d")
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def extend(self, texts: Sequence[str]) -> int | None:
-        """Keep more of them; return the place of the first that is no finite number."""
-        try:
-            values = array("d", map(float, texts))
-        except ValueError:
-            values = None
-        # Python takes 1_000 for a number; other programs do not.
-        if values is None or not np.isfinite(values).all() or "_" in "".join(texts):
-            return next(i for i, text in enumerate(texts) if isinstance(_plain(text.strip()), str))
-        self._values.extend(values)
-        return None
-
-    def values(self) -> npt.NDArray[np.float64]:
-        return np.array(self._values)
-
-
-class _Labels:
-    """A column of labels: each of the distinct ones once, and 4 or 8 bytes for each row."""
-
-    def __init__(self) -> None:
-        self._places: defaultdict[str, int] = defaultdict()
-        self._places.default_factory = self._places.__len__
-        self._place_of = array("L")
-
-    def __len__(self) -> int:
-        return len(self._place_of)
-
-    def extend(self, texts: Sequence[str]) -> int | None:
-        """Keep more of them."""
-        self._place_of.extend(map(self._places.__getitem__, map(str.strip, texts)))
-        return None
-
-    def values(self) -> npt.NDArray[Any]:
-        distinct = np.array(_labels(list(self._places)))
-        found: npt.NDArray[Any] = distinct[np.array(self._place_of)]
-        return found
-
-
-def _heads(header: list[str], name: str) -> list[tuple[str, str]]:
+def _heads(header: Sequence[str], name: str) -> list[tuple[str, str]]:
     """Return kind and name of each column, or raise naming what is wrong with the header."""
     heads = [(kind.strip(), title.strip()) for kind, _, title in (h.partition(":") for h in header)]
     wanted = ", ".join(("duration_s", *(f"{kind}:NAME" for kind in _FIELDS)))

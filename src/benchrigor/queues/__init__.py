@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from benchrigor.queues.calibrating import CalibratedPeriod, PeriodCalibrator
     from benchrigor.queues.counting.cells import Cell, Counts
+    from benchrigor.queues.counting.ends import End
     from benchrigor.queues.counting.pages import Page
     from benchrigor.queues.monitor import Monitor
     from benchrigor.queues.rates import ServiceRateEstimator
     from benchrigor.queues.recording.recorded_rates import RecordedEnd, rate_recording
     from benchrigor.queues.recording.recordings import Recording, RecordingWriter
-    from benchrigor.queues.tap import End, Tap
+    from benchrigor.queues.tap import Tap
     from benchrigor.queues.watching.monitor_report import MonitorReport
     from benchrigor.queues.watching.stage import Stage
     from benchrigor.queues.watching.stage_figures import WatchedStage
@@ -46,7 +47,7 @@ _HOMES = {
     "CalibratedPeriod": "calibrating",
     "Cell": "counting.cells",
     "Counts": "counting.cells",
-    "End": "tap",
+    "End": "counting.ends",
     "Monitor": "monitor",
     "MonitorReport": "watching.monitor_report",
     "Page": "counting.pages",

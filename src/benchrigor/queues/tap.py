@@ -5,83 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, Self
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues.counting.cells import Cell, Counts
-from benchrigor.queues.counting.page_files import NAME_BYTES, check_name
-from benchrigor.queues.counting.pages import Page
+from benchrigor.queues.counting.ends import End
+from benchrigor.queues.counting.pages import NAME_BYTES, Page, check_name
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.bounds import Bound
-from benchrigor.queues.tapping.kinds import tap_source
+from benchrigor.queues.tapping.source_kinds import tap_source
 
-__all__ = ["End", "Tap"]
+__all__ = ["Tap"]
 
 _LONGEST_NAME = NAME_BYTES - len(".head")
-
-
-class End:
-    """One end of a queue, as whoever looks on reads it.
-
-    It may be sent to another process, which opens the page for reading; where that cannot be
-    opened nothing is read, and ``page.failure`` says why.
-
-    Parameters
-    ----------
-    page
-        That holds the cells.
-    name
-        Of the cells.
-    servers
-        How many threads of a process share this end.
-    item_bytes
-        Of one item, where all have the same size; None where the cells count bytes, or nobody does.
-
-    Attributes
-    ----------
-    page, name, servers, item_bytes
-        As given.
-
-    Examples
-    --------
-    >>> with Page.create() as page:
-    ...     page.claim("work.head").words[0] = 7
-    ...     [(each.items, each.bytes) for each in End(page, "work.head", item_bytes=8).read()]
-    [(7, 56)]
-    """
-
-    def __init__(
-        self, page: Page, name: str, *, servers: int = 1, item_bytes: int | None = None
-    ) -> None:
-        self.page = page
-        self.name = name
-        self.servers = servers
-        self.item_bytes = item_bytes
-        self._cells: tuple[Cell, ...] = ()
-
-    def read(self, now_ns: int | None = None) -> tuple[Counts, ...]:
-        """Return what has been counted, one for each process that has used this end.
-
-        Parameters
-        ----------
-        now_ns
-            Up to when waits under way are counted; now where nothing is said.
-        """
-        if not self.page.closed:  # what was counted can be read after that
-            self._cells = tuple(each for each in self.page.cells() if each.name == self.name)
-        found = (each.read(now_ns) for each in self._cells)
-        if self.item_bytes is None:
-            return tuple(found)
-        return tuple(replace(each, bytes=each.items * self.item_bytes) for each in found)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _end_of, (self.page.path, self.name, self.servers, self.item_bytes)
-
-
-def _end_of(path: Path, name: str, servers: int, item_bytes: int | None) -> End:
-    return End(Page.reopen(path), name, servers=servers, item_bytes=item_bytes)
 
 
 class Tap:
@@ -202,22 +137,6 @@ class Tap:
         """What the program uses in place of the source."""
         return self._tapped.queue
 
-    def grow(self, by: int) -> None:
-        """Let a bounded queue take more items, and wake the producers that wait for room.
-
-        Parameters
-        ----------
-        by
-            How many more.
-
-        Raises
-        ------
-        InvalidInput
-            When it is less than one, the queue is not bounded, or is of a kind whose bound cannot
-            be moved: those of `queue` and `asyncio` can.
-        """
-        self._movable(by).grow(by)
-
     @contextmanager
     def grown(self, by: int) -> Iterator[None]:
         """Let a bounded queue take more items for a while, in which producers need not wait.
@@ -233,7 +152,8 @@ class Tap:
         Raises
         ------
         InvalidInput
-            As for `grow`.
+            When it is less than one, the queue is not bounded, or is of a kind whose bound cannot
+            be moved: those of `queue` and `asyncio` can.
 
         Examples
         --------

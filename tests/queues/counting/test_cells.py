@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.queues import Cell
+from benchrigor.queues.counting.cells import Cell, undivided
 
 WORD = 2**64
 BOOT_NS = 40 * 24 * 3600 * 10**9
@@ -198,3 +199,36 @@ def test_counts_cannot_be_changed() -> None:
     counts = Cell.spare("work.head").read()
     with pytest.raises(FrozenInstanceError):
         counts.items = 3  # type: ignore[misc]
+
+
+class Tally:
+    def __init__(self) -> None:
+        self.items = 0
+        self.lock = threading.RLock()
+
+    def count(self, amount: int) -> int:
+        before = self.items
+        time.sleep(1e-5)
+        self.items = before + amount
+        return self.items
+
+
+def test_where_threads_take_turns_the_method_is_what_it_was() -> None:
+    assert undivided(Tally.count, takes_turns=True) is Tally.count
+
+
+def test_where_threads_run_at_once_they_are_kept_apart() -> None:
+    count, tally = undivided(Tally.count, takes_turns=False), Tally()
+
+    def work() -> None:
+        for _ in range(50):
+            count(tally, 2)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert tally.items == 400
+    assert count(tally, amount=3) == 403
+    assert count.__name__ == "count"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import mmap
 import multiprocessing
 import os
 import struct
@@ -17,6 +19,7 @@ import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues import End, Page
+from benchrigor.queues.counting import pages
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
@@ -85,7 +88,7 @@ def test_when_all_cells_are_claimed_that_is_said_and_counted() -> None:
         page.claim("work.head")
         with pytest.raises(InvalidInput, match="has room for 1 cells, all in use"):
             page.claim("work.tail")
-        assert page.refused == Page.open(page.path).refused == 1
+        assert HEADER.unpack_from(page.path.read_bytes())[5] == 1
         assert len(page.cells()) == 1
 
 
@@ -205,16 +208,16 @@ def test_one_that_was_sent_and_cannot_be_opened_is_as_if_closed_and_says_why(
     page: Page, sent: Callable[[Any], Any]
 ) -> None:
     page.path.unlink()
-    with pytest.warns(RuntimeWarning, match="nothing is counted in this process .* is not there"):
+    with pytest.warns(RuntimeWarning, match="nothing is counted in this process .* is missing"):
         copy = sent(page)
     assert (copy.closed, copy.path, copy.writable) == (True, page.path, True)
-    for use in (copy.cells, lambda: copy.refused, lambda: copy.claim("work.head")):
-        with pytest.raises(InvalidInput, match="is not there, or is no file"):
+    for use in (copy.cells, lambda: copy.claim("work.head")):
+        with pytest.raises(InvalidInput, match="is missing, empty or no file"):
             use()
-    assert "is not there" in copy.failure
+    assert "is missing" in copy.failure
     copy.close()
     assert page.failure is None
-    with pytest.raises(InvalidInput, match="is not there"):
+    with pytest.raises(InvalidInput, match="is missing"):
         Page.open(page.path)
 
 
@@ -237,10 +240,10 @@ def test_an_end_that_was_sent_and_cannot_be_read_is_empty(
 ) -> None:
     page.claim("work.head").count()
     page.path.unlink()
-    with pytest.warns(RuntimeWarning, match="is not there"):
+    with pytest.warns(RuntimeWarning, match="is missing"):
         end = sent(End(page, "work.head"))
     assert end.read() == ()
-    assert "is not there" in end.page.failure
+    assert "is missing" in end.page.failure
 
 
 @pytest.mark.parametrize("cells", [0, -1, 2.5, True, 2**21, "8"])
@@ -256,3 +259,123 @@ def test_a_page_goes_where_it_is_told(tmp_path: Path) -> None:
             Page.create(cells=2, path=page.path)
     with pytest.raises(InvalidInput, match="No such file"):
         Page.create(path=tmp_path / "nowhere" / "work.cells")
+
+
+def header(
+    magic: bytes = b"BRIGCELL", version: int = 1, cells: int = 1, cell_bytes: int = 128
+) -> bytes:
+    return struct.pack("=8s7Q", magic, version, cells, cell_bytes, 0, 0, 0, 0)
+
+
+def created(folder: Path) -> Path:
+    """Return the path of a page that outlives this call, as one of another process does."""
+    path = folder / "work.cells"
+    with Page.create(cells=1, path=path) as page:
+        path.rename(folder / "kept")
+        page.close()
+    return (folder / "kept").rename(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "is missing, empty"),
+        (header()[:63], "does not begin"),
+        (bytes(range(256)), "does not begin with BRIGCELL"),
+        (header(version=2) + bytes(128), "is version 2"),
+        (header(cell_bytes=64) + bytes(128), "cells of 64 bytes"),
+        (header() + bytes(127), "has 191 bytes, expected 192"),
+        (header(cells=2**60) + bytes(128), "expected 147573952589676412992 for"),
+    ],
+    ids=["empty", "short", "garbage", "version", "cell size", "cut off", "too many cells"],
+)
+def test_what_is_no_page_is_refused(tmp_path: Path, content: bytes, problem: str) -> None:
+    path = tmp_path / "work.cells"
+    path.write_bytes(content)
+    for writable in (False, True):
+        with pytest.raises(InvalidInput, match=problem):
+            Page.open(path, writable=writable)
+
+
+def test_a_file_longer_than_its_cells_need_is_mapped_as_far_as_they_go(tmp_path: Path) -> None:
+    path = tmp_path / "work.cells"
+    path.write_bytes(header() + bytes(131))
+    assert Page.open(path).cells() == ()
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in (".", "absent", "pipe"):
+        with pytest.raises(InvalidInput, match="is missing, empty or no file"):
+            Page.open(tmp_path / name)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
+    path = created(tmp_path)
+    path.chmod(0)
+    with pytest.raises(InvalidInput, match="Permission denied"):
+        Page.open(path)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "error"),
+    [
+        (Path, "is_file", PermissionError(errno.EACCES, "Permission denied")),
+        (Path, "open", PermissionError(errno.EACCES, "Permission denied")),
+        (mmap, "mmap", OSError(errno.ENOMEM, "Cannot allocate memory")),
+    ],
+    ids=["folder", "file", "memory"],
+)
+def test_a_file_that_cannot_be_mapped_is_refused_whatever_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, name: str, error: OSError
+) -> None:
+    def fail(*args: object, **options: object) -> None:
+        raise error
+
+    path = created(tmp_path)
+    monkeypatch.setattr(where, name, fail)
+    with pytest.raises(InvalidInput, match=f"work.cells: {error.strerror}"):
+        Page.open(path, writable=True)
+
+
+def test_only_its_user_may_read_a_page(tmp_path: Path) -> None:
+    assert created(tmp_path).stat().st_mode & 0o777 == 0o600
+
+
+def test_where_there_is_no_shared_memory_the_temporary_folder_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "_MEMORY", tmp_path / "absent")
+    monkeypatch.setattr(pages.tempfile, "tempdir", str(tmp_path))
+    with Page.create() as page:
+        assert page.path.parent == tmp_path
+
+
+def test_where_nothing_can_be_made_each_place_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "_MEMORY", tmp_path / "absent")
+    monkeypatch.setattr(pages.tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(InvalidInput) as caught:
+        Page.create()
+    assert ["absent" in each or "missing" in each for each in caught.value.problems] == [True, True]
+
+
+def test_a_file_that_finds_no_room_is_not_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, offset: int, size: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(InvalidInput, match="No space left on device"):
+        created(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_room_need_not_be_reserved_where_that_cannot_be_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    assert created(tmp_path).stat().st_size == 64 + 128

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchrigor.queues import Page
-from benchrigor.queues.counting.file_lock import locked
+from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.testing import FakeClock
 
@@ -163,7 +163,6 @@ def test_a_program_goes_on_where_no_cell_can_be_had() -> None:
             with each.waiting():
                 pass
         assert [each.name for each in page.cells()] == ["work.head"]
-        assert page.refused == 1
     late = Writer(page, "work.head")
     late.count()
 
@@ -194,18 +193,21 @@ def test_why_nothing_is_counted_is_told_and_forgotten_by_a_forked_process() -> N
 
 
 def test_a_process_forked_while_another_thread_claims_claims_for_itself(
-    page: Page, head: Writer
+    page: Page, head: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, forked = threading.Event(), threading.Event()
+    claiming, forked = threading.Event(), threading.Event()
+    own, parent = Cell.own, os.getpid()
 
-    def hold() -> None:
-        with head._lock, locked(page.path):
-            held.set()
+    def own_slowly(cell: Cell, thread: int | None) -> None:
+        if os.getpid() == parent:
+            claiming.set()
             forked.wait(20.0)
+        own(cell, thread)
 
-    thread = threading.Thread(target=hold)
+    monkeypatch.setattr(Cell, "own", own_slowly)
+    thread = threading.Thread(target=head.count)
     thread.start()
-    assert held.wait(20.0)
+    assert claiming.wait(20.0)
     pid = os.fork()
     if not pid:
         signal.alarm(20)  # whoever would wait for ever is killed
@@ -214,4 +216,7 @@ def test_a_process_forked_while_another_thread_claims_claims_for_itself(
     forked.set()
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    assert [(each.read().items, each.read().pid) for each in page.cells()] == [(1, pid)]
+    assert [(each.read().items, each.read().pid) for each in page.cells()] == [
+        (1, parent),
+        (1, pid),
+    ]

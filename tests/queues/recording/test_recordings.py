@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import benchrigor as br
-from benchrigor.queues.recording import recorded_rows, recordings
-from benchrigor.queues.recording.recorded_periods import Periods
+from benchrigor.model import commented_csv
+from benchrigor.queues.periods import Periods
 from benchrigor.queues.recording.recordings import Recording, RecordingWriter
 
 HEADER = "period_s,items,blocked_s\n"
@@ -43,10 +43,10 @@ def test_rows_hold_what_their_period_brought() -> None:
     found = only(HEADER + "0.1,40,0.02\n0.2,41,0\n")
     assert found.period_s.tolist() == [0.1, 0.2]
     assert found.items.tolist() == [40.0, 41.0]
-    assert found.blocked_s is not None
     assert found.blocked_s.tolist() == [0.02, 0.0]
     assert found.blocked.tolist() == [True, False]
-    assert (found.bytes, found.cpu_s, found.delay_s, found.servers) == (None, None, None, 1)
+    assert np.isnan([found.bytes, found.cpu_s, found.delay_s]).all()
+    assert found.servers == 1
 
 
 def test_columns_come_in_any_order_and_unit() -> None:
@@ -69,9 +69,7 @@ def test_cumulative_counters_are_subtracted_and_the_first_row_is_the_baseline() 
     )
     assert found.period_s.tolist() == [0.1, 0.1]
     assert found.items.tolist() == [40.0, 40.0]
-    assert found.blocked_s is not None
     assert found.blocked_s.tolist() == [0.02, 0.0]
-    assert found.bytes is not None
     assert found.bytes.tolist() == [40.0, 40.0]
 
 
@@ -80,7 +78,7 @@ def test_with_times_the_first_row_is_where_the_first_period_begins() -> None:
     assert found.period_s == pytest.approx([0.1, 0.2])
     assert found.items.tolist() == [40.0, 41.0]
     assert found.blocked.tolist() == [False, True]
-    assert found.blocked_s is None
+    assert found.blocked_s.tolist() == [0.0, 0.0]
 
 
 def test_nanoseconds_since_1970_lose_no_digit() -> None:
@@ -123,7 +121,7 @@ def test_it_does_not_matter_in_which_parts_a_file_is_read(
         items[end] += gained
         text += f"{time[end]},{end},{items[end]},0\n"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recordings, "_ROWS", size)
+        patch.setattr(commented_csv, "_LINES", size)
         parts = read(text)
     for end, found in parts.items():
         told = [(width, gained) for name, width, gained in rows if name == end]
@@ -159,27 +157,24 @@ def test_a_last_line_that_was_not_finished_does_not_count_and_is_named(torn: str
 
 def test_blocked_time_may_exceed_the_period_by_what_a_recorder_reads_late() -> None:
     found = only(HEADER + "0.1,1,0.10005\n")
-    assert found.blocked_s is not None
     assert found.blocked_s.tolist() == [0.1]
 
 
 def test_an_idle_period_is_not_busy_for_what_its_digits_leave() -> None:
     found = only(HEADER + "0.1000004,0,0.1\n0.1000004,1,0.1\n")
-    assert found.blocked_s is not None
     assert found.blocked_s.tolist() == [0.1000004, 0.1]
 
 
 def test_processor_times_that_are_not_known_stay_so() -> None:
     found = only("# counters: cumulative\nt_s,items,blocked,cpu_s\n0,0,0,nan\n1,1,0,1\n2,2,0,1.5\n")
-    assert found.cpu_s is not None
     np.testing.assert_array_equal(found.cpu_s, [np.nan, 0.5])
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("", "run.csv is empty, expected a header such as t_ns,items", id="empty"),
-        pytest.param("# counters: delta\n", "run.csv has no header after 1 line", id="comments"),
+        pytest.param("", "run.csv has no header, expected one such as t_ns,items", id="empty"),
+        pytest.param("# counters: delta\n", "run.csv has no header, expected", id="comments"),
         pytest.param("0.1,40,0\n", "line 1: '0.1,40,0' names no column that is", id="no-header"),
         pytest.param("a;b\n1;2\n", "line 1: 'a;b' names no column that is known", id="semicolons"),
         pytest.param(HEADER, "run.csv has no rows, expected one for each period", id="no-rows"),
@@ -193,7 +188,7 @@ def test_processor_times_that_are_not_known_stay_so() -> None:
             id="unknown-column",
         ),
         pytest.param(
-            "period_s,items,items,blocked\n", "line 1: several columns items, exp", id="twice"
+            "period_s,items,items,blocked\n", "columns items and items, expected", id="twice"
         ),
         pytest.param(
             "t_s,period_s,items,blocked\n", "columns t_s and period_s, expected one", id="times"
@@ -201,14 +196,20 @@ def test_processor_times_that_are_not_known_stay_so() -> None:
         pytest.param(
             "t_s,items,blocked,blocked_s\n", "columns blocked and blocked_s, exp", id="blocked"
         ),
-        pytest.param("items,blocked\n", "no column t_ns, t_s, period_ns or period_s, ", id="time"),
+        pytest.param(
+            "items,blocked\n", "no column t_ns or t_s or period_ns or period_s, ", id="time"
+        ),
         pytest.param("t_s,blocked\n", "line 1: no column items, expected one", id="items"),
         pytest.param(
             "t_s,items\n",
-            "no column blocked, blocked_ns or blocked_s, expected one: without it, waiting cannot",
+            "no column blocked or blocked_ns or blocked_s, expected one, with 0",
             id="no-blocked",
         ),
-        pytest.param("# benchrigor queue recording: 2\n" + HEADER, "line 1: version 2", id="new"),
+        pytest.param(
+            "# benchrigor queue recording: 2\n" + HEADER,
+            "line 1: benchrigor queue recording '2', exp",
+            id="new",
+        ),
         pytest.param(
             "# counters: sums\n" + HEADER, "line 1: counters 'sums', expected delta or", id="sums"
         ),
@@ -308,18 +309,12 @@ def test_what_cannot_be_worked_with_says_what_and_where(text: str, message: str)
 
 
 def test_a_line_far_down_is_named_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recordings, "_ROWS", 10)
+    monkeypatch.setattr(commented_csv, "_LINES", 10)
     rows = [f"0.1,{40 + number % 2},0\n" for number in range(57)]
     with pytest.raises(br.InvalidInput, match="line 59, column items: 'x', expected a number"):
         read("".join([HEADER, *rows, "0.1,x,0\n"]))
     with pytest.raises(br.InvalidInput, match="line 60, column items: '-3', expected"):
         read("".join([HEADER, *rows, "\n0.1,-3,0\n"]))
-
-
-def test_what_only_numpy_refuses_is_said_with_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorded_rows, "_is_number", lambda _text: True)
-    with pytest.raises(br.InvalidInput, match=r"run\.csv, from line 2 on: could not convert"):
-        read(HEADER + "0.1,x,0\n")
 
 
 def test_all_that_is_wrong_with_a_header_is_said_at_once() -> None:
@@ -390,7 +385,6 @@ def test_what_is_written_reads_as_it_was(tmp_path: Path) -> None:
         ((end, found),) = recording.periods()
         assert (recording.head.period_s, recording.head.unit) == (0.05, "lines of text")
     assert (end, found.period_s.tolist(), found.items.tolist()) == ("a,  b", [1e9], [12.0])
-    assert found.cpu_s is not None
     assert found.cpu_s.tolist() == [0.1]
     assert found.servers == 2
 
@@ -417,7 +411,6 @@ def test_every_number_and_name_comes_back(rows: list[tuple[int, int, float, str]
     for end, parts in found.items():
         told = [row for row in rows if " ".join(row[3].splitlines()).strip() == end]
         assert [n for part in parts for n in part.items.tolist()] == [row[1] for row in told]
-        assert parts[0].cpu_s is not None
         assert parts[0].cpu_s.tolist() == [row[2] for row in told]
     assert sum(part.n for parts in found.values() for part in parts) == len(rows)
 

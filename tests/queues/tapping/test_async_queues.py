@@ -13,7 +13,7 @@ import pytest
 from benchrigor.errors import InvalidInput
 from benchrigor.queues import Counts, Page
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.async_queues import tap_async_queue, tap_awaited
+from benchrigor.queues.tapping.async_sources import tap_async_queue, tap_awaited
 
 KINDS = [asyncio.Queue, asyncio.LifoQueue, asyncio.PriorityQueue]
 

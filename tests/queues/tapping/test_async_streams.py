@@ -11,7 +11,7 @@ import pytest
 
 from benchrigor.queues import Counts, Page
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.async_streams import tap_reader, tap_writer
+from benchrigor.queues.tapping.async_sources import tap_reader, tap_writer
 
 
 def counts(page: Page, name: str) -> Counts:

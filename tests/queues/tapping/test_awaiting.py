@@ -14,7 +14,7 @@ import pytest
 
 from benchrigor.queues import Page
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.awaiting import timed
+from benchrigor.queues.tapping.async_sources import timed
 from benchrigor.testing import FakeClock
 
 

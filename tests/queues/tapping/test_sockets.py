@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import select
 import socket
 import threading
 import time
@@ -16,7 +15,6 @@ import pytest
 
 from benchrigor.queues import Counts, Page
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping import sockets
 from benchrigor.queues.tapping.sockets import tap_socket
 
 MUCH = bytes(range(256)) * 4_096
@@ -183,21 +181,6 @@ def test_a_socket_with_encryption_is_looked_at(
         assert counts(page, "tail").blocked_events == 0
         when_waiting(lambda: theirs.send(b"item"))
         assert tapped.recv(9) == b"item"
-    assert counts(page, "head").blocked_events == 1
-
-
-def test_where_nothing_better_is_known_sockets_are_selected(
-    page: Page, pair: Pair, when_waiting: When, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ours, theirs = pair
-    monkeypatch.delattr(select, "poll")
-    monkeypatch.setattr(sockets, "_AT_ONCE", 0)
-    tapped = tap_socket(ours, Writer(page, "work.head"), Writer(page, "work.tail")).queue
-    tapped.sendall(b"item")
-    assert theirs.recv(9) == b"item"
-    when_waiting(lambda: theirs.send(b"item"))
-    assert tapped.recv(9) == b"item"
-    assert counts(page, "tail").blocked_events == 0
     assert counts(page, "head").blocked_events == 1
 
 

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from benchrigor.model import RateReason, ServiceRate
 from benchrigor.queues import ServiceRateEstimator
+from benchrigor.queues.periods import Periods
 from benchrigor.queues.recording.outlines import Outline, Stretches
-from benchrigor.queues.recording.recorded_periods import Periods
 from benchrigor.report import plot_rates
 
 N = 300

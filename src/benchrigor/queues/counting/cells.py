@@ -1,9 +1,9 @@
 """Counters of the ends of queues, in a file that any process may map into its memory.
 
 A program in any language counts by mapping the file (``mmap``, shared) and storing into it. All
-words are unsigned, of 64 bits, in the machine's byte order (little-endian nearly everywhere), and
-are stored one by one, aligned. Times are nanoseconds of ``CLOCK_MONOTONIC``, which all processes
-of a Linux machine share. What is called reserved is 0.
+words are unsigned, 64 bits wide, in the machine's byte order, and are stored one by one, aligned.
+Times are nanoseconds of ``CLOCK_MONOTONIC``, which all processes of a Linux machine share. Reserved
+words are 0.
 
 The file begins with a header of 64 bytes, 8 words:
 
@@ -39,35 +39,60 @@ The name that follows has 64 bytes, UTF-8, filled up with zero bytes. It says wh
 queue is counted, by convention ``<queue>.head`` (the consumer's) or ``<queue>.tail`` (the
 producer's). There are as many cells of a name as processes that use the end.
 
-**To claim a cell**: open the file anew and take an exclusive ``flock``; when claimed = cells, add
-1 to refused and give up; else write name and owner into cell number claimed, then add 1 to
-claimed; unlock. A cell has one writer at a time (a process, or whatever holds the lock that its
-threads count under), and its counters never go back. Nobody else writes into it, ever.
+**To claim a cell**: open the file anew and take an exclusive ``flock``. When claimed = cells, add 1
+to refused and give up; else write name and owner into cell number claimed, and add 1 to claimed.
+Unlock. A cell has one writer at a time (a process, or whatever holds the lock that its threads
+count under), and its counters never go back. Nobody else ever writes into it.
 
-**To begin a wait** at time t: blocked_events + 1, waiting + 1, blocked_ns - t; to **end** it:
-waiting - 1, blocked_ns + t; all modulo 2^64, then check. So the time blocked until now, with the
-waits under way, is (blocked_ns + waiting * now) modulo 2^64, for any number of waits at once, and
-is right without the writer's help while it waits, even if it is killed.
+**To begin a wait** at time t: blocked_events + 1, waiting + 1, blocked_ns - t. To **end** it:
+waiting - 1, blocked_ns + t. All modulo 2^64, then check. So the time blocked until now, waits under
+way included, is (blocked_ns + waiting * now) modulo 2^64 for any number of waits at once. It is
+right without the writer's help while it waits, even if it is killed.
 
-**To read**: copy the words; when check does not fit, the writer is just between two stores: copy
-again. A result of 2^63 or more means that a wait has begun since the reader looked at its clock.
+**To read**: copy the words; when check does not fit, the writer is between two stores: copy again.
+A result of 2^63 or more means that a wait has begun since the reader looked at its clock.
 """
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
-from benchrigor.queues.counting.undivided import undivided
-
-__all__ = ["Cell", "Counts", "blocked_until"]
+__all__ = ["Cell", "Counts", "blocked_until", "undivided"]
 
 _BYTES = 64
 _MASK, _HALF = (1 << 64) - 1, 1 << 63
 _TRIES = 64
+_TAKES_TURNS = getattr(sys, "_is_gil_enabled", lambda: True)()
+"""Whether one lock lets only one thread run at a time, as in all builds but free-threaded ones."""
+
+_P = ParamSpec("_P")
+_S = TypeVar("_S")
+_T = TypeVar("_T")
+
+
+def undivided(
+    method: Callable[Concatenate[_S, _P], _T], *, takes_turns: bool = _TAKES_TURNS
+) -> Callable[Concatenate[_S, _P], _T]:
+    """Decorate a method that no other thread may interrupt, with the object's ``lock`` if needed.
+
+    Its body neither calls nor loops: where threads take turns, they change only there.
+    """
+    if takes_turns:
+        return method
+
+    @functools.wraps(method)
+    def locked(self: Any, *args: _P.args, **options: _P.kwargs) -> _T:
+        with self.lock:
+            return method(self, *args, **options)
+
+    return cast("Callable[Concatenate[_S, _P], _T]", locked)
 
 
 def blocked_until(blocked_ns: Any, waiting: Any, now_ns: Any) -> Any:
@@ -83,52 +108,28 @@ def blocked_until(blocked_ns: Any, waiting: Any, now_ns: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What one process has counted at one end of a queue, since it began.
-
-    Parameters
-    ----------
-    name
-        Of the end, such as "work.head".
-    items
-        That passed.
-    bytes
-        That passed; 0 where nobody counts them.
-    blocked_events
-        Waits begun.
-    blocked_ns
-        Nanoseconds waited, those of the waits under way included; the sum over all who wait.
-    waiting
-        Waits under way.
-    pid
-        Process that counts.
-    tid
-        Its thread, as the system numbers it; None where several count, or where it is unknown.
-    closed
-        Whether nothing will be counted any more.
-    """
+    """What one process has counted at one end of a queue, since it began."""
 
     name: str
+    """Of the end, such as "work.head"."""
     items: int
     bytes: int
+    """0 where nobody counts them."""
     blocked_events: int
+    """Waits begun."""
     blocked_ns: int
+    """Nanoseconds waited, waits under way included; the sum over all who wait."""
     waiting: int
+    """Waits under way."""
     pid: int
     tid: int | None
+    """Thread that counts, as the system numbers it; None where several do, or it is unknown."""
     closed: bool
+    """Whether nothing will be counted any more."""
 
 
 class Cell:
     """The counters of one process at one end of a queue; a page hands them out.
-
-    What a writer does to it is undivided: no other thread runs in between.
-
-    Parameters
-    ----------
-    words
-        Eight, as the module describes them.
-    name
-        Of the end.
 
     Examples
     --------
@@ -160,12 +161,12 @@ class Cell:
         self.name = name
         self.lock = threading.RLock()
         self._seen_ns = 0
-        # What was stored, for storing takes half the time of reading and storing.
+        # Copies of the words: storing takes half the time of reading and storing.
         self._items = self._bytes = self._events = self._blocked_ns = self._waiting = 0
 
     @classmethod
     def spare(cls, name: str) -> Self:
-        """Return a cell that nobody else sees, for who must count although nobody can look."""
+        """Return a cell that no other process sees."""
         return cls(memoryview(bytearray(_BYTES)).cast("Q"), name)
 
     @undivided
@@ -206,29 +207,21 @@ class Cell:
             words[7] = blocked_ns ^ waiting
 
     def own(self, thread: int | None) -> None:
-        """Say which thread of this process writes; None when several do."""
+        """Note which thread of this process writes; None when several do."""
         known = thread is not None and thread < 1 << 32
         self.words[5] = os.getpid() << 32 | (thread or 0 if known else 0)
 
     def close(self, at_ns: int) -> None:
-        """End all waits, and say that nothing will be counted any more."""
+        """End all waits, and mark that nothing will be counted any more."""
         while self._waiting:
             self.end_wait(at_ns)
         self.words[6] = 1
 
     def read(self, now_ns: int | None = None) -> Counts:
-        """Return what has been counted.
+        """Return what has been counted, with the waits under way until now, or until a given time.
 
-        Parameters
-        ----------
-        now_ns
-            Up to when the waits under way are counted; now where nothing is said.
-
-        Returns
-        -------
-        Counts
-            Its blocked time never goes back from one call to the next. A writer that was killed
-            between two stores leaves it where it was last seen.
+        The blocked time never goes back from one call to the next. A writer that was killed between
+        two stores leaves it where it was.
         """
         last_ns = self._seen_ns
         for _ in range(_TRIES):
@@ -236,7 +229,7 @@ class Cell:
             if blocked_ns ^ waiting == check:
                 now = time.perf_counter_ns() if now_ns is None else now_ns
                 gained_ns = (blocked_until(blocked_ns, waiting, now) - last_ns) & _MASK
-                # Less than before: the wait began, or ended, after the reader's look at the clock.
+                # Less than before: a wait began or ended after the look at the clock.
                 last_ns += gained_ns if gained_ns < _HALF else 0
                 break
         self._seen_ns = last_ns

@@ -1,44 +1,46 @@
-"""Files of cells as processes share them; what is in them, `counting.cells` says."""
+"""Files of cells that processes share; `counting.cells` describes what is in them."""
 
 from __future__ import annotations
 
+import fcntl
+import mmap
 import os
+import sys
+import tempfile
 import threading
 import warnings
 import weakref
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.cells import Cell
-from benchrigor.queues.counting.file_lock import locked
-from benchrigor.queues.counting.page_files import (
-    NAME_BYTES,
-    check_name,
-    create_page,
-    map_page,
-    remove_page,
-)
 
-__all__ = ["CELL_WORDS", "Page"]
+__all__ = ["CELL_WORDS", "NAME_BYTES", "Page", "check_name", "reopen"]
 
+NAME_BYTES = 64
 CELL_WORDS = 16
 """Words of a cell with its name."""
-_WORD, _HEADER, _WORDS, _CELL = 8, 8, 8, CELL_WORDS
-"""Bytes of a word; words of the header, of a cell's counters, and of a cell."""
+_MAGIC, _VERSION = int.from_bytes(b"BRIGCELL", sys.byteorder), 1
+_WORD_BYTES, _HEADER_WORDS, _COUNTER_WORDS = 8, 8, 8
+_HEADER_BYTES, _CELL_BYTES = _WORD_BYTES * _HEADER_WORDS, _WORD_BYTES * CELL_WORDS
 _CELLS, _CLAIMED, _REFUSED = 2, 4, 5
 _MOST_CELLS = 1 << 20
+_MEMORY = Path("/dev/shm")  # noqa: S108  # the system's own place for shared memory
 
 
 class Page:
     """A file of cells, mapped into memory; made by `create`, or opened by its path.
 
     It lies in memory where the system offers that (``/dev/shm``), else in the folder for temporary
-    files. Whoever created it removes the file by closing it, or when nobody holds it any more; a
-    process that is killed leaves it behind. Cells that are still held go on working after that.
+    files. The process that created it removes the file by closing it, or with the last reference
+    to it; a process that is killed leaves it behind. Cells that are still held go on working.
 
-    A page may be sent to other processes, which then open it by its path, as `reopen` does: there
-    a file that is gone is a warning, not an error.
+    A page may be sent to other processes, which open it by its path. There a file that is gone is
+    a RuntimeWarning, not an error: the page is closed, and its ``failure`` says why.
 
     Attributes
     ----------
@@ -63,12 +65,12 @@ class Page:
     ) -> None:
         self.path = path
         self.writable = writable
+        self.failure: str | None = None
         self._bytes = mapped
         self._words: memoryview[int] | None = mapped.cast("Q")
         self._cells: tuple[Cell, ...] = ()
-        self.failure: str | None = None
         creator = os.getpid() if created else None
-        self._let_go = weakref.finalize(self, remove_page, path, creator)
+        self._let_go = weakref.finalize(self, _remove, path, creator)
 
     @classmethod
     def create(cls, *, cells: int = 256, path: str | os.PathLike[str] | None = None) -> Self:
@@ -79,7 +81,7 @@ class Page:
         cells
             How many it has room for, at 128 bytes each: one for each process at each end.
         path
-            Where to put it; chosen where nothing is said.
+            Where to put it; chosen by default.
 
         Raises
         ------
@@ -88,8 +90,8 @@ class Page:
         """
         if isinstance(cells, bool) or not isinstance(cells, int) or not 1 <= cells <= _MOST_CELLS:
             raise InvalidInput(f"cells is {cells!r}, expected 1 to {_MOST_CELLS}")
-        made = create_page(cells, path)
-        return cls(made, map_page(made, writable=True), writable=True, created=True)
+        created = _create_file(cells, path)
+        return cls(created, _map(created, writable=True), writable=True, created=True)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, writable: bool = False) -> Self:
@@ -107,52 +109,13 @@ class Page:
         InvalidInput
             When there is no such file, it cannot be mapped, or it is no page of this version.
         """
-        found = Path(path).absolute()
-        return cls(found, map_page(found, writable=writable), writable=writable)
-
-    @classmethod
-    def reopen(cls, path: str | os.PathLike[str], *, writable: bool = False) -> Self:
-        """Open a page that another process has sent; one that cannot be opened counts nothing.
-
-        Looking on must not end a program: whoever made the page may have closed it by now, or be on
-        another machine. Then the page is as one that is closed, its `failure` says why, and a
-        RuntimeWarning does, which Python shows once for a page in a process. (Only a program that
-        turns warnings into errors gets one.)
-
-        Parameters
-        ----------
-        path
-            Of the file.
-        writable
-            Whether cells are to be claimed.
-
-        Examples
-        --------
-        >>> import warnings
-        >>> with warnings.catch_warnings(record=True) as told:
-        ...     warnings.simplefilter("always")
-        ...     page = Page.reopen("/nowhere/work.cells")
-        >>> page.closed, len(told), page.failure
-        (True, 1, '/nowhere/work.cells is not there, or is no file, expected a page of cells')
-        """
-        try:
-            return cls.open(path, writable=writable)
-        except InvalidInput as error:
-            page = cls(Path(path), memoryview(b""), writable=writable)
-            page.close()
-            page.failure = str(error)
-            # In this module's name, so that it is shown once, wherever it was received.
-            warnings.warn(
-                f"nothing is counted in this process ({os.getpid()}): {error}",
-                RuntimeWarning,
-                stacklevel=1,
-            )
-            return page
+        absolute = Path(path).absolute()
+        return cls(absolute, _map(absolute, writable=writable), writable=writable)
 
     def claim(self, name: str) -> Cell:
         """Take a cell for this process, in the name of the calling thread.
 
-        Safe while other threads and processes do the same.
+        Other threads and processes may do the same at the same time.
 
         Parameters
         ----------
@@ -165,22 +128,22 @@ class Page:
             When the name is empty or too long, when the page is read only, closed or full, or when
             its file is gone.
         """
-        written = check_name(name).ljust(NAME_BYTES, b"\0")
+        encoded = check_name(name).ljust(NAME_BYTES, b"\0")
         if not self.writable:
             raise InvalidInput(f"{self.path} is open for reading, expected writable=True")
         words = self._mapping()
         try:
-            with locked(self.path):
-                taken = words[_CLAIMED]
-                if taken >= words[_CELLS]:
+            with _locked(self.path):
+                index = words[_CLAIMED]
+                if index >= words[_CELLS]:
                     words[_REFUSED] += 1
                     raise InvalidInput(
-                        f"{self.path} has room for {taken} cells, all in use; make it with more"
+                        f"{self.path} has room for {index} cells, all in use; make it with more"
                     )
-                cell = Cell(self._counters(taken), name)
-                self._name(taken)[:] = written
+                cell = Cell(self._counters(index), name)
+                self._name(index)[:] = encoded
                 cell.own(threading.get_native_id())
-                words[_CLAIMED] = taken + 1
+                words[_CLAIMED] = index + 1
         except OSError as error:
             raise InvalidInput(f"{self.path}: {error.strerror or error}") from error
         return cell
@@ -195,13 +158,13 @@ class Page:
         """
         words, known = self._mapping(), self._cells
         for index in range(len(known), min(words[_CLAIMED], words[_CELLS])):
-            text = bytes(self._name(index)).rstrip(b"\0").decode("utf-8", "replace")
-            known += (Cell(self._counters(index), text),)
+            name = bytes(self._name(index)).rstrip(b"\0").decode("utf-8", "replace")
+            known += (Cell(self._counters(index), name),)
         self._cells = known
         return known
 
     def view(self) -> tuple[memoryview[int], memoryview[int]]:
-        """Return how many cells are in use, and all cells, as words that change while it is held.
+        """Return how many cells are in use, and all cells, as words that go on changing.
 
         Raises
         ------
@@ -209,12 +172,7 @@ class Page:
             When the page is closed, or could not be opened.
         """
         words = self._mapping().toreadonly()
-        return words[_CLAIMED : _CLAIMED + 1], words[_HEADER:]
-
-    @property
-    def refused(self) -> int:
-        """How often a cell was asked for when none was left, so that somebody is not counted."""
-        return self._mapping()[_REFUSED]
+        return words[_CLAIMED : _CLAIMED + 1], words[_HEADER_WORDS:]
 
     @property
     def closed(self) -> bool:
@@ -222,9 +180,9 @@ class Page:
         return self._words is None
 
     def close(self) -> None:
-        """Let go of the file; who created it removes it."""
+        """Let go of the file; the process that created it removes it."""
         self._let_go()
-        # The mapping goes when the last cell does: a program that still counts must not stumble.
+        # The mapping goes with the last cell: a program that still counts must not fail.
         self._words, self._bytes, self._cells = None, memoryview(b""), ()
 
     def __enter__(self) -> Self:
@@ -234,7 +192,7 @@ class Page:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (type(self), self.path, self.writable)
+        return reopen, (self.path, self.writable)
 
     def _mapping(self) -> memoryview[int]:
         if self._words is None:
@@ -242,13 +200,117 @@ class Page:
         return self._words
 
     def _counters(self, index: int) -> memoryview[int]:
-        start = _HEADER + _CELL * index
-        return self._mapping()[start : start + _WORDS]
+        start = _HEADER_WORDS + CELL_WORDS * index
+        return self._mapping()[start : start + _COUNTER_WORDS]
 
     def _name(self, index: int) -> memoryview[int]:
-        start = _WORD * (_HEADER + _CELL * index + _WORDS)
+        start = _HEADER_BYTES + _CELL_BYTES * index + _WORD_BYTES * _COUNTER_WORDS
         return self._bytes[start : start + NAME_BYTES]
 
 
-def _reopened(kind: type[Page], path: Path, writable: bool) -> Page:
-    return kind.reopen(path, writable=writable)
+def check_name(name: str, longest: int = NAME_BYTES) -> bytes:
+    """Return the name of an end, or of a tap, as a page holds it, or raise InvalidInput."""
+    try:
+        encoded = name.encode()
+    except (AttributeError, UnicodeEncodeError):
+        raise InvalidInput(f"name is {name!r}, expected text") from None
+    if not 1 <= len(encoded) <= longest or b"\0" in encoded:
+        raise InvalidInput(
+            f"name is {name!r}, {len(encoded)} bytes, expected 1 to {longest} and no zero byte"
+        )
+    return encoded
+
+
+def reopen(path: Path, writable: bool) -> Page:
+    """Open a page that another process has sent; looking on must not end a program."""
+    try:
+        return Page.open(path, writable=writable)
+    except InvalidInput as error:
+        page = Page(path, memoryview(b""), writable=writable)
+        page.close()
+        page.failure = str(error)
+        # In this module's name, so that Python shows it once, wherever it was received.
+        warnings.warn(
+            f"nothing is counted in this process ({os.getpid()}): {error}",
+            RuntimeWarning,
+            stacklevel=1,
+        )
+        return page
+
+
+def _map(path: Path, *, writable: bool) -> memoryview[int]:
+    """Return the bytes of a page, mapped into memory and known to be one."""
+    access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
+    try:
+        if not path.is_file() or not path.stat().st_size:
+            raise InvalidInput(f"{path} is missing, empty or no file, expected a page of cells")
+        with path.open("r+b" if writable else "rb") as file:
+            view = memoryview(mmap.mmap(file.fileno(), 0, access=access))
+    except OSError as error:
+        raise InvalidInput(f"{path}: {error.strerror}, expected a page of cells") from error
+    if view.nbytes < _HEADER_BYTES or view[:_WORD_BYTES].cast("Q")[0] != _MAGIC:
+        raise InvalidInput(f"{path} does not begin with BRIGCELL, expected a page of cells")
+    _, version, cells, cell_bytes, *_ = view[:_HEADER_BYTES].cast("Q")
+    if (version, cell_bytes) != (_VERSION, _CELL_BYTES):
+        raise InvalidInput(
+            f"{path} is version {version} with cells of {cell_bytes} bytes, "
+            f"expected version {_VERSION} with {_CELL_BYTES}"
+        )
+    needed = _HEADER_BYTES + _CELL_BYTES * cells
+    if view.nbytes < needed:
+        raise InvalidInput(f"{path} has {view.nbytes} bytes, expected {needed} for {cells} cells")
+    return view[:needed]
+
+
+def _create_file(cells: int, path: str | os.PathLike[str] | None) -> Path:
+    """Return the path of a new page, by default in shared memory if there is room."""
+    name = f"benchrigor-{os.getpid()}-{os.urandom(4).hex()}.cells"
+    places = [_MEMORY / name, Path(tempfile.gettempdir()) / name]
+    problems = []
+    for place in places if path is None else [Path(path).absolute()]:
+        try:
+            _fill(place, cells)
+        except OSError as error:
+            problems.append(f"{place} cannot be made: {error.strerror or error}")
+        else:
+            return place
+    raise InvalidInput(problems)
+
+
+def _fill(path: Path, cells: int) -> None:
+    header = array("Q", (_MAGIC, _VERSION, cells, _CELL_BYTES, 0, 0, 0, 0)).tobytes()
+    size = _HEADER_BYTES + _CELL_BYTES * cells
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        # Room that is only promised would fail as a bus error in the middle of the program.
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, size)
+        else:
+            os.truncate(descriptor, size)
+        os.write(descriptor, header)
+    except OSError:
+        path.unlink()
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path, creator: int | None) -> None:
+    """Remove a page's file, in the process that created it; one that cannot be removed stays."""
+    if os.getpid() == creator:  # a forked process holds the page as well
+        with suppress(OSError):
+            path.unlink()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other threads and processes that claim cells of the same file out."""
+    # Opened anew: a lock belongs to the open file, which forked processes share.
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        # Closing is not enough where another thread has forked meanwhile.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)

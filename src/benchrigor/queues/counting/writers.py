@@ -17,30 +17,9 @@ __all__ = ["Writer"]
 
 
 class Writer:
-    """Counts at one end of a queue, in a cell of its own that it claims when first used.
+    """Counts at one end of a queue, in a cell of this process that it claims at the first event.
 
-    A forked process begins anew: it claims another cell, when it uses the end. Where none can be
-    had the program goes on uncounted, and ``failure`` tells why.
-
-    Parameters
-    ----------
-    page
-        To claim from.
-    name
-        Of the end.
-    now_ns
-        Reads the clock that all processes share.
-
-    Attributes
-    ----------
-    cell
-        What is counted in; None until something is.
-    failure
-        Why nothing is counted; None where something is, or will be.
-    now_ns
-        As given.
-    on_forget
-        Called when what was claimed is another process's; None where nobody needs to know.
+    A forked process claims another one. Where none is left the program goes on uncounted.
 
     Examples
     --------
@@ -52,17 +31,21 @@ class Writer:
     1
     """
 
+    cell: Cell | None
+    """What is counted in; None before the first event."""
+    failure: str | None
+    """Why nothing is counted; None where something is, or will be."""
+    _thread: int | None
+    on_forget: Callable[[], None] | None = None
+    """Called in a forked process, in which the cell is another process's."""
+
     def __init__(
         self, page: Page, name: str, now_ns: Callable[[], int] = time.perf_counter_ns
     ) -> None:
         self._page = page
         self._name = name
         self.now_ns = now_ns
-        self.on_forget: Callable[[], None] | None = None
         self._closed = False
-        self.failure: str | None = None
-        self.cell: Cell | None = None
-        self._thread: int | None = None
         self._begin_anew()
         _WRITERS.add(self)
 
@@ -109,12 +92,12 @@ class Writer:
                 try:
                     self.cell = self._page.claim(self._name)
                 except InvalidInput as error:
-                    # No warning: it might be raised here, in the middle of an event.
+                    # No warning: it could be raised here, in the middle of an event.
                     self.failure, self.cell = str(error), Cell.spare(self._name)
             return self.cell
 
     def forget(self) -> None:
-        """Begin anew, in a forked process: the cell is its parent's."""
+        """Begin anew, in a forked process."""
         self._begin_anew()
         if self.on_forget is not None and not self._closed:
             self.on_forget()
@@ -124,7 +107,9 @@ class Writer:
 
     def _begin_anew(self) -> None:
         self._lock = threading.RLock()  # a finaliser may use the end while it is being claimed
-        self.cell, self.failure = Cell.spare(self._name) if self._closed else None, None
+        self._thread = None
+        self.failure = None
+        self.cell = Cell.spare(self._name) if self._closed else None
 
 
 class _Wait:
@@ -141,7 +126,7 @@ class _Wait:
 
 
 _WRITERS: weakref.WeakSet[Writer] = weakref.WeakSet()
-"""Python offers no way to stop being told of forks, so that it is told once, for all of them."""
+"""All of them, for the one hook at forks: Python cannot take hooks back."""
 
 
 def _forget_all() -> None:
@@ -149,5 +134,4 @@ def _forget_all() -> None:
         writer.forget()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)
+os.register_at_fork(after_in_child=_forget_all)

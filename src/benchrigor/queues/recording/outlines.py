@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchrigor.model import Floats
-from benchrigor.queues.recording.recorded_periods import Periods
+from benchrigor.queues.periods import Periods, PooledPeriods, summed
 
 __all__ = ["Outline", "Stretches", "Window"]
 
-_MOST = 2048
-_WALL, _ITEMS, _BYTES, _CAPACITY, _WAITED, _COUNTED = range(6)
+_MOST = 4096
+"""Stretches that are kept at most, and half of them at least."""
+_START, _WALL, _ITEMS, _BYTES, _CAPACITY, _WAITED, _COUNTED = range(7)
 _ROUNDING = 1e-9
 
 
@@ -55,13 +56,12 @@ class Window:
 
 
 class Outline:
-    """Remembers periods, ever more of them in one stretch, in bounded memory.
+    """Remembers periods in bounded memory, ever more of them in one stretch.
 
     Examples
     --------
     >>> outline = Outline()
-    >>> outline.add(Periods(period_s=np.array([0.1, 0.1]), items=np.array([8.0, 6.0]),
-    ...                     blocked=np.array([False, True]), blocked_s=np.array([0.0, 0.025])))
+    >>> outline.add(Periods(period_s=0.1, items=[8, 6], blocked_s=[0.0, 0.025]))
     >>> outline.stretches().rates
     array([80., 80.])
     >>> outline.window(0.0, 0.2).items_per_s
@@ -69,66 +69,53 @@ class Outline:
     """
 
     def __init__(self) -> None:
-        self._sums = np.zeros((_COUNTED + 1, 0))
-        self._loose = np.zeros((_COUNTED + 1, 0))
-        self._unit = 1
+        self._pooled = PooledPeriods(_COUNTED + 1, most=_MOST)
+        self._stop_s = 0.0
 
     def add(self, periods: Periods) -> None:
         """Take more periods."""
-        self._loose = np.hstack([self._loose, _sums_of(periods)])
-        whole = self._loose.shape[1] // self._unit * self._unit
-        self._sums = np.hstack([self._sums, _joined(self._loose[:, :whole], self._unit)])
-        self._loose = self._loose[:, whole:]
-        while self._sums.shape[1] >= 2 * _MOST:
-            self._sums = _joined(self._sums, 2)
-            self._unit *= 2
+        stop_s = self._stop_s + np.cumsum(periods.period_s)
+        capacity_s = periods.servers * periods.period_s
+        # Periods do not count of which it is not known how long it waited.
+        unknown = periods.blocked & (periods.blocked_s == 0.0)
+        self._pooled.add(
+            np.vstack(
+                [
+                    stop_s - periods.period_s,
+                    periods.period_s,
+                    periods.items,
+                    periods.bytes,
+                    capacity_s,
+                    np.where(unknown, capacity_s, periods.blocked_s),
+                    np.where(unknown, 0.0, periods.items),
+                ]
+            )
+        )
+        self._stop_s = float(stop_s[-1]) if periods.n else self._stop_s
 
     def stretches(self, most: int = 400) -> Stretches:
-        """Return what happened over time, in about so many stretches at most."""
-        sums = self._all()
-        group = -(-sums.shape[1] // most)
-        sums = _joined(sums, group) if group > 1 else sums
-        stop_s = np.cumsum(sums[_WALL])
+        """Return what happened over time, in so many stretches at most."""
+        sums = self._pooled.all()
+        group = max(1, -(-sums.shape[1] // most))
+        if group > 1:
+            sums = summed(sums, np.arange(0, sums.shape[1], group))
         busy = sums[_CAPACITY] - sums[_WAITED]
         is_busy = busy > _ROUNDING * sums[_CAPACITY]
         # Of one server: as many side by side serve as much faster.
         served = sums[_COUNTED] * sums[_CAPACITY] / sums[_WALL]
         return Stretches(
-            start_s=stop_s - sums[_WALL],
-            stop_s=stop_s,
+            start_s=sums[_START],
+            stop_s=sums[_START] + sums[_WALL],
             rates=np.divide(served, busy, out=np.full(busy.size, np.nan), where=is_busy),
             waiting=sums[_WAITED] / sums[_CAPACITY],
         )
 
     def window(self, start_s: float, stop_s: float) -> Window:
         """Return what passed between two times, in seconds since the first period."""
-        sums = self._all()
-        middle_s = np.cumsum(sums[_WALL]) - sums[_WALL] / 2.0
+        sums = self._pooled.all()
+        middle_s = sums[_START] + sums[_WALL] / 2.0
         inside = (middle_s >= start_s) & (middle_s <= stop_s)
-        found = sums[:, inside if inside.any() else slice(None)].sum(axis=1)
-        wall_s, items, size = found[:_CAPACITY].tolist()
+        whole = sums[:, inside if inside.any() else slice(None)].sum(axis=1)
+        wall_s, items, size = whole[[_WALL, _ITEMS, _BYTES]].tolist()
         known = items > 0.0 and math.isfinite(size)
         return Window(items_per_s=items / wall_s, item_bytes=size / items if known else None)
-
-    def _all(self) -> Floats:
-        loose = self._loose
-        rest = loose.sum(axis=1, keepdims=True) if loose.shape[1] else loose
-        return np.hstack([self._sums, rest])
-
-
-def _sums_of(periods: Periods) -> Floats:
-    capacity = periods.servers * periods.period_s
-    waited, counted = periods.blocked_s, periods.items
-    if waited is None:  # periods do not count of which it is not known how long it waited
-        waited, counted = capacity * periods.blocked, periods.items * ~periods.blocked
-    size = np.full(periods.n, np.nan) if periods.bytes is None else periods.bytes
-    return np.vstack([periods.period_s, periods.items, size, capacity, waited, counted])
-
-
-def _joined(sums: Floats, number: int) -> Floats:
-    """Add up each ``number`` of neighbours; those left over at the end are one more."""
-    if number == 1 or not sums.shape[1]:
-        return sums
-    starts = np.arange(0, sums.shape[1], number)
-    found: Floats = np.add.reduceat(sums, starts, axis=1)
-    return found

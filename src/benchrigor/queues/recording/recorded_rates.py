@@ -8,10 +8,10 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ServiceRate
+from benchrigor.queues.periods import Periods
 from benchrigor.queues.rates import METHODS, ServiceRateEstimator
 from benchrigor.queues.recording.outlines import Outline
-from benchrigor.queues.recording.recorded_periods import Periods
-from benchrigor.queues.recording.recording_head import Head
+from benchrigor.queues.recording.recording_head import RecordingHead
 from benchrigor.queues.recording.recordings import Recording
 
 __all__ = ["PUBLISHED", "RecordedEnd", "rate_recording"]
@@ -93,7 +93,7 @@ def rate_recording(
         if name not in estimators:
             estimators[name] = _estimator(method, recording.head, periods, target, confidence)
             outlines[name] = Outline()
-        _tell(estimators[name], periods)
+        periods.tell(estimators[name])
         outlines[name].add(periods)
     if end is not None and end not in recording.ends:
         raise InvalidInput(_unknown(end, recording))
@@ -109,7 +109,7 @@ def rate_recording(
 
 
 def _estimator(
-    method: str, head: Head, periods: Periods, target: float, confidence: float
+    method: str, head: RecordingHead, periods: Periods, target: float, confidence: float
 ) -> ServiceRateEstimator:
     if method not in {*METHODS, PUBLISHED}:
         known = ", ".join((*METHODS, PUBLISHED))
@@ -124,17 +124,6 @@ def _estimator(
         servers=periods.servers,
         target=target,
         confidence=confidence,
-    )
-
-
-def _tell(estimator: ServiceRateEstimator, periods: Periods) -> None:
-    estimator.tell_many(
-        periods.items,
-        periods.period_s,
-        0.0 if periods.blocked_s is None else periods.blocked_s,
-        periods.blocked,
-        cpu_s=periods.cpu_s,
-        delay_s=periods.delay_s,
     )
 
 

@@ -44,8 +44,6 @@ A last line without its line break was not finished by its writer, and does not 
 
 from __future__ import annotations
 
-import csv
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,26 +52,25 @@ from typing import IO, Self
 import numpy as np
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.commented_csv import CommentedCsv, Labels, Part, one_line, write_head
 from benchrigor.model.series import short
-from benchrigor.queues.recording.recorded_periods import EndReader, Periods
-from benchrigor.queues.recording.recorded_rows import Rows
+from benchrigor.queues.periods import Periods
+from benchrigor.queues.recording.recorded_periods import EndReader, Rows
 from benchrigor.queues.recording.recording_head import (
     COUNTERS,
     TITLE,
     VERSION,
+    RecordingHead,
     check_columns,
-    read_head,
 )
 
 __all__ = ["Recording", "RecordingWriter"]
 
-_ROWS = 65_536
-"""So many are held as text at once."""
 _MOST_ENDS = 1000
 
 
 class Recording:
-    r"""A recording that is being read, once, from its beginning to its end.
+    r"""A recording that is read once, from its beginning to its end.
 
     Parameters
     ----------
@@ -85,7 +82,8 @@ class Recording:
     Attributes
     ----------
     head
-        What the comments and the header say (`benchrigor.queues.recording.recording_head.Head`).
+        What the comments and the header say: ``columns``, ``counters``, ``servers``, ``unit`` and
+        ``period_s``.
 
     Raises
     ------
@@ -102,11 +100,9 @@ class Recording:
 
     def __init__(self, lines: Iterable[str], *, name: str) -> None:
         self.name = name
-        self._lines = iter(lines)
-        with self._reading():
-            self.head = read_head(self._lines, name=name)
+        self._table = CommentedCsv(lines, name=name, whole_lines=True)
+        self.head = RecordingHead.of(self._table)
         self._ends: dict[str, EndReader] = {}
-        self._unfinished: int | None = None
 
     @classmethod
     @contextmanager
@@ -133,7 +129,7 @@ class Recording:
     @property
     def unfinished(self) -> int | None:
         """Number of the last line, where its writer did not finish it; it does not count."""
-        return self._unfinished
+        return self._table.unfinished
 
     def periods(self) -> Iterator[tuple[str, Periods]]:
         """Yield name and successive periods of each end, part by part of the file.
@@ -143,34 +139,15 @@ class Recording:
         InvalidInput
             Naming line and column, what was found and what was expected.
         """
-        first, some = self.head.lines + 1, False
-        while lines := self._next_lines():
-            if not lines[-1].endswith("\n"):
-                self._unfinished = first + len(lines) - 1
-                lines.pop()
-            rows = Rows(lines, head=self.head, name=self.name, first=first)
-            for end, places in rows.ends().items():
-                periods = self._reader(end).periods(rows, places)
+        kinds, is_empty = self.head.kinds(), True
+        for part in self._table.parts(kinds):
+            for end, rows in _rows_of_ends(part, kinds.get("end")):
+                periods = self._reader(end).periods(part, rows)
                 if periods is not None:
-                    some = True
+                    is_empty = False
                     yield end, periods
-            first += len(lines)
-        if not some:
+        if is_empty:
             raise InvalidInput(self._too_few())
-
-    def _next_lines(self) -> list[str]:
-        with self._reading():
-            return list(itertools.islice(self._lines, _ROWS))
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Let the errors of files and texts name this one."""
-        try:
-            yield
-        except UnicodeDecodeError as error:
-            raise InvalidInput(f"{self.name} is no text in UTF-8: {error}") from error
-        except OSError as error:
-            raise InvalidInput(f"{self.name} cannot be read: {error.strerror}") from error
 
     def _reader(self, end: str) -> EndReader:
         reader = self._ends.setdefault(end, EndReader(self.head))
@@ -190,6 +167,20 @@ class Recording:
         return f"{self.name} has no rows, expected one for each period"
 
 
+def _rows_of_ends(part: Part, names: object) -> Iterator[tuple[str, Rows]]:
+    """Yield which rows are of which end, ends in the order in which they first appear."""
+    if not isinstance(names, Labels):
+        yield "", np.arange(part.n)
+        return
+    codes, distinct = part.columns["end"], names.distinct
+    order = np.argsort(codes, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
+        name = distinct[codes[rows[0]]]
+        if not name:
+            raise part.misfit(int(rows[0]), "end", "a name")
+        yield name, rows
+
+
 class RecordingWriter:
     """Writes a recording row by row.
 
@@ -202,8 +193,8 @@ class RecordingWriter:
     counters
         "delta" or "cumulative".
     facts
-        What else to say at the beginning, such as ``servers``, ``unit`` or ``period_s``; None says
-        nothing.
+        What else to write at the beginning, such as ``servers``, ``unit`` or ``period_s``; None
+        is left out.
 
     Raises
     ------
@@ -235,12 +226,8 @@ class RecordingWriter:
     ) -> None:
         _check(columns, counters)
         self._file, self._size = file, len(columns)
-        self._rows = csv.writer(file, lineterminator="\n")
-        about = {TITLE: VERSION, "counters": counters, **(facts or {})}
-        for key, value in about.items():
-            if value is not None and value != "":
-                file.write(f"# {_one_line(key)}: {_one_line(value)}\n")
-        self._rows.writerow(columns)
+        comments = {TITLE: VERSION, "counters": counters, **(facts or {})}
+        self._rows = write_head(file, comments, columns)
         file.flush()
 
     @classmethod
@@ -285,8 +272,4 @@ def _cell(value: object) -> object:
         return "nan"
     if isinstance(value, bool | np.bool_):
         return int(value)
-    return _one_line(value) if isinstance(value, str) else value
-
-
-def _one_line(value: object) -> str:
-    return " ".join(str(value).splitlines())
+    return one_line(value) if isinstance(value, str) else value

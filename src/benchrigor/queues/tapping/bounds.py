@@ -16,15 +16,10 @@ Resize = Callable[[Move], None]
 
 
 class Bound:
-    """The bound of a queue: raised for good, or for a while by loans.
+    """The bound of a queue, raised for a while by loans.
 
     A bound that is not as it was left has been set by the program. That then stands: loans made
-    before it are void, since there is no telling whether the program has counted them in.
-
-    Parameters
-    ----------
-    resize
-        Moves it.
+    before it are void, since nobody knows whether the program has counted them in.
 
     Examples
     --------
@@ -41,53 +36,36 @@ class Bound:
         self._left = 0
         self._loans: dict[object, int] = {}
 
-    def grow(self, by: int) -> None:
-        """Raise it, for good.
-
-        Parameters
-        ----------
-        by
-            How much.
-
-        Raises
-        ------
-        InvalidInput
-            When there is none.
-        """
-        self._resize(lambda bound: self._leave(bound, by))
-
     def lend(self, by: int) -> object:
-        """Raise it until what is returned is given back; else as `grow`."""
+        """Raise it until what is returned is given back; InvalidInput where there is none."""
         loan = object()
 
-        def lent(bound: int) -> int:
-            left = self._leave(bound, by)
+        def raised(bound: int) -> int:
+            if bound <= 0:
+                raise InvalidInput("the queue takes any number of items, expected one with maxsize")
+            self._void_unless_left(bound)
             self._loans[loan] = by
-            return left
+            self._left = bound + by
+            return self._left
 
-        self._resize(lent)
+        self._resize(raised)
         return loan
 
     def give_back(self, loan: object) -> None:
         """End a loan, unless the program has set the bound meanwhile."""
+
+        def lowered(bound: int) -> int:
+            self._void_unless_left(bound)
+            self._left = bound - self._loans.pop(loan, 0)
+            return self._left
+
         if loan in self._loans:
-            self._resize(lambda bound: self._leave(bound, -self._returned(bound, loan)))
+            self._resize(lowered)
 
     def give_all_back(self) -> None:
         """End all loans."""
         for loan in tuple(self._loans):
             self.give_back(loan)
-
-    def _leave(self, bound: int, by: int) -> int:
-        if by > 0 and bound <= 0:
-            raise InvalidInput("the queue takes any number of items, expected one with maxsize")
-        self._void_unless_left(bound)
-        self._left = bound + by
-        return self._left
-
-    def _returned(self, bound: int, loan: object) -> int:
-        self._void_unless_left(bound)
-        return self._loans.pop(loan, 0)
 
     def _void_unless_left(self, bound: int) -> None:
         if bound != self._left:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.wrapping import Tapped, Wrapper
+from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
 __all__ = ["tap_async_iterable", "tap_iterable"]
 
@@ -56,12 +56,17 @@ class _Turns:
             idle.end_wait(at_ns)
 
 
-class _Pass(Wrapper):
-    """An iterator."""
-
+class _OnePass(Wrapper):
     def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
         super().__init__(source, head, tail)
         self._turns = _Turns(head, tail)
+
+    def __del__(self) -> None:
+        self._turns.stop()
+
+
+class _Pass(_OnePass):
+    """An iterator."""
 
     def __iter__(self) -> Self:
         return self
@@ -78,18 +83,12 @@ class _Pass(Wrapper):
     def close(self) -> None:
         """Close the source, if it can be closed."""
         self._turns.stop()
-        getattr(self._source, "close", _do_nothing)()
-
-    def __del__(self) -> None:
-        self._turns.stop()
+        if hasattr(self._source, "close"):
+            self._source.close()
 
 
-class _AsyncPass(Wrapper):
+class _AsyncPass(_OnePass):
     """An asynchronous iterator."""
-
-    def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
-        super().__init__(source, head, tail)
-        self._turns = _Turns(head, tail)
 
     def __aiter__(self) -> Self:
         return self
@@ -108,9 +107,6 @@ class _AsyncPass(Wrapper):
         self._turns.stop()
         if hasattr(self._source, "aclose"):
             await self._source.aclose()
-
-    def __del__(self) -> None:
-        self._turns.stop()
 
 
 class _Passes(Wrapper):
@@ -134,22 +130,9 @@ class _AsyncPasses(Wrapper):
         return _AsyncPass(aiter(self._source), self._head, self._tail)
 
 
-def _do_nothing() -> None:
-    pass
-
-
 def tap_iterable(source: Any, head: Writer, tail: Writer) -> Tapped:
     """Return what stands in for an iterable; it is an iterator if the source is one.
 
-    Parameters
-    ----------
-    source
-        What is iterated over.
-    head, tail
-        Count what is fetched; head waits while the source works, tail while it does not.
-
-    Notes
-    -----
     What is sent or thrown into a generator reaches it, but is neither timed nor counted.
 
     Examples

@@ -1,7 +1,7 @@
-"""Taps anything with the ``get`` and ``put`` of `queue.Queue`: first tries without waiting.
+"""Taps anything with the ``get`` and ``put`` of `queue.Queue`, which tries without waiting first.
 
-`queue.SimpleQueue`, proxies of a manager, queues of other packages. Only an attempt that found the
-queue empty or full reads a clock.
+Such are `queue.SimpleQueue`, proxies of a manager, queues of other packages. Only an attempt that
+found the queue empty or full reads a clock.
 """
 
 from __future__ import annotations
@@ -12,26 +12,13 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.wrapping import Tapped, Wrapper
+from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
 __all__ = ["PolledQueue", "tap_polled"]
 
 
 def tap_polled(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Return what stands in for a queue.
-
-    Parameters
-    ----------
-    source
-        Has ``get`` and ``put``.
-    head, tail
-        Count what leaves and what enters.
-
-    Raises
-    ------
-    InvalidInput
-        When these cannot be told not to wait.
-    """
+    """Return what stands in for a queue whose ``get`` and ``put`` can be told not to wait."""
     for name, wanted in (("get", (False,)), ("put", (None, False))):
         if not _takes(getattr(source, name), *wanted):
             raise InvalidInput(
@@ -91,11 +78,11 @@ class PolledQueue(Wrapper):
         return item
 
     def put_nowait(self, item: Any) -> None:
-        """Put an item if there is room, as the source does."""
+        """Put an item if there is room."""
         self.put(item, False)
 
     def get_nowait(self) -> Any:
-        """Get an item if there is one, as the source does."""
+        """Get an item if there is one."""
         return self.get(False)
 
 

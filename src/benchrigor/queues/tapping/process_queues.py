@@ -4,8 +4,8 @@ An item takes one look at the pipe more than without a tap. The wait of a reader
 has something to read, so that receiving and unpickling count as service. The feeder thread of a
 `multiprocessing.Queue` hides what the pipe itself makes a producer wait.
 
-What is done here is what the queue's own methods do, in the same order and under the same locks;
-only there are times to be taken in between.
+The stand-ins do what the queue's own methods do, in the same order and under the same locks, and
+take times in between.
 """
 
 # ruff: noqa: SLF001  # the pipe and its locks have no public names
@@ -23,7 +23,7 @@ from typing import Any
 
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.polled_queues import PolledQueue
-from benchrigor.queues.tapping.wrapping import Tapped, Wrapper
+from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
 __all__ = ["tap_process_queue"]
 
@@ -32,17 +32,9 @@ _Attempt = Callable[[float | None], bool]
 
 
 def tap_process_queue(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Return what stands in for a queue of `multiprocessing`, to be given to processes as well.
-
-    Parameters
-    ----------
-    source
-        A Queue, JoinableQueue or SimpleQueue.
-    head, tail
-        Count what leaves and what enters.
-    """
+    """Return what stands in for a queue of `multiprocessing`, in other processes as well."""
     kind, piped = type(source), multiprocessing.queues.SimpleQueue
-    # What a subclass does in its place is not known: it is asked as any other queue.
+    # What a subclass does in its own way is unknown: it is asked as any other queue.
     stand_in: type[Wrapper]
     if isinstance(source, piped):
         own = kind.get is piped.get and kind.put is piped.put
@@ -61,7 +53,6 @@ class _FedQueue(PolledQueue):
         self._locked, self._readable = partial(source._rlock.acquire, True), _readable(source)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Get an item, as the source does."""
         source, head = self._source, self._head
         if source._closed:
             return source.get(block, timeout)
@@ -91,7 +82,6 @@ class _PipeQueue(Wrapper):
         self._readable, self._writable = _readable(source), _writable(source)
 
     def get(self) -> Any:
-        """Get an item, as the source does."""
         source, head = self._source, self._head
         _done(partial(source._rlock.acquire, True), None, head)
         try:
@@ -103,18 +93,14 @@ class _PipeQueue(Wrapper):
         return ForkingPickler.loads(data)
 
     def put(self, obj: Any) -> None:
-        """Put an item, as the source does."""
         source, tail = self._source, self._tail
         data = ForkingPickler.dumps(obj)
-        lock = source._wlock
-        if lock is not None:
-            _done(partial(lock.acquire, True), None, tail)
+        _done(partial(source._wlock.acquire, True), None, tail)
         try:
             _done(self._writable, None, tail)
             source._writer.send_bytes(data)
         finally:
-            if lock is not None:
-                lock.release()
+            source._wlock.release()
         tail.count()
 
 
@@ -122,7 +108,6 @@ class _PipeQueueOfOthers(Wrapper):
     """A subclass of SimpleQueue that gets or puts in its own way, which a wait may be part of."""
 
     def get(self) -> Any:
-        """Get an item, as the source does."""
         source, head = self._source, self._head
         if source._reader.closed or source._reader.poll():
             item = source.get()
@@ -133,7 +118,6 @@ class _PipeQueueOfOthers(Wrapper):
         return item
 
     def put(self, obj: Any) -> None:
-        """Put an item, as the source does."""
         self._source.put(obj)
         self._tail.count()
 
@@ -159,20 +143,17 @@ def _deadline(block: bool, timeout: float | None) -> Callable[[], float | None]:
 
 
 def _readable(source: Any) -> _Attempt:
-    return _polled(source._reader, "POLLIN") or source._reader.poll
+    return _polled(source._reader, select.POLLIN)
 
 
 def _writable(source: Any) -> _Attempt:
-    # Where that cannot be asked, waiting for room counts as service.
-    return _polled(source._writer, "POLLOUT") or (lambda _: True)
+    return _polled(source._writer, select.POLLOUT)
 
 
-def _polled(connection: Any, event: str) -> _Attempt | None:
+def _polled(connection: Any, event: int) -> _Attempt:
     """Return what waits for a pipe; registered once, for it is only used under the pipe's lock."""
-    if not hasattr(select, "poll"):  # Windows
-        return None
     poll = select.poll()
-    poll.register(connection.fileno(), getattr(select, event))
+    poll.register(connection.fileno(), event)
 
     def attempt(limit_s: float | None) -> bool:
         # A closed pipe's number may be another's by now; the pipe itself says what is wrong.

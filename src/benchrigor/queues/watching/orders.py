@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.codec import decode, encode
+from benchrigor.queues.counting.ends import End
 from benchrigor.queues.counting.pages import Page
-from benchrigor.queues.tap import End
 from benchrigor.queues.watching.sampling import Watching
 from benchrigor.queues.watching.stage import Stage
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.cells import blocked_until
+from benchrigor.queues.counting.ends import End
 from benchrigor.queues.counting.pages import CELL_WORDS, Page
-from benchrigor.queues.tap import End
 from benchrigor.queues.watching.owners import Owner, Used
 
 __all__ = ["Cells", "Copies", "EndKey", "Sample", "Span", "key_of", "owners_of", "spans_of"]

@@ -8,7 +8,8 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import short
-from benchrigor.queues.tap import End, Tap
+from benchrigor.queues.counting.ends import End
+from benchrigor.queues.tap import Tap
 
 __all__ = ["HEAD", "TAIL", "Stage", "stages_of"]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
-from benchrigor.queues.tap import End
+from benchrigor.queues.counting.ends import End
 from benchrigor.queues.watching.owners import Owner
 from benchrigor.queues.watching.period_block import PeriodBlock
 from benchrigor.queues.watching.samples import Integers, Span, key_of

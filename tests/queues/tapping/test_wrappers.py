@@ -1,4 +1,4 @@
-"""Attributes set on one object are gone afterwards; a wrapper hides nothing but what it counts."""
+"""A wrapper hides nothing but what it counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.wrapping import Patches, Tapped, Wrapper, is_own
+from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
 
 class Stage:
@@ -16,34 +16,6 @@ class Stage:
 
     def name(self) -> str:
         return "reduce"
-
-
-def test_patches_are_of_one_object_and_can_be_undone() -> None:
-    stage, other = Stage(), Stage()
-    patches = Patches(stage)
-    patches.set("name", lambda: "map")
-    patches.set("name", lambda: "filter")
-    assert (stage.name(), other.name()) == ("filter", "reduce")
-    patches.undo()
-    assert stage.name() == "reduce"
-    assert "name" not in vars(stage)
-    patches.undo()
-
-
-def test_what_was_set_before_comes_back() -> None:
-    stage = Stage()
-    stage.name = lambda: "mine"  # type: ignore[method-assign]
-    patches = Patches(stage)
-    patches.set("name", lambda: "map")
-    patches.undo()
-    assert stage.name() == "mine"
-
-
-def test_a_method_of_the_class_is_told_from_one_of_the_object() -> None:
-    stage = Stage()
-    assert not is_own(stage, "name")
-    stage.name = Stage().name  # type: ignore[method-assign]
-    assert is_own(stage, "name")
 
 
 def test_a_wrapper_lets_through_what_it_does_not_know(head: Writer, tail: Writer) -> None:

@@ -14,7 +14,7 @@ import pytest
 from benchrigor.errors import InvalidInput
 from benchrigor.queues import Page
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.kinds import tap_source
+from benchrigor.queues.tapping.source_kinds import tap_source
 
 
 class Colour(Enum):

@@ -1,7 +1,6 @@
-"""Recognises what can be tapped.
+"""Which sources can be tapped, and by what.
 
-Nothing is imported to recognise it: where the module of a class has never been loaded, there are
-no objects of that class.
+Nothing is imported to find out: a class whose module has never been loaded has no objects.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, get_origin
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.wrapping import Tapped
+from benchrigor.queues.tapping.wrappers import Tapped
 
 __all__ = ["tap_source"]
 
@@ -23,9 +22,9 @@ _CLASSES = (
     ("queue", "SimpleQueue", "polled_queues", "tap_polled"),
     ("multiprocessing.queues", "Queue", "process_queues", "tap_process_queue"),
     ("multiprocessing.queues", "SimpleQueue", "process_queues", "tap_process_queue"),
-    ("asyncio.queues", "Queue", "async_queues", "tap_async_queue"),
-    ("asyncio.streams", "StreamReader", "async_streams", "tap_reader"),
-    ("asyncio.streams", "StreamWriter", "async_streams", "tap_writer"),
+    ("asyncio.queues", "Queue", "async_sources", "tap_async_queue"),
+    ("asyncio.streams", "StreamReader", "async_sources", "tap_reader"),
+    ("asyncio.streams", "StreamWriter", "async_sources", "tap_writer"),
     ("socket", "socket", "sockets", "tap_socket"),
 )
 """Module and class of a source; module and function that tap it. The first that fits is taken."""
@@ -35,20 +34,7 @@ _KNOWN = "a queue, an iterable, a socket, or a stream of asyncio"
 
 
 def tap_source(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Tap whatever it is.
-
-    Parameters
-    ----------
-    source
-        What connects two stages.
-    head, tail
-        Count what leaves and what enters.
-
-    Raises
-    ------
-    InvalidInput
-        When it is nothing that can be tapped, or is tapped already. A class is none, for its
-        objects are the queues; nor are text and bytes, although they can be iterated over.
+    """Tap a source, or raise InvalidInput where it cannot be tapped, or is tapped already.
 
     Examples
     --------
@@ -95,7 +81,7 @@ def _check(source: Any) -> None:
 def _maker_by_methods(source: Any, get: Any, put: Any) -> tuple[str, str]:
     awaited = [inspect.iscoroutinefunction(each) for each in (get, put)]
     if all(awaited):
-        return "async_queues", "tap_awaited"
+        return "async_sources", "tap_awaited"
     if any(awaited):
         raise InvalidInput(
             f"of {source!r} one of get and put is a coroutine, expected both or neither"

@@ -1,0 +1,154 @@
+"""What a stage did in successive periods: as arrays, and pooled where they are many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from benchrigor.model import Floats
+from benchrigor.queues.rates import ServiceRateEstimator
+
+__all__ = ["Periods", "PooledPeriods", "summed"]
+
+_UNKNOWN = np.nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Periods:
+    """Successive periods of one stage, shape (n,); one number stands for all, NaN for unknown.
+
+    Examples
+    --------
+    >>> periods = Periods(period_s=0.1, items=[4, 7])
+    >>> periods.n, periods.part(periods.items > 5).items.tolist(), periods.joined().items.tolist()
+    (2, [7.0], [11.0])
+    """
+
+    period_s: Any
+    """Realised widths, in seconds."""
+    items: Any
+    """Items served."""
+    blocked_s: Any = 0.0
+    """Time that all servers together waited, in seconds."""
+    blocked: Any = False
+    """Whether the stage waited at all; where ``blocked_s`` is 0 the time is unknown."""
+    cpu_s: Any = _UNKNOWN
+    """Processor time, in seconds."""
+    delay_s: Any = _UNKNOWN
+    """Time that the stage waited for a processor, in seconds."""
+    bytes: Any = _UNKNOWN
+    """Bytes served."""
+    start_s: Any = 0.0
+    """When each period began, in seconds since watching did."""
+    given: Any = _UNKNOWN
+    """Items written, of a stage that reads and writes."""
+    arrived: Any = ()
+    """Items that entered each queue that the stage reads, shape (queues, n)."""
+    whole: Any = True
+    """Whether the same threads served all the time; else each one's share of it is unknown."""
+    servers: int = 1
+    """Threads or processes that served side by side."""
+
+    def __post_init__(self) -> None:
+        n = np.size(self.items)
+        for name in _COLUMNS:
+            values = np.asarray(getattr(self, name), dtype=_KINDS.get(name, np.float64))
+            object.__setattr__(self, name, np.broadcast_to(values, n))
+        queues = [np.broadcast_to(np.asarray(each, dtype=np.float64), n) for each in self.arrived]
+        object.__setattr__(self, "arrived", np.array(queues).reshape(len(queues), n))
+
+    @property
+    def n(self) -> int:
+        """How many periods there are."""
+        return int(self.items.size)
+
+    def part(self, which: Any) -> Periods:
+        """Return some of the periods, by a slice or by flags."""
+        return self._with(lambda values: values[..., which])
+
+    @classmethod
+    def end_to_end(cls, blocks: Sequence[Periods]) -> Periods:
+        """Put blocks with as many servers one after the other."""
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(each, name) for each in blocks], axis=-1)
+            for name in _ARRAYS
+        }
+        return replace(blocks[0], **arrays)
+
+    def joined(self) -> Periods:
+        """Return all of them as one period."""
+        sums = self._with(lambda values: values.sum(axis=-1, keepdims=True))
+        return replace(sums, start_s=self.start_s[:1], whole=self.whole.all())
+
+    def tell(self, estimator: ServiceRateEstimator) -> None:
+        """Tell an estimator of all of them."""
+        estimator.tell_many(
+            self.items,
+            self.period_s,
+            self.blocked_s,
+            self.blocked,
+            cpu_s=self.cpu_s,
+            delay_s=self.delay_s,
+        )
+
+    def _with(self, change: Callable[[Any], Any]) -> Periods:
+        arrays: dict[str, Any] = {each: change(getattr(self, each)) for each in _ARRAYS}
+        return replace(self, **arrays)
+
+
+_KINDS = {"blocked": np.bool_, "whole": np.bool_}
+_ARRAYS = tuple(each.name for each in fields(Periods) if each.name != "servers")
+_COLUMNS = tuple(each for each in _ARRAYS if each != "arrived")
+
+
+class PooledPeriods:
+    """Sums over stretches of equally many periods; when they are too many, neighbours are pooled.
+
+    The first row is when a stretch began, the others are sums.
+
+    Examples
+    --------
+    >>> pooled = PooledPeriods(2, most=4)
+    >>> pooled.add(np.vstack([np.arange(9.0), np.ones(9)]))
+    >>> pooled.full.tolist(), pooled.all().tolist()
+    ([[0.0, 4.0], [4.0, 4.0]], [[0.0, 4.0, 8.0], [4.0, 4.0, 1.0]])
+    """
+
+    def __init__(self, rows: int, *, most: int) -> None:
+        self._most, self._size = most, 1
+        self.full: Floats = np.zeros((rows, 0))
+        """The stretches that are full, shape (rows, stretches)."""
+        self._open, self._taken = self.full, 0
+
+    def add(self, columns: Floats) -> None:
+        """Add successive periods, shape (rows, n)."""
+        while columns.shape[1]:
+            room = (self._most - self.full.shape[1]) * self._size - self._taken
+            self._fill(columns[:, :room])
+            columns = columns[:, room:]
+
+    def all(self) -> Floats:
+        """Return all stretches, the one that is not full yet as well."""
+        return np.hstack([self.full, self._open])
+
+    def _fill(self, columns: Floats) -> None:
+        """Add periods, no more than there is room for."""
+        together = np.hstack([self._open, columns])
+        starts = np.arange(self._open.shape[1] - self._taken, together.shape[1], self._size)
+        sums = summed(together, np.maximum(starts, 0))
+        number, self._taken = divmod(self._taken + columns.shape[1], self._size)
+        self.full = np.hstack([self.full, sums[:, :number]])
+        self._open = sums[:, number:]
+        if self.full.shape[1] == self._most:
+            self.full = summed(self.full, np.arange(0, self._most, 2))
+            self._size *= 2
+
+
+def summed(columns: Floats, starts: Any) -> Floats:
+    """Sum up groups of successive stretches, which begin at given columns."""
+    sums: Floats = np.add.reduceat(columns, starts, axis=1)
+    sums[0] = columns[0, starts]
+    return sums

@@ -1,0 +1,190 @@
+"""Taps the queues and streams of `asyncio`, and whatever has coroutines ``get`` and ``put``."""
+
+# ruff: noqa: SLF001  # the bound of a queue and who waits for it have no public names
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Self, TypeVar
+
+from benchrigor.errors import InvalidInput
+from benchrigor.queues.counting.cells import Cell
+from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.bounds import Move
+from benchrigor.queues.tapping.hooks import Patches, count_items, is_own
+from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
+
+__all__ = ["tap_async_queue", "tap_awaited", "tap_reader", "tap_writer", "timed"]
+
+_T = TypeVar("_T")
+
+
+@types.coroutine
+def timed(work: Awaitable[_T], writer: Writer) -> Generator[Any, Any, _T]:
+    """Await something; from where it first gives way until its end is a wait.
+
+    Examples
+    --------
+    >>> from benchrigor.queues import Page
+    >>> async def main(writer):
+    ...     for delay_s in (0.0, 0.001):
+    ...         await timed(asyncio.sleep(delay_s), writer)
+    >>> with Page.create() as page:
+    ...     asyncio.run(main(Writer(page, "work.head")))
+    ...     page.cells()[0].read().blocked_events
+    2
+    """
+    begun: Cell | None = None
+    steps: Any = work.__await__()
+    step: Any = steps.send
+    given: Any = None
+    try:
+        while True:
+            wanted = step(given)
+            begun = begun or writer.begin_wait()
+            try:
+                given = yield wanted
+                step = steps.send
+            except BaseException as error:  # noqa: BLE001  # whatever it is, the coroutine gets it
+                given, step = error, steps.throw
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
+    finally:
+        if begun is not None:
+            writer.end_wait(begun)
+        given = None  # an error that was thrown holds this frame: else they would hold each other
+
+
+def tap_async_queue(source: asyncio.Queue[Any], head: Writer, tail: Writer) -> Tapped:
+    """Make a queue count, until it is released."""
+    if is_own(source, "get"):
+        raise InvalidInput(f"{source!r} is tapped already, close that tap first")
+    kind, get, put, patches = type(source), source.get, source.put, Patches()
+
+    async def counted_get() -> Any:
+        return await (timed(get(), head) if source.empty() else get())
+
+    async def counted_put(item: Any) -> None:
+        await (timed(put(item), tail) if source.full() else put(item))
+
+    count_items(source, head, tail, patches)
+    # What takes arguments of any kind costs an event twice as much.
+    if kind.get is not asyncio.Queue.get or kind.put is not asyncio.Queue.put:
+        patches.set(source, "get", _timed_if(source.empty, get, head))
+        patches.set(source, "put", _timed_if(source.full, put, tail))
+    else:
+        patches.set(source, "get", counted_get)
+        patches.set(source, "put", counted_put)
+    return Tapped(queue=source, release=patches.undo, resize=partial(_resize, source), local=True)
+
+
+def _timed_if(must_wait: Callable[[], bool], method: Callable[..., Any], writer: Writer) -> Any:
+    """Return what times a method of a subclass, which may take and return what it likes."""
+
+    async def counted(*args: Any, **options: Any) -> Any:
+        work = method(*args, **options)
+        return await (timed(work, writer) if must_wait() else work)
+
+    return counted
+
+
+def _resize(source: Any, move: Move) -> None:
+    before = source.maxsize
+    source._maxsize = move(before)
+    # Nobody has waited yet in a queue that knows no loop; nobody will where that is closed.
+    if source._loop is not None and source.maxsize > before:
+        with suppress(RuntimeError):
+            source._loop.call_soon_threadsafe(_wake, source, source.maxsize - before)
+
+
+def _wake(source: Any, count: int) -> None:
+    for _ in range(count):
+        source._wakeup_next(source._putters)
+
+
+class _AwaitedQueue(Wrapper):
+    """Stands in for a queue whose ``get`` and ``put`` are coroutines."""
+
+    async def put(self, *args: Any, **options: Any) -> Any:
+        done = await timed(self._source.put(*args, **options), self._tail)
+        self._tail.count()
+        return done
+
+    async def get(self, *args: Any, **options: Any) -> Any:
+        item = await timed(self._source.get(*args, **options), self._head)
+        self._head.count()
+        return item
+
+    def put_nowait(self, *args: Any, **options: Any) -> Any:
+        done = self._source.put_nowait(*args, **options)
+        self._tail.count()
+        return done
+
+    def get_nowait(self, *args: Any, **options: Any) -> Any:
+        item = self._source.get_nowait(*args, **options)
+        self._head.count()
+        return item
+
+
+def tap_awaited(source: Any, head: Writer, tail: Writer) -> Tapped:
+    """Return what stands in for a queue with coroutines ``get`` and ``put``."""
+    return Tapped(queue=_AwaitedQueue(source, head, tail))
+
+
+def _reading(name: str) -> Any:
+    """Return a method that reads as the source does, times its wait and counts what it got."""
+
+    async def read(self: Wrapper, *args: Any, **options: Any) -> bytes:
+        data: bytes = await timed(getattr(self._source, name)(*args, **options), self._head)
+        self._head.count_bytes(len(data))
+        return data
+
+    return read
+
+
+class _Reader(Wrapper):
+    """Stands in for a `asyncio.StreamReader`, which is the head of a queue."""
+
+    read = _reading("read")
+    readline = _reading("readline")
+    readexactly = _reading("readexactly")
+    readuntil = _reading("readuntil")
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        line: bytes = await self.readline()
+        if not line:
+            raise StopAsyncIteration
+        return line
+
+
+class _Writer(Wrapper):
+    """Stands in for a `asyncio.StreamWriter`, the tail of a queue, where draining is the wait."""
+
+    def write(self, data: Any) -> None:
+        self._source.write(data)
+        self._tail.count_bytes(memoryview(data).nbytes)
+
+    def writelines(self, data: Iterable[Any]) -> None:
+        pieces = list(data)
+        self._source.writelines(pieces)
+        self._tail.count_bytes(sum(memoryview(piece).nbytes for piece in pieces))
+
+    async def drain(self) -> None:
+        await timed(self._source.drain(), self._tail)
+
+
+def tap_reader(source: Any, head: Writer, tail: Writer) -> Tapped:
+    """Return what stands in for a `asyncio.StreamReader`."""
+    return Tapped(queue=_Reader(source, head, tail))
+
+
+def tap_writer(source: Any, head: Writer, tail: Writer) -> Tapped:
+    """Return what stands in for a `asyncio.StreamWriter`."""
+    return Tapped(queue=_Writer(source, head, tail))

@@ -1,0 +1,131 @@
+"""Methods set on one object, and those that count the items of the standard library's queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from inspect import signature
+from typing import Any
+
+from benchrigor.queues.counting.writers import Writer
+
+__all__ = ["Patches", "count_items", "is_own"]
+
+_ABSENT = object()
+
+
+class Patches:
+    """Methods set on single objects, whose classes stay as they are, until they are undone.
+
+    Examples
+    --------
+    >>> class Stage:
+    ...     def name(self):
+    ...         return "reduce"
+    >>> stage, patches = Stage(), Patches()
+    >>> patches.set(stage, "name", lambda: "map")
+    >>> stage.name()
+    'map'
+    >>> patches.undo()
+    >>> stage.name()
+    'reduce'
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[tuple[int, str], tuple[Any, object]] = {}
+
+    def set(self, target: Any, name: str, method: object) -> None:
+        """Set a method."""
+        before = getattr(target, name) if is_own(target, name) else _ABSENT
+        self._before.setdefault((id(target), name), (target, before))
+        setattr(target, name, method)
+
+    def undo(self) -> None:
+        """Give all objects back what they had."""
+        for (_, name), (target, before) in self._before.items():
+            if before is _ABSENT:
+                delattr(target, name)
+            else:
+                setattr(target, name, before)
+        self._before.clear()
+
+
+def is_own(target: Any, name: str) -> bool:
+    """Whether a method is the object's, not its class's.
+
+    Asked without ``__dict__``: once that has been looked at, each access to an attribute of the
+    object takes longer.
+
+    Examples
+    --------
+    >>> is_own([], "append")
+    False
+    """
+    method = getattr(target, name)
+    return getattr(method, "__self__", None) is not target or method.__name__ != name
+
+
+def count_items(source: Any, head: Writer, tail: Writer, patches: Patches) -> None:
+    """Count in ``_get`` and ``_put`` of a queue, which are there to be overridden.
+
+    They run where nobody else can: under the mutex of a `queue.Queue`, or in the one thread of an
+    `asyncio.Queue`. What ``shutdown(immediate=True)`` throws away is not counted: nobody took it.
+    """
+    get = source._get  # noqa: SLF001  # what subclasses may override has no public name
+    if _throws_away(source):
+        shutdown = source.shutdown
+
+        def uncounted(*args: Any, **options: Any) -> Any:
+            if options.get("immediate", bool(args) and args[0]):
+                patches.set(source, "_get", get)
+            return shutdown(*args, **options)
+
+        patches.set(source, "shutdown", uncounted)
+    for name, writer, counting in (("_get", head, _counting_get), ("_put", tail, _counting_put)):
+        arm = partial(_arm, source, name, writer, partial(counting, getattr(source, name)), patches)
+        arm()
+        writer.on_forget = arm
+
+
+def _arm(
+    source: Any, name: str, writer: Writer, counting: Callable[..., Any], patches: Patches
+) -> None:
+    """Let the first item, or the first in a forked process, claim the cell."""
+
+    def first(*item: Any) -> Any:
+        method = counting(writer.claim().words)
+        patches.set(source, name, method)
+        return method(*item)
+
+    patches.set(source, name, first)
+
+
+def _counting_get(get: Callable[[], Any], words: memoryview[int]) -> Callable[[], Any]:
+    items = 0
+
+    def counted() -> Any:
+        nonlocal items
+        item = get()
+        items += 1
+        words[0] = items
+        return item
+
+    return counted
+
+
+def _counting_put(put: Callable[[Any], Any], words: memoryview[int]) -> Callable[[Any], None]:
+    items = 0
+
+    def counted(item: Any) -> None:
+        nonlocal items
+        put(item)
+        items += 1
+        words[0] = items
+
+    return counted
+
+
+def _throws_away(source: Any) -> bool:
+    """Whether it has the ``shutdown(immediate)`` of Python 3.13, not another of that name."""
+    shutdown = getattr(source, "shutdown", None)
+    return callable(shutdown) and next(iter(signature(shutdown).parameters), "") == "immediate"

@@ -1,0 +1,57 @@
+"""What taps give to a program in place of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.tapping.bounds import Resize
+
+__all__ = ["Tapped", "Wrapper"]
+
+
+def _do_nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tapped:
+    """A source that is being counted."""
+
+    queue: Any
+    """What the program uses."""
+    release: Callable[[], None] = _do_nothing
+    """Gives the source back as it was."""
+    resize: Resize | None = None
+    """Moves the bound of the queue, and wakes who waits for room; None where it cannot be moved."""
+    local: bool = False
+    """Whether it is of this process alone, and cannot be sent to another."""
+
+
+class Wrapper:
+    """Stands in for a source; what it does not know itself, the source does, uncounted."""
+
+    def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
+        self._source = source
+        self._head = head
+        self._tail = tail
+
+    def __getattr__(self, name: str) -> Any:
+        # Protocols that go by special names are of the class; asking the source would mislead.
+        if name.startswith("__") or name == "_source":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._source, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # What belongs to the source is set there; our own names begin with an underscore.
+        own = name.startswith("_") or hasattr(type(self), name)
+        (super().__setattr__ if own else partial(setattr, self._source))(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._source, self._head, self._tail)
+
+    def __repr__(self) -> str:
+        return f"<tapped {self._source!r}>"
