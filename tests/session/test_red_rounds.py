@@ -277,4 +277,4 @@ def test_work_in_other_threads_is_not_claimed_to_be_measured() -> None:
     (said,) = notices(record, Code.DELAY_NOT_MEASURED)
     within = () if found is None else found.notices
     assert [each for each in within if each.code is said.code] in ([], [said])
-    assert said.sentence.startswith("Most processor time was used by other threads")
+    assert said.sentence.startswith("Other threads or processes used most of the processor time")
