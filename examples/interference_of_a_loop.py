@@ -1,7 +1,7 @@
-"""Tell from one run of a loop how much of its time was lost to others.
+"""Estimate from one run of a loop what share of its time is interference.
 
-Each step sorts and compresses; now and then something holds it up. That is injected here, so that
-the truth is known beside the estimate.
+Each step sorts and compresses, and is delayed now and then. The delays are injected, so that the
+truth is known beside the estimate.
 
     python examples/interference_of_a_loop.py
 """
@@ -18,22 +18,22 @@ from benchrigor.testing import Injector
 
 
 def main(steps: int = 300) -> tuple[br.Interference, float]:
-    """Run the loop; return what was lost, and per cent of its time that was injected."""
+    """Run the loop; return the estimate, and per cent of its time that was injected."""
     source = random.Random(1)  # noqa: S311  # no secret
     numbers = [source.random() for _ in range(30_000)]
     text = " ".join(f"{number:.4f}" for number in numbers).encode()
-    hold_up = Injector(mean_s=0.040, sd_s=0.010, probability=0.08, seed=1)
+    delay = Injector(mean_s=0.040, sd_s=0.010, probability=0.08, seed=1)
 
     with br.segments(program="sort and compress") as recorder:
         for _ in range(steps):
             with recorder.segment("sort"):
-                hold_up()
+                delay()
                 sorted(numbers)
             with recorder.segment("compress"):
-                hold_up()
+                delay()
                 zlib.compress(text)
-    found = recorder.interference()
-    return found, 100.0 * hold_up.injected_s / found.duration_s
+    estimate = recorder.interference()
+    return estimate, 100.0 * delay.injected_s / estimate.duration_s
 
 
 if __name__ == "__main__":

@@ -33,21 +33,3 @@ def test_an_unknown_system_has_no_counter(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(perf_events.platform, "machine", lambda: "abacus")
     with pytest.raises(Unavailable, match="on abacus"):
         perf_events.open_counter(SOFTWARE, TASK_CLOCK)
-
-
-def test_a_refusal_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def refuse(kind: int, event: int) -> None:
-        asked.append((kind, event))
-        raise Unavailable("perf_event_open: Permission denied")
-
-    monkeypatch.setattr(perf_events, "open_counter", refuse)
-    perf_events.refusal.cache_clear()
-    try:
-        for _ in range(3):
-            with pytest.raises(Unavailable, match="Permission denied"):
-                perf_events.open_instructions()
-    finally:
-        perf_events.refusal.cache_clear()
-    assert asked == [(0, 1)]

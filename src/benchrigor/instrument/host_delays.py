@@ -1,4 +1,4 @@
-"""Delays that the host counts as a whole: throttled control groups, stolen processors."""
+"""Delays that the host counts as a whole: throttled control groups, stolen processors, pressure."""
 
 from __future__ import annotations
 
@@ -10,20 +10,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchrigor.instrument.kernel_files import ROOT, Unavailable, cgroup_folders, open_file
+from benchrigor.instrument.kernel_files import (
+    ROOT,
+    Unavailable,
+    cgroup_folders,
+    open_file,
+    read_text,
+)
 
 _THROTTLED = re.compile(rb"^throttled_(usec|time) (\d+)", re.M)
 _UNIT_NS = {b"usec": 1_000, b"time": 1}
+_PRESSURE = re.compile(r"^(some|full) .*total=(\d+)", re.M)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostDelay:
-    """The delay between two readings of the host."""
+    """Wall time between two readings of the host, and delay by source."""
 
     wall_ns: int
-    """Wall time between the readings."""
     delay_ns: Mapping[str, int]
-    """By source ("throttled", "steal"), of those that could be read."""
 
 
 class HostDelays:
@@ -45,7 +50,7 @@ class HostDelays:
 
     def start(self) -> None:
         """Open the sources, in the thread whose delay is measured."""
-        sources = {
+        sources: dict[str, Callable[[], Throttling | Steal]] = {
             "throttled": lambda: Throttling(root=self._root),
             "steal": lambda: Steal(root=self._root, cpu_ns=self._cpu_ns),
         }
@@ -132,17 +137,9 @@ def attribute_delay(
 ) -> dict[str, list[int]]:
     """Return by source how much of the host's delay each segment between two readings had.
 
-    Throttled time is part of the segments' run delay (on Linux 6.18, 2.409 s of run delay for
-    2.408 s throttled), at most all of it. Steal is not; the segments have the share of it that they
-    have of the wall time. Segments with most room for a delay have it first.
-
-    Examples
-    --------
-    Segments that took half of the time have half of the steal.
-
-    >>> host = HostDelay(wall_ns=200, delay_ns={"throttled": 70, "steal": 30})
-    >>> attribute_delay(host, [60, 40], [5, 10])
-    {'throttled': [5, 10], 'steal': [15, 0]}
+    Throttled time is part of their run delay (on Linux 6.18, 2.409 s for 2.408 s throttled). Steal
+    is not; they have the share of it that they have of the wall time. Segments with most room for
+    a delay have it first.
     """
     waits_ns = [*map(min, run_delay_ns, duration_ns)]
     parts_ns = {}
@@ -164,3 +161,21 @@ def _fill(delay_ns: int, room_ns: Sequence[int]) -> list[int]:
         parts_ns[index] = min(delay_ns, room_ns[index])
         delay_ns -= parts_ns[index]
     return parts_ns
+
+
+def read_pressure(*, root: Path = ROOT) -> tuple[str, dict[str, float]]:
+    """Read how long tasks of the control group, else of the host, waited so far, by resource.
+
+    That includes the program's waiting for its own data: evidence, no measured delay.
+    """
+    groups = [each for each in cgroup_folders(root) if (each / "cpu.pressure").exists()]
+    folder, ending = (groups[0], ".pressure") if groups else (root / "proc/pressure", "")
+    totals = {}
+    for resource in ("cpu", "io", "memory"):
+        text = read_text(folder / f"{resource}{ending}")
+        for who, micros in _PRESSURE.findall(text):
+            name = f"pressure_{resource}_s" if who == "some" else f"pressure_{resource}_full_s"
+            totals[name] = int(micros) / 1e6
+    if not totals:
+        raise Unavailable(f"{folder}: no totals are there")
+    return str(folder), totals

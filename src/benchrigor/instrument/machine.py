@@ -102,9 +102,10 @@ def _capability(name: str, reader: Callable[[Path], str], root: Path) -> Capabil
     try:
         return Capability(name=name, available=True, value=reader(root))
     except Unavailable as error:
-        return Capability(name=name, available=False, reason=str(error))
+        reason = str(error)
     except Exception as error:  # noqa: BLE001 - a kernel may write anything; a run must not fail for it
-        return Capability(name=name, available=False, reason=f"cannot be understood: {error!r}")
+        reason = f"cannot be understood: {error!r}"
+    return Capability(name=name, available=False, reason=reason)
 
 
 def _governor(root: Path) -> str:

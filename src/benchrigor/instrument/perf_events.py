@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 import platform
 import struct
@@ -11,7 +10,7 @@ import sys
 
 from benchrigor.instrument.kernel_files import KernelFile, Unavailable
 
-HARDWARE, INSTRUCTIONS = 0, 1
+_HARDWARE, _INSTRUCTIONS = 0, 1
 """``type`` and ``config`` in ``linux/perf_event.h``."""
 _SYSCALLS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 _ATTR_SIZE = 64
@@ -19,22 +18,9 @@ _NO_KERNEL, _NO_HYPERVISOR = 1 << 5, 1 << 6
 _CLOSE_ON_EXEC = 8
 
 
-@functools.cache
-def refusal() -> str:
-    """Return why instructions cannot be counted, asked once per process; empty where they can."""
-    try:
-        open_counter(HARDWARE, INSTRUCTIONS)
-    except Unavailable as error:
-        return str(error)
-    return ""
-
-
 def open_instructions() -> KernelFile:
     """Begin to count the calling thread's user-mode instructions, or raise `Unavailable`."""
-    reason = refusal()
-    if reason:
-        raise Unavailable(reason)
-    return open_counter(HARDWARE, INSTRUCTIONS)
+    return open_counter(_HARDWARE, _INSTRUCTIONS)
 
 
 def open_counter(kind: int, event: int) -> KernelFile:

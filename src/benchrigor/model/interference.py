@@ -23,89 +23,55 @@ class Light(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentGroup:
-    """Segments with the same features, which should take the same time.
-
-    Parameters
-    ----------
-    n
-        How many segments.
-    computation
-        By feature, its lowest and highest value in the group.
-    nominal
-        By name, the value that all of them have.
-    median_s, mad_s
-        Median of their durations without measured delay, and the median absolute deviation, not
-        scaled by 1.4826, in seconds.
-    threshold_s
-        Duration beyond which a segment is interfered with, in seconds.
-    duration_s
-        Wall time of all of them, delays included, in seconds.
-    flagged
-        How many lasted longer than the threshold.
-    excess_s
-        Their time beyond the threshold, in seconds.
-    """
+    """Segments with the same features, which should take the same time."""
 
     n: int
     computation: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """By feature, its lowest and highest value in the group."""
     nominal: Mapping[str, str | int | float] = field(default_factory=dict)
+    """By feature, the value that all of them have."""
     median_s: float
+    """Of their durations without measured delay."""
     mad_s: float
+    """Median absolute deviation, not scaled by 1.4826."""
     threshold_s: float
+    """Duration beyond which a segment is interfered with."""
     duration_s: float
+    """Wall time of all of them, delays included."""
     flagged: int
+    """How many lasted longer than the threshold."""
     excess_s: float
+    """Their time beyond the threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interference:
-    """The interference of one run; all percentages are of its wall time, interference included.
-
-    Parameters
-    ----------
-    percent
-        Estimated, instantaneous: the time of segments beyond the threshold of their group.
-    measured_percent
-        Measured delay: waiting for a processor, throttling, steal.
-    light
-        Of the sum of both.
-    probability_high
-        Probability that a run with this sum is highly interfered (logistic function).
-    unclustered_percent
-        Time in groups of fewer than five segments, whose interference is not counted.
-    continuous_percent
-        By how much group medians lie above those of the reference; negative where the reference
-        was slower; None without one.
-    above_median_percent
-        The time of the same segments beyond the median of their group: an upper value for
-        `percent`.
-    flagged_percent
-        Share of segments, not of time, that lasted longer than the threshold of their group.
-    n
-        Segments.
-    duration_s
-        Wall time of all segments, in seconds.
-    delays
-        Measured delay by source. The sum may exceed `measured_percent`, since no segment has more
-        delay than wall time.
-    groups
-        Those of five segments or more, the one with most excess first.
-    notices
-        What the reader must know.
-    """
+    """The interference of one run; percentages are of its wall time, interference included."""
 
     percent: float
+    """Estimated, instantaneous: the time of segments beyond the threshold of their group."""
     measured_percent: float
+    """Measured delay: waiting for a processor, throttling, steal."""
     light: Light
+    """Of the sum of both."""
     probability_high: float
+    """Probability that a run with this sum is highly interfered (logistic function)."""
     unclustered_percent: float
+    """Time in groups of fewer than five segments, whose interference is not counted."""
     continuous_percent: float | None
+    """By how much group medians lie above those of the reference; None without one."""
     above_median_percent: float
+    """Time of the same segments beyond the median of their group: more than `percent`."""
     flagged_percent: float
+    """Share of segments, not of time, beyond the threshold of their group."""
     n: int
+    """How many segments."""
     duration_s: float
+    """Wall time of all segments."""
     delays: Mapping[str, float] = field(default_factory=dict)
+    """Measured delay by source; the sum is more where a segment has more delay than wall time."""
     groups: tuple[SegmentGroup, ...] = ()
+    """Those of five segments or more, the one with most excess first."""
     notices: tuple[Notice, ...] = ()
 
     @property
@@ -123,41 +89,21 @@ class Interference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompositeGroup:
-    """Segments of several runs with the same features.
-
-    Parameters
-    ----------
-    n
-        Segments of all runs, disturbed ones included.
-    computation, nominal
-        As in `SegmentGroup`.
-    duration
-        Of one undisturbed segment, in seconds; None where too few runs have any.
-    """
+    """Segments of several runs with the same features; see `SegmentGroup`."""
 
     n: int
     computation: Mapping[str, tuple[float, float]]
     nominal: Mapping[str, str | int | float]
     duration: Estimate | None
+    """Of one undisturbed segment, in seconds; None where too few runs have enough of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composite:
-    """One program without instantaneous interference and measured delay, from several runs.
-
-    Parameters
-    ----------
-    duration
-        Of the program, in seconds; the runs are the unit of inference.
-    groups
-        The groups of all runs together.
-    runs
-        The interference of each run.
-    notices
-        What the reader must know.
-    """
+    """One program without instantaneous interference and measured delay, from several runs."""
 
     duration: Estimate
+    """Of the program, in seconds; the runs are the unit of inference."""
     groups: tuple[CompositeGroup, ...]
     runs: tuple[Interference, ...]
     notices: tuple[Notice, ...] = ()

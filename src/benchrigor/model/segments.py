@@ -108,13 +108,7 @@ class SegmentProfile:
         return capped
 
     def save(self, path: str | Path) -> None:
-        """Write the profile to a CSV file, whole or not at all (``docs/interference.md``).
-
-        Raises
-        ------
-        OSError
-            When it cannot be written.
-        """
+        """Write the profile to a CSV file, whole or not at all (``docs/interference.md``)."""
         columns = {each.name: getattr(self, each.name) for each in fields(self)}
         target = Path(path)
         partial = target.with_name(f"{target.name}.partial")
@@ -129,15 +123,7 @@ class SegmentProfile:
 
     @classmethod
     def load(cls, path: str | Path) -> SegmentProfile:
-        """Read a profile written by `save`, or by a program itself.
-
-        Raises
-        ------
-        InvalidInput
-            When the file is no segment profile, naming the line, or the column and segment.
-        OSError
-            When it cannot be read.
-        """
+        """Read a profile; raise InvalidInput naming the line, or the column and segment."""
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             found = profile_file.read(file, name=str(path))
         try:

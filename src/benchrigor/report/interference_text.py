@@ -38,9 +38,6 @@ Cells = tuple[str, ...]
 def render_interference(interference: Interference, *, name: str = "") -> str:
     """Return the interference of a run as plain text, at most 79 columns wide.
 
-    The light comes first, then measured delay and estimated interference, the groups of segments
-    with most excess, and every Notice.
-
     Parameters
     ----------
     interference
@@ -138,19 +135,7 @@ def is_estimated(interference: Interference) -> bool:
 
 
 def describe_groups(groups: Sequence[Group]) -> list[str]:
-    """Describe each group by the features in which it differs from the others.
-
-    How much it computed is left out where nominal features suffice.
-
-    Examples
-    --------
-    >>> solve, write = (
-    ...     SegmentGroup(n=9, nominal={"label": label, "writes": n}, median_s=1.0, mad_s=0.1,
-    ...                  threshold_s=1.4, duration_s=9.0, flagged=0, excess_s=0.0)
-    ...     for label, n in (("solve", 0), ("write", 3)))
-    >>> describe_groups([solve, write]), describe_groups([solve])
-    (['solve', 'write, writes 3'], ['all segments'])
-    """
+    """Describe groups by nominal features that differ, and by computation where these are equal."""
     names = dict.fromkeys(name for each in groups for name in each.nominal)
     differing = [name for name in names if len({each.nominal.get(name) for each in groups}) > 1]
     nominal = [tuple(each.nominal.get(name) for name in differing) for each in groups]

@@ -31,8 +31,7 @@ _DELAYED = {
 class Injector:
     """Delays calls now and then by known times: the truth to test an estimate against.
 
-    With the given probability a call begins later, by a time drawn from a normal distribution; a
-    negative draw is no delay. The draws depend on the seed and the order of the calls alone.
+    A draw depends on the seed and the order of the calls alone; a negative one is no delay.
 
     Parameters
     ----------
@@ -52,8 +51,7 @@ class Injector:
 
     Notes
     -----
-    After the tool "intM" in Shah, Mueller, Wolf et al., 'Estimating the impact of external
-    interference on application performance' (Euro-Par 2018), section 3.
+    After the tool intM in Shah, Mueller, Wolf et al. (Euro-Par 2018), section 3.
 
     Examples
     --------
@@ -114,15 +112,7 @@ class Injector:
         return delay_ns / 1e9
 
     def wrap(self, func: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-        """Return a function that calls ``func``, after a delay now and then.
-
-        Examples
-        --------
-        >>> from benchrigor.testing import FakeClock
-        >>> always = Injector(1.0, 0.0, 1.0, seed=1, clock=FakeClock())
-        >>> always.wrap(max)(3, 5), always.injected_s
-        (5, 1.0)
-        """
+        """Return a function that calls ``func``, after a delay now and then."""
 
         @functools.wraps(func)
         def delayed(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:

@@ -25,19 +25,6 @@ class ReadingDelays:
     """Measures the delay of readings while they are taken, outside of what is timed.
 
     Segments of about equally many readings last one to four milliseconds, or a single reading.
-
-    Examples
-    --------
-    >>> class Meter:
-    ...     def delay_ns(self):
-    ...         return 0
-    >>> delays, elapsed_ns = ReadingDelays(Meter()), []
-    >>> delays.expect(500_000)
-    >>> take = delays.begin(elapsed_ns, done=0, readings=20)
-    >>> for _ in range(20):
-    ...     take(500_000)
-    >>> len(elapsed_ns), delays.stops
-    (20, [4, 8, 12, 16, 20])
     """
 
     def __init__(self, meter: DelayMeter) -> None:
@@ -56,7 +43,7 @@ class ReadingDelays:
         self._length = max(1, math.ceil(_SHORTEST_NS / max(typical_ns, 1)))
 
     def begin(self, elapsed_ns: list[int], *, done: int, readings: int) -> Callable[[int], None]:
-        """Return a function that appends a reading to ``elapsed_ns``, and measures between them.
+        """Return a function that appends a reading, and measures delay between them.
 
         The round has so many readings done before, and at most so many to come.
         """
@@ -85,11 +72,7 @@ class ReadingDelays:
             self._since_ns = None
 
     def report(self, recorder: Recorder, readings: int) -> None:
-        """Record the delays of a round of so many readings, and begin anew.
-
-        Where others used most of the processor time, the delay of this thread is not that of the
-        work: a Notice is recorded instead.
-        """
+        """Record the delays of a round, or a Notice where others did most of the work."""
         if readings > (self.stops[-1] if self.stops else 0):
             self.pause()
             self._keep(readings)

@@ -77,7 +77,16 @@ def segments(
     (3, array([10000., 20000., 10000.]))
     """
     name = Path(sys.argv[0]).name if program is None and sys.argv else program or ""
-    return Segments(path, program=name, run=run, process=process, processes=processes)
+    problems = [
+        "" if path is None else _path_problem(path),
+        _text_problem(name, "program"),
+        _text_problem(run, "run"),
+        _process_problem(process, processes),
+    ]
+    if any(problems):
+        raise InvalidInput(filter(None, problems))
+    place = {"process": int(process), "processes": int(processes)}
+    return Segments(path, {"program": name, "run": run, **place})
 
 
 class Segments:
@@ -90,22 +99,9 @@ class Segments:
     "recording_cost_s".
     """
 
-    def __init__(
-        self, path: str | Path | None, *, program: str, run: str, process: int, processes: int
-    ) -> None:
-        problems = ["" if path is None else _path_problem(path)]
-        for name, text in (("program", program), ("run", run)):
-            try:
-                _text(text, name)
-            except InvalidInput as error:
-                problems.extend(error.problems)
-        problems.append(_process_problem(process, processes))
-        if any(problems):
-            raise InvalidInput(filter(None, problems))
-        self._path = path
+    def __init__(self, path: str | Path | None, about: dict[str, Any]) -> None:
+        self._path, self._about = path, about
         self._recording = Recording()
-        self._about: dict[str, Any] = {"program": program, "run": run}
-        self._about |= {"process": int(process), "processes": int(processes)}
 
     def __enter__(self) -> Self:
         self._recording.start()
@@ -274,19 +270,24 @@ def _number(value: Any, name: str) -> int | float:
 
 
 def _text(value: object, name: str) -> str:
-    """Return a string as Python's own, or raise where no file can hold it."""
+    """Return a string as Python's own, or raise."""
+    if problem := _text_problem(value, name):
+        raise InvalidInput(problem)
+    return str.__str__(value)
+
+
+def _text_problem(value: object, name: str) -> str:
+    """Return why no file can hold a string; empty where it can."""
     if not isinstance(value, str):
-        raise InvalidInput(f"{name} is {value!r}, expected a string")
-    text = str.__str__(value)
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidInput(
-                f"{name} is {text!r}, which has half of a character (a surrogate), expected text "
-                "that UTF-8 can write"
-            ) from error
-    return text
+        return f"{name} is {value!r}, expected a string"
+    try:
+        value.isascii() or value.encode()
+    except UnicodeEncodeError:
+        return (
+            f"{name} is {value!r}, which has half of a character (a surrogate), expected text "
+            "that UTF-8 can write"
+        )
+    return ""
 
 
 def _path_problem(path: object) -> str:

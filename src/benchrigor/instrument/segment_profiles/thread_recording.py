@@ -11,9 +11,8 @@ from typing import Any
 
 from benchrigor.clocks import cpu_ns_with_children
 from benchrigor.errors import InvalidInput
-from benchrigor.instrument.host_delays import HostDelays
+from benchrigor.instrument.host_delays import HostDelays, read_pressure
 from benchrigor.instrument.kernel_files import ROOT, Unavailable
-from benchrigor.instrument.pressure import read_pressure
 from benchrigor.instrument.segment_profiles.segment_columns import BINS, SegmentColumns
 from benchrigor.instrument.segment_profiles.thread_counters import ThreadCounters
 

@@ -32,14 +32,6 @@ class Quantiser:
 
     The two nearest bins are merged at their weighted mean, and values already kept move with them.
     Merging in blocks takes half a microsecond a value, and up to 256 bins 1.3 bytes.
-
-    Examples
-    --------
-    >>> column = Quantiser(bins=3)
-    >>> column.add([5.0, 1.0, 1.02])
-    >>> column.append(9.0)
-    >>> column.values()
-    array([5.  , 1.01, 1.01, 9.  ])
     """
 
     __slots__ = ("_blocks", "_centroids", "_most", "_pending", "_weights")
@@ -121,7 +113,7 @@ def quantise(values: npt.ArrayLike, bins: int = 256) -> Floats:
     Raises
     ------
     InvalidInput
-        When the values are no finite numbers, or the number of bins is out of range.
+        When the values or the number of bins are out of range.
 
     Examples
     --------

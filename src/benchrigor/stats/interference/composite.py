@@ -27,7 +27,6 @@ from benchrigor.stats.interference.diagnostics import MATERIAL
 from benchrigor.stats.interference.grouping import (
     FEWEST_IN_GROUP,
     concatenate,
-    diverse_volumes,
     group_by_code,
     group_codes,
     undelayed,
@@ -93,8 +92,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     """
     check_confidence(confidence)
     runs = _checked(as_profiles(profiles))
-    volumes = diverse_volumes(runs[0])
-    whole = concatenate([volumes_as_computation(each, volumes) for each in runs])
+    whole = concatenate(volumes_as_computation(runs))
     codes, _ = group_codes(whole)
     groups = group_by_code(codes, fewest=1)
     features = groups.features(whole)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -281,7 +282,7 @@ def _chained_features(run: RunExcess) -> Iterator[Notice]:
         )
 
 
-def _sum_of_largest(seconds: Floats, kinds: Labels) -> float:
+def _sum_of_largest(seconds: npt.NDArray[Any], kinds: Labels) -> float:
     """Return the sum over kinds of the largest item of each."""
     largest = np.zeros(int(kinds.max(initial=0)) + 1)
     np.maximum.at(largest, kinds, seconds)

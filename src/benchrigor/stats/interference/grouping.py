@@ -142,28 +142,30 @@ def concatenate(profiles: Sequence[SegmentProfile]) -> SegmentProfile:
     )
 
 
-def diverse_volumes(profile: SegmentProfile) -> list[str]:
-    """Return the nominal columns of bytes with more distinct values than a tenth of the segments.
+def volumes_as_computation(profiles: Sequence[SegmentProfile]) -> list[SegmentProfile]:
+    """Cluster columns of bytes with more distinct values than a tenth of the first's segments.
 
     As nominal features they would leave hardly any segment with enough others like it.
     """
-    return [
+    first = profiles[0]
+    moved = [
         name
-        for name, values in profile.nominal.items()
+        for name, values in first.nominal.items()
         if name.endswith("bytes")
         and values.dtype.kind in "iuf"
-        and name not in profile.computation
-        and 1 + np.count_nonzero(np.diff(np.sort(values))) > _DIVERSE * profile.n
+        and name not in first.computation
+        and 1 + np.count_nonzero(np.diff(np.sort(values))) > _DIVERSE * first.n
     ]
-
-
-def volumes_as_computation(profile: SegmentProfile, names: Iterable[str]) -> SegmentProfile:
-    """Move columns from the nominal features to computation, where they are clustered."""
-    moved = {name: profile.nominal[name] for name in names if name in profile.nominal}
     if not moved:
-        return profile
-    nominal = {name: values for name, values in profile.nominal.items() if name not in moved}
-    return replace(profile, computation={**profile.computation, **moved}, nominal=nominal)
+        return list(profiles)
+    return [
+        replace(
+            each,
+            computation={**each.computation, **{name: each.nominal[name] for name in moved}},
+            nominal={name: each.nominal[name] for name in each.nominal if name not in moved},
+        )
+        for each in profiles
+    ]
 
 
 def combination_codes(columns: Iterable[npt.NDArray[Any]], n: int) -> Labels:

@@ -15,7 +15,6 @@ from benchrigor.model.series import short
 from benchrigor.stats.interference import diagnostics
 from benchrigor.stats.interference.grouping import (
     concatenate,
-    diverse_volumes,
     group_by_code,
     group_codes,
     undelayed,
@@ -134,11 +133,8 @@ def profile_interference(
     if not isinstance(profile, SegmentProfile):
         raise InvalidInput(f"profile is {short(profile)}, expected a SegmentProfile")
     _check(profile, reference)
-    volumes = diverse_volumes(profile)
-    estimate = _estimate(
-        volumes_as_computation(profile, volumes),
-        None if reference is None else volumes_as_computation(reference, volumes),
-    )
+    runs = [profile] if reference is None else [profile, reference]
+    estimate = _estimate(*volumes_as_computation(runs))
     delays = {
         source: 100.0 * float(np.minimum(delay, profile.duration_s).sum()) / estimate.duration_s
         for source, delay in profile.delays.items()
@@ -155,23 +151,17 @@ def _check(profile: SegmentProfile, reference: object) -> None:
             f"duration_s sums to 0 over {profile.n} segments, expected some time to take a share "
             "of: use a finer clock or longer segments"
         )
-    if isinstance(reference, SegmentProfile):
-        problems += [
-            f"reference has the {kind} features {sorted(theirs)}, expected {sorted(ours)} as the "
-            "run has"
-            for kind, ours, theirs in (
-                ("computation", profile.computation, reference.computation),
-                ("nominal", profile.nominal, reference.nominal),
-            )
-            if ours.keys() != theirs.keys()
-        ]
-    elif reference is not None:
+    if reference is not None and not isinstance(reference, SegmentProfile):
         problems.append(f"reference is {short(reference)}, expected a SegmentProfile or None")
+    for kind in ("computation", "nominal") if isinstance(reference, SegmentProfile) else ():
+        ours, theirs = (sorted(getattr(run, kind)) for run in (profile, reference))
+        if ours != theirs:
+            problems.append(f"reference has the {kind} features {theirs}, expected {ours}")
     if problems:
         raise InvalidInput(problems)
 
 
-def _estimate(profile: SegmentProfile, reference: SegmentProfile | None) -> Interference:
+def _estimate(profile: SegmentProfile, reference: SegmentProfile | None = None) -> Interference:
     run = RunExcess(profile)
     percent, measured = run.percent(run.excess), run.measured_percent
     continuous, matched = (None, None) if reference is None else _displacement(profile, reference)
