@@ -239,7 +239,7 @@ def test_where_every_round_is_red_the_light_is_red_and_nothing_is_claimed(
     assert record.interference.light is Light.RED
     assert record.interference.measured_percent == pytest.approx(50.0, abs=1.0)
     (said,) = notices(record, Code.RED_ROUNDS)
-    assert said.sentence.endswith("were dropped: none is left.")
+    assert said.sentence.endswith("were dropped: no round is left.")
     assert "red light: 50% lost (doubtful) · 6 of 6 rounds left out · " in str(record)
 
 

@@ -1,4 +1,4 @@
-"""What sessions share: each is asked for a plan, told what came of it, and ends once."""
+"""The base of sessions and comparisons: asked for a plan, told its result, ended once."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Generic, Protocol, TypeVar
 
+import numpy as np
+
+from benchrigor.errors import InvalidInput
 from benchrigor.model import Decision, Notice, Options, Progress, StopReason
 from benchrigor.protocols import StopRule
 
 
 class Plan(Protocol):
-    """What a controller asks for; ``index`` is its identity, counted from 0."""
+    """A round to carry out."""
 
     @property
     def index(self) -> int:
-        """The plan's identity."""
+        """Identity of the plan, counted from 0."""
         ...
 
 
@@ -25,19 +29,32 @@ P = TypeVar("P", bound=Plan)
 R = TypeVar("R")
 
 ROUND_S = 1.0
-"""A round lasts about so long at most: progress is seen, a stop is heeded, little can be lost."""
+"""Longest duration of a round: progress is shown and a stop request is obeyed that often."""
 _GROWTH = 10
-"""A round takes at most so many times the readings of the one before: the first ones may lie."""
+"""A round has at most so many times the readings of the one before, which may have been fast by
+chance."""
 _INVOCATION = 500
 """Unit readings of a restarted round: enough to tell its warm-up from its stable phase."""
 
 
+def draw_seed() -> int:
+    """Return a seed from the entropy of the system."""
+    return int(np.random.SeedSequence().generate_state(1)[0])
+
+
+def check_seed(seed: object) -> int:
+    """Return the seed, or raise InvalidInput unless it is a whole number of 0 or more."""
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise InvalidInput(f"seed is {seed!r}, expected a whole number of 0 or more")
+    return int(seed)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How fast readings came so far."""
+    """How fast readings have come so far."""
 
     readings: int
-    """Unit readings of the metric that has most; 0 where rounds give single readings."""
+    """Most unit readings of any metric; 0 if rounds give single readings."""
     elapsed_s: float
     last_readings: int
     last_s: float
@@ -48,10 +65,10 @@ class Pace:
 def next_readings(pace: Pace, options: Options) -> int:
     """Return how many unit readings the next round should take.
 
-    The first round of a continuous session takes a single reading, to learn what one costs. Later
-    ones go up to the next analysis, but not beyond what fits into one second, or into what is
-    left of the budgets. Rounds of a given size, and restarted ones, are cut short only by a
-    budget of readings: a round is the least that can be measured.
+    The first round of a continuous session takes one reading, to learn its cost. Later ones last
+    until the next analysis is due, but at most one second, and at most what is left of the
+    budgets. Rounds of a given size and restarted rounds are limited by the budget of readings
+    only.
     """
     most = math.inf
     if options.budget_readings is not None:
@@ -71,7 +88,7 @@ def next_readings(pace: Pace, options: Options) -> int:
 
 
 class Controller(ABC, Generic[P, R]):
-    """Decides what to measure next, and when it is known well enough; does nothing itself."""
+    """Decides what to measure next and when to stop; a loop outside does the measuring."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -84,20 +101,20 @@ class Controller(ABC, Generic[P, R]):
 
     @property
     def decision(self) -> Decision | None:
-        """How the session ended; None while it runs."""
+        """Why the session ended; None while it runs."""
         return self._decision
 
     @property
     def progress(self) -> Progress | None:
-        """How the session stands since the last round; None before it."""
+        """State of the session after the last round; None before the first."""
         return self._progress
 
     def request_stop(self) -> None:
-        """Let the round under way be told, then end with what there is."""
+        """End the session after the round under way."""
         self._stop_requested = True
 
     def end(self, reason: StopReason, notice: Notice | None = None) -> None:
-        """End the session from outside with what there is; nothing once it has ended."""
+        """End the session from outside, unless it has ended."""
         if self._decision is not None:
             return
         if notice is not None:
@@ -106,7 +123,7 @@ class Controller(ABC, Generic[P, R]):
         self._decision = Decision(stop=True, reason=reason)
 
     def note(self, notice: Notice) -> None:
-        """Add a Notice that concerns the session as a whole."""
+        """Add a Notice about the whole session."""
         self._notices.append(notice)
 
     def ask(self) -> P | None:
@@ -121,24 +138,24 @@ class Controller(ABC, Generic[P, R]):
 
     @abstractmethod
     def tell(self, finished: R) -> Decision:
-        """Take in what came of the plan, and decide whether to go on."""
+        """Add the result of the plan, and decide whether to go on."""
 
     def _decide(self, elapsed_ns: int) -> Decision:
-        """Count the time of a round whose readings were taken in, and ask the stop rules."""
+        """Add the duration of a round whose readings were added, and ask the stop rules."""
         self._pending = None
         self._elapsed_ns += elapsed_ns
-        progress = self._judge(look=self._is_due)
+        progress = self._assess(look=self._is_due)
         if progress.decision is not None and not progress.fresh:
-            # Before it ends, a session looks once more at all its readings.
-            progress = self._judge(look=True)
+            # The last look of a session is at all its readings.
+            progress = self._assess(look=True)
         self._progress = progress
         self._decision = progress.decision
         return self._decision or Decision(stop=False)
 
-    def _judge(self, *, look: bool) -> Progress:
-        """Look at the readings, or not yet, and ask the stop rules: the first to stop wins."""
+    def _assess(self, *, look: bool) -> Progress:
+        """Analyse the readings if it is time to look, and ask the stop rules: the first one wins."""
         self._look(fully=look)
-        progress = self._standing(fresh=look)
+        progress = self._current(fresh=look)
         answers = (rule(progress) for rule in self._stop_rules())
         stops = (answer for answer in answers if answer is not None and answer.stop)
         return replace(progress, decision=next(stops, None))
@@ -153,20 +170,20 @@ class Controller(ABC, Generic[P, R]):
 
     @abstractmethod
     def _next_plan(self) -> P | None:
-        """Choose the next plan; None where the session has ended instead."""
+        """Choose the next plan, or end the session and return None."""
 
     @property
     @abstractmethod
     def _is_due(self) -> bool:
-        """Whether there are enough new readings for another look."""
+        """Whether there are enough new readings for the next analysis."""
 
     @abstractmethod
     def _look(self, *, fully: bool) -> None:
-        """Analyse the readings so far; where not ``fully``, only what is shown meanwhile."""
+        """Analyse the readings so far; if not ``fully``, only for the display of progress."""
 
     @abstractmethod
-    def _standing(self, *, fresh: bool) -> Progress:
-        """Return how the session stands, without a decision."""
+    def _current(self, *, fresh: bool) -> Progress:
+        """Return the state of the session, without a decision."""
 
     @abstractmethod
     def _stop_rules(self) -> Sequence[StopRule]:

@@ -1,4 +1,4 @@
-"""The engine of a session: it is asked for the next round and told what came of it. No I/O."""
+"""The engine of a session: it is asked for the next round and told its readings. No I/O."""
 
 from __future__ import annotations
 
@@ -29,17 +29,15 @@ from benchrigor.session.controller import Controller, Pace, next_readings
 from benchrigor.session.outcomes import (
     disagreement,
     failed_hook,
-    no_data,
-    nothing_of,
-    short_of_target,
-    too_short,
+    not_converged,
+    without_readings,
 )
 from benchrigor.session.red_rounds import (
     disturbed,
     interference_of,
     is_red,
-    measured_only,
-    passed_over,
+    left_out,
+    measured_interference,
 )
 from benchrigor.session.stop_rules import default_rules, wanted_half_width
 from benchrigor.session.traces import Traces
@@ -48,29 +46,28 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 
 
 class Engine(Controller[RoundPlan, Round]):
-    """A session without I/O: it is asked for the next round and told what came of it.
+    """A session without I/O: it is asked for the next round and told its readings.
 
     Parameters
     ----------
     options
-        What to reach and what may be spent.
+        Target and budgets, statistic and method.
     metrics
-        None: the names in the first round that gives any define them (lower is better, all must
-        be satisfied; "time" is in seconds).
+        None: the names in the first round that has any define them (lower is better, all must be
+        satisfied; "time" is in seconds).
     seed
-        From which every plan's own seed is derived.
+        Source of every plan's own seed.
     name, subject
         What is measured, for people and for programs.
     detector
-        Finds change points: a `protocols.Detector`, or a ruptures estimator, which is given the
+        Finds change points: a `protocols.Detector`, or a ruptures estimator, which gets the
         default penalty of `stats.RupturesDetector`; None for the built-in one.
     rules
-        Stop rules, the first answer wins; None for `default_rules`.
+        Stop rules, the first to stop wins; None for `default_rules`.
     next_work
-        Called with each plan before it is asked for; returns another work amount for it, or None
-        to leave it as it is.
+        Called with each plan; returns another work amount for it, or None to keep its own.
     recorded
-        Whether the readings were recorded before, and none will follow.
+        Whether the readings are a recording, so that none will follow.
 
     Examples
     --------
@@ -120,7 +117,7 @@ class Engine(Controller[RoundPlan, Round]):
         Raises
         ------
         WorkTooShort
-            When even the largest work amount makes rounds too short; the session has ended.
+            When rounds of the largest work amount are too short; the session has ended.
         """
         return super().ask()
 
@@ -147,7 +144,8 @@ class Engine(Controller[RoundPlan, Round]):
         try:
             return schedule.next(self.options.budget_s - self._elapsed_ns / 1e9)
         except WorkTooShort as error:
-            self.end(StopReason.WORK_TOO_SHORT, too_short(error))
+            refusal = Notice.refusal(Code.WORK_TOO_SHORT, str(error))
+            self.end(StopReason.WORK_TOO_SHORT, refusal)
             raise
 
     def _pace(self) -> Pace:
@@ -163,7 +161,7 @@ class Engine(Controller[RoundPlan, Round]):
         )
 
     def tell(self, finished: Round) -> Decision:
-        """Take in a finished round and decide whether to go on.
+        """Add a finished round and decide whether to go on.
 
         Raises
         ------
@@ -176,7 +174,7 @@ class Engine(Controller[RoundPlan, Round]):
         return self._take(finished)
 
     def check(self, finished: Round) -> None:
-        """Raise what `tell` would raise for this round, and change nothing."""
+        """Raise what `tell` would raise for this round, without adding it."""
         if self._pending is None or finished.plan != self._pending:
             told = finished.plan.index < len(self._rounds)
             raise PlanMismatch(
@@ -187,7 +185,7 @@ class Engine(Controller[RoundPlan, Round]):
         self._traces.check(finished)
 
     def replay(self, finished: Round) -> Decision:
-        """Take in a stored round of an interrupted session, whatever plan it was made by.
+        """Add a stored round of an interrupted session, whatever its plan.
 
         Raises
         ------
@@ -198,7 +196,7 @@ class Engine(Controller[RoundPlan, Round]):
         return self._take(finished)
 
     def _take(self, finished: Round) -> Decision:
-        """Take in a round that was checked."""
+        """Add a round that was checked."""
         self._rounds.append(finished)
         if self._is_left_out(finished):
             self._red[finished.plan.index] = None
@@ -208,7 +206,7 @@ class Engine(Controller[RoundPlan, Round]):
         return self._decide(finished.elapsed_ns)
 
     def _is_left_out(self, finished: Round) -> bool:
-        """Whether interference took too much of a round, where such rounds are not kept."""
+        """Whether a round is red and red rounds are not kept."""
         if self.options.red_rounds == "keep":
             return False
         alike = self.options.rounds == "restarted"
@@ -229,7 +227,7 @@ class Engine(Controller[RoundPlan, Round]):
             return self._rules
         return default_rules(self.options, self._traces.metrics)
 
-    def _standing(self, *, fresh: bool) -> Progress:
+    def _current(self, *, fresh: bool) -> Progress:
         traces = self._traces.by_name.values()
         analyses = tuple(each.analysis for each in traces if each.analysis is not None)
         readings = max((each.n for each in traces), default=0)
@@ -249,15 +247,17 @@ class Engine(Controller[RoundPlan, Round]):
         )
 
     def result(self) -> RunRecord:
-        """Return everything found so far, also while the session runs; changes nothing."""
+        """Return the record of all rounds so far, also while the session runs."""
         reports = self._traces.reports()
         counted = tuple(each for each in self._rounds if each.plan.index not in self._red)
         analyses = tuple(
-            self._flagged(reports[metric.name]) if metric.name in reports else nothing_of(metric)
+            self._flagged(reports[metric.name])
+            if metric.name in reports
+            else without_readings(metric)
             for metric in self._traces.metrics
         )
         interference = self._interference(analyses, counted)
-        red = passed_over(len(self._red), len(self._rounds), self.options.red_rounds)
+        red = left_out(len(self._red), len(self._rounds), self.options.red_rounds)
         return RunRecord(
             name=self.name,
             options=self.options,
@@ -280,26 +280,26 @@ class Engine(Controller[RoundPlan, Round]):
     def _interference(
         self, analyses: Sequence[Analysis], counted: Sequence[Round]
     ) -> Interference | None:
-        """Return the interference that the first metric shows which can."""
+        """Return the interference by the first metric that shows it."""
         if len(self._red) == len(self._rounds):
-            return measured_only(self._rounds, self.time_metric, "No round counts")
+            return measured_interference(self._rounds, self.time_metric, "No round counts")
         shown = (interference_of(each, counted) for each in analyses)
         return next((each for each in shown if each is not None), None)
 
     def _flagged(self, analysis: Analysis) -> Analysis:
-        """Mark what must never look like a result: one process only, or short of the target."""
+        """Warn of an estimate of one process only, or one that did not reach its target."""
         analysis = self._of_one_process(analysis)
         ended = self._decision is not None and self._decision.reason is not StopReason.SATISFIED
         estimate = analysis.estimate
         if not ended or estimate is None or not analysis.metric.must_satisfy:
             return analysis
         wanted = wanted_half_width(estimate, analysis.metric, self.options)
-        notice = short_of_target(estimate, wanted)
+        notice = not_converged(estimate.half_width, wanted, abs(estimate.value), "value")
         flagged = replace(estimate, notices=(notice, *estimate.notices))
         return replace(analysis, estimate=flagged, notices=(notice, *analysis.notices))
 
     def _of_one_process(self, analysis: Analysis) -> Analysis:
-        """Let an estimate over rounds that nothing restarted say so wherever it goes."""
+        """Warn on the estimate itself that its restarted rounds ran in one process."""
         only = tuple(each for each in self._notices if each.code is Code.THIS_PROCESS_ONLY)
         estimate = analysis.estimate
         if not only or estimate is None or analysis.kind is not Kind.INVOCATIONS:
@@ -307,20 +307,21 @@ class Engine(Controller[RoundPlan, Round]):
         return replace(analysis, estimate=replace(estimate, notices=(*only, *estimate.notices)))
 
     def _all_notices(self) -> tuple[Notice, ...]:
-        """Notices of the session and of its workload; of the workload's, the last of each code."""
+        """Return the Notices of the session, and the last of each code from its rounds."""
         of_rounds = {
             (notice.code, notice.evidence.get("metric")): notice
             for each in self._rounds
             for notice in each.notices
         }
-        nothing = self._decision is not None and not self._traces.metrics
-        why = "All rounds were red." if self._red else "No round gave any reading."
-        refusal = (no_data(why),) if nothing else ()
-        return (*self._notices, *of_rounds.values(), *refusal)
+        no_data = []
+        if self._decision is not None and not self._traces.metrics:
+            why = "All rounds were red." if self._red else "No round gave any reading."
+            no_data.append(Notice.refusal(Code.NO_DATA, why, metric=None))
+        return (*self._notices, *of_rounds.values(), *no_data)
 
 
 def _still_needed(analyses: Sequence[Analysis], readings: int) -> int | None:
-    """Return the further readings that the slowest required metric needs, if all are known."""
+    """Return the further readings needed until all required metrics reach their targets, if known."""
     required = [each.required for each in analyses if each.metric.must_satisfy]
     known = [each for each in required if each is not None]
     if not known or len(known) < len(required):

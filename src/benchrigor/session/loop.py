@@ -1,4 +1,4 @@
-"""The round loop: ask, do, tell. Everything that a session does passes through here."""
+"""The loop of sessions and comparisons: ask, do, tell."""
 
 from __future__ import annotations
 
@@ -21,21 +21,14 @@ from benchrigor.workloads import RoundRecorder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """Plain callables around the rounds; a failing one ends the session cleanly.
-
-    Parameters
-    ----------
-    before_round
-        Called with the plan before each round, outside the timed region.
-    after_round
-        Called with the finished round, after it was told.
-    progress
-        Called with the session's standing after each round.
-    """
+    """Plain callables around the rounds; one that raises ends the session."""
 
     before_round: Callable[[Any], object] | None = None
+    """Called with the plan, outside the timed region."""
     after_round: Callable[[Any], object] | None = None
+    """Called with the finished round."""
     progress: Callable[[Progress], object] | None = None
+    """Called with the state of the session after each round."""
 
 
 def drive(
@@ -44,10 +37,10 @@ def drive(
     clock: Clock,
     hooks: Hooks,
 ) -> None:
-    """Ask, do, tell, until the controller has enough, the workload has no more, or a hook fails.
+    """Ask, do, tell, until the controller stops, the workload is exhausted, or a hook fails.
 
-    ``perform`` carries a plan out; what it returns makes the result of the round once its wall
-    time in nanoseconds is known, None ends the session.
+    ``perform`` carries out a plan. It returns a function that makes the finished round from its
+    wall time in nanoseconds, or None if the workload is exhausted.
     """
     since = clock.now_ns()
     while (plan := controller.ask()) is not None:
@@ -57,7 +50,7 @@ def drive(
         if finish is None:
             controller.end(StopReason.EXHAUSTED)
             return
-        # A budget is wall time: what hooks, analysis and journal took counts as well.
+        # A budget is wall time, including that of hooks, analysis and journal.
         now = clock.now_ns()
         if now < since:
             raise ClockFailed(f"the clock went backwards by {since - now} ns in round {plan.index}")
@@ -71,7 +64,7 @@ def drive(
 
 
 class RoundRunner:
-    """Carries the plans of a session out with a workload."""
+    """Carries out the plans of a session with a workload."""
 
     def __init__(
         self, engine: Engine, workload: Workload, clock: Clock, host: HostDelays | None = None
@@ -82,7 +75,7 @@ class RoundRunner:
         self._host = host
 
     def __call__(self, plan: RoundPlan) -> Callable[[int], Round] | None:
-        """Run a round; None when the workload has no more to give."""
+        """Run a round; return None if the workload is exhausted."""
         recorder = RoundRecorder()
         if self._host is not None:
             self._host.read()  # delays between rounds count for no round
@@ -101,7 +94,7 @@ class RoundRunner:
 
 
 def run_round(workload: Workload, plan: RoundPlan, recorder: Recorder) -> bool:
-    """Carry one plan out; False when the workload has no more to give."""
+    """Carry out one plan; return False if the workload is exhausted."""
     try:
         workload.run(plan, recorder)
     except StopIteration:
@@ -121,7 +114,7 @@ def _called(
     hook: Callable[[Any], object] | None,
     argument: object,
 ) -> bool:
-    """Call a hook; when it fails, end the session with a Notice and return False."""
+    """Call a hook; if it raises, end the session with a Notice and return False."""
     if hook is None:
         return True
     try:

@@ -1,4 +1,4 @@
-"""What a session lost to others: the light of its run, and rounds that lost too much. No I/O."""
+"""Interference in a session: its traffic light, and rounds that are red. No I/O."""
 
 from __future__ import annotations
 
@@ -25,219 +25,219 @@ from benchrigor.model.text import many
 from benchrigor.stats.interference.one_run import estimate_interference, profile_interference
 from benchrigor.stats.interference.traffic_light import light_of
 
-_SHORTEST_S = 2e-3
-"""Shorter segments hold more of what disturbs clocks than of what disturbs programs."""
-_FEWEST = 5
-"""Segments, or rounds, at least, of which one can tell what is usual."""
-_BESIDE = 10
-"""Rounds beside which another is judged: from the fifth on, slower ones are the usual."""
+_MIN_SEGMENT_S = 2e-3
+"""Shorter segments show what disturbs clocks rather than programs."""
+_MIN_TYPICAL = 5
+"""Segments or rounds from which on it is known what is typical."""
+_RECENT = 10
+"""Earlier rounds that a round is compared with: once five are slow, slow is typical."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Stretched:
-    """Stretches of readings, one item per stretch, arrays of shape (k,)."""
+class Segments:
+    """Segments of one or more rounds, one item per segment, arrays of shape (k,)."""
 
     duration_s: Floats
     delays: Mapping[str, Floats]
-    """By source, what was measured to be lost; empty where nothing was measured."""
+    """Measured delay by source; empty if none was measured."""
     readings: npt.NDArray[np.int64]
-    """How many readings each holds: stretches of equally many are alike."""
+    """Readings in each segment: segments with equally many do the same work."""
 
     @property
     def delay_s(self) -> Floats:
         """Measured delay from all sources, at most the duration."""
-        lost: Floats = sum(self.delays.values(), start=np.zeros(self.duration_s.size))
-        capped: Floats = np.minimum(lost, self.duration_s)
-        return capped
+        total: Floats = sum(self.delays.values(), start=np.zeros(self.duration_s.size))
+        return np.minimum(total, self.duration_s)
 
 
 def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference | None:
-    """Estimate what the rounds of a session lost; None where they cannot tell.
+    """Estimate the interference in a session's rounds; None if they do not show it.
 
-    The segments are the session's stretches of readings (see `Delays`), or readings taken
-    together to two milliseconds. Only the stable phase is judged by how long they lasted, since
-    what warms up is no victim of others; where there is none, and where work amounts vary, only
-    measured delay is told.
+    Interference is estimated from the durations in the stable phase, since a warm-up is not
+    interference. Without a stable phase, and where work amounts vary, it is only measured.
     """
     if analysis.kind is Kind.WORK:
-        return measured_only(rounds, None, "Work amounts vary", Severity.NOTE)
+        return measured_interference(rounds, None, "Work amounts vary", Severity.NOTE)
     if not analysis.metric.is_duration:
         return None
-    each = [segments_of(finished, analysis.metric.name) for finished in rounds]
-    kept = np.concatenate([[], *_kept(analysis, each)]).astype(bool)
-    if not kept.any():
-        return measured_only(rounds, analysis.metric.name, "There is no stable phase")
+    by_round = [segments_of(each, analysis.metric.name) for each in rounds]
+    stable = np.concatenate([[], *_in_stable_phase(analysis, by_round)]).astype(bool)
+    if not stable.any():
+        return measured_interference(rounds, analysis.metric.name, "There is no stable phase")
     nominal: dict[str, npt.NDArray[np.int64]] = {}
     if analysis.kind is Kind.INVOCATIONS:
-        nominal["round"] = np.repeat(np.arange(len(each)), [part.readings.size for part in each])
-    whole = _joined(each)
-    if whole.duration_s[kept].sum() <= 0.0 or (kept.sum() < _FEWEST and not whole.delays):
+        sizes = [each.readings.size for each in by_round]
+        nominal["round"] = np.repeat(np.arange(len(sizes)), sizes)[stable]
+    whole = _joined(by_round)
+    duration_s = whole.duration_s[stable]
+    if duration_s.sum() <= 0.0 or (duration_s.size < _MIN_TYPICAL and not whole.delays):
         return None
-    found = profile_interference(
+    interference = profile_interference(
         SegmentProfile(
-            duration_s=whole.duration_s[kept],
-            computation={"readings": whole.readings[kept]},
-            nominal={name: values[kept] for name, values in nominal.items()},
-            delays={source: values[kept] for source, values in whole.delays.items()},
+            duration_s=duration_s,
+            computation={"readings": whole.readings[stable]},
+            nominal=nominal,
+            delays={source: values[stable] for source, values in whole.delays.items()},
         )
     )
-    said = _said(rounds)
-    others = [each for each in found.notices if each.code not in {notice.code for notice in said}]
-    return replace(found, notices=(*said, *others))
+    unmeasured = _unmeasured(rounds)
+    codes = {each.code for each in unmeasured}
+    others = [each for each in interference.notices if each.code not in codes]
+    return replace(interference, notices=(*unmeasured, *others))
 
 
-def measured_only(
+def measured_interference(
     rounds: Sequence[Round],
     metric: str | None,
     why: str,
     severity: Severity = Severity.WARNING,
 ) -> Interference | None:
-    """Tell what rounds lost by measure alone, where no two of their segments are alike."""
-    whole = _joined([segments_of(finished, metric) for finished in rounds])
+    """Return the interference by measured delay alone; None if none was measured."""
+    whole = _joined([segments_of(each, metric) for each in rounds])
     if not whole.delays or whole.duration_s.sum() <= 0.0:
         return None
-    alone = np.arange(whole.duration_s.size)
-    found = profile_interference(
-        SegmentProfile(duration_s=whole.duration_s, nominal={"segment": alone}, delays=whole.delays)
+    each_its_own = {"segment": np.arange(whole.duration_s.size)}
+    interference = profile_interference(
+        SegmentProfile(duration_s=whole.duration_s, nominal=each_its_own, delays=whole.delays)
     )
-    notice = Notice(
-        code=Code.UNCLUSTERED,
-        severity=severity,
-        sentence=f"{why}: only measured delay is in the light, and nothing was estimated.",
-    )
-    return replace(found, notices=(*_said(rounds), notice))
+    sentence = f"{why}: the light shows measured delay only, nothing was estimated."
+    notice = Notice(code=Code.UNCLUSTERED, severity=severity, sentence=sentence)
+    return replace(interference, notices=(*_unmeasured(rounds), notice))
 
 
-def _said(rounds: Sequence[Round]) -> tuple[Notice, ...]:
-    """Return what the workload said of delays that it could not measure."""
-    said = (notice for finished in rounds for notice in finished.notices)
-    return tuple(each for each in said if each.code is Code.DELAY_NOT_MEASURED)[-1:]
+def _unmeasured(rounds: Sequence[Round]) -> tuple[Notice, ...]:
+    """Return the workload's last Notice that delay could not be measured, if any."""
+    notices = (notice for each in rounds for notice in each.notices)
+    return tuple(each for each in notices if each.code is Code.DELAY_NOT_MEASURED)[-1:]
 
 
 def is_red(
     finished: Round, before: Sequence[Round], metric: str | None, *, alike: bool = False
 ) -> bool:
-    """Tell whether a round lost more than a run may lose.
+    """Whether the interference in a round makes its light red.
 
-    Measured delay counts as it is. Beside at least five rounds before it, so does its excess over
-    the thresholds of like segments, less what such rounds usually have of it: a garbage
-    collection in each of them is the program's own. The last ten are looked at, whether they were
-    red or not, so that a program that has changed for good is soon taken for what it is.
+    The measured delay counts. From the sixth round on, so does the excess over the thresholds of
+    similar segments beyond the typical excess of the last ten rounds: slow moments of every round
+    belong to the program. Red rounds are among the ten, so a lasting change soon becomes typical.
+    ``alike`` compares whole rounds.
     """
     mine = segments_of(finished, metric, whole=alike)
     spent_s = float(mine.duration_s.sum())
     if spent_s <= 0.0:
         return False
     share = float(mine.delay_s.sum()) / spent_s
-    if len(before) >= _FEWEST and metric is not None:
-        others = [segments_of(each, metric, whole=alike) for each in before[-_BESIDE:]]
-        own, *usual = _excesses([mine, *others])
-        share += max(own - float(np.median(usual)), 0.0)
+    if len(before) >= _MIN_TYPICAL and metric is not None:
+        recent = [segments_of(each, metric, whole=alike) for each in before[-_RECENT:]]
+        own, *others = _excess_shares([mine, *recent])
+        share += max(own - float(np.median(others)), 0.0)
     return light_of(100.0 * share) is Light.RED
 
 
-def _excesses(each: Sequence[Stretched]) -> list[float]:
-    """Return, of each round, the share of its time in excess of the thresholds of them all."""
-    whole = _joined(each)
-    left_s, readings = whole.duration_s - whole.delay_s, whole.readings
-    excess_s = np.zeros(left_s.size)
-    if left_s.sum() > 0.0:
-        for group in estimate_interference(left_s, {"readings": readings}).groups:
+def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
+    """Return the share of each round's time that exceeds the thresholds common to all rounds."""
+    whole = _joined(by_round)
+    undelayed_s, readings = whole.duration_s - whole.delay_s, whole.readings
+    excess_s = np.zeros(undelayed_s.size)
+    if undelayed_s.sum() > 0.0:
+        for group in estimate_interference(undelayed_s, {"readings": readings}).groups:
             fewest, most = group.computation["readings"]
-            like = (readings >= fewest) & (readings <= most)
-            excess_s[like] = np.maximum(left_s[like] - group.threshold_s, 0.0)
-    stops = np.cumsum([part.duration_s.size for part in each])
+            similar = (readings >= fewest) & (readings <= most)
+            excess_s[similar] = np.maximum(undelayed_s[similar] - group.threshold_s, 0.0)
+    stops = np.cumsum([each.duration_s.size for each in by_round])
     return [
-        float(lost_s.sum() / max(part.duration_s.sum(), 1e-12))
-        for lost_s, part in zip(np.split(excess_s, stops[:-1]), each, strict=True)
+        float(part.sum() / max(each.duration_s.sum(), 1e-12))
+        for part, each in zip(np.split(excess_s, stops[:-1]), by_round, strict=True)
     ]
 
 
-def disturbed(found: Interference | None) -> tuple[Notice, ...]:
-    """Say so where a run's light is not green."""
-    if found is None or found.light is Light.GREEN:
+def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
+    """Warn if the light of a run is not green."""
+    if interference is None or interference.light is Light.GREEN:
         return ()
-    advice = "run it again" if found.light is Light.RED else "another run would tell more"
-    own = " What is estimated may also be slow moments of the program's own."
+    advice = "run it again" if interference.light is Light.RED else "another run shows more"
+    estimated = interference.percent > interference.measured_percent
+    own = " The estimate may also be slow moments of the program itself." if estimated else ""
     return (
         Notice.warning(
             Code.DISTURBED,
-            f"{found.total_percent:.1f}% of the time was lost to others "
-            f"({found.measured_percent:.1f}% measured, {found.percent:.1f}% estimated): "
-            f"{advice}.{own if found.percent > found.measured_percent else ''}",
-            percent=found.percent,
-            measured_percent=found.measured_percent,
-            light=found.light.value,
+            f"Interference took {interference.total_percent:.1f}% of the time "
+            f"({interference.measured_percent:.1f}% measured, {interference.percent:.1f}% "
+            f"estimated): {advice}.{own}",
+            percent=interference.percent,
+            measured_percent=interference.measured_percent,
+            light=interference.light.value,
         ),
     )
 
 
-def passed_over(red: int, rounds: int, fate: str) -> tuple[Notice, ...]:
-    """Say how many red rounds do not count, where there are any."""
+def left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
+    """Say how many red rounds do not count, if any."""
     if not red:
         return ()
-    done = "repeated" if fate == "repeat" else "dropped"
-    means = "the number speaks of undisturbed rounds" if red < rounds else "none is left"
+    done = "repeated" if policy == "repeat" else "dropped"
+    result = "the estimate is of undisturbed rounds" if red < rounds else "no round is left"
     return (
         Notice.warning(
             Code.RED_ROUNDS,
-            f"{red} of {many(rounds, 'round')} lost more than 15% of their time to others and "
-            f"were {done}: {means}.",
+            f"{red} of {many(rounds, 'round')} lost more than 15% of their time to interference "
+            f"and were {done}: {result}.",
             red=red,
             rounds=rounds,
-            red_rounds=fate,
+            red_rounds=policy,
         ),
     )
 
 
-def segments_of(finished: Round, metric: str | None, *, whole: bool = False) -> Stretched:
-    """Cut a round into segments: where its delays were measured, else by time."""
-    seconds, delays = _seconds(finished, metric), finished.delays
-    if delays is None or delays.stops[-1] != seconds.size:
-        held = max(1, math.ceil(_SHORTEST_S / max(float(np.median(seconds)), 1e-9)))
-        stops, lost = np.append(np.arange(held, seconds.size, held), seconds.size), {}
+def segments_of(finished: Round, metric: str | None, *, whole: bool = False) -> Segments:
+    """Divide a round into segments: where delay was measured, or else of 2 ms at least."""
+    seconds, measured = _reading_seconds(finished, metric), finished.delays
+    if measured is None or measured.stops[-1] != seconds.size:
+        size = max(1, math.ceil(_MIN_SEGMENT_S / max(float(np.median(seconds)), 1e-9)))
+        stops, delays = np.append(np.arange(size, seconds.size, size), seconds.size), {}
     else:
-        stops, lost = delays.stops, dict(delays.seconds)
+        stops, delays = measured.stops, dict(measured.seconds)
     readings = np.diff(stops, prepend=0)
     duration_s = np.add.reduceat(seconds, stops - readings)
     if whole:
         duration_s, readings = duration_s.sum(keepdims=True), readings.sum(keepdims=True)
-        lost = {source: values.sum(keepdims=True) for source, values in lost.items()}
-    return Stretched(duration_s=duration_s, delays=lost, readings=readings)
+        delays = {source: values.sum(keepdims=True) for source, values in delays.items()}
+    return Segments(duration_s=duration_s, delays=delays, readings=readings)
 
 
-def _seconds(finished: Round, metric: str | None) -> Floats:
+def _reading_seconds(finished: Round, metric: str | None) -> Floats:
     """Return how long each reading of a round took, all its calls together."""
     if metric is not None and metric in finished.unit_readings:
         calls = finished.facts.get("inner_loop")
-        taken: Floats = finished.unit_readings[metric] * (calls if isinstance(calls, int) else 1)
-        return taken
+        seconds: Floats = finished.unit_readings[metric] * (calls if isinstance(calls, int) else 1)
+        return seconds
     return np.array([finished.readings.get(metric or "", finished.duration_s)])
 
 
-def _joined(each: Sequence[Stretched]) -> Stretched:
+def _joined(by_round: Sequence[Segments]) -> Segments:
     """Return the segments of all rounds, in order."""
-    sources = dict.fromkeys(source for part in each for source in part.delays)
-    return Stretched(
-        duration_s=np.concatenate([[], *(part.duration_s for part in each)]),
+    sources = dict.fromkeys(source for each in by_round for source in each.delays)
+    return Segments(
+        duration_s=np.concatenate([[], *(each.duration_s for each in by_round)]),
         delays={
             source: np.concatenate(
-                [part.delays.get(source, np.zeros(part.readings.size)) for part in each]
+                [each.delays.get(source, np.zeros(each.readings.size)) for each in by_round]
             )
             for source in sources
         },
-        readings=np.concatenate([[], *(part.readings for part in each)]).astype(np.int64),
+        readings=np.concatenate([[], *(each.readings for each in by_round)]).astype(np.int64),
     )
 
 
-def _kept(analysis: Analysis, each: Sequence[Stretched]) -> Iterator[npt.NDArray[np.bool_]]:
-    """Tell, per round, which segments lie wholly within a stable phase."""
-    done = 0
-    for index, part in enumerate(each):
-        stops = done + np.cumsum(part.readings)
+def _in_stable_phase(
+    analysis: Analysis, by_round: Sequence[Segments]
+) -> Iterator[npt.NDArray[np.bool_]]:
+    """Tell, round by round, which segments lie wholly within a stable phase."""
+    before = 0
+    for index, segments in enumerate(by_round):
+        stops = before + np.cumsum(segments.readings)
         if analysis.kind is Kind.UNIT_READINGS:
+            before = int(stops[-1])
             phase = analysis.phases[0] if analysis.phases else None
-            done = int(stops[-1])
         else:
             phase = analysis.phases[index] if index < len(analysis.phases) else None
         if analysis.kind is Kind.READINGS:
@@ -245,4 +245,4 @@ def _kept(analysis: Analysis, each: Sequence[Stretched]) -> Iterator[npt.NDArray
         elif phase is None or phase.start is None or phase.stop is None:
             yield np.zeros(stops.size, dtype=bool)
         else:
-            yield (stops - part.readings >= phase.start) & (stops <= phase.stop)
+            yield (stops - segments.readings >= phase.start) & (stops <= phase.stop)

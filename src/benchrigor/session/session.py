@@ -36,9 +36,10 @@ from benchrigor.model import (
 )
 from benchrigor.model.series import short
 from benchrigor.protocols import Clock, DelayMeter, Detector, StopRule, Store, Workload
+from benchrigor.session.controller import check_seed, draw_seed
 from benchrigor.session.engine import Engine
 from benchrigor.session.loop import Hooks, RoundRunner, drive
-from benchrigor.session.outcomes import check_seed, draw_seed, failed_workload
+from benchrigor.session.outcomes import failed_workload
 from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels

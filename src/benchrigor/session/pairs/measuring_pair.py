@@ -19,8 +19,9 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import attempt
 from benchrigor.protocols import Clock
+from benchrigor.session.controller import draw_seed
 from benchrigor.session.loop import Hooks, drive
-from benchrigor.session.outcomes import draw_seed, failed_workload
+from benchrigor.session.outcomes import failed_workload
 from benchrigor.session.pairs.pair_engine import (
     BASELINE,
     CANDIDATE,

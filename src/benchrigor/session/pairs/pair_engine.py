@@ -24,15 +24,14 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import attempt
 from benchrigor.protocols import StopRule
-from benchrigor.session.controller import Controller, Pace, next_readings
-from benchrigor.session.outcomes import check_seed
+from benchrigor.session.controller import Controller, Pace, check_seed, next_readings
+from benchrigor.session.outcomes import not_converged
 from benchrigor.session.pairs.ratio_look import (
     RATIO,
     RatioLook,
     RatioTarget,
     as_analysis,
     look_at,
-    not_converged,
     noted,
     required_pairs,
 )
@@ -247,7 +246,11 @@ class PairEngine(Controller[PairPlan, PairRound]):
         """
         look = self._looked()
         ended = self._decision is not None and self._decision.reason is not StopReason.SATISFIED
-        before = not_converged(look.comparison, self._target) if ended else ()
+        ratio = look.comparison.ratio
+        before: tuple[Notice, ...] = ()
+        if ended and ratio is not None:
+            wanted = self._target.at(ratio.value)
+            before = (not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
         over = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
         return replace(
             noted(look.comparison, before=before, after=(*over, *self._notices)),
@@ -276,7 +279,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
     def _stop_rules(self) -> Sequence[StopRule]:
         return self._rules
 
-    def _standing(self, *, fresh: bool) -> Progress:
+    def _current(self, *, fresh: bool) -> Progress:
         look, floor = self._latest, self._floor
         required = None if look is None else required_pairs(look, self._target, floor)
         needed = None if required is None else max(0, required - self._pairs)

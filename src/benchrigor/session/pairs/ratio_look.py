@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from benchrigor.errors import NotEstimable
 from benchrigor.model import (
     Analysis,
-    Code,
     Comparison,
     Estimate,
     Floats,
@@ -17,7 +16,6 @@ from benchrigor.model import (
     Notice,
     Verdict,
 )
-from benchrigor.model.text import percent
 from benchrigor.session.stop_rules import Floor
 from benchrigor.stats.comparison.two_sample import Question, compare_pairs
 from benchrigor.stats.estimators.estimation import notice_of
@@ -93,20 +91,6 @@ def as_analysis(look: RatioLook, required: int | None) -> Analysis:
         required=required,
         notices=look.comparison.notices,
     )
-
-
-def not_converged(comparison: Comparison, target: RatioTarget) -> tuple[Notice, ...]:
-    """Mark a ratio that was not brought to its target; nothing where there is no ratio."""
-    if comparison.ratio is None:
-        return ()
-    half_width, wanted = comparison.ratio.half_width, target.at(comparison.ratio.value)
-    sentence = "Ended before the evidence asked for was there."
-    if half_width > wanted:
-        sentence = (
-            f"Ended with the ratio known to {percent(half_width)} of the baseline, "
-            f"wanted {percent(wanted)}."
-        )
-    return (Notice.warning(Code.NOT_CONVERGED, sentence, half_width=half_width, wanted=wanted),)
 
 
 def noted(

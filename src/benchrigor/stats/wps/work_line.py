@@ -24,7 +24,7 @@ from benchrigor.stats.wps.hc3 import (
     is_determined,
     regress,
 )
-from benchrigor.stats.wps.lack_of_fit import Linearity, judge_linearity, outlying
+from benchrigor.stats.wps.lack_of_fit import judge_linearity, outlying
 from benchrigor.stats.wps.line_diagnostics import doubts
 
 __all__ = ["WPS", "fit_wps"]
@@ -122,8 +122,7 @@ def fit_wps(
     _check_choice("method", method, (METHOD, MERGING))
     rounds = _checked(work, duration_s)
     line, centre = _line(rounds, estimator)
-    linearity = _linearity(rounds, line, estimator, confidence) if checks else Linearity()
-    faster = _faster_without(linearity.outliers, rounds, line, estimator)
+    unmerged_slope = float(line.coefficients[1])
     merged = _subsession(rounds.work, line) if method == MERGING else 1
     if merged > 1:
         line, centre = _line(rounds.merged(merged), estimator)
@@ -132,25 +131,48 @@ def fit_wps(
     slope, overhead = (_estimate(each, rounds, line, confidence, name) for each in errors)
     speed = _turned_over(slope)
     prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / rounds.durations.mean())
-    notices = (
-        *doubts(rounds.work, line, speed, prediction_error, merged=merged),
-        *linearity.notices,
-        *outlying(linearity.outliers, rounds.work.size, speed, faster),
-    )
+    notices = doubts(rounds.work, line, speed, prediction_error, merged=merged)
     rate = rounds.unit / rounds.seconds
-    return WpsFit(
+    fit = WpsFit(
         speed=None if speed is None else replace(_scaled(speed, rate), notices=notices),
         overhead=_scaled(overhead, rounds.seconds),
         slope=_scaled(slope, rounds.seconds / rounds.unit),
         n=rounds.work.size,
         naive_speed=_times(float(rounds.work.sum() / rounds.durations.sum()), rate),
         prediction_error=prediction_error,
+        inflation=errors[0].inflation,
+        merged=merged,
+        notices=notices,
+    )
+    return _with_checks(fit, rounds, unmerged_slope, estimator) if checks else fit
+
+
+def check_fit(fit: WpsFit, work: Floats, duration_s: Floats) -> WpsFit:
+    """Add bend, growth and outliers to a least-squares fit of these rounds without merging."""
+    rounds = _checked(work, duration_s)
+    slope = fit.slope.value * (rounds.unit / rounds.seconds)
+    return _with_checks(fit, rounds, slope, ESTIMATORS[0])
+
+
+def _with_checks(fit: WpsFit, rounds: _Rounds, slope: float, estimator: str) -> WpsFit:
+    linearity = judge_linearity(
+        rounds.work,
+        rounds.durations,
+        slope=slope,
+        unit=rounds.unit,
+        estimator=estimator,
+        confidence=fit.slope.confidence,
+    )
+    faster = _faster_without(linearity.outliers, rounds, slope, estimator)
+    outliers = outlying(linearity.outliers, fit.n, fit.speed, faster)
+    notices = (*fit.notices, *linearity.notices, *outliers)
+    return replace(
+        fit,
+        speed=fit.speed and replace(fit.speed, notices=notices),
         bend=linearity.bend,
         growth=linearity.growth,
         shape=linearity.shape,
         outliers=linearity.outliers,
-        inflation=errors[0].inflation,
-        merged=merged,
         notices=notices,
     )
 
@@ -230,26 +252,15 @@ def _line(rounds: _Rounds, estimator: str) -> tuple[Regression, float]:
 
 
 def _faster_without(
-    outliers: tuple[int, ...], rounds: _Rounds, line: Regression, estimator: str
+    outliers: tuple[int, ...], rounds: _Rounds, slope: float, estimator: str
 ) -> float | None:
     """Return the share by which the speed rises without some rounds; None without a speed."""
     work, durations = (np.delete(each, outliers) for each in (rounds.work, rounds.durations))
     if not outliers or not is_determined(_design(work)[0]):
         return 0.0
     rest, _ = _line(replace(rounds, work=work, durations=durations), estimator)
-    slope = float(rest.coefficients[1])
-    return float(line.coefficients[1]) / slope - 1.0 if slope > 0.0 else None
-
-
-def _linearity(rounds: _Rounds, line: Regression, estimator: str, confidence: float) -> Linearity:
-    return judge_linearity(
-        rounds.work,
-        rounds.durations,
-        slope=float(line.coefficients[1]),
-        unit=rounds.unit,
-        estimator=estimator,
-        confidence=confidence,
-    )
+    without = float(rest.coefficients[1])
+    return slope / without - 1.0 if without > 0.0 else None
 
 
 def _subsession(work: Floats, line: Regression) -> int:
