@@ -25,8 +25,6 @@ from benchrigor.stats.service.published_method import (
 )
 from benchrigor.stats.service.service_rate import apart, moved, quantile_rate
 
-__all__ = ["NonBlocking"]
-
 _RATES = 1000
 """Rates that are remembered."""
 _SOUGHT, _SOUGHT_EACH = 128, 50
