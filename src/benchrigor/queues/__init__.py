@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from benchrigor.queues.counting.ends import End
     from benchrigor.queues.counting.pages import Page
     from benchrigor.queues.monitor import Monitor
+    from benchrigor.queues.period_calibrator import CalibratedPeriod, PeriodCalibrator
     from benchrigor.queues.rates import ServiceRateEstimator
     from benchrigor.queues.recording.recorded_rates import RecordedEnd, rate_recording
     from benchrigor.queues.recording.recordings import Recording, RecordingWriter
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
     from benchrigor.queues.tap import Tap
 
 __all__ = [
+    "CalibratedPeriod",
     "Counts",
     "End",
     "Monitor",
     "MonitorReport",
     "Page",
+    "PeriodCalibrator",
     "RecordedEnd",
     "Recording",
     "RecordingWriter",
@@ -41,11 +44,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CalibratedPeriod": "period_calibrator",
     "Counts": "counting.cells",
     "End": "counting.ends",
     "Monitor": "monitor",
     "MonitorReport": "stages.monitor_report",
     "Page": "counting.pages",
+    "PeriodCalibrator": "period_calibrator",
     "RecordedEnd": "recording.recorded_rates",
     "Recording": "recording.recordings",
     "RecordingWriter": "recording.recordings",

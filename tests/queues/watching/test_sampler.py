@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ServiceRate
-from benchrigor.queues import End, Page, Stage, period_search
+from benchrigor.queues import End, Page, PeriodCalibrator, Stage
 from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.owners import Owner, Owners, Used
 from benchrigor.queues.periods import Periods
+from benchrigor.queues.watching import sampler as module
 from benchrigor.queues.watching.sampler import Sampler, Watching, keep_sampling
 from benchrigor.testing import FakeClock
 
@@ -261,7 +263,8 @@ def test_the_period_of_the_published_method_ends_where_the_stage_waits(watched: 
 def test_without_any_period_watching_ends_and_says_so(
     watched: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(period_search, "LONGEST_S", 0.002)
+    shorter = partial(PeriodCalibrator, longest_s=0.002)
+    monkeypatch.setattr(module, "PeriodCalibrator", shorter)
     program = watched(period_s=None)
     turns = iter(range(10_000))
 

@@ -22,7 +22,7 @@ from benchrigor.queues.counting.counter_samples import (
     spans_of,
 )
 from benchrigor.queues.counting.owners import Owner, Owners
-from benchrigor.queues.period_search import PeriodSearch
+from benchrigor.queues.period_calibrator import PeriodCalibrator
 from benchrigor.queues.periods import Periods, PooledPeriods
 from benchrigor.queues.rates import ServiceRateEstimator
 from benchrigor.queues.stages.monitor_report import MonitorReport
@@ -95,10 +95,10 @@ class Sampler:
         self._gone: frozenset[int] = frozenset()
         self._blocked_ns = np.zeros(0, dtype=np.int64)
         self._by_time = watching.method == "busy-time"
-        self._search: PeriodSearch | None = None
+        self._search: PeriodCalibrator | None = None
         if watching.period_s is None:
-            self._search = PeriodSearch(unblocked=not self._by_time)
-            self.period_s = self._search.period_s
+            self._search = PeriodCalibrator(unblocked=not self._by_time)
+            self.period_s = self._search.ask()
         self._first_ns: int | None = None
         self._last_ns = 0
 
@@ -178,19 +178,20 @@ class Sampler:
         if self._search is not None and blocks:
             self._seek(self._search, blocks)
 
-    def _seek(self, search: PeriodSearch, blocks: Sequence[Periods]) -> None:
+    def _seek(self, search: PeriodCalibrator, blocks: Sequence[Periods]) -> None:
         """Tell the search: the stage that waits least is the one that the period is for."""
         widths = blocks[0].period_s.tolist()
         blocked = np.min([each.blocked_s for each in blocks], axis=0) > 0.0
         items = np.sum([each.items for each in blocks], axis=0)
         for period in zip(widths, blocked.tolist(), items.tolist(), strict=True):
-            if search.period_s == self.period_s:  # what follows was sampled with the old one
+            if search.ask() == self.period_s:  # what follows was sampled with the old one
                 search.tell(*period)
-        self.period_s = search.period_s
-        if search.finished:
-            self._search = None
+        self.period_s = search.ask()
+        if search.result is not None:
+            self._search, self.period_s = None, search.result.period_s
             self._watching = replace(self._watching, period_s=self.period_s)
-            self.failure = search.failure
+            if search.result.notice is not None:
+                self.failure = search.result.notice.sentence
 
     def _with_visits(self, number: int, known: WatchedStage) -> WatchedStage:
         """Add how many items the stage served for each that the first one served that reads."""
