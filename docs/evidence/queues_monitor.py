@@ -198,14 +198,14 @@ class Switched:
     def _hold(self) -> None:
         watch = self.monitor._watch  # noqa: SLF001  # there is no such switch for users
         if isinstance(watch, ThreadWatch):
-            watch._lock.acquire()  # noqa: SLF001  # likewise
+            watch.sampler.lock.acquire()
         else:
             watch.signal(signal.SIGSTOP)
 
     def _let_go(self) -> None:
         watch = self.monitor._watch  # noqa: SLF001  # likewise
         if isinstance(watch, ThreadWatch):
-            watch._lock.release()  # noqa: SLF001  # likewise
+            watch.sampler.lock.release()
         else:
             watch.signal(signal.SIGCONT)
 

@@ -21,8 +21,6 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import short
 
-__all__ = ["CommentedCsv", "Labels", "Numbers", "Part", "one_line", "rows_of", "write_head"]
-
 _LINES = 65_536
 """Lines that are held as text at once."""
 _LARGEST = sys.float_info.max

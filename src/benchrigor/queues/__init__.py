@@ -1,8 +1,9 @@
 """Queues between the stages of a program: what each stage could do if it never had to wait.
 
-Taps (`tapping`) count in cells that other processes see (`counting`); a monitor samples them
-(`watching`), and tells the estimator (`rates`), as does who reads a file (`recording`).
-Names are resolved when first used, so that a program pays only for what it asks for.
+Taps (`tapping`) count in cells that other processes see (`counting`). A monitor samples the cells
+(`watching`), makes periods of the samples and rates of the periods (`stages`); whoever reads a file
+(`recording`) tells the same estimator (`rates`). Names are resolved when first used, so that a
+program pays only for what it asks for.
 """
 
 from __future__ import annotations
@@ -11,22 +12,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchrigor.queues.calibrating import CalibratedPeriod, PeriodCalibrator
-    from benchrigor.queues.counting.cells import Cell, Counts
+    from benchrigor.queues.counting.cells import Counts
     from benchrigor.queues.counting.ends import End
     from benchrigor.queues.counting.pages import Page
     from benchrigor.queues.monitor import Monitor
+    from benchrigor.queues.period_calibrator import CalibratedPeriod, PeriodCalibrator
     from benchrigor.queues.rates import ServiceRateEstimator
     from benchrigor.queues.recording.recorded_rates import RecordedEnd, rate_recording
     from benchrigor.queues.recording.recordings import Recording, RecordingWriter
+    from benchrigor.queues.stages.monitor_report import MonitorReport
+    from benchrigor.queues.stages.stage import Stage
+    from benchrigor.queues.stages.stage_figures import WatchedStage
     from benchrigor.queues.tap import Tap
-    from benchrigor.queues.watching.monitor_report import MonitorReport
-    from benchrigor.queues.watching.stage import Stage
-    from benchrigor.queues.watching.stage_figures import WatchedStage
 
 __all__ = [
     "CalibratedPeriod",
-    "Cell",
     "Counts",
     "End",
     "Monitor",
@@ -44,21 +44,20 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CalibratedPeriod": "calibrating",
-    "Cell": "counting.cells",
+    "CalibratedPeriod": "period_calibrator",
     "Counts": "counting.cells",
     "End": "counting.ends",
     "Monitor": "monitor",
-    "MonitorReport": "watching.monitor_report",
+    "MonitorReport": "stages.monitor_report",
     "Page": "counting.pages",
-    "PeriodCalibrator": "calibrating",
+    "PeriodCalibrator": "period_calibrator",
     "RecordedEnd": "recording.recorded_rates",
     "Recording": "recording.recordings",
     "RecordingWriter": "recording.recordings",
     "ServiceRateEstimator": "rates",
-    "Stage": "watching.stage",
+    "Stage": "stages.stage",
     "Tap": "tap",
-    "WatchedStage": "watching.stage_figures",
+    "WatchedStage": "stages.stage_figures",
     "rate_recording": "recording.recorded_rates",
 }
 

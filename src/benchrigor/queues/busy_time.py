@@ -13,8 +13,6 @@ from benchrigor.stats.service.moments import RIPE, Row, matured, observed, poole
 from benchrigor.stats.service.rate_shift import FEWEST, find_shift
 from benchrigor.stats.service.service_rate import busy_rate
 
-__all__ = ["BusyTime"]
-
 _BATCHES = 256
 """Stretches that a phase is kept in; when there are more, neighbours are pooled."""
 _FINER = 4

@@ -12,14 +12,12 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import ServiceRate
 from benchrigor.model.pipeline import PipelineAdvice, Quantity
 from benchrigor.model.series import short
+from benchrigor.queues.stages.monitor_report import MonitorReport
+from benchrigor.queues.stages.stage import Stage, stages_of
 from benchrigor.queues.tap import Tap
-from benchrigor.queues.watching.monitor_report import MonitorReport
 from benchrigor.queues.watching.process_watch import ProcessWatch
-from benchrigor.queues.watching.sampling import Watching
-from benchrigor.queues.watching.stage import Stage, stages_of
+from benchrigor.queues.watching.sampler import Watching
 from benchrigor.queues.watching.thread_watch import ThreadWatch
-
-__all__ = ["Monitor"]
 
 _THREAD_FROM_S = 0.02
 """A thread has to wait for the interpreter, for 5 ms and more: shorter periods are a process's."""

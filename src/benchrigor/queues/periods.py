@@ -11,8 +11,6 @@ import numpy as np
 from benchrigor.model import Floats
 from benchrigor.queues.rates import ServiceRateEstimator
 
-__all__ = ["Periods", "PooledPeriods", "summed"]
-
 _UNKNOWN = np.nan
 
 
@@ -82,6 +80,10 @@ class Periods:
         """Return all of them as one period."""
         sums = self._with(lambda values: values.sum(axis=-1, keepdims=True))
         return replace(sums, start_s=self.start_s[:1], whole=self.whole.all())
+
+    def without_times(self) -> Periods:
+        """Return the same, with processor times that are unknown."""
+        return replace(self, cpu_s=_UNKNOWN, delay_s=_UNKNOWN)
 
     def tell(self, estimator: ServiceRateEstimator) -> None:
         """Tell an estimator of all of them."""

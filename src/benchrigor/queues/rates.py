@@ -18,8 +18,6 @@ from benchrigor.queues.nonblocking import NonBlocking
 from benchrigor.stats.series.interval import check_confidence
 from benchrigor.stats.service.moments import Row
 
-__all__ = ["METHODS", "ServiceRateEstimator"]
-
 METHODS = ("busy-time", "quantile")
 
 _HELD = 1024

@@ -14,8 +14,6 @@ from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.bounds import Bound
 from benchrigor.queues.tapping.source_kinds import tap_source
 
-__all__ = ["Tap"]
-
 _LONGEST_NAME = NAME_BYTES - len(".head")
 
 

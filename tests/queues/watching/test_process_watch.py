@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import queue
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from benchrigor.queues import Page, Tap
+from benchrigor.errors import InvalidInput
+from benchrigor.queues import End, Page, Tap
 from benchrigor.queues.recording.recordings import Recording
+from benchrigor.queues.stages.stage import Stage, stages_of
 from benchrigor.queues.watching import process_watch as module
-from benchrigor.queues.watching.process_watch import ProcessWatch
-from benchrigor.queues.watching.sampling import Watching
-from benchrigor.queues.watching.stage import stages_of
+from benchrigor.queues.watching.process_watch import Order, ProcessWatch
+from benchrigor.queues.watching.sampler import Watching
 
 PERIOD_S = 0.005
 PATIENCE_S = 20.0
@@ -54,8 +55,7 @@ def test_it_tells_while_it_watches_and_all_it_knows_at_the_end(tap: Tap, tmp_pat
     during = watch.report()  # it has begun to watch when it has been started
     assert [stage.name for stage in during.stages] == ["work.tail", "work.head"]
     items = feed(tap)
-    state = watch._state
-    assert state.parent == tap.page.path.parent
+    assert len(list(tap.page.path.parent.glob(f"{tap.page.path.stem}.*.rates"))) == 1
     items += feed(tap, 300)
     watch.stop()
     report = watch.report()
@@ -64,20 +64,18 @@ def test_it_tells_while_it_watches_and_all_it_knows_at_the_end(tap: Tap, tmp_pat
     assert report.stages[0].rate is not None
     assert 0 < report.stages[0].rate.items <= items
     assert report.cost_s > 0.0
-    assert not state.exists()
+    assert not list(tap.page.path.parent.glob(f"{tap.page.path.stem}.*.rates"))
     with Recording.open(tmp_path / "run.csv") as recording:
         found = dict(recording.periods())
     assert found["work.tail"].n == report.stages[0].rate.periods
 
 
-@pytest.mark.skipif(os.name != "posix", reason="there processes are killed by signals")
 def test_a_watcher_that_is_killed_takes_nothing_with_it(tap: Tap) -> None:
     watch = watch_of(tap)
     watch.start()
     feed_until(tap, lambda: watch.report().stages and watch.report().stages[0].rate)
     before = watch.report().stages[0].rate
-    assert watch._process is not None
-    watch._process.kill()
+    watch.signal(signal.SIGKILL)
     feed_until(tap, lambda: watch.failure)
     began_s = time.monotonic()
     feed(tap)
@@ -143,3 +141,30 @@ def test_a_watch_that_never_began_can_be_stopped(tap: Tap) -> None:
     watch = watch_of(tap)
     watch.stop()
     assert watch.report().stages == ()
+
+
+def test_an_order_travels_as_a_line(page: Page, tmp_path: Path) -> None:
+    ends = [End(page, name, servers=2, item_bytes=8) for name in ("a.head", "b.head")]
+    page.claim("b.head").count()
+    watching = Watching(period_s=None, method="quantile", guards=False, target=0.1)
+    order = Order(
+        stages=[Stage("hash", reads=ends, servers=3)],
+        watching=watching,
+        state=tmp_path / "state.rates",
+        record=None,
+        launcher=7,
+    )
+    line = order.to_line()
+    assert line.count(b"\n") == 1
+    received = Order.from_line(line)
+    (stage,) = received.stages
+    assert (stage.name, stage.servers, received.watching) == ("hash", 3, watching)
+    assert [(end.name, end.servers, end.item_bytes) for end in stage.reads] == [
+        ("a.head", 2, 8),
+        ("b.head", 2, 8),
+    ]
+    assert not stage.reads[0].page.writable
+    assert [each.items for each in stage.reads[1].read()] == [1]
+    page.path.unlink()
+    with pytest.warns(RuntimeWarning), pytest.raises(InvalidInput, match=page.path.name):
+        Order.from_line(line)

@@ -12,8 +12,8 @@ import pytest
 
 from benchrigor.queues import Tap
 from benchrigor.queues.recording.recordings import Recording
-from benchrigor.queues.watching.sampling import Sampler, Watching
-from benchrigor.queues.watching.stage import stages_of
+from benchrigor.queues.stages.stage import stages_of
+from benchrigor.queues.watching.sampler import Sampler, Watching
 from benchrigor.queues.watching.thread_watch import ThreadWatch
 
 PERIOD_S = 0.02
@@ -27,6 +27,14 @@ def tap() -> Iterator[Tap]:
 
 def watch_of(tap: Tap, record: Path | None = None) -> ThreadWatch:
     return ThreadWatch(stages_of([tap]), Watching(period_s=PERIOD_S), record)
+
+
+def until_ended() -> None:
+    """Wait until no thread watches; the test fails if one still does."""
+    deadline = time.monotonic() + 5.0
+    while any(each.name == "benchrigor-monitor" for each in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 def feed(tap: Tap, seconds: float) -> int:
@@ -70,7 +78,7 @@ def test_the_program_goes_on_while_the_watch_is_held_up(tap: Tap) -> None:
     watch = watch_of(tap)
     watch.start()
     feed(tap, 0.1)
-    with watch._lock:
+    with watch.sampler.lock:
         program = threading.Thread(target=feed, args=(tap, 0.2), daemon=True)
         program.start()
         program.join(5.0)
@@ -89,8 +97,7 @@ def test_an_error_ends_the_watching_and_no_more(tap: Tap, monkeypatch: pytest.Mo
         raise RuntimeError("the page is torn")
 
     monkeypatch.setattr(Sampler, "sample", broken)
-    watch._thread.join(5.0)
-    assert not watch._thread.is_alive()
+    until_ended()
     assert feed(tap, 0.05) > 0
     watch.stop()
     report = watch.report()
@@ -112,8 +119,7 @@ def test_an_error_that_shows_when_somebody_asks_is_kept_as_well(
 
     monkeypatch.setattr(Sampler, "work_off", broken)
     assert watch.report().failure == "OSError: no space left"
-    watch._thread.join(5.0)
-    assert not watch._thread.is_alive()
+    until_ended()
 
 
 def test_a_tap_may_be_closed_while_it_is_watched() -> None:

@@ -64,8 +64,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
-__all__ = ["Cell", "Counts", "blocked_until", "undivided"]
-
 _BYTES = 64
 _MASK, _HALF = (1 << 64) - 1, 1 << 63
 _TRIES = 64

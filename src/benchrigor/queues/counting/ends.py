@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchrigor.queues.counting.cells import Cell, Counts
 from benchrigor.queues.counting.pages import Page, reopen
 
-__all__ = ["End"]
+
+class EndKey(NamedTuple):
+    """Which end of which queue, as all processes know it."""
+
+    path: str
+    name: str
 
 
 class End:
@@ -44,6 +49,11 @@ class End:
         self.servers = servers
         self.item_bytes = item_bytes
         self._cells: tuple[Cell, ...] = ()
+
+    @property
+    def key(self) -> EndKey:
+        """Page and name."""
+        return EndKey(str(self.page.path), self.name)
 
     def read(self, now_ns: int | None = None) -> tuple[Counts, ...]:
         """Return what has been counted, one for each process that has used this end.

@@ -19,8 +19,6 @@ from typing import Any, Self
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.cells import Cell
 
-__all__ = ["CELL_WORDS", "NAME_BYTES", "Page", "check_name", "reopen"]
-
 NAME_BYTES = 64
 CELL_WORDS = 16
 """Words of a cell with its name."""

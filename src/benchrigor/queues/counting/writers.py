@@ -13,8 +13,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.pages import Page
 
-__all__ = ["Writer"]
-
 
 class Writer:
     """Counts at one end of a queue, in a cell of this process that it claims at the first event.

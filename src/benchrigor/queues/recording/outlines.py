@@ -10,8 +10,6 @@ import numpy as np
 from benchrigor.model import Floats
 from benchrigor.queues.periods import Periods, PooledPeriods, summed
 
-__all__ = ["Outline", "Stretches", "Window"]
-
 _MOST = 4096
 """Stretches that are kept at most, and half of them at least."""
 _START, _WALL, _ITEMS, _BYTES, _CAPACITY, _WAITED, _COUNTED = range(7)

@@ -12,8 +12,6 @@ from benchrigor.model.commented_csv import Part
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.recording.recording_head import COLUMNS, RecordingHead
 
-__all__ = ["EndReader"]
-
 _INEXACT = 1e-3
 """Relative difference of blocked time and period that is allowed: a recorder reads clock and
 counters one after the other, and writes so many digits."""

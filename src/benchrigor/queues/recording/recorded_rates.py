@@ -14,8 +14,6 @@ from benchrigor.queues.recording.outlines import Outline
 from benchrigor.queues.recording.recording_head import RecordingHead
 from benchrigor.queues.recording.recordings import Recording
 
-__all__ = ["PUBLISHED", "RecordedEnd", "rate_recording"]
-
 PUBLISHED = "published"
 
 

@@ -9,8 +9,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.commented_csv import CommentedCsv, Labels, Numbers
 from benchrigor.model.series import short
 
-__all__ = ["COLUMNS", "COUNTERS", "TITLE", "VERSION", "RecordingHead", "check_columns"]
-
 TITLE, VERSION = "benchrigor queue recording", "1"
 COUNTERS = ("delta", "cumulative")
 

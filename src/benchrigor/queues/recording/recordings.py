@@ -64,8 +64,6 @@ from benchrigor.queues.recording.recording_head import (
     check_columns,
 )
 
-__all__ = ["Recording", "RecordingWriter"]
-
 _MOST_ENDS = 1000
 
 

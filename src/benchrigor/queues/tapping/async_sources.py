@@ -18,8 +18,6 @@ from benchrigor.queues.tapping.bounds import Move
 from benchrigor.queues.tapping.hooks import Patches, count_items, is_own
 from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
-__all__ = ["tap_async_queue", "tap_awaited", "tap_reader", "tap_writer", "timed"]
-
 _T = TypeVar("_T")
 
 

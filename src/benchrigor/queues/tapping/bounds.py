@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from benchrigor.errors import InvalidInput
 
-__all__ = ["Bound", "Move", "Resize"]
-
 Move = Callable[[int], int]
 """Called with a queue's bound, returns the one that it shall have; may refuse by raising."""
 

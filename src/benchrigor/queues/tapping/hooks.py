@@ -9,8 +9,6 @@ from typing import Any
 
 from benchrigor.queues.counting.writers import Writer
 
-__all__ = ["Patches", "count_items", "is_own"]
-
 _ABSENT = object()
 
 

@@ -13,8 +13,6 @@ from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
-__all__ = ["tap_async_iterable", "tap_iterable"]
-
 
 class _Turns:
     """Whose turn it is in a pass: the producer's while an item is fetched, else the consumer's."""

@@ -14,8 +14,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
-__all__ = ["PolledQueue", "tap_polled"]
-
 
 def tap_polled(source: Any, head: Writer, tail: Writer) -> Tapped:
     """Return what stands in for a queue whose ``get`` and ``put`` can be told not to wait."""

@@ -25,8 +25,6 @@ from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.polled_queues import PolledQueue
 from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
-__all__ = ["tap_process_queue"]
-
 _Attempt = Callable[[float | None], bool]
 """Waits for so many seconds at most, with None for ever; tells whether it came to pass."""
 

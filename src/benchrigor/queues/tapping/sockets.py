@@ -15,8 +15,6 @@ from typing import Any, Self
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
-__all__ = ["tap_socket"]
-
 _AT_ONCE, _PEEK = int(socket.MSG_DONTWAIT), int(socket.MSG_PEEK)
 """As plain numbers: testing a bit of the enumeration takes as long as receiving."""
 

@@ -15,8 +15,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.wrappers import Tapped
 
-__all__ = ["tap_source"]
-
 _CLASSES = (
     ("queue", "Queue", "thread_queues", "tap_queue"),
     ("queue", "SimpleQueue", "polled_queues", "tap_polled"),

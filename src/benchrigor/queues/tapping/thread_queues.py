@@ -16,8 +16,6 @@ from benchrigor.queues.tapping.bounds import Move
 from benchrigor.queues.tapping.hooks import Patches, count_items, is_own
 from benchrigor.queues.tapping.wrappers import Tapped
 
-__all__ = ["tap_queue"]
-
 
 def tap_queue(source: queue.Queue[Any], head: Writer, tail: Writer) -> Tapped:
     """Make a queue count, until it is released.

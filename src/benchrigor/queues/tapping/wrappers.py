@@ -10,8 +10,6 @@ from typing import Any
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.bounds import Resize
 
-__all__ = ["Tapped", "Wrapper"]
-
 
 def _do_nothing() -> None:
     pass

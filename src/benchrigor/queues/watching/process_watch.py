@@ -3,47 +3,84 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import pickle
 import secrets
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchrigor.queues.watching.monitor_report import MonitorReport
-from benchrigor.queues.watching.orders import Order
-from benchrigor.queues.watching.sampling import Watching
-from benchrigor.queues.watching.stage import Stage
-from benchrigor.queues.watching.watcher import beside, published
-
-__all__ = ["ProcessWatch"]
+from benchrigor.errors import InvalidInput
+from benchrigor.model.codec import decode, encode
+from benchrigor.queues.stages.monitor_report import MonitorReport
+from benchrigor.queues.stages.stage import Stage
+from benchrigor.queues.watching.sampler import Watching
 
 _PATIENCE_S = 5.0
 _LOADING_S, _GLANCE_S = 10.0, 0.005
 _COMMAND = (sys.executable, "-P", "-m", "benchrigor.queues.watching.watcher")
 
 
-class ProcessWatch:
-    """Starts a watching process, and reads what it tells.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a watching process is to watch, and how; it travels as a line of text."""
 
-    Parameters
-    ----------
-    stages, watching
-        What is watched, and how.
-    record
-        Path of the recording; None for none.
-    """
+    stages: Sequence[Stage]
+    watching: Watching
+    state: Path
+    """File in which the process publishes what it knows."""
+    record: Path | None
+    launcher: int
+    """Process that gives the order."""
+
+    def to_line(self) -> bytes:
+        """Return the order as a line."""
+        return pickle.dumps(self).hex().encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> Order:
+        """Return the order, its pages open for reading, or raise InvalidInput where one is gone."""
+        order: Order = pickle.loads(bytes.fromhex(line.decode()))  # noqa: S301  # our own line
+        for stage in order.stages:
+            for end in (*stage.reads, *stage.writes):
+                if end.page.failure is not None:
+                    raise InvalidInput(end.page.failure)
+        return order
+
+
+def publish(path: Path, report: MonitorReport) -> None:
+    """Write what is known; the file always holds one whole report."""
+    made = _beside(path)
+    made.write_text(json.dumps(encode(report)), encoding="utf-8")
+    made.replace(path)
+
+
+def published(path: Path) -> MonitorReport | None:
+    """Return what a watching process has published; None where there is nothing yet."""
+    try:
+        return decode(MonitorReport, json.loads(path.read_bytes()), where=str(path))
+    except (OSError, ValueError, InvalidInput):
+        return None
+
+
+def _beside(path: Path) -> Path:
+    return path.with_suffix(".new")
+
+
+class ProcessWatch:
+    """Starts a watching process, and reads what it publishes."""
 
     def __init__(self, stages: Sequence[Stage], watching: Watching, record: Path | None) -> None:
         page = next(end.page for stage in stages for end in (*stage.reads, *stage.writes))
-        self._state = page.path.with_suffix(f".{secrets.token_hex(4)}.rates")
-        self._order = Order.of(
-            stages,
-            watching,
-            state=str(self._state),
-            record=None if record is None else str(record.absolute()),
+        self._order = Order(
+            stages=stages,
+            watching=watching,
+            state=page.path.with_suffix(f".{secrets.token_hex(4)}.rates"),
+            record=None if record is None else record.absolute(),
             launcher=os.getpid(),
         )
         self._process: subprocess.Popen[bytes] | None = None
@@ -69,23 +106,23 @@ class ProcessWatch:
                 env=_environment(),
                 start_new_session=True,  # what interrupts the program is not meant for it
             )
-            self._send(f"{self._order.to_json()}\n".encode())
+            self._send(self._process, self._order.to_line())
         except OSError as error:
             self._own_failure = f"no process can be started: {error}"
             return
         give_up_s = time.monotonic() + _LOADING_S
         while self._process.poll() is None and time.monotonic() < give_up_s:
-            if self._state.exists():
+            if self._order.state.exists():
                 return
             time.sleep(_GLANCE_S)
 
     def stop(self) -> None:
-        """End, and read what there was to tell."""
+        """End, and read what was published last."""
         process = self._process
         if process is None:
             return
         with contextlib.suppress(OSError):  # it may have ended
-            self._send(b"\n")
+            self._send(process, b"\n")
         try:
             process.wait(_PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -97,16 +134,16 @@ class ProcessWatch:
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
-        for each in (self._state, beside(self._state)):
+        for each in (self._order.state, _beside(self._order.state)):
             each.unlink(missing_ok=True)
 
     def report(self) -> MonitorReport:
-        """Return what the process has told so far."""
+        """Return what the process has published so far."""
         if self._process is not None:
             ended = self._process.poll()
-            self._last = published(self._state) or self._last
+            self._last = published(self._order.state) or self._last
             if ended and self._own_failure is None:
-                self._own_failure = _words(self._process, ended)
+                self._own_failure = _ending(self._process, ended)
         return replace(self._last, failure=self._own_failure or self._last.failure)
 
     def signal(self, number: int) -> None:
@@ -114,17 +151,18 @@ class ProcessWatch:
         if self._process is not None:
             self._process.send_signal(number)
 
-    def _send(self, line: bytes) -> None:
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
+    @staticmethod
+    def _send(process: subprocess.Popen[bytes], line: bytes) -> None:
+        if process.stdin is not None:
+            process.stdin.write(line)
+            process.stdin.flush()
 
 
-def _words(process: subprocess.Popen[bytes], ended: int) -> str:
-    """Say how a process ended, with the last thing that it said."""
+def _ending(process: subprocess.Popen[bytes], ended: int) -> str:
+    """Say how a process ended, with the last line that it printed."""
     how = f"was killed by signal {-ended}" if ended < 0 else f"ended with code {ended}"
-    said = process.stderr.read().decode(errors="replace").split("\n") if process.stderr else []
-    last = next((f": {line}" for line in reversed(said) if line), "")
+    lines = process.stderr.read().decode(errors="replace").split("\n") if process.stderr else []
+    last = next((f": {line}" for line in reversed(lines) if line), "")
     return f"the watching process {process.pid} {how}{last}"
 
 

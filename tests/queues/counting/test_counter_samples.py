@@ -6,9 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.queues import Cell, End, Page
-from benchrigor.queues.watching.owners import Owner
-from benchrigor.queues.watching.samples import Cells, EndKey, Sample, Span, key_of, spans_of
+from benchrigor.queues import End, Page
+from benchrigor.queues.counting.cells import Cell
+from benchrigor.queues.counting.counter_samples import Cells, Sample, Span, spans_of
+from benchrigor.queues.counting.ends import EndKey
+from benchrigor.queues.counting.owners import Owner
 
 HEAD = EndKey("page", "work.head")
 
@@ -27,7 +29,9 @@ def words_of(
 def spans(*samples: list[list[int]], gone: tuple[int, ...] = ()) -> list[Span]:
     made = [Sample(at_ns=10 * at, copies=(), used={}) for at in range(len(samples))]
     places = {HEAD: list(range(len(samples[0])))}
-    return list(spans_of(made, np.array(samples, dtype=np.uint64), places, gone=gone))
+    words = np.array(samples, dtype=np.uint64)
+    before = np.zeros(words.shape[1], dtype=np.int64)
+    return list(spans_of(made, words, places, gone=gone, before=before))
 
 
 def items_of(cells: Cells) -> list[int]:
@@ -44,7 +48,7 @@ def test_cells_are_found_as_they_are_claimed_and_keep_their_places(page: Page) -
     page.claim("work.head")
     page.claim("work.tail")
     assert items_of(cells) == [1, 0, 0]
-    assert cells.places == {key_of(head): [1], key_of(tail): [0, 2]}
+    assert cells.places == {head.key: [1], tail.key: [0, 2]}
 
 
 def test_what_a_closed_page_held_can_still_be_read() -> None:

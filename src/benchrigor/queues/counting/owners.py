@@ -1,4 +1,4 @@
-"""The processes and threads that count, seen from outside: are they there, what have they used."""
+"""The processes and threads that count: whether they are there, and what they have used."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import select
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
-
-__all__ = ["Owner", "Owners", "Used"]
 
 _ROOT = Path("/")
 
@@ -22,29 +20,17 @@ class Owner(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What a thread has had of processors since it began.
-
-    Parameters
-    ----------
-    cpu_ns
-        Nanoseconds of processor time.
-    delay_ns
-        Nanoseconds in which it waited for a processor although it could have run.
-    """
+    """What a thread has had of processors since it began, in nanoseconds."""
 
     cpu_ns: int
     delay_ns: int
+    """Time that it waited for a processor although it could have run."""
 
 
 class Owners:
-    """Asks the system; whatever it is asked for stays open until `close`, or until it is gone.
+    """Asks the system, and keeps open what it asks until `close`, or until that is gone.
 
     What is open stands for one process or thread, even if its number is given to another one.
-
-    Parameters
-    ----------
-    root
-        Folder that holds ``proc``.
 
     Examples
     --------
@@ -62,13 +48,7 @@ class Owners:
         self._poll = select.poll() if hasattr(os, "pidfd_open") else None
 
     def gone(self, pids: Iterable[int]) -> frozenset[int]:
-        """Return which processes have ended.
-
-        Parameters
-        ----------
-        pids
-            Number 0, a process that is not known, has not ended; nor has the one that asks.
-        """
+        """Return which processes have ended; neither 0, which is unknown, nor the one that asks."""
         known = self._processes
         for pid in pids:
             if pid not in known and pid not in (0, os.getpid()):
@@ -134,9 +114,7 @@ class Owners:
 
 
 def _is_there(pid: int) -> bool:
-    """Whether a process is there, as far as can be known; one not yet waited for is."""
-    if os.name != "posix":  # elsewhere a signal, even none, is more than a question
-        return True
+    """Whether a process is there; one that has ended and was not waited for is."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -11,20 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.queues import End, Page, ServiceRateEstimator, Stage, WatchedStage
-from benchrigor.queues.watching.period_block import PeriodBlock
-from benchrigor.queues.watching.stage_figures import StageFigures
+from benchrigor.queues.periods import Periods
+from benchrigor.queues.stages.stage_figures import StageFigures
+from benchrigor.stats.estimators.rate import estimate_rate
 
 
 def make(servers: int = 1) -> ServiceRateEstimator:
     return ServiceRateEstimator(servers=servers)
 
 
-def block(numbers: npt.ArrayLike, items: npt.ArrayLike = 10, **more: Any) -> PeriodBlock:
+def block(numbers: npt.ArrayLike, items: npt.ArrayLike = 10, **more: Any) -> Periods:
     """Return periods that begin at so many tenths of a second."""
     usual = {"given": 5.0, "arrived": [8.0], "blocked_s": 0.05 * more.get("servers", 1)}
     starts = 0.1 * np.atleast_1d(np.asarray(numbers, dtype=np.float64))
     counts = np.broadcast_to(np.asarray(items, dtype=np.float64), starts.shape)
-    return PeriodBlock.of(start_s=starts, period_s=0.1, items=counts, **{**usual, **more})
+    return Periods(start_s=starts, period_s=0.1, items=counts, **{**usual, **more})
 
 
 class Kept:
@@ -32,17 +33,17 @@ class Kept:
 
     def __init__(self, page: Page) -> None:
         stage = Stage("hash", reads=[End(page, "in.head")], writes=[End(page, "out.tail")])
-        self.blocks: list[PeriodBlock] = []
+        self.blocks: list[Periods] = []
         self.figures = StageFigures(stage, make, record=lambda _, each: self.blocks.append(each))
 
-    def tell(self, *blocks: PeriodBlock) -> Kept:
+    def tell(self, *blocks: Periods) -> Kept:
         for each in blocks:
             self.figures.tell(each)
         return self
 
     @property
-    def counted(self) -> PeriodBlock:
-        return PeriodBlock.end_to_end(self.blocks)
+    def counted(self) -> Periods:
+        return Periods.end_to_end(self.blocks)
 
     @property
     def numbers(self) -> list[int]:
@@ -121,6 +122,30 @@ def test_all_rates_are_of_the_periods_that_counted(kept: Kept) -> None:
     assert (known.name, known.reads, known.writes) == ("hash", ("in",), ("out",))
     values = [known.arrivals, known.inputs["in"], known.utilisation, known.filter_ratio]
     assert [each and each.value for each in values] == pytest.approx([80.0, 80.0, 0.4, 2.0])
+
+
+def test_arrivals_are_of_the_time_since_the_phase_began(kept: Kept) -> None:
+    late = np.arange(150) >= 60
+    kept.tell(block(range(150), np.where(late, 30, 10), arrived=[np.where(late, 25.0, 8.0)]))
+    known = kept.figures.known()
+    assert len(known.rates) == 2
+    assert known.arrivals is not None
+    assert known.arrivals.value == pytest.approx(250.0)
+
+
+def test_arrivals_are_estimated_as_any_rate(kept: Kept) -> None:
+    counts = np.random.default_rng(75).poisson(20.0, 102)
+    kept.tell(block(range(102), arrived=[counts]))
+    arrivals = kept.figures.known().inputs["in"]
+    assert arrivals == estimate_rate(counts[1:-1] / 0.1, weights=np.full(100, 0.1))
+
+
+@pytest.mark.parametrize(
+    "periods", [block(range(2)), block(range(40), arrived=[np.nan], given=np.nan)]
+)
+def test_what_nobody_counted_or_hardly_ever_is_not_known(kept: Kept, periods: Periods) -> None:
+    known = kept.tell(periods).figures.known()
+    assert (known.arrivals, known.inputs, known.filter_ratio) == (None, {}, None)
 
 
 def test_with_other_servers_a_new_phase_begins(kept: Kept) -> None:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from benchrigor.errors import BenchrigorError, InvalidInput
+from benchrigor.model import Estimate
 from benchrigor.model.pipeline import Bottleneck, PipelineAdvice, PipelineStage, Quantity
-from benchrigor.model.text import percent
-from benchrigor.queues.watching.report_table import WIDTH, stage_table
-from benchrigor.queues.watching.stage_figures import WatchedStage
+from benchrigor.model.text import WIDTH, aligned, percent, shortened, show_value, wrapped
+from benchrigor.queues.stages.stage_figures import WatchedStage
 from benchrigor.stats.service.bottleneck import advise_pipeline, find_bottleneck, stage_of
-from benchrigor.stats.service.rate_arithmetic import quotient
+from benchrigor.stats.service.rate_arithmetic import scaled
+from benchrigor.units import digits_for, scale_for
 
-__all__ = ["MonitorReport"]
+_NAME = 1
+_SHORTEST_NAME = 8
+_HEADER = ("", "stage", "servers", "serves/s", "{} interval", "per cpu s", "arrive/s", "used")
+_SIDES = "<<>><>>>"
+_UNKNOWN = "-"
+_PER_S = "/s"
+_DELAYED = 0.05
+"""Share of the busy time from which on waiting for a processor is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +64,8 @@ class MonitorReport:
         Parameters
         ----------
         source_rate
-            Items per second that are to be served; those that arrive now, where nothing is said. A
-            source that the pipeline holds up would give more, and what is wanted nobody can tell.
+            Items per second that are to be served; by default those that arrive now. A source that
+            the pipeline holds up would give more.
 
         Raises
         ------
@@ -96,14 +104,14 @@ class MonitorReport:
         )
 
     def __str__(self) -> str:
-        lines = stage_table(self.stages)
+        lines = _table(self.stages)
         with suppress(BenchrigorError):  # as long as there is nothing to tell
-            lines += textwrap.wrap(str(self.bottleneck()), WIDTH)
+            lines += wrapped(str(self.bottleneck()))
         lines.append(f"watched for {self.watched_s:.3g} s at {percent(self.cost_share)} of a core")
         if self.seeking:
             lines.append(f"looking for a sampling period, {self.period_s} s at the moment")
         if self.failure is not None:
-            lines += textwrap.wrap(f"watched no more: {self.failure}", WIDTH)
+            lines += wrapped(f"watched no more: {self.failure}")
         return "\n".join(lines)
 
     def _pipeline(self, source_rate: Quantity | None) -> tuple[Quantity, list[PipelineStage]]:
@@ -123,9 +131,78 @@ class MonitorReport:
 
 def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:
     """Return a stage of the pipeline: what one of its servers does."""
-    found = stage.rate
-    if found is None or found.estimate is None or visits is None:
+    rate = stage.rate
+    if rate is None or rate.estimate is None or visits is None:
         raise InvalidInput(f"too little is known of {stage.name!r} yet: watch longer")
-    each = quotient(found.estimate, float(found.servers), name="servers")
-    rate = replace(found, estimate=each)
-    return stage_of(stage.name, rate, visits=visits, replicas=found.servers)
+    each = replace(rate, estimate=scaled(rate.estimate, 1.0 / rate.servers))
+    return stage_of(stage.name, each, visits=visits, replicas=rate.servers)
+
+
+def _table(stages: Sequence[WatchedStage]) -> list[str]:
+    """Return a table of stages as wide as a terminal, and below it what qualifies its rates."""
+    if not stages:
+        return []
+    estimates = (each.rate.estimate for each in stages if each.rate and each.rate.estimate)
+    confidence = next((percent(each.confidence, digits=10) for each in estimates), "")
+    header = [cell.format(confidence).strip() for cell in _HEADER]
+    rows = [header, *map(_row, stages)]
+    table = aligned(rows, _SIDES)
+    if len(table[0]) > WIDTH:
+        longest = max(len(row[_NAME]) for row in rows)
+        most = max(longest - len(table[0]) + WIDTH, _SHORTEST_NAME)
+        for row in rows:
+            row[_NAME] = shortened(row[_NAME], most)
+        table = aligned(rows, _SIDES)
+    return [*table, *(line for stage in stages for line in _remarks(stage))]
+
+
+def _row(stage: WatchedStage) -> list[str]:
+    rate = stage.rate
+    value, interval = _UNKNOWN, ""
+    if rate is not None and rate.estimate is not None:
+        value, interval = _shown(rate.estimate)
+    return [
+        "●" if rate is not None and rate.converged else "○",
+        stage.name,
+        str(stage.servers if rate is None else rate.servers),
+        value,
+        interval,
+        _short(rate.cpu_rate if rate else None),
+        _short(stage.arrivals),
+        _UNKNOWN if stage.utilisation is None else percent(stage.utilisation.value),
+    ]
+
+
+def _shown(rate: Estimate) -> tuple[str, str]:
+    """Show a value and its interval, both in the scale of the value."""
+    scale = scale_for(rate.value, _PER_S)
+    digits = digits_for(rate.half_width * scale.factor, rate.value * scale.factor)
+    value, low, high = (scale.show(each, digits) for each in (rate.value, rate.low, rate.high))
+    return f"{value} {scale.name.removesuffix(_PER_S)}".rstrip(), f"[{low}, {high}]"
+
+
+def _short(rate: Estimate | None) -> str:
+    return _UNKNOWN if rate is None else show_value(rate.value, _PER_S).removesuffix(_PER_S)
+
+
+def _remarks(stage: WatchedStage) -> list[str]:
+    parts = "; ".join(_qualifications(stage))
+    return wrapped(f"{stage.name}: {parts}", first="  ") if parts else []
+
+
+def _qualifications(stage: WatchedStage) -> Iterator[str]:
+    rate = stage.rate
+    if stage.failure is not None:
+        yield f"watched no more: {stage.failure}"
+    if rate is None:
+        yield "no rate yet"
+        return
+    if not rate.converged:
+        yield rate.standing
+    if len(stage.rates) > 1:
+        yield (
+            f"{stage.rates.index(rate) + 1} of {len(stage.rates)} phases, from "
+            f"{rate.start_s:.3g} to {rate.stop_s:.3g} s"
+        )
+    if (rate.delay_share or 0.0) >= _DELAYED:
+        yield f"waited {percent(rate.delay_share or 0.0)} of its busy time for a processor"

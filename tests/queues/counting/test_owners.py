@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchrigor.queues.watching.owners import Owner, Owners, Used
+from benchrigor.queues.counting.owners import Owner, Owners, Used
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts by thread")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -13,20 +14,22 @@ import numpy as np
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Estimate, ServiceRate
 from benchrigor.model.text import percent, show_estimate, show_value
+from benchrigor.queues.periods import Periods, PooledPeriods
 from benchrigor.queues.rates import ServiceRateEstimator
-from benchrigor.queues.watching.period_block import PeriodBlock
-from benchrigor.queues.watching.stage import HEAD, TAIL, Stage
-from benchrigor.queues.watching.stage_flows import StageFlows
-from benchrigor.stats.service.rate_arithmetic import sum_rates, utilisation_of
-
-__all__ = ["StageFigures", "WatchedStage"]
+from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
+from benchrigor.stats.estimators.rate import estimate_rate
+from benchrigor.stats.service.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 
 _PHASES = 1000
-"""Rates that are remembered of the time in which others served."""
-_FEWEST = 10
-"""Periods below which the time with so many servers was too short to tell a rate."""
+"""Rates that are kept of the time in which others served."""
+_FEWEST_PERIODS = 10
+"""Periods below which the time with so many servers was too short for a rate."""
 _HELD = 1024
-"""Periods that are held back one by one; more are taken together."""
+"""Periods that are held back one by one; more are joined."""
+_STRETCHES = 256
+_START, _WALL, _TAKEN, _GIVEN, _ARRIVED = range(5)
+_ROUNDING_S = 1e-9
+"""Times of rates are sums of periods."""
 
 Make = Callable[[int], ServiceRateEstimator]
 """Makes an estimator for so many servers."""
@@ -80,7 +83,7 @@ class WatchedStage:
         """The rate that speaks of the stage as it is now; None where nothing is known.
 
         It is the last one, unless that has not converged, or is of fewer servers, and has not
-        lasted as long as the one before: when a stream ends, those who serve leave one by one.
+        lasted as long as the one before: when a stream ends, servers leave one by one.
         """
         return _speaking(self.rates)
 
@@ -100,31 +103,11 @@ class WatchedStage:
 
 
 class StageFigures:
-    """Takes periods, and tells rates.
+    """Takes the periods of a stage, and estimates its rates.
 
     What is not whole does not count: the first period in which anything is served, those in which
     a server came or went, and, since a stream may just end, those from the last item on, until
-    there is another one.
-
-    Parameters
-    ----------
-    stage
-        What is watched.
-    make
-        Makes an estimator for so many servers.
-    confidence
-        Nominal coverage of the intervals, in (0, 1).
-    record
-        Is told of the periods that count.
-
-    Attributes
-    ----------
-    failure
-        Why the stage is watched no more; set by who watches.
-
-    Notes
-    -----
-    With another number of servers a stage is another one: a new phase begins.
+    there is another one. With another number of servers a new phase begins.
     """
 
     def __init__(
@@ -133,45 +116,51 @@ class StageFigures:
         make: Make,
         *,
         confidence: float = 0.95,
-        record: Callable[[str, PeriodBlock], Any] | None = None,
+        record: Callable[[str, Periods], Any] | None = None,
     ) -> None:
         self._stage, self._make, self._record = stage, make, record
+        self._confidence = confidence
         self._served = False
-        self._held: list[PeriodBlock] = []
+        self._held: list[Periods] = []
         self._past: deque[ServiceRate] = deque(maxlen=_PHASES)
         self._servers = 0
         self._began_s = 0.0
         self._rate: ServiceRateEstimator | None = None
-        self._flows = StageFlows(len(stage.reads), confidence)
+        self._flows = PooledPeriods(_ARRIVED + len(stage.reads), most=_STRETCHES)
         self.failure: str | None = None
+        """Why the stage is watched no more."""
 
-    def tell(self, block: PeriodBlock) -> None:
+    def tell(self, periods: Periods) -> None:
         """Tell what the stage did in the next periods."""
         if not self._served:
-            served = np.flatnonzero(block.items)
+            served = np.flatnonzero(periods.items)
             if not served.size:
                 return
             self._served = True
-            block = block.part(slice(int(served[0]) + 1, None))
-        served = np.flatnonzero(block.items)
+            periods = periods.part(slice(int(served[0]) + 1, None))
+        served = np.flatnonzero(periods.items)
         if served.size:
             last = int(served[-1])
-            for each in (*self._held, block.part(slice(last))):
+            for each in (*self._held, periods.part(slice(last))):
                 self._count(each)
-            self._held, block = [], block.part(slice(last, None))
-        self._held.append(block)
+            self._held, periods = [], periods.part(slice(last, None))
+        self._held.append(periods)
         if sum(each.n for each in self._held) > _HELD:
             groups = groupby(map(_whole, self._held), key=lambda each: each.servers)
-            blocks = [PeriodBlock.end_to_end(list(group)) for _, group in groups]
+            blocks = [Periods.end_to_end(list(group)) for _, group in groups]
             self._held = [each.joined() for each in blocks if each.n]
 
     def known(self) -> WatchedStage:
         """Return what is known so far."""
         rates = (*self._past, *self._current())
         now = _speaking(rates)
-        inputs = self._arrivals(0.0 if now is None else now.start_s)
-        whole = bool(inputs) and len(inputs) == len(self._stage.reads)
-        arrivals = sum_rates(inputs.values()) if whole else None
+        inputs = self._inputs(0.0 if now is None else now.start_s)
+        arrivals = utilisation = None
+        if inputs and len(inputs) == len(self._stage.reads):
+            arrivals = sum_rates(inputs.values())
+        if arrivals is not None and now is not None and now.estimate is not None:
+            with suppress(NotEstimable):
+                utilisation = utilisation_of(arrivals, now.estimate)
         return WatchedStage(
             name=self._stage.name,
             reads=tuple(end.name.removesuffix(HEAD) for end in self._stage.reads),
@@ -180,25 +169,24 @@ class StageFigures:
             rates=rates,
             inputs=inputs,
             arrivals=arrivals,
-            utilisation=_used(arrivals, None if now is None else now.estimate),
-            filter_ratio=self._flows.ratio(),
+            utilisation=utilisation,
+            filter_ratio=self._filter_ratio(),
             failure=self.failure,
         )
 
-    def _count(self, block: PeriodBlock) -> None:
-        block = _whole(block)
-        if not block.n:
+    def _count(self, periods: Periods) -> None:
+        periods = _whole(periods)
+        if not periods.n:
             return
-        if block.servers != self._servers or self._rate is None:
-            self._past.extend(each for each in self._current() if each.periods >= _FEWEST)
-            self._servers, self._began_s = block.servers, float(block.start_s[0])
-            self._rate = self._make(block.servers)
-        self._rate.tell_many(
-            block.items, block.period_s, block.blocked_s, cpu_s=block.cpu_s, delay_s=block.delay_s
-        )
-        self._flows.add(block)
+        if periods.servers != self._servers or self._rate is None:
+            self._past.extend(each for each in self._current() if each.periods >= _FEWEST_PERIODS)
+            self._servers, self._began_s = periods.servers, float(periods.start_s[0])
+            self._rate = self._make(periods.servers)
+        periods.tell(self._rate)
+        flows = (periods.start_s, periods.period_s, periods.items, periods.given, periods.arrived)
+        self._flows.add(np.vstack(flows))
         if self._record is not None:
-            self._record(self._stage.name, block)
+            self._record(self._stage.name, periods)
 
     def _current(self) -> list[ServiceRate]:
         """Return the rates with as many servers as now, in seconds since watching began."""
@@ -209,13 +197,27 @@ class StageFigures:
             for each in self._rate.rates
         ]
 
-    def _arrivals(self, since_s: float) -> dict[str, Estimate]:
-        found = {}
-        for number, end in enumerate(self._stage.reads):
-            estimate = self._flows.arrivals(number, since_s=since_s)
-            if estimate is not None:
-                found[end.name.removesuffix(HEAD)] = estimate
-        return found
+    def _inputs(self, since_s: float) -> dict[str, Estimate]:
+        """Estimate items per second that enter each queue, where they are known."""
+        flows = self._flows.full
+        flows = flows[:, flows[_START] >= since_s - _ROUNDING_S]
+        inputs = {}
+        for end, arrived in zip(self._stage.reads, flows[_ARRIVED:], strict=True):
+            if arrived.size and not np.isnan(arrived).any():
+                with suppress(NotEstimable):
+                    rate = estimate_rate(
+                        arrived / flows[_WALL], weights=flows[_WALL], confidence=self._confidence
+                    )
+                    inputs[end.name.removesuffix(HEAD)] = replace(rate, low=max(0.0, rate.low))
+        return inputs
+
+    def _filter_ratio(self) -> Estimate | None:
+        """Estimate items in over items out; None where it is not known."""
+        taken, given = self._flows.full[[_TAKEN, _GIVEN]]
+        if given.size and not np.isnan(given).any():
+            with suppress(NotEstimable):
+                return filter_ratio(taken, given, confidence=self._confidence)
+        return None
 
 
 def _speaking(rates: Sequence[ServiceRate]) -> ServiceRate | None:
@@ -231,15 +233,6 @@ def _speaking(rates: Sequence[ServiceRate]) -> ServiceRate | None:
     return now
 
 
-def _used(arrivals: Estimate | None, capacity: Estimate | None) -> Estimate | None:
-    if arrivals is None or capacity is None:
-        return None
-    try:
-        return utilisation_of(arrivals, capacity)
-    except NotEstimable:
-        return None
-
-
-def _whole(block: PeriodBlock) -> PeriodBlock:
+def _whole(periods: Periods) -> Periods:
     """Return those periods in which the same served all the time, and somebody did."""
-    return block.part(block.whole & (block.servers > 0))
+    return periods.part(periods.whole & (periods.servers > 0))

@@ -11,8 +11,6 @@ from benchrigor.model.series import short
 from benchrigor.queues.counting.ends import End
 from benchrigor.queues.tap import Tap
 
-__all__ = ["HEAD", "TAIL", "Stage", "stages_of"]
-
 HEAD, TAIL = ".head", ".tail"
 
 
@@ -38,10 +36,10 @@ class Stage:
 
     Notes
     -----
-    It serves what passes its heads (a source: its tails), and waits where it waits at any of its
-    ends. Of a tail that it shares with other stages only what its own processes do there counts.
-    Within one process an end has one count, whatever thread uses it: stages that share an end are
-    told apart only if they run in processes of their own.
+    A stage serves what passes its heads (a source: its tails), and waits where it waits at any of
+    its ends. Of a tail that it shares with other stages only what its own processes do there
+    counts. Within one process an end has one count, whatever thread uses it: stages can share an
+    end only if they run in processes of their own.
 
     Examples
     --------
@@ -81,35 +79,23 @@ class Stage:
 
 
 def stages_of(what: Iterable[Any]) -> tuple[Stage, ...]:
-    """Return what is to be watched as stages.
-
-    Parameters
-    ----------
-    what
-        Stages; and taps, whose two ends are a stage each: "work.tail" is who fills the queue
-        "work", "work.head" who takes from it.
-
-    Raises
-    ------
-    InvalidInput
-        When there is nothing, something else, or a name twice.
-    """
-    found: list[Stage] = []
+    """Return what is to be watched as stages; of a tap each end is one, of the end's name."""
+    stages: list[Stage] = []
     for number, each in enumerate(what):
         if isinstance(each, Tap):
-            found.append(Stage(each.tail.name, writes=[each.tail]))
-            found.append(Stage(each.head.name, reads=[each.head]))
+            stages.append(Stage(each.tail.name, writes=[each.tail]))
+            stages.append(Stage(each.head.name, reads=[each.head]))
         elif isinstance(each, Stage):
-            found.append(each)
+            stages.append(each)
         else:
             raise InvalidInput(f"what[{number}] is {short(each)}, expected a Stage or a Tap")
-    names = [stage.name for stage in found]
+    names = [stage.name for stage in stages]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidInput(f"several stages are called {twice[0]!r}, expected names of their own")
-    if not found:
+    if not stages:
         raise InvalidInput("there is nothing to watch, expected a Stage or a Tap")
-    return tuple(found)
+    return tuple(stages)
 
 
 _SIDES = {"reads": (HEAD, TAIL), "writes": (TAIL, HEAD)}

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ServiceRate
-from benchrigor.queues import Cell, End, Page, Stage
-from benchrigor.queues.watching.owners import Owner, Owners, Used
-from benchrigor.queues.watching.period_block import PeriodBlock
-from benchrigor.queues.watching.sampling import Sampler, Watching, keep_sampling
+from benchrigor.queues import End, Page, PeriodCalibrator, Stage
+from benchrigor.queues.counting.cells import Cell
+from benchrigor.queues.counting.owners import Owner, Owners, Used
+from benchrigor.queues.periods import Periods
+from benchrigor.queues.watching import sampler as module
+from benchrigor.queues.watching.sampler import Sampler, Watching, keep_sampling
 from benchrigor.testing import FakeClock
 
 MS = 1_000_000
@@ -125,18 +128,18 @@ def test_the_published_method_gets_the_same_periods(watched: Make) -> None:
 
 def test_samples_are_few_at_any_time(watched: Make) -> None:
     program = watched(period_s=0.01)
-    program.run(1000)
-    assert len(program.sampler._samples) == 0
-    for _ in range(600):
-        program.sampler.sample(program.clock.now_ns())
-        program.clock.advance(MS)
-        assert len(program.sampler._samples) < 256
+    worked_off: list[int] = []
+    program.sampler.record = lambda _, periods: worked_off.append(periods.n)
+    for number in range(1, 600):
+        program.cell.count()
+        program.sampler.sample(number * MS)
+        assert number - sum(worked_off) <= 256 + 2  # neither the first nor the last one counts
 
 
 def test_what_counts_is_passed_on_as_well(watched: Make) -> None:
     program = watched(period_s=0.05)
-    found: list[tuple[str, PeriodBlock]] = []
-    program.sampler.record = lambda stage, block: found.append((stage, block))
+    found: list[tuple[str, Periods]] = []
+    program.sampler.record = lambda stage, periods: found.append((stage, periods))
     (rate,) = program.run(13)
     assert sum(block.n for _, block in found) == rate.periods
     assert {stage for stage, _ in found} == {"hash"}
@@ -257,9 +260,12 @@ def test_the_period_of_the_published_method_ends_where_the_stage_waits(watched: 
     assert program.sampler.failure is None
 
 
-def test_without_any_period_watching_ends_and_says_so(watched: Make) -> None:
+def test_without_any_period_watching_ends_and_says_so(
+    watched: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorter = partial(PeriodCalibrator, longest_s=0.002)
+    monkeypatch.setattr(module, "PeriodCalibrator", shorter)
     program = watched(period_s=None)
-    program.sampler._search._longest_s = 0.002  # type: ignore[union-attr]
     turns = iter(range(10_000))
 
     def wait(seconds: float) -> bool:
@@ -321,8 +327,9 @@ def test_what_no_estimator_takes_is_refused(wrong: dict[str, object]) -> None:
 
 
 def test_only_the_method_as_published_is_bound_to_the_period() -> None:
-    found = [
-        Watching(method=method, guards=guards).estimator()
-        for method, guards in (("busy-time", True), ("quantile", True), ("quantile", False))
-    ]
-    assert [getattr(each._estimator, "_period_s", None) for each in found] == [None, None, 0.05]
+    used = []
+    for method, guards in (("busy-time", True), ("quantile", True), ("quantile", False)):
+        estimator = Watching(method=method, guards=guards, period_s=0.05).estimator()
+        estimator.tell_many([40] * 400, 0.1)
+        used.append(estimator.rates[-1].used > 0)
+    assert used == [True, True, False]

@@ -13,11 +13,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues import Cell, End, Page, Stage
-from benchrigor.queues.watching.owners import Owner, Used
-from benchrigor.queues.watching.period_block import PeriodBlock
-from benchrigor.queues.watching.samples import Cells, Sample, spans_of
-from benchrigor.queues.watching.stage_reader import StageReader
+from benchrigor.queues import End, Page, Stage
+from benchrigor.queues.counting.cells import Cell
+from benchrigor.queues.counting.counter_samples import Cells, Sample, spans_of
+from benchrigor.queues.counting.owners import Owner, Used
+from benchrigor.queues.periods import Periods
+from benchrigor.queues.stages.stage_reader import StageReader
 
 MS = 1_000_000
 
@@ -42,14 +43,16 @@ class Bench:
         copies = self.cells.copy()
         sample = Sample(at_ns=round(at_ms * MS), copies=copies, used=self.used)
         words = self.cells.words([copies])
-        (span,) = spans_of([sample], words, self.cells.places, gone=self.gone)
+        before = np.zeros(words.shape[1], dtype=np.int64)
+        places = self.cells.places
+        (span,) = spans_of([sample], words, places, gone=self.gone, before=before)
         block = self.reader.read(span)
         return [
             Period(
                 start_s=float(block.start_s[number]),
                 period_s=float(block.period_s[number]),
                 items=int(block.items[number]),
-                arrived=tuple(block.arrived[number].tolist()),
+                arrived=tuple(block.arrived[:, number].tolist()),
                 given=float(block.given[number]),
                 blocked_s=float(block.blocked_s[number]),
                 cpu_s=float(block.cpu_s[number]),
@@ -364,7 +367,7 @@ def test_samples_together_hold_what_they_hold_one_by_one(
                 for span in spans_of(part, words, cells.places, before=before):
                     blocks.append(reader.read(span))
                     before = span.blocked_ns[-1]
-            found.append(PeriodBlock.end_to_end(blocks))
+            found.append(Periods.end_to_end(blocks))
         for each in found[1:]:
             assert each.items.tolist() == found[0].items.tolist()
             assert each.blocked_s.tolist() == pytest.approx(found[0].blocked_s.tolist())

@@ -10,7 +10,7 @@ import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues import End, Page, Stage, Tap
-from benchrigor.queues.watching.stage import stages_of
+from benchrigor.queues.stages.stage import stages_of
 
 
 @pytest.fixture

@@ -1,76 +1,62 @@
-"""From samples of the cells of a stage to what it did, period by period."""
+"""From samples of the cells of a stage to its periods."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
+from benchrigor.queues.counting.counter_samples import Integers, Span
 from benchrigor.queues.counting.ends import End
-from benchrigor.queues.watching.owners import Owner
-from benchrigor.queues.watching.period_block import PeriodBlock
-from benchrigor.queues.watching.samples import Integers, Span, key_of
-from benchrigor.queues.watching.stage import HEAD, TAIL, Stage
-
-__all__ = ["StageReader"]
+from benchrigor.queues.counting.owners import Owner
+from benchrigor.queues.periods import Periods
+from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 
 _NANO = 1e-9
 _UNKNOWN = (math.nan, math.nan)
 _LATE_PERIODS, _LATE_NS = 16, 1_000_000_000
-"""Waiting that a server may be counted in a later period than it was in: a writer may have been
-switched out between its look at the clock and what it stores."""
+"""Waiting that may be counted in a later period than it was in: a writer may have been switched
+out between its look at the clock and what it stores."""
 _CROWDED, _CROWDED_SHARE = 8, 0.05
 """Samples, and share of them, that may show more waits at once than there are servers: cells are
-copied one after the other, and who has ended a wait at one end may begin the next one at the
-other meanwhile."""
+copied one after the other, and a server may end a wait at one end and begin one at another
+meanwhile."""
 
 
 class _Looks(NamedTuple):
-    """A stage at successive times, its cells summed up; arrays of shape (n,)."""
+    """A stage at successive times, its cells summed up."""
 
-    at_ns: Integers
-    items: Integers
-    given: Integers
-    waited_ns: Integers
-    arrived: tuple[Integers | None, ...]
+    counts: Integers
+    """Time, items served, items given, and time waited, in nanoseconds, shape (4, n)."""
+    arrived: Floats
+    """Items that entered each queue that is read, shape (queues, n); NaN where it is unknown."""
     used_ns: Floats
-    """What its threads had used, shape (n, 2); NaN where that is not known."""
+    """What its threads had used, shape (2, n); NaN where it is unknown."""
 
 
 class StageReader:
-    """Makes periods of successive samples of the cells of one stage.
-
-    Parameters
-    ----------
-    stage
-        What is looked at.
-
-    Attributes
-    ----------
-    ends
-        What has to be sampled for it: its own ends, and the tails of the queues that it reads.
-    threads
-        Who served last, as far as it is known.
-    """
+    """Makes periods of successive samples of the cells of one stage."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._own = (*stage.reads, *stage.writes)
-        self._arrivals = tuple(_tail_of(end) for end in stage.reads)
+        self._arrivals = [_tail_of(end) for end in stage.reads]
         self.ends = (*self._own, *(end for end in self._arrivals if end is not None))
+        """What has to be sampled: its own ends, and the tails of the queues that it reads."""
         self.threads: frozenset[Owner] = frozenset()
+        """Who served last, as far as it is known."""
         self._first_ns: int | None = None
         self._last: _Looks | None = None
         self._live: frozenset[int] = frozenset()
         self._owed_ns = 0
-        self._crowded = self._looked = 0
+        self._crowded = self._sampled = 0
 
-    def read(self, span: Span) -> PeriodBlock:
+    def read(self, span: Span) -> Periods:
         """Return the periods that end with these samples.
 
         Raises
@@ -83,16 +69,16 @@ class StageReader:
         servers = self._servers(span)
         self.threads = frozenset(span.owners[cell] for cell in live if span.owners[cell].tid)
         self._last = looks = self._looks(span, servers)
-        if last is None:
-            self._first_ns = int(looks.at_ns[0])
-        return self._between(looks if last is None else _behind(last, looks), servers, whole=whole)
+        if self._first_ns is None:
+            self._first_ns = int(span.at_ns[0])
+        return self._between(looks if last is None else _joined(last, looks), servers, whole=whole)
 
     def _leading(self, span: Span) -> list[int]:
         """Return the cells at which the stage serves."""
         return _cells(span, self._stage.reads or self._stage.writes)
 
     def _serving(self, span: Span) -> frozenset[int]:
-        """Return the cells of those who serve: whoever has a live one among the leading."""
+        """Return the cells of the processes that have a live one among the leading."""
         serving = {span.owners[cell].pid for cell in self._leading(span) if span.live[cell]}
         return frozenset(
             cell
@@ -101,11 +87,11 @@ class StageReader:
         )
 
     def _servers(self, span: Span) -> int:
-        """Return how many serve: of each process as many as its busiest end says."""
+        """Return how many serve: of each process as many as its busiest end has."""
         beside: Counter[tuple[int, int]] = Counter()
         mine: dict[int, list[int]] = {}
         for number, end in enumerate(self._own):
-            for cell in self._live.intersection(span.places[key_of(end)]):
+            for cell in self._live.intersection(span.places[end.key]):
                 pid = span.owners[cell].pid
                 beside[pid, number] += end.servers
                 mine.setdefault(pid, []).append(cell)
@@ -118,9 +104,9 @@ class StageReader:
 
     def _check_crowd(self, waiting: Integers, most: int) -> None:
         """Raise when a process has had more waits at once than servers in too many samples."""
-        self._looked += waiting.size
+        self._sampled += waiting.size
         self._crowded += int(np.count_nonzero(waiting > most))
-        if self._crowded >= max(_CROWDED, _CROWDED_SHARE * self._looked):
+        if self._crowded >= max(_CROWDED, _CROWDED_SHARE * self._sampled):
             raise InvalidInput(self._too_many(f"{waiting.max()} wait at once", most))
 
     def _looks(self, span: Span, servers: int) -> _Looks:
@@ -130,30 +116,37 @@ class StageReader:
             cell for cell in _cells(span, self._stage.writes) if span.owners[cell].pid in ours
         ]
         known = len(self.threads) == servers and all(span.owners[c].tid for c in self._live)
+        threads = self.threads if known else ()
+        used = [[each.get(thread) or _UNKNOWN for thread in threads] for each in span.used]
+        counts = [
+            span.at_ns,
+            span.items[:, leading].sum(axis=1),
+            span.items[:, giving].sum(axis=1),
+            span.blocked_ns[:, sorted(self._live)].sum(axis=1),
+        ]
+        arrived = [_arrived(span, end) for end in self._arrivals]
+        unknown = np.full((2, span.at_ns.size), np.nan)
         return _Looks(
-            at_ns=span.at_ns,
-            items=span.items[:, leading].sum(axis=1),
-            given=span.items[:, giving].sum(axis=1),
-            waited_ns=span.blocked_ns[:, sorted(self._live)].sum(axis=1),
-            arrived=tuple(_arrived(span, end) for end in self._arrivals),
-            used_ns=_used(span, self.threads if known else ()),
+            counts=np.vstack(counts),
+            arrived=np.array(arrived).reshape(len(arrived), span.at_ns.size),
+            used_ns=np.array(used, dtype=np.float64).sum(axis=1).T if threads else unknown,
         )
 
-    def _between(self, looks: _Looks, servers: int, *, whole: bool) -> PeriodBlock:
-        wall_ns = np.diff(looks.at_ns)
-        waited_ns, used_ns = np.diff(looks.waited_ns), np.diff(looks.used_ns, axis=0)
+    def _between(self, looks: _Looks, servers: int, *, whole: bool) -> Periods:
+        wall_ns, items, given, waited_ns = np.diff(looks.counts)
+        used_ns = np.diff(looks.used_ns)
         if not whole:
-            waited_ns[:1], used_ns[:1], self._owed_ns = 0, np.nan, 0
-        return PeriodBlock.of(
+            waited_ns[:1], used_ns[:, :1], self._owed_ns = 0, np.nan, 0
+        return Periods(
             servers=servers,
-            start_s=(looks.at_ns[:-1] - (self._first_ns or 0)) * _NANO,
+            start_s=(looks.counts[0, :-1] - (self._first_ns or 0)) * _NANO,
             period_s=wall_ns * _NANO,
-            items=np.diff(looks.items),
-            given=np.diff(looks.given) if self._stage.reads and self._stage.writes else np.nan,
-            arrived=[np.nan if each is None else np.diff(each) for each in looks.arrived],
+            items=items,
+            given=given if self._stage.reads and self._stage.writes else np.nan,
+            arrived=np.diff(looks.arrived),
             blocked_s=self._fitted(waited_ns, wall_ns * servers, servers) * _NANO,
-            cpu_s=used_ns[:, 0] * _NANO,
-            delay_s=used_ns[:, 1] * _NANO,
+            cpu_s=used_ns[0] * _NANO,
+            delay_s=used_ns[1] * _NANO,
             whole=np.arange(wall_ns.size) >= (not whole),
         )
 
@@ -188,40 +181,25 @@ def _tail_of(end: End) -> End | None:
     return End(end.page, end.name.removesuffix(HEAD) + TAIL)
 
 
-def _cells(span: Span, ends: Sequence[End]) -> list[int]:
-    return [cell for end in ends for cell in span.places[key_of(end)]]
+def _cells(span: Span, ends: Iterable[End]) -> list[int]:
+    return [cell for end in ends for cell in span.places[end.key]]
 
 
-def _arrived(span: Span, end: End | None) -> Integers | None:
-    """Return what had arrived at each time; nobody knows where nobody counts, or no more."""
+def _arrived(span: Span, end: End | None) -> Floats:
+    """Return what had arrived at each time; unknown where nobody counts, or no more."""
     cells = [] if end is None else _cells(span, [end])
     if all(span.closed[cell] for cell in cells):
-        return None
-    counted: Integers = span.items[:, cells].sum(axis=1)
+        return np.full(span.at_ns.size, np.nan)
+    counted: Floats = span.items[:, cells].sum(axis=1, dtype=np.float64)
     return counted
 
 
-def _used(span: Span, threads: Collection[Owner]) -> Floats:
-    """Return what all threads had used; unknown where it is not known of all of them."""
-    if not threads:
-        return np.full((len(span.used), 2), np.nan)
-    used = [[each.get(thread) or _UNKNOWN for thread in threads] for each in span.used]
-    found: Floats = np.array(used, dtype=np.float64).sum(axis=1)
-    return found
-
-
-def _behind(last: _Looks, looks: _Looks) -> _Looks:
+def _joined(last: _Looks, looks: _Looks) -> _Looks:
     """Put the last one of former looks before others."""
+    counts, arrived, used_ns = (each[:, -1:] for each in last)
+    arrived = np.where(np.isnan(arrived), looks.arrived[:, :1], arrived)
     return _Looks(
-        at_ns=np.append(last.at_ns[-1:], looks.at_ns),
-        items=np.append(last.items[-1:], looks.items),
-        given=np.append(last.given[-1:], looks.given),
-        waited_ns=np.append(last.waited_ns[-1:], looks.waited_ns),
-        arrived=tuple(
-            None
-            if after is None
-            else np.append(after[:1] if before is None else before[-1:], after)
-            for before, after in zip(last.arrived, looks.arrived, strict=True)
-        ),
-        used_ns=np.vstack([last.used_ns[-1:], looks.used_ns]),
+        counts=np.hstack([counts, looks.counts]),
+        arrived=np.hstack([arrived, looks.arrived]),
+        used_ns=np.hstack([used_ns, looks.used_ns]),
     )

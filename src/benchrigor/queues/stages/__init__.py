@@ -1,0 +1,1 @@
+"""What a monitor knows of the stages of a program."""

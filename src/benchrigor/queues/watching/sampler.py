@@ -1,0 +1,270 @@
+"""Samples the cells of all stages, and the loop that does so in a thread or in a process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.queues.counting.counter_samples import (
+    Cells,
+    Copies,
+    Sample,
+    Span,
+    owners_of,
+    spans_of,
+)
+from benchrigor.queues.counting.owners import Owner, Owners
+from benchrigor.queues.period_calibrator import PeriodCalibrator
+from benchrigor.queues.periods import Periods, PooledPeriods
+from benchrigor.queues.rates import ServiceRateEstimator
+from benchrigor.queues.stages.monitor_report import MonitorReport
+from benchrigor.queues.stages.stage import Stage
+from benchrigor.queues.stages.stage_figures import StageFigures, WatchedStage
+from benchrigor.queues.stages.stage_reader import StageReader
+from benchrigor.queues.watching.period_log import Record, period_log
+from benchrigor.stats.service.rate_arithmetic import filter_ratio
+
+_SAMPLES = 256
+"""Samples that are worked off together."""
+_SOUGHT = 5
+"""The same while a period is sought: fewer in a row decide nothing."""
+_GLANCE_NS = 100_000_000
+"""How often it is checked who has gone: asking takes as long as half a sample."""
+_STRETCHES = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """How stages are watched; ``method``, ``guards`` and others as of `ServiceRateEstimator`."""
+
+    period_s: float | None = 0.05
+    """Sampling period, in seconds; None to find one out."""
+    method: str = "busy-time"
+    guards: bool = True
+    confidence: float = 0.95
+    target: float = 0.05
+
+    def estimator(self, servers: int = 1) -> ServiceRateEstimator:
+        """Return an estimator for so many servers, or raise InvalidInput naming what is wrong."""
+        # With guards the quantile method joins periods itself, as the waiting of a stage allows.
+        as_published = self.method == "quantile" and not self.guards
+        return ServiceRateEstimator(
+            self.method,
+            self.period_s if as_published else None,
+            self.guards,
+            servers=servers,
+            target=self.target,
+            confidence=self.confidence,
+        )
+
+
+class Sampler:
+    """Samples the cells of all stages at once, and works the samples off some at a time."""
+
+    def __init__(
+        self, stages: Sequence[Stage], watching: Watching, *, owners: Owners | None = None
+    ) -> None:
+        self._watching = watching
+        self.owners = Owners() if owners is None else owners
+        """Know the processes and threads that count."""
+        self.lock = threading.RLock()
+        """Keeps reports and samples apart; the program that counts knows nothing of it."""
+        self.record: Record | None = None
+        """Takes the periods that count."""
+        self.period_s = watching.period_s
+        """How long to wait for the next sample, in seconds; None when there is to be none."""
+        self.failure: str | None = None
+        """Why there is to be none."""
+        self.nobody_left = False
+        self._pairs = [(StageReader(stage), self._figures(stage)) for stage in stages]
+        self._cells = Cells(end for reader, _ in self._pairs for end in reader.ends)
+        self._items = PooledPeriods(1 + len(stages), most=_STRETCHES)
+        self._first = next((number for number, stage in enumerate(stages) if stage.reads), None)
+        self._samples: list[Sample] = []
+        self._sizes: list[int] = []
+        self._threads: list[Owner] = []
+        self._due_ns = 0
+        self._gone: frozenset[int] = frozenset()
+        self._blocked_ns = np.zeros(0, dtype=np.int64)
+        self._by_time = watching.method == "busy-time"
+        self._search: PeriodCalibrator | None = None
+        if watching.period_s is None:
+            self._search = PeriodCalibrator(unblocked=not self._by_time)
+            self.period_s = self._search.ask()
+        self._first_ns: int | None = None
+        self._last_ns = 0
+
+    def sample(self, now_ns: int) -> None:
+        """Copy the cells at a time of the clock, which was looked at just before."""
+        with self.lock:
+            copies = self._cells.copy()
+            self._first_ns, self._last_ns = self._first_ns or now_ns, now_ns
+            if now_ns >= self._due_ns or list(map(len, copies)) != self._sizes:
+                self._look_around(copies)
+                self._due_ns = now_ns + _GLANCE_NS
+            used = {owner: self.owners.used(owner) for owner in self._threads}
+            self._samples.append(Sample(at_ns=now_ns, copies=copies, used=used))
+            if len(self._samples) >= (_SAMPLES if self._search is None else _SOUGHT):
+                self.work_off()
+
+    def work_off(self) -> None:
+        """Make periods of the samples that were taken, and rates of those."""
+        with self.lock:
+            samples, self._samples = self._samples, []
+            if not samples:
+                return
+            words = self._cells.words([each.copies for each in samples])
+            before = np.zeros(words.shape[1], dtype=np.int64)
+            before[: self._blocked_ns.size] = self._blocked_ns
+            places = self._cells.places
+            for span in spans_of(samples, words, places, gone=self._gone, before=before):
+                self._take([self._read(*each, span) for each in self._pairs])
+                self._blocked_ns = span.blocked_ns[-1]
+                self.nobody_left = bool(span.live) and not any(span.live)
+
+    def report(self, *, cost_s: float = 0.0) -> MonitorReport:
+        """Return what is known by what has been worked off, with what it cost."""
+        with self.lock:
+            first_ns = self._last_ns if self._first_ns is None else self._first_ns
+            known = [figures.known() for _, figures in self._pairs]
+            return MonitorReport(
+                stages=tuple(map(self._with_visits, range(len(known)), known)),
+                watched_s=(self._last_ns - first_ns) * 1e-9,
+                cost_s=cost_s,
+                period_s=self.period_s,
+                failure=self.failure,
+                seeking=self._search is not None,
+            )
+
+    def _look_around(self, copies: Copies) -> None:
+        """Check who counts, and who is gone; samples before that are of those who were there."""
+        owners = owners_of(self._cells.words([copies])[0])
+        gone = self.owners.gone({owner.pid for owner in owners})
+        sizes = list(map(len, copies))
+        if gone != self._gone or sizes != self._sizes:
+            self.work_off()
+        self._gone, self._sizes = gone, sizes
+        self._threads = [owner for owner in dict.fromkeys(owners) if owner.tid]
+
+    def _read(self, reader: StageReader, figures: StageFigures, span: Span) -> Periods | None:
+        if figures.failure is not None:
+            return None
+        try:
+            return reader.read(span)
+        except InvalidInput as error:  # one stage that was described wrongly is no other's loss
+            figures.failure = str(error)
+            return None
+
+    def _take(self, read: Sequence[Periods | None]) -> None:
+        """Pass the periods on to the estimators, and to the search for a period."""
+        blocks = [each for each in read if each is not None]
+        if len(blocks) == len(read):
+            self._items.add(np.vstack([blocks[0].start_s, *(each.items for each in blocks)]))
+        if self._search is None or self._by_time:
+            threads = Counter(thread for reader, _ in self._pairs for thread in reader.threads)
+            for (reader, figures), periods in zip(self._pairs, read, strict=True):
+                if periods is not None and periods.n:
+                    # Nobody knows for which of several stages a thread has used its time.
+                    alone = all(threads[each] == 1 for each in reader.threads)
+                    figures.tell(periods if alone else periods.without_times())
+        if self._search is not None and blocks:
+            self._seek(self._search, blocks)
+
+    def _seek(self, search: PeriodCalibrator, blocks: Sequence[Periods]) -> None:
+        """Tell the search: the stage that waits least is the one that the period is for."""
+        widths = blocks[0].period_s.tolist()
+        blocked = np.min([each.blocked_s for each in blocks], axis=0) > 0.0
+        items = np.sum([each.items for each in blocks], axis=0)
+        for period in zip(widths, blocked.tolist(), items.tolist(), strict=True):
+            if search.ask() == self.period_s:  # what follows was sampled with the old one
+                search.tell(*period)
+        self.period_s = search.ask()
+        if search.result is not None:
+            self._search, self.period_s = None, search.result.period_s
+            self._watching = replace(self._watching, period_s=self.period_s)
+            if search.result.notice is not None:
+                self.failure = search.result.notice.sentence
+
+    def _with_visits(self, number: int, known: WatchedStage) -> WatchedStage:
+        """Add how many items the stage served for each that the first one served that reads."""
+        if self._first is not None:
+            items = self._items.full[1:]
+            with suppress(InvalidInput, NotEstimable):
+                confidence = self._watching.confidence
+                visits = filter_ratio(items[number], items[self._first], confidence=confidence)
+                return replace(known, visits=visits)
+        return known
+
+    def _figures(self, stage: Stage) -> StageFigures:
+        def record(name: str, periods: Periods) -> None:
+            if self.record is not None:
+                self.record(name, periods)
+
+        def make(servers: int) -> ServiceRateEstimator:
+            return self._watching.estimator(servers)
+
+        confidence = self._watching.confidence
+        return StageFigures(stage, make, confidence=confidence, record=record)
+
+
+def keep_sampling(
+    take: Callable[[int], float | None],
+    wait: Callable[[float], bool],
+    *,
+    now_ns: Callable[[], int] = time.perf_counter_ns,
+) -> None:
+    """Sample on a grid of times, so that no period makes the next one later.
+
+    ``take`` samples at a time in nanoseconds and returns the seconds to the next sample, None to
+    end. ``wait`` waits for so many seconds, and returns whether it was told to stop. Times of the
+    grid that have passed are skipped.
+
+    Examples
+    --------
+    >>> from benchrigor.testing import FakeClock
+    >>> clock, seen = FakeClock(), []
+    >>> def take(now_ns):
+    ...     seen.append(now_ns)
+    ...     clock.advance(25 if now_ns == 20 else 3)
+    ...     return 10e-9 if len(seen) < 5 else None
+    >>> def wait(seconds):
+    ...     return clock.sleep_ns(round(seconds * 1e9)) is not None
+    >>> keep_sampling(take, wait, now_ns=clock.now_ns)
+    >>> seen
+    [0, 10, 20, 50, 60]
+    """
+    due_ns = now_ns()
+    while not wait(max(0, due_ns - now_ns()) * 1e-9):
+        period_s = take(now_ns())
+        if period_s is None:
+            return
+        period_ns = max(1, round(period_s * 1e9))
+        late_ns = max(0, now_ns() - due_ns)
+        due_ns += period_ns * (1 + late_ns // period_ns)
+
+
+def run_sampler(
+    sampler: Sampler,
+    take: Callable[[int], float | None],
+    wait: Callable[[float], bool],
+    *,
+    log: Path | None,
+) -> None:
+    """Keep sampling, work off all samples in the end, and write the periods to a file if wanted."""
+    try:
+        with period_log(log, period_s=sampler.period_s) as sampler.record:
+            try:
+                keep_sampling(take, wait)
+            finally:
+                sampler.work_off()
+    finally:
+        sampler.record = None
+        sampler.owners.close()
