@@ -13,7 +13,7 @@ from benchrigor.stats import merge_processes, profile_interference
 
 HERE = Path(__file__).parent
 WRAPPER = HERE.parents[1] / "examples" / "mpi_segments.c"
-RANKS, STEPS = 3, 90
+RANKS, STEPS = 3, 60
 
 
 def tool(name: str) -> str | None:

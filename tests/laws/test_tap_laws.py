@@ -171,7 +171,7 @@ class Fed(Threaded):
     """A queue of `multiprocessing`, whose feeder thread takes its time."""
 
     def settle(self, source: Any) -> None:
-        assert source._reader.poll(10.0)
+        assert source._reader.poll(10.0)  # noqa: SLF001  # of the standard library
 
 
 class Piped(Fed):
@@ -439,7 +439,7 @@ class Streams(Played):
             for each in ITEMS:
                 writer.write(each)
             await writer.drain()
-            while len(reader._buffer) < sum(map(len, ITEMS)):
+            while len(reader._buffer) < sum(map(len, ITEMS)):  # noqa: SLF001  # likewise
                 await asyncio.sleep(0.001)
             return [await reader.readexactly(len(each)) for each in ITEMS]
 

@@ -169,7 +169,7 @@ def first_narrow(values: np.ndarray, target: float, confidence: float) -> int | 
 def test_plain_t_stops_where_scipy_first_has_it_narrow(
     seed: int, target: float, confidence: float
 ) -> None:
-    values = noise(800, seed=seed, phi=0.5, cv=0.1)
+    values = noise(300, seed=seed, phi=0.5, cv=0.1)
     ruling = only(replay(values, judges=["plain t"], target=target, confidence=confidence))
     assert ruling.stopped == first_narrow(values, target, confidence)
     some = values if ruling.stopped is None else values[: ruling.stopped]
@@ -196,10 +196,10 @@ def test_plain_t_does_not_depend_on_the_unit(seed: int, factor: float, target: f
 
 def test_plain_t_looks_at_a_million_readings_in_less_than_a_second() -> None:
     values = noise(1_000_000, cv=0.5)
-    started = time.perf_counter()
+    started = time.process_time()
     late = only(replay(values, judges=["plain t"], target=0.00099))
     never = only(replay(values, judges=["plain t"], target=0.0009))
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
     assert late.stopped is not None
     assert late.stopped > 500_000
     assert never.stopped is None
