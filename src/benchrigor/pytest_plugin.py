@@ -16,8 +16,6 @@ import pytest
 if TYPE_CHECKING:
     from benchrigor.model import RunRecord
 
-__all__ = ["Bench", "bench"]
-
 T = TypeVar("T")
 
 _RECORDS = pytest.StashKey[list["RunRecord"]]()

@@ -400,7 +400,7 @@ def test_rounds_finished_before_a_failure_are_kept_and_it_is_said_where(cli, sto
     assert result.exit_code == 5
     (run,) = Journal(other).runs()
     assert run["rounds"] == 3
-    hint = f"3 finished rounds are kept: benchrigor resume {run['run_id']} --store {other}"
+    hint = f"3 finished rounds kept: benchrigor resume {run['run_id']} --store {other}"
     assert hint in result.stderr
 
 

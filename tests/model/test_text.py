@@ -1,4 +1,4 @@
-"""The one line that a person sees first, of a speed by work amounts and durations."""
+"""Numbers as text, and the headline of a speed by work amounts and durations."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from benchrigor.model import (
     StopReason,
     WpsFit,
 )
-from benchrigor.model.text import line, show_amount, show_estimate, show_value
+from benchrigor.model.text import headline, show_amount, show_estimate, show_value
 
 SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
 
@@ -50,7 +50,7 @@ def analysed(overhead: Estimate, *notices: Notice, speed: bool = True) -> Analys
 )
 def test_the_headline_says_what_a_round_adds(ends: tuple[float, float, float], said: str) -> None:
     analysis = analysed(estimated(*ends))
-    assert line("gzip", analysis, SATISFIED, 43.0) == (
+    assert headline("gzip", analysis, SATISFIED, 43.0) == (
         f"gzip: 23.41 MB/s [23.12, 23.74] 95% · n=40 rounds, {said} · satisfied, 43 s"
     )
 
@@ -59,13 +59,13 @@ def test_without_a_speed_the_refusal_is_told_before_other_notices() -> None:
     note = Notice.note(Code.SHORT_ROUNDS, "2 were short.")
     refusal = Notice.refusal(Code.NO_SPEED, "All are alike.")
     overhead = estimated(1.0, 0.9, 1.1)
-    assert line("gzip", analysed(overhead, note, refusal, speed=False), None, 2.0) == (
+    assert headline("gzip", analysed(overhead, note, refusal, speed=False), None, 2.0) == (
         "gzip: no number: All are alike. · still running, 2 s"
     )
-    assert "no number: 2 were short. " in line(
+    assert "no number: 2 were short. " in headline(
         "gzip", analysed(overhead, note, speed=False), None, 2.0
     )
-    assert "no number: nothing was measured" in line(
+    assert "no number: nothing was measured" in headline(
         "gzip", analysed(overhead, speed=False), None, 2.0
     )
 

@@ -7,8 +7,14 @@ from pathlib import Path
 
 import click
 
-from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.options import json_option, readings_options, share, statistic_options
+from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.options import (
+    confidence_option,
+    json_option,
+    readings_options,
+    share_option,
+    statistic_options,
+)
 from benchrigor.cli.output import print_json, summary
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of, read_readings
@@ -20,16 +26,14 @@ from benchrigor.session import Engine
 from benchrigor.session.replays.recorded_run import record_of_pairs
 from benchrigor.session.traces import SPEED
 
-__all__ = ["analyze"]
-
 
 @click.command(short_help="Estimate the mean or a quantile of recorded readings.")
 @readings_options
 @click.option("--work", metavar="COLUMN", help="Work amount of each round; --unit is theirs.")
-@click.option("--target", type=share, help="Half-width wanted; exit code 3 when it is not reached.")
-@click.option("--confidence", type=share, default="95%", show_default=True, help="Of the interval.")
+@share_option("--target", None, "Half-width wanted; exit code 3 when it is not reached.")
+@confidence_option()
 @statistic_options
-@click.option("--explain", "explained", is_flag=True, help="Tell how the number came about.")
+@click.option("--explain", "explained", is_flag=True, help="Explain how the number came about.")
 @plot_option
 @json_option
 def analyze(
@@ -74,11 +78,11 @@ def analyze(
         click.echo(explanation(record) if explained else render(record))
     if picture:
         write_picture(plot_trace(record), picture)
-    found = record.estimate()
-    if found is None:
-        click.get_current_context().exit(ExitCode.NOTHING_MEASURED)
-    if target is not None and found.relative_half_width > target:
-        click.get_current_context().exit(ExitCode.NOT_CONVERGED)
+    estimate = record.estimate()
+    if estimate is None:
+        leave(ExitCode.NOTHING_MEASURED)
+    if target is not None and estimate.relative_half_width > target:
+        leave(ExitCode.NOT_CONVERGED)
 
 
 def _of_readings(source: str, column: str | None, options: Options, metric: Metric) -> RunRecord:

@@ -15,7 +15,6 @@ from benchrigor.model.analysis import (
     Subsessions,
     VarianceSplit,
     WpsFit,
-    as_invocations,
 )
 from benchrigor.model.comparison import Comparison, Family, Ranked, Verdict
 from benchrigor.model.decision import Decision, StopReason
@@ -47,7 +46,7 @@ from benchrigor.model.replay import Replay, Ruling
 from benchrigor.model.run import Provenance, RunRecord
 from benchrigor.model.sample_size import Plan, Price
 from benchrigor.model.segments import SegmentProfile
-from benchrigor.model.series import Floats, as_series
+from benchrigor.model.series import Floats, as_invocations, as_series
 from benchrigor.model.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.model.track_record import RunPair, Standing, Tally, TrackRecord
 

@@ -20,8 +20,6 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import as_series
 
-__all__ = ["METHOD", "SCHEMA", "decode", "encode", "migrated", "versions"]
-
 SCHEMA = 1
 """Version of the layout of a stored record."""
 METHOD = "3"

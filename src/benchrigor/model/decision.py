@@ -5,8 +5,6 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-__all__ = ["Decision", "StopReason"]
-
 
 class StopReason(enum.StrEnum):
     """Why a session ended; ``docs/codes.md`` explains each of them."""

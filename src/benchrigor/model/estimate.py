@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from benchrigor.model.notice import Notice
 
-__all__ = ["Estimate"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:

@@ -10,8 +10,6 @@ from numbers import Real
 from benchrigor.errors import InvalidInput
 from benchrigor.units import Direction
 
-__all__ = ["Metric", "quantile_named"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:

@@ -6,9 +6,6 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Code", "Evidence", "Notice", "Severity"]
-
-
 Figure = str | int | float | bool | None
 """One figure of a Notice's evidence."""
 
@@ -92,6 +89,8 @@ class Code(enum.StrEnum):
     HUGE_BUFFER = "huge-buffer"
     UNEVEN_SERVICE = "uneven-service"
     SEVERAL_BOTTLENECKS = "several-bottlenecks"
+    HOSTS_DIFFER = "hosts-differ"
+    METRICS_DIFFER = "metrics-differ"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

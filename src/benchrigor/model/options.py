@@ -11,8 +11,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
 
-__all__ = ["CheckedWork", "Options", "check_work"]
-
 _CHOICES = {
     "rounds": ("continuous", "restarted"),
     "analysis": ("auto", "readings", "wps"),

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from benchrigor.model.analysis import Analysis
 from benchrigor.model.decision import Decision
 
-__all__ = ["Progress"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Progress:

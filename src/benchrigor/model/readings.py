@@ -13,8 +13,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.notice import Notice
 from benchrigor.model.series import as_series, same
 
-__all__ = ["Delays", "Facts", "Round", "RoundPlan"]
-
 Facts = Mapping[str, str | int | float | bool | None]
 
 

@@ -20,8 +20,6 @@ from benchrigor.errors import StoreFailed
 from benchrigor.model import Round, RunRecord, codec
 from benchrigor.storage.packing import pack, unpack
 
-__all__ = ["Journal", "default_path"]
-
 _Connections = dict[tuple[int, int], sqlite3.Connection]
 
 _APPLICATION_ID = 0x62726967  # "brig" in the file's header: this database is ours

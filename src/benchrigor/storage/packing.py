@@ -15,8 +15,6 @@ import numpy as np
 
 from benchrigor.model import Floats, codec
 
-__all__ = ["pack", "unpack"]
-
 # Stands in the JSON where an array was: {"float64-le": [start, stop]} counts floats in the BLOB.
 _MARK = "float64-le"
 

@@ -8,8 +8,6 @@ from typing import Any
 from benchrigor.errors import StoreFailed
 from benchrigor.model import Round, RunRecord
 
-__all__ = ["MemoryStore"]
-
 
 class MemoryStore:
     """Keeps runs as long as it lives; the ids count up from ``"run-1"``.

@@ -14,8 +14,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, RoundPlan
 from benchrigor.protocols import Recorder
 
-__all__ = ["ExponentialWarmUp", "StepCoolDown", "StepWarmUp", "SyntheticJob", "SyntheticWorkload"]
-
 _Indices = npt.NDArray[np.int64]
 
 _BETWEEN = 0.9

@@ -13,8 +13,6 @@ from benchrigor.workloads.callable import collector_kept, misfits
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import Stopwatch, failures_of, in_seconds, name_of
 
-__all__ = ["AmountWorkload", "amount_of", "takes_amount"]
-
 
 class AmountWorkload:
     """Times one call of a function per round, with the round's work amount, in seconds.

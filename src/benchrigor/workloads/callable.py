@@ -14,8 +14,6 @@ from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
-__all__ = ["CallableWorkload", "collector_kept", "misfits"]
-
 Call = Callable[[], object]
 
 _HEADROOM = 2

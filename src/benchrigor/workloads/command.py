@@ -23,8 +23,6 @@ from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.picking import Pick, read_picks
 
-__all__ = ["CommandWorkload"]
-
 _TIME = "time"
 _WORK = "{work}"
 _LONGEST_NAME = 120

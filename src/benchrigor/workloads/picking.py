@@ -14,8 +14,6 @@ from typing import Any, BinaryIO, Literal, Self
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.units import scale_for
 
-__all__ = ["Pick", "read_picks"]
-
 Finder = Callable[[str], Iterable[Any]]
 """Returns what a line holds where a pick looks, not yet checked to be a number."""
 

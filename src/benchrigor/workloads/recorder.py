@@ -8,8 +8,6 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Delays, Floats, Notice, Round, RoundPlan, as_series
 
-__all__ = ["RoundRecorder"]
-
 
 class RoundRecorder:
     """Receives what one round gives and makes a Round of it.

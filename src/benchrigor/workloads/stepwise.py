@@ -13,8 +13,6 @@ from benchrigor.workloads.amount import amount_of, takes_amount
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
-__all__ = ["StepwiseWorkload"]
-
 
 class StepwiseWorkload:
     """Times the steps of a generator that yields once per unit of work, each in seconds.

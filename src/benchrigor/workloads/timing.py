@@ -15,8 +15,6 @@ from benchrigor.model import Code, Floats, Notice
 from benchrigor.protocols import Clock, Recorder
 from benchrigor.units import scale_for
 
-__all__ = ["Stopwatch", "chunks", "failures_of", "in_seconds", "name_of"]
-
 _CHUNK = 65_536
 """Readings held as Python integers before they are handed over: bounds memory at a few MB."""
 

@@ -19,20 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-__all__ = [
-    "CHANGE",
-    "DOTS",
-    "FRAME",
-    "INK",
-    "NUMBER",
-    "PALE",
-    "SMALL",
-    "beside",
-    "draw",
-    "new_axes",
-    "write_words",
-]
-
 DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o", "markeredgewidth": 0.0, "alpha": 0.7}
 """How single readings, or segments, are drawn."""
 # Okabe and Ito's colours, which the colour-blind tell apart; tints for areas, dark for text.

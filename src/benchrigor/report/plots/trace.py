@@ -13,8 +13,6 @@ from benchrigor.model.text import counted, many
 from benchrigor.stats import trimmed
 from benchrigor.units import Scale, scale_for
 
-__all__ = ["Part", "Ruler", "Span", "Trace"]
-
 _FAR = 0.03
 """Share of a phase's readings on either side that may lie far off without setting the range."""
 _ALIKE = 1e5

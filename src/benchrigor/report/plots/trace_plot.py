@@ -20,8 +20,6 @@ from benchrigor.stats import find_stable_phase
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_phases", "plot_trace", "plot_work"]
-
 _BESIDE = 26
 """Characters that fit beside the axes."""
 

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-__all__ = ["WorkLine", "draw_work", "work_line"]
-
 _OUTLYING = "#b34d83"
 """Okabe and Ito's reddish purple, dark enough for text."""
 _DECADES = 3.0
