@@ -78,7 +78,9 @@ _NAMES = {
 _ROOM_OF = {name: room for room, names in _NAMES.items() for name in names.split()}
 _ROOMS = ("errors", "instrument", "model", "queues", "report", "stats", "testing", "workloads")
 
-__all__ = [*sorted((*_ROOM_OF, "__version__"))]
+_PUBLIC = sorted([*_ROOM_OF, "__version__"])
+
+__all__ = list(_PUBLIC)
 
 
 def __getattr__(name: str) -> object:

@@ -39,7 +39,7 @@ _MODULE_OF = {
     "cpu_hog": "injector",
 }
 
-__all__ = [*_MODULE_OF]
+__all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
