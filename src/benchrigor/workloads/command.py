@@ -43,10 +43,10 @@ class _Ended:
 class CommandWorkload:
     """Runs a command once per round.
 
-    It reads nothing on its standard input, and has a session and process group of its own. Its
-    wall time, from before it is started until it has ended, is the round's reading of "time" in
-    seconds, unless that metric is picked from its output. The processor time of the command and
-    of the children it waited for is the fact "cpu_s".
+    It has no standard input, and a session and process group of its own. Its wall time, from
+    start to end, is the round's reading of "time" in seconds, unless that metric is picked from
+    its output. The processor time of the command and of the children it waited for is the fact
+    "cpu_s".
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ class CommandWorkload:
     clock
         The only source of time.
     meter
-        Tells what the main thread of the command lost to others; None measures nothing.
+        Measures what the main thread of the command lost to others; None measures nothing.
 
     Raises
     ------
     InvalidInput
-        When one of these is not what it should be.
+        When one of these is out of range.
 
     Examples
     --------
@@ -132,15 +132,7 @@ class CommandWorkload:
         clock: Clock,
         meter: DelayMeter | None = None,
     ) -> Self:
-        """Make the workload that `describe` described.
-
-        Examples
-        --------
-        >>> from benchrigor.testing import FakeClock
-        >>> described = CommandWorkload(["gzip", "-k"], clock=FakeClock()).describe()
-        >>> CommandWorkload.from_description(described, clock=FakeClock()).name
-        'gzip -k'
-        """
+        """Make the workload that `describe` described."""
         return cls(
             description["argv"],
             picks=[
@@ -156,7 +148,7 @@ class CommandWorkload:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return all that is needed to make this workload again, ready for JSON."""
+        """Return all that `from_description` needs, ready for JSON."""
         return {
             "kind": "command",
             "argv": list(self._argv),
@@ -174,12 +166,12 @@ class CommandWorkload:
         return _shown(self._argv)
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Run the command once and hand over its wall time and what is picked from its output.
+        """Run the command once and record its wall time and what is picked from its output.
 
         Raises
         ------
         InvalidInput
-            When the arguments want a work amount and the plan has none, or the other way round.
+            When the arguments need a work amount and the plan has none, or the other way round.
         WorkloadFailed
             When the command cannot be started, runs too long, exits with a code that is not
             accepted, or prints no number where one is picked.
@@ -205,7 +197,7 @@ class CommandWorkload:
             if all(pick.metric != _TIME for pick in self._picks):
                 recorder.reading(_TIME, ended.elapsed_ns / 1e9)
             if self._picks:
-                self._hand_over(read_picks(stdout, self._picks, name=_shown(argv)), recorder)
+                self._record(read_picks(stdout, self._picks, name=_shown(argv)), recorder)
 
     def _argv_for(self, plan: RoundPlan) -> list[str]:
         if not any(_WORK in argument for argument in self._argv):
@@ -240,15 +232,13 @@ class CommandWorkload:
         try:
             if self._timeout_s is not None:
                 watchdog.start()
-            if self._meter is not None:
+            ended_ns = delay_ns = None
+            if self._meter is not None:  # its kernel has waitid, and remembers what it lost
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
                 ended_ns = self._clock.now_ns()
-                # Until it is waited for, the kernel remembers what it lost.
                 delay_ns = self._meter.delay_of(process.pid)
-                _, status, usage = os.wait4(process.pid, 0)
-            else:
-                _, status, usage = os.wait4(process.pid, 0)
-                ended_ns, delay_ns = self._clock.now_ns(), None
+            _, status, usage = os.wait4(process.pid, 0)
+            ended_ns = ended_ns or self._clock.now_ns()
         except BaseException:
             _kill_group(process)
             process.wait()
@@ -283,7 +273,7 @@ class CommandWorkload:
             ) from error
 
     def _failure(self, ended: _Ended) -> str | None:
-        """Say what is wrong with how the process ended; None when nothing is."""
+        """Return what is wrong with how the process ended; None when nothing is."""
         if ended.overran:
             return f"ran longer than {self._timeout_s:g} s and was killed"
         if ended.code in self._accept_exit:
@@ -293,9 +283,9 @@ class CommandWorkload:
         accepted = " or ".join(str(code) for code in sorted(self._accept_exit))
         return f"exited with code {ended.code}, expected {accepted}"
 
-    def _hand_over(self, found: Mapping[str, array[float]], recorder: Recorder) -> None:
+    def _record(self, picked: Mapping[str, array[float]], recorder: Recorder) -> None:
         for pick in self._picks:
-            numbers = np.frombuffer(found[pick.metric])
+            numbers = np.frombuffer(picked[pick.metric])
             if pick.unit_readings:
                 recorder.unit_readings(pick.metric, numbers)
                 continue
@@ -337,7 +327,7 @@ def _signal_name(number: int) -> str:
 
 
 def _end_of(stderr: BinaryIO) -> str:
-    """Return the last lines of what was written there, as the end of an error message."""
+    """Return the last lines of stderr, as the end of an error message."""
     size = stderr.seek(0, io.SEEK_END)
     stderr.seek(max(0, size - _STDERR_KEPT))
     text = stderr.read(_STDERR_KEPT).decode(errors="replace")
