@@ -1,7 +1,7 @@
-"""Model objects to plain data and back, driven by the types of their fields; schema versions.
+"""Model objects to plain data and back, by the types of their fields; schema versions.
 
-The codec knows no model class by name: a new field with a default needs no line here. Numbers
-that JSON has no word for (infinite budgets) travel as the strings "inf" and "-inf".
+A new field with a default needs no line here. Infinite numbers, for which JSON has no word, travel
+as the strings "inf" and "-inf".
 """
 
 from __future__ import annotations
@@ -37,13 +37,7 @@ def versions() -> dict[str, Any]:
 
 
 def migrated(data: object) -> dict[str, Any]:
-    """Lift stored data to the present schema and take the version marks off.
-
-    Raises
-    ------
-    InvalidInput
-        When the data carry no version, or a newer one.
-    """
+    """Lift stored data to the present schema and take the version marks off."""
     if not isinstance(data, Mapping) or not isinstance(data.get("schema"), int):
         raise InvalidInput("record has no schema version: this is not a benchrigor record")
     lifted = dict(data)
@@ -88,13 +82,7 @@ def encode(item: Any) -> Any:
 
 
 def decode(kind: type[T], data: Any, *, where: str = "data") -> T:
-    """Rebuild a model object of class ``kind`` from what `encode` made of it.
-
-    Raises
-    ------
-    InvalidInput
-        Naming the field that does not fit.
-    """
+    """Rebuild a model object of class ``kind`` from what `encode` made of it."""
     return typing.cast("T", _decode(kind, data, where))
 
 

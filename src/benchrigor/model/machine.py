@@ -7,18 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capability:
-    """One thing about a machine that matters to measurements.
+    """One thing about a machine that matters to measurements, such as its "cpu governor".
 
-    Parameters
-    ----------
-    name
-        What it is, in words ("cpu governor", "perf events").
-    available
-        Whether it can be read or used here.
-    value
-        What was read; None when it is not available.
-    reason
-        Why it is not available; empty when it is.
+    ``value`` is None where it is not available, for a ``reason``.
     """
 
     name: str

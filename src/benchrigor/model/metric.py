@@ -18,9 +18,9 @@ class Metric:
     Parameters
     ----------
     name
-        How rounds and reports call it.
+        Its name in rounds and reports.
     unit
-        Unit of its readings as told ("s", "B/s", ...); empty for a bare number.
+        Unit of its readings ("s", "B/s", ...); empty for a bare number.
     direction
         Which way is better.
     must_satisfy
@@ -76,7 +76,7 @@ _PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,9})?)")
 
 
 def quantile_named(statistic: object) -> float | None:
-    """Return the share of readings below the quantile that is meant; None for the mean.
+    """Return the share of readings below a quantile; None for the mean.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ def quantile_named(statistic: object) -> float | None:
         return None
     if word == "median":
         return 0.5
-    found = _PERCENTILE.fullmatch(word)
-    if found is None or float(found[1]) == 0.0:
+    match = _PERCENTILE.fullmatch(word)
+    if match is None or float(match[1]) == 0.0:
         raise InvalidInput(
             f"statistic is {statistic!r}, expected 'mean', 'median' or a percentile such as 'p10'"
         )
-    return float(found[1]) / 100.0
+    return float(match[1]) / 100.0

@@ -1,4 +1,4 @@
-"""Notices: what a number's reader must know, each with a code documented on one page."""
+"""Notices: what the reader of a number must know, each with a documented code."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Evidence = Mapping[str, Figure]
 
 
 class Severity(enum.StrEnum):
-    """How much a Notice weighs."""
+    """How much a Notice matters."""
 
     NOTE = "note"
     """Good to know; the number stands."""
     WARNING = "warning"
     """The number is weaker than it looks."""
     REFUSAL = "refusal"
-    """There is no number, and this is why."""
+    """There is no number, for this reason."""
 
 
 class Code(enum.StrEnum):
@@ -99,12 +99,10 @@ class Notice:
 
     Parameters
     ----------
-    code
-        One of `Code`; stable, for programs.
-    severity
-        One of `Severity`.
+    code, severity
+        For programs; stable.
     sentence
-        What was found, in one sentence for people.
+        For people.
     evidence
         The figures behind the sentence.
 

@@ -1,4 +1,4 @@
-"""What a session is asked to reach, and what it may spend."""
+"""What a session must reach, and what it may spend."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPTIONAL = {"target", "budget_readings", "readings_per_round", "max_rounds"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a session is asked to reach, and what it may spend. Plain values, all serialisable.
+    """What a session must reach, and what it may spend; plain values, all serialisable.
 
     Parameters
     ----------
@@ -41,26 +41,24 @@ class Options:
         What may be spent at most: readings, and seconds of the rounds' wall time
         (``math.inf`` for no limit).
     rounds
-        "continuous": readings of successive rounds continue one series and the phases are found
-        on the whole series so far. "restarted": each round has its own warm-up and is an
-        invocation; all are cut alike, and the variance between rounds enters the interval.
+        "continuous": readings of successive rounds continue one series, phases are found on the
+        whole series so far. "restarted": each round has its own warm-up and is an invocation;
+        all are cut alike, and the variance between rounds enters the interval.
     analysis
-        "readings": the readings that rounds give. "wps": the line through their work amounts and
-        durations (work per second), for workloads that tell nothing else. "auto": wps when
-        ``work`` is a range, else readings; where such rounds give unit readings as well, both,
-        and the readings decide.
+        "readings": the readings of the rounds. "wps": the line through their work amounts and
+        durations (work per second). "auto": wps when ``work`` is a range, else readings; where
+        such rounds give unit readings as well, both, and the readings decide.
     method
         "long-run-variance", the one that covers; or "subsessions" (means only): adjacent
         readings are merged until neighbours correlate by 0.1 at most, and Student t is applied
         to the merged ones.
     preset
-        How much evidence is asked for before the session may be satisfied: "quick" (first look
-        at 200 readings, 50 effective ones), "normal" (500, 100; the default), "strict"
-        (1000, 200).
+        Evidence needed before the session may be satisfied: "quick" (first look at 200 readings,
+        effective sample size 50), "normal" (500, 100; the default), "strict" (1000, 200).
     work
-        Work amount of each round, for workloads that take one; or the range ``(low, high)`` from
-        which the schedule takes amounts, whole numbers when both ends are. ``low`` may be 0, and
-        ``high`` None where there is no largest amount. None with "wps": ``(0, None)``.
+        Work amount of each round; or the range ``(low, high)`` from which the schedule takes
+        amounts, whole numbers when both ends are. ``low`` may be 0, and ``high`` None where there
+        is no largest amount. None with "wps": ``(0, None)``.
     work_order
         "bisecting": amounts at 1/2, 1/4, 3/4, 1/8 ... of the range; or "random".
     short_round_s
@@ -74,12 +72,12 @@ class Options:
     red_rounds
         What becomes of a round that lost more than 15 % of its time to others: "keep"; "drop",
         it stays in the record and is left out of the analysis; or "repeat", and it does not
-        count for ``max_rounds`` either. A Notice says how many there were.
+        count for ``max_rounds`` either.
 
     Raises
     ------
     InvalidInput
-        Naming every option that is out of range, in one go.
+        Naming every option that is out of range.
 
     Examples
     --------
@@ -154,14 +152,12 @@ class Options:
         return []
 
     def _bad_analysis(self) -> list[str]:
-        """Find what does not go together with the analysis that was asked for."""
-        varied = isinstance(self.work, tuple | list)
+        """Return what does not go together with the analysis."""
+        varied, work = isinstance(self.work, tuple | list), f"work is {self.work!r}"
         if self.analysis == "wps" and self.work is not None and not varied:
-            found = f"work is {self.work!r}"
-            return [f"{found}, expected a range (low, high): analysis 'wps' compares amounts"]
+            return [f"{work}, expected a range (low, high): analysis 'wps' compares amounts"]
         if self.analysis == "readings" and varied:
-            found = f"work is {self.work!r}"
-            return [f"{found}, expected one amount: analysis 'readings' wants rounds alike"]
+            return [f"{work}, expected one amount: analysis 'readings' needs rounds alike"]
         if (self.analysis == "wps" or varied) and self.method == "subsessions":
             return ["method is 'subsessions', which must not merge rounds in bisecting order"]
         if self.analysis == "wps" and self.statistic != "mean":
@@ -170,14 +166,14 @@ class Options:
 
     @property
     def work_range(self) -> tuple[float, float | None] | None:
-        """From where to where work amounts go; None where all rounds are alike."""
+        """The range of work amounts; None where all rounds are alike."""
         if isinstance(self.work, tuple):
             return self.work
         return (0, None) if self.analysis == "wps" else None
 
 
 def _misfit(name: str, number: float) -> str:
-    """Say what was expected of an option; empty when the number fits."""
+    """Return what was expected of an option; empty when the number fits."""
     if name == "confidence":
         return "" if 0.0 < number < 1.0 else "between 0 and 1, both excluded"
     if name in _COUNTS:
@@ -194,7 +190,7 @@ _LARGEST = 1e300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedWork:
-    """What came of a check: the amount or range as plain numbers, or what is wrong with it."""
+    """A checked amount or range in plain numbers, or what is wrong with it."""
 
     work: float | tuple[float, float | None] | None = None
     problems: tuple[str, ...] = ()

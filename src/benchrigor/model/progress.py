@@ -1,4 +1,4 @@
-"""Events of a running session, and the standing that stop rules judge."""
+"""The progress of a running session, by which stop rules decide."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from benchrigor.model.decision import Decision
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Progress:
-    """How a session stands after a round: what stop rules judge and progress displays draw.
+    """How a session stands after a round, for stop rules and progress displays.
 
     Parameters
     ----------
     rounds
-        Rounds told so far.
+        Rounds so far.
     readings
-        Readings told so far, of the metric that has most of them.
+        Readings so far, of the metric that has most of them.
     rejected_rounds
-        Rounds in a row, up to the last one, that gave nothing to work with.
+        Rounds in a row, up to the last one, that gave nothing.
     elapsed_s
         Sum of the rounds' wall time, in seconds.
     seconds_left
-        Until the target is met (as far as can be told) or the time budget is spent, whichever
-        comes first; None when neither is known.
+        Until the target is met or the time budget is spent, whichever comes first; None when
+        neither is known.
     readings_needed
         Further readings until the target is met, as far as can be told.
     stop_requested
-        Whether somebody asked the session to stop.
+        Whether the session was asked to stop.
     analyses
         The latest analysis of each metric; empty before the first one.
     fresh
@@ -36,7 +36,7 @@ class Progress:
     missing
         Names of the metrics that must be satisfied and lack readings for a first look.
     decision
-        How the session ended; None while it runs.
+        None while the session runs.
     """
 
     rounds: int
