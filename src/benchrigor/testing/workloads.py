@@ -1,4 +1,4 @@
-"""Workloads made of numbers that know their own truth."""
+"""Synthetic workloads of known truth."""
 
 from __future__ import annotations
 
@@ -76,10 +76,9 @@ class _Movable(Protocol):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SyntheticWorkload:
-    """Gives readings of a known process instead of measuring anything.
+    """Gives readings of a known process: a stationary series with transients added.
 
-    Underneath lies a stationary series; transients are added to it. A series is the same however
-    it is cut into rounds.
+    A series is the same however it is cut into rounds.
 
     Parameters
     ----------
@@ -112,8 +111,8 @@ class SyntheticWorkload:
     Raises
     ------
     InvalidInput
-        Naming every parameter that cannot be worked with. Durations are positive, so what could
-        give negative ones is refused: a normal ``cv`` above 1/6, or a bimodal one above 0.35.
+        Naming every parameter that is out of range. Durations are positive, so what could give
+        negative ones is refused: a normal ``cv`` above 1/6, or a bimodal one above 0.35.
 
     Examples
     --------
@@ -137,7 +136,7 @@ class SyntheticWorkload:
     clock: _Movable | None = None
     metric: str = "time"
     _series: _Series = field(init=False, repr=False)
-    _given: int = field(init=False, repr=False, default=0)
+    _drawn: int = field(init=False, repr=False, default=0)
 
     def __post_init__(self) -> None:
         problems = self._problems()
@@ -154,8 +153,6 @@ class SyntheticWorkload:
     def long_run_variance(self) -> float:
         """Variance of the mean of n readings of one series, times n, for large n.
 
-        Notes
-        -----
         The sum of the autocovariances at all lags. Geometric ones add up to the variance times
         (1 + phi) / (1 - phi). Those of a lognormal series of mean 1, exp(s phi**abs(k)) - 1 with
         s the variance of its logarithm, are expanded in powers of s, each of them geometric.
@@ -171,20 +168,14 @@ class SyntheticWorkload:
         return (self.mean * self.cv) ** 2 * (lasting * _memory(self.phi) + 1 - lasting)
 
     def draw(self, plan: RoundPlan) -> Floats:
-        """Return the readings of a round, for those who tell a session themselves.
-
-        Raises
-        ------
-        StopIteration
-            When the series has ended.
-        """
-        series, first = self._series, self._given
+        """Return the readings of a round; StopIteration when the series has ended."""
+        series, first = self._series, self._drawn
         if self.restarted:
             series, first = self._new_series(plan.index), 0
         n = plan.readings if self.total is None else min(plan.readings, self.total - first)
         if n <= 0:
             raise StopIteration
-        self._given += n
+        self._drawn += n
         index = np.arange(first, first + n)
         readings = series.draw(n)
         if self.warm_up is not None:
@@ -194,13 +185,7 @@ class SyntheticWorkload:
         return readings * (self.mean * (1 + self.between_cv * series.level))
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Hand over the readings of a round; ``total`` may cut the last one short.
-
-        Raises
-        ------
-        StopIteration
-            When the series has ended.
-        """
+        """Record the readings of a round; ``total`` may cut the last one short."""
         readings = self.draw(plan)
         if self.clock is not None:
             self.clock.advance(round(float(readings.sum()) * 1e9))
@@ -228,7 +213,7 @@ class SyntheticWorkload:
         return problems
 
     def _lowest(self) -> float:
-        """How low readings could fall, over their mean."""
+        """Return how low readings could fall, over their mean."""
         reach = _REACH[self.noise]
         noise = 0.0 if reach is None else 1 - reach * self.cv
         transients = (each for each in (self.warm_up, self.cool_down) if each is not None)
@@ -237,7 +222,7 @@ class SyntheticWorkload:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SyntheticJob:
-    """Takes as long for a work amount as a known line says, instead of doing any work.
+    """Takes as long for a work amount as a known line says.
 
     A round of ``work`` takes ``overhead_s + (work / speed) ** growth`` seconds, times a noise.
     The round is drawn from the seed and its index: the same in whatever order rounds come.
@@ -260,7 +245,7 @@ class SyntheticJob:
     Raises
     ------
     InvalidInput
-        Naming every parameter that cannot be worked with.
+        Naming every parameter that is out of range.
 
     Examples
     --------
@@ -292,13 +277,7 @@ class SyntheticJob:
         return self.speed
 
     def draw(self, plan: RoundPlan) -> float:
-        """Return the duration of a round in seconds, for those who tell a session themselves.
-
-        Raises
-        ------
-        InvalidInput
-            When the plan has no work amount.
-        """
+        """Return the duration of a round in seconds; InvalidInput if it has no work amount."""
         if plan.work is None:
             raise InvalidInput(
                 f"the plan of round {plan.index} has no work amount, expected one: give a range, "
@@ -309,7 +288,7 @@ class SyntheticJob:
         return float(duration_s * (1.0 + self.cv * noise))
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Hand over the duration of a round as its reading of "time"."""
+        """Record the duration of a round as its reading of "time"."""
         duration_s = self.draw(plan)
         if self.clock is not None:
             self.clock.advance(round(duration_s * 1e9))
@@ -317,7 +296,7 @@ class SyntheticJob:
 
 
 def _wrong(workload: object, checks: Iterable[tuple[str, bool, str]]) -> list[str]:
-    """Say which parameters are wrong; a check is a name, whether it is right, what is expected."""
+    """Return what is wrong; a check is a name, whether its value fits, and what is expected."""
     return [
         f"{name} is {getattr(workload, name)!r}, expected {wanted}"
         for name, right, wanted in checks
