@@ -42,15 +42,6 @@ def scale_for(typical: float, unit: str) -> Scale:
 
     Seconds are scaled down to ns; "B", "B/s", "Hz" and "…/s" are scaled up with decimal prefixes;
     every other unit is left as it is.
-
-    Examples
-    --------
-    >>> scale_for(2.5e-7, "s").name
-    'ns'
-    >>> scale_for(3.2e6, "B/s").name
-    'MB/s'
-    >>> scale_for(17.0, "widgets").name
-    'widgets'
     """
     size = abs(typical)
     if unit == "s":
@@ -67,15 +58,6 @@ def digits_for(half_width: float, typical: float) -> int:
     """Count the decimals that show two significant digits of the half-width.
 
     An interval of width zero shows four significant digits of the value.
-
-    Examples
-    --------
-    >>> digits_for(0.034, 12.0)
-    3
-    >>> digits_for(40.0, 1200.0)
-    0
-    >>> digits_for(0.0, 12.0)
-    2
     """
     if half_width > 0.0 and math.isfinite(half_width):
         return max(0, 1 - math.floor(math.log10(half_width)))

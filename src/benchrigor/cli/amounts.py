@@ -31,13 +31,6 @@ def amounts(text: str) -> Amounts:
     """Read an amount or a range: ``AMOUNT``, ``LOW:HIGH``, ``LOW:`` (no largest), ``:HIGH``.
 
     An amount may end in k, M, G, T or P (thousands), Ki, Mi and so on (1024), and in B (bytes).
-
-    Examples
-    --------
-    >>> amounts("1MB:")
-    Amounts(work=(1000000, None), speed_unit='B/s')
-    >>> amounts("0.5:2k").work, amounts("64Ki").work
-    ((0.5, 2000), 65536)
     """
     low, colon, high = text.strip().partition(":")
     work: float | tuple[float, float | None]

@@ -56,13 +56,7 @@ def migrated(data: object) -> dict[str, Any]:
 
 
 def encode(item: Any) -> Any:
-    """Turn a model object into dicts, lists, strings, numbers, booleans and None.
-
-    Examples
-    --------
-    >>> encode((math.inf, 3))
-    ['inf', 3]
-    """
+    """Turn a model object into dicts, lists, strings, numbers, booleans and None."""
     if isinstance(item, enum.Enum):
         return item.value
     if item is None or isinstance(item, str | bool | int):

@@ -141,13 +141,7 @@ def _first_bad(series: npt.NDArray[Any], name: str) -> str:
 
 
 def short(item: object) -> str:
-    """Return the beginning of a value's representation, for an error that names it.
-
-    Examples
-    --------
-    >>> short([1.0, 2.0]), short("a" * 100)
-    ('[1.0, 2.0]', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...")
-    """
+    """Return the beginning of a value's representation, for an error that names it."""
     text = repr(item)
     return text if len(text) <= 40 else f"{text[:37]}..."
 

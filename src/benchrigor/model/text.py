@@ -60,22 +60,9 @@ def marked(notice: Notice, name: str = "") -> list[str]:
 
 
 def aligned(rows: Sequence[Sequence[str]], sides: str, *, width: int = WIDTH) -> list[str]:
-    r"""Return the rows of a table as lines, its columns two spaces apart.
+    """Return the rows of a table as lines, each column aligned to its side, "<" or ">".
 
     A first cell that would make the table wider than ``width`` stands on lines of its own.
-
-    Parameters
-    ----------
-    rows
-        Cells, as many in each row.
-    sides
-        For each column "<" or ">": to which side its cells are aligned.
-
-    Examples
-    --------
-    >>> print(*aligned([("stage", "used"), ("hash", "7%")], "<>"), sep="\n")
-    stage  used
-    hash     7%
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     room = width - sum(widths[1:]) - 2 * len(widths[1:])
@@ -90,13 +77,7 @@ def aligned(rows: Sequence[Sequence[str]], sides: str, *, width: int = WIDTH) ->
 
 
 def shortened(name: str, most: int) -> str:
-    """Cut a name to so many characters from its middle; its ends tell it from others.
-
-    Examples
-    --------
-    >>> shortened("parts of the product.head", 15)
-    'parts o…ct.head'
-    """
+    """Cut a name to so many characters from its middle; its ends tell it from others."""
     if len(name) <= most:
         return name
     behind = most // 2
@@ -107,24 +88,12 @@ def shortened(name: str, most: int) -> str:
 
 
 def counted(number: float) -> str:
-    """Show a count, thousands apart.
-
-    Examples
-    --------
-    >>> counted(12), counted(1_234_567)
-    ('12', '1,234,567')
-    """
+    """Show a count, thousands apart."""
     return f"{number:,.0f}"
 
 
 def many(number: int, noun: str) -> str:
-    """Show a count with its noun, singular or plural.
-
-    Examples
-    --------
-    >>> many(1, "round"), many(1200, "reading")
-    ('1 round', '1,200 readings')
-    """
+    """Show a count with its noun, singular or plural."""
     return f"{counted(number)} {noun}{'' if number == 1 else 's'}"
 
 
@@ -132,13 +101,6 @@ def percent(share: float, *, digits: int = 3) -> str:
     """Show a share in per cent, with three significant digits at most.
 
     A confidence is shown with all its digits: 0.9999 is not 100%.
-
-    Examples
-    --------
-    >>> percent(0.95), percent(0.999), percent(0.0123)
-    ('95%', '99.9%', '1.23%')
-    >>> percent(0.9999, digits=10), percent(12.4)
-    ('99.99%', '1,240%')
     """
     number = share * 100
     # From there on so few digits would end in e+02.
@@ -146,13 +108,7 @@ def percent(share: float, *, digits: int = 3) -> str:
 
 
 def show_value(value: float, unit: str) -> str:
-    """Show a number with three significant digits, scaled to its unit.
-
-    Examples
-    --------
-    >>> show_value(0.001234, "s"), show_value(250.0, "")
-    ('1.23 ms', '250')
-    """
+    """Show a number with three significant digits, scaled to its unit."""
     scale = scale_for(value, unit)
     scaled = value * scale.factor
     # From 999.5 on three digits would round to 1e+03.
@@ -161,13 +117,7 @@ def show_value(value: float, unit: str) -> str:
 
 
 def show_amount(work: float, unit: str) -> str:
-    """Show an amount of work, in the unit of the speed without its "/s".
-
-    Examples
-    --------
-    >>> show_amount(23_400_000, "B/s"), show_amount(1000, "/s"), show_amount(1e12, "lines/s")
-    ('23.4 MB', '1,000', '1e+12 lines')
-    """
+    """Show an amount of work, in the unit of the speed without its "/s"."""
     name = unit.removesuffix("/s")
     if name == "B":
         return show_value(work, name)
@@ -175,16 +125,7 @@ def show_amount(work: float, unit: str) -> str:
 
 
 def show_estimate(estimate: Estimate, unit: str) -> str:
-    """Show an estimate with its unit and interval, all in one scale.
-
-    Examples
-    --------
-    >>> from benchrigor.model import Estimate
-    >>> estimate = Estimate(value=1.234e-5, low=1.2e-5, high=1.3e-5, confidence=0.95, n=500,
-    ...                     n_effective=400.0, method="long-run-variance")
-    >>> show_estimate(estimate, "s")
-    '12.34 µs [12.00, 13.00] 95%'
-    """
+    """Show an estimate with its unit and interval, all in one scale."""
     half_width = estimate.half_width
     # A wide interval around 0 is shown in the scale of its ends.
     largest = max(abs(estimate.value), half_width if math.isfinite(half_width) else 0.0)
@@ -200,18 +141,7 @@ def show_estimate(estimate: Estimate, unit: str) -> str:
 
 
 def show_change(ratio: Estimate) -> str:
-    """Show a ratio as a change, with its interval.
-
-    Examples
-    --------
-    >>> from benchrigor.model import Estimate
-    >>> show_change(Estimate(value=0.982, low=0.971, high=0.994, confidence=0.95, n=20,
-    ...                      n_effective=20.0, method="ratio"))
-    '1.8% lower [-2.9%, -0.6%]'
-    >>> show_change(Estimate(value=2.5, low=2.31, high=2.71, confidence=0.95, n=20,
-    ...                      n_effective=20.0, method="ratio"))
-    '2.50 times [2.31, 2.71]'
-    """
+    """Show a ratio as a change, with its interval."""
     ends = (ratio.value, ratio.low, ratio.high)
     if ratio.value >= _TIMES:
         digits = min(digits_for(ratio.half_width, ratio.value), _CHANGE_DIGITS)
@@ -227,13 +157,7 @@ def show_change(ratio: Estimate) -> str:
 
 
 def show_chance(chance: float) -> str:
-    """Show a p-value behind its "p".
-
-    Examples
-    --------
-    >>> show_chance(0.0312), show_chance(1e-9)
-    ('=0.031', '<0.0001')
-    """
+    """Show a p-value behind its "p"."""
     return "<0.0001" if chance < 0.0001 else f"={chance:.2g}"
 
 
@@ -243,18 +167,7 @@ def show_overhead(overhead: Estimate) -> str:
 
 
 def show_light(interference: Interference) -> str:
-    """Show the traffic light of a run, and the share of its time that was lost unless it is green.
-
-    Examples
-    --------
-    >>> from benchrigor.model import Interference, Light
-    >>> interference = Interference(percent=9.0, measured_percent=14.0, light=Light.RED, n=100,
-    ...                             probability_high=0.98, unclustered_percent=0.0,
-    ...                             duration_s=1.0, continuous_percent=None,
-    ...                             above_median_percent=9.1, flagged_percent=8.0)
-    >>> show_light(interference)
-    'red light: 23% lost'
-    """
+    """Show the traffic light of a run, and the share of time lost unless it is green."""
     light = interference.light
     lost = "" if light == "green" else f": {interference.total_percent:.0f}% lost"
     doubtful = any(each.severity is not Severity.NOTE for each in interference.notices)
@@ -265,27 +178,14 @@ def show_light(interference: Interference) -> str:
 
 
 def false_alarms(level: float | None) -> str:
-    """Say how often a detector of change points may raise a false alarm.
-
-    Examples
-    --------
-    >>> false_alarms(0.01)
-    'chance of a false one 1%'
-    """
+    """Say how often a detector of change points may raise a false alarm."""
     if level is None:
         return "no promise about false ones"
     return f"chance of a false one {percent(level)}"
 
 
 def ended(decision: Decision | None) -> str:
-    """Say how a run ended; what is no result never looks like one.
-
-    Examples
-    --------
-    >>> from benchrigor.model import Decision, StopReason
-    >>> ended(Decision(stop=True, reason=StopReason.TIME_BUDGET))
-    'not converged: time budget spent'
-    """
+    """Say how a run ended; what is no result never looks like one."""
     if decision is None:
         return "still running"
     reason = str(decision.reason).replace("-", " ")

@@ -168,13 +168,7 @@ def outlying(analysis: Analysis) -> tuple[int, ...]:
 
 
 def rounds_named(indices: tuple[int, ...]) -> str:
-    """Name rounds by their indices, the first few of them.
-
-    Examples
-    --------
-    >>> rounds_named((3,)), rounds_named((3, 17))
-    ('round 3', 'rounds 3, 17')
-    """
+    """Name rounds by their indices, the first few of them."""
     shown = ", ".join(str(index) for index in indices[:_MOST_NAMED])
     more = len(indices) - _MOST_NAMED
     tail = f" and {more} more" if more > 0 else ""

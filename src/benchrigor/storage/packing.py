@@ -19,16 +19,7 @@ _MARK = "float64-le"
 
 
 def pack(record: object) -> tuple[str, memoryview]:
-    """Turn a record, or a mapping with some of its fields, into JSON and a block of floats.
-
-    Examples
-    --------
-    >>> text, floats = pack({"level": np.array([1.5, 2.5])})
-    >>> text
-    '{"schema": 1, "method_version": "3", "level": {"float64-le": [0, 2]}}'
-    >>> unpack(text, floats)["level"]
-    array([1.5, 2.5])
-    """
+    """Turn a record, or a mapping with some of its fields, into JSON and a block of floats."""
     arrays: list[Floats] = []
     plain = {**codec.versions(), **codec.encode(_without_arrays(record, arrays))}
     floats = np.concatenate([np.empty(0), *arrays]).astype("<f8", copy=False)

@@ -110,12 +110,6 @@ def read_picks(
 
     Needs memory for the longest line searched and 8 bytes per reading, however long the output.
     Raises WorkloadFailed when something picked is not a finite number, or nothing is found.
-
-    Examples
-    --------
-    >>> output = io.BytesIO(b"request  seconds\n0  0.25\n1  0.5\n")
-    >>> read_picks(output, [Pick.parse("latency:s=column:1", unit_readings=True)])
-    {'latency': array('d', [0.25, 0.5])}
     """
     size = output.seek(0, io.SEEK_END)
     output.seek(0)

@@ -74,13 +74,7 @@ class Stopwatch:
 
 
 def chunks(readings: int) -> Iterator[tuple[int, int]]:
-    """Cut a round into chunks, each as (readings before it, readings in it).
-
-    Examples
-    --------
-    >>> list(chunks(100_000))
-    [(0, 65536), (65536, 34464)]
-    """
+    """Cut a round into chunks, each as (readings before it, readings in it)."""
     for done in range(0, readings, _CHUNK):
         yield done, min(_CHUNK, readings - done)
 
@@ -89,11 +83,6 @@ def in_seconds(elapsed_ns: Sequence[int], *, done: int = 0, inner: int = 1) -> F
     """Turn readings of ``inner`` calls, after ``done`` others, into seconds per call.
 
     Raises ClockFailed for the first negative reading.
-
-    Examples
-    --------
-    >>> in_seconds([3_000, 5_000], inner=2)
-    array([1.5e-06, 2.5e-06])
     """
     # From a list of integers a third faster than np.array (measured, docs/evidence/recording.py).
     whole = np.fromiter(elapsed_ns, dtype=np.int64, count=len(elapsed_ns))
@@ -125,14 +114,7 @@ def failures_of(part: str, elapsed_ns: Sequence[int], done: int | None) -> Itera
 
 
 def name_of(function: Callable[[], object]) -> str:
-    """Name a function for people: its module and its place in it.
-
-    Examples
-    --------
-    >>> import os.path
-    >>> name_of(os.path.getsize), name_of(len)
-    ('genericpath.getsize', 'len')
-    """
+    """Name a function for people: its module and its place in it."""
     if isinstance(function, functools.partial):
         function = function.func
     named = function if hasattr(function, "__qualname__") else type(function)
