@@ -145,9 +145,7 @@ class Subsessions:
     dropped: int
     limit: float
 
-    def same_as(self, other: Subsessions) -> bool:
-        """Whether both hold the same values."""
-        return same(self, other)
+    same_as = same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,6 +354,4 @@ class Analysis:
     wps: WpsFit | None = None
     left_out: tuple[int, ...] = ()
 
-    def same_as(self, other: Analysis) -> bool:
-        """Whether both hold the same values."""
-        return same(self, other)
+    same_as = same

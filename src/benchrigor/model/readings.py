@@ -148,9 +148,7 @@ class Round:
         """Number of readings of the metric that has most of them."""
         return max([*map(len, self.unit_readings.values()), int(bool(self.readings))])
 
-    def same_as(self, other: Round) -> bool:
-        """Whether both rounds hold the same values."""
-        return same(self, other)
+    same_as = same
 
 
 def _whole(nanoseconds: object, where: str) -> int:

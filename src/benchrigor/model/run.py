@@ -17,13 +17,25 @@ from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.interference import Interference
-from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
 from benchrigor.model.series import Floats, same
 from benchrigor.model.text import headline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capability:
+    """One thing about a machine that matters to measurements, such as its "cpu governor".
+
+    ``value`` is None where it is not available, for a ``reason``.
+    """
+
+    name: str
+    available: bool
+    value: str | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,9 +244,7 @@ class RunRecord:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)
 
-    def same_as(self, other: RunRecord) -> bool:
-        """Whether both records hold the same values."""
-        return same(self, other)
+    same_as = same
 
 
 def _series(rounds: Sequence[Round], name: str) -> Floats:

@@ -147,7 +147,7 @@ def short(item: object) -> str:
 
 
 def same(left: object, right: object) -> bool:
-    """Compare two model objects field by field, arrays by shape and content."""
+    """Whether two model objects hold the same values, arrays compared by shape and content."""
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         return bool(np.array_equal(np.asarray(left), np.asarray(right)))
     if type(left) is not type(right):

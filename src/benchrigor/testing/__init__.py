@@ -19,25 +19,19 @@ if TYPE_CHECKING:
     from benchrigor.testing.stages import SyntheticStage as SyntheticStage
     from benchrigor.testing.stores import MemoryStore as MemoryStore
     from benchrigor.testing.workloads import ExponentialWarmUp as ExponentialWarmUp
-    from benchrigor.testing.workloads import StepCoolDown as StepCoolDown
     from benchrigor.testing.workloads import StepWarmUp as StepWarmUp
     from benchrigor.testing.workloads import SyntheticJob as SyntheticJob
     from benchrigor.testing.workloads import SyntheticWorkload as SyntheticWorkload
 
-_MODULE_OF = {
-    "ExponentialWarmUp": "workloads",
-    "FakeClock": "clock",
-    "FakeMeter": "meter",
-    "Injector": "injector",
-    "MemoryStore": "stores",
-    "StagePeriods": "stages",
-    "StepCoolDown": "workloads",
-    "StepWarmUp": "workloads",
-    "SyntheticJob": "workloads",
-    "SyntheticStage": "stages",
-    "SyntheticWorkload": "workloads",
-    "cpu_hog": "injector",
+_NAMES = {
+    "clock": "FakeClock",
+    "injector": "Injector cpu_hog",
+    "meter": "FakeMeter",
+    "stages": "StagePeriods SyntheticStage",
+    "stores": "MemoryStore",
+    "workloads": "ExponentialWarmUp StepWarmUp SyntheticJob SyntheticWorkload",
 }
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = list(_MODULE_OF)
 

@@ -56,18 +56,6 @@ class StepWarmUp:
         return np.where(index < self.length, self.amplitude, 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepCoolDown:
-    """Adds ``mean * amplitude`` to the last ``length`` readings."""
-
-    amplitude: float
-    length: int
-
-    def at(self, index: _Indices, total: int) -> Floats:
-        """Return what is added to the readings of these indices, over the mean."""
-        return np.where(index >= total - self.length, self.amplitude, 0.0)
-
-
 class _Movable(Protocol):
     """A clock that can be moved, such as FakeClock."""
 
@@ -76,7 +64,7 @@ class _Movable(Protocol):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SyntheticWorkload:
-    """Gives readings of a known process: a stationary series with transients added.
+    """Gives readings of a known process: a stationary series, and a warm-up added to it.
 
     A series is the same however it is cut into rounds.
 
@@ -92,8 +80,8 @@ class SyntheticWorkload:
         Standard deviation of the stationary part over its mean.
     phi
         Memory of the reading before, in (-1, 1).
-    warm_up, cool_down
-        Transients; a cool-down needs ``total``.
+    warm_up
+        Transient at the beginning of a series.
     total
         Readings in a series, after which it ends; None for no end.
     restarted
@@ -128,7 +116,6 @@ class SyntheticWorkload:
     cv: float = 0.1
     phi: float = 0.0
     warm_up: ExponentialWarmUp | StepWarmUp | None = None
-    cool_down: StepCoolDown | None = None
     total: int | None = None
     restarted: bool = False
     between_cv: float = 0.0
@@ -180,8 +167,6 @@ class SyntheticWorkload:
         readings = series.draw(n)
         if self.warm_up is not None:
             readings += self.warm_up.at(index)
-        if self.cool_down is not None and self.total is not None:
-            readings += self.cool_down.at(index, self.total)
         return readings * (self.mean * (1 + self.between_cv * series.level))
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
@@ -202,7 +187,6 @@ class SyntheticWorkload:
             ("phi", -1 < self.phi < 1, "between -1 and 1, both excluded"),
             ("between_cv", 0 <= self.between_cv <= 1 / _SIGMAS, "from 0 to 1/6"),
             ("between_cv", self.restarted or self.between_cv == 0, "0 unless restarted"),
-            ("total", self.total is not None or self.cool_down is None, "to end after a cool-down"),
         )
         problems = _wrong(self, checks)
         if not problems and self._lowest() < 0:
@@ -216,8 +200,7 @@ class SyntheticWorkload:
         """Return how low readings could fall, over their mean."""
         reach = _REACH[self.noise]
         noise = 0.0 if reach is None else 1 - reach * self.cv
-        transients = (each for each in (self.warm_up, self.cool_down) if each is not None)
-        return noise + sum(min(0.0, each.amplitude) for each in transients)
+        return noise + (0.0 if self.warm_up is None else min(0.0, self.warm_up.amplitude))
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

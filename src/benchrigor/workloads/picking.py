@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal, Self
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.units import scale_for
+from benchrigor.model.text import many, show_value
 
 Finder = Callable[[str], Iterable[Any]]
 """Returns what a line holds where a pick looks, not yet checked to be a number."""
@@ -220,8 +220,5 @@ def _amount(size: int, lines: int, too_long: int) -> str:
     """Say how much was printed, in words that end before "a reading"."""
     if not size:
         return "nothing, expected"
-    scale = scale_for(size, "B")
-    amount = scale.show(size, digits=0 if size < 1_000 else 1)
     skipped = f" ({too_long} longer than 1 MiB, not searched)" if too_long else ""
-    count = f"{lines} line{'s' if lines > 1 else ''}{skipped}"
-    return f"{amount} {scale.name} in {count}, none of which holds"
+    return f"{show_value(size, 'B')} in {many(lines, 'line')}{skipped}, none of which holds"
