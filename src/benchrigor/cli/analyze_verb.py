@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -42,13 +43,10 @@ def analyze(
     column: str | None,
     work: str | None,
     unit: str,
-    confidence: float,
-    target: float | None,
-    statistic: str,
-    method: str,
     explained: bool,
     picture: Path | None,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Estimate the mean or a quantile of recorded readings, warm-up and cool-down removed.
 
@@ -66,7 +64,7 @@ def analyze(
       benchrigor analyze result.json --column latencies --target 2% --json
       benchrigor analyze rounds.csv --work bytes --column seconds --unit B
     """  # noqa: D301  # click wants the backspace itself
-    options = Options(target=target, confidence=confidence, statistic=statistic, method=method)
+    options = Options(**given)
     if work is None:
         name = "readings" if column is None or column.isdigit() else column
         record = _of_readings(source, column, options, Metric(name=name, unit=unit))
@@ -81,7 +79,7 @@ def analyze(
     estimate = record.estimate()
     if estimate is None:
         leave(ExitCode.NOTHING_MEASURED)
-    if target is not None and estimate.relative_half_width > target:
+    if options.target is not None and estimate.relative_half_width > options.target:
         leave(ExitCode.NOT_CONVERGED)
 
 

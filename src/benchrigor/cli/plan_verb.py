@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -40,18 +41,7 @@ from benchrigor.session.sample_size import plan as planned
 @metric_option
 @store_option
 @json_option
-def plan(
-    *,
-    run_id: str,
-    change: float,
-    power: float,
-    margin: float,
-    confidence: float | None,
-    half_widths: tuple[float, ...],
-    metric: str | None,
-    store: Path | None,
-    as_json: bool,
-) -> None:
+def plan(run_id: str, *, store: Path | None, as_json: bool, **options: Any) -> None:
     """Tell how much to measure to see a change, from a stored run.
 
     A short run is enough: it need not have reached its target. The beginning of RUN_ID is
@@ -68,15 +58,7 @@ def plan(
       benchrigor plan 3f2a --half-width 1% --half-width 0.1% --json
     """  # noqa: D301  # click wants the backspace itself
     record = stored_run(run_id, store)
-    sizes = planned(
-        record,
-        change=change,
-        power=power,
-        margin=margin,
-        confidence=confidence,
-        half_widths=half_widths,
-        metric=metric,
-    )
+    sizes = planned(record, **options)
     if as_json:
         print_result(run_id=record.run_id, plan=sizes)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -36,15 +37,7 @@ from benchrigor.session.replays.replaying import replay as replayed
 @store_option
 @json_option
 def replay(
-    *,
-    source: str,
-    target: float | None,
-    confidence: float | None,
-    metric: str | None,
-    column: str | None,
-    unit: str,
-    store: Path | None,
-    as_json: bool,
+    source: str, *, column: str | None, store: Path | None, as_json: bool, **options: Any
 ) -> None:
     """Tell when other rules would have stopped, and their estimates.
 
@@ -66,7 +59,7 @@ def replay(
       benchrigor replay readings.csv --column time --unit s --target 2%
     """  # noqa: D301  # click wants the backspace itself
     readings = recording(source, column=column, store=store)
-    result = replayed(readings, target=target, confidence=confidence, metric=metric, unit=unit)
+    result = replayed(readings, **options)
     run_id = readings.run_id if isinstance(readings, RunRecord) else None
     if not isinstance(readings, RunRecord):
         result = replace(result, name=name_of(source))

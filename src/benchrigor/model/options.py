@@ -21,6 +21,7 @@ _CHOICES = {
 }
 _POSITIVE = ("target", "budget_s", "short_round_s")
 _COUNTS = ("budget_readings", "readings_per_round", "min_rounds", "max_rounds", "max_rejected")
+_NUMBERS = (*_POSITIVE, *_COUNTS, "confidence")
 _OPTIONAL = {"target", "budget_readings", "readings_per_round", "max_rounds"}
 
 
@@ -109,38 +110,21 @@ class Options:
 
     def __post_init__(self) -> None:
         amounts = check_work(self.work)
-        problems = [*self._bad_numbers(), *self._bad_choices(), *self._bad_statistic()]
+        values = {name: getattr(self, name) for name in (*_NUMBERS, *_CHOICES)}
+        problems = [
+            f"{name} is {value!r}, expected {expected}"
+            for name, value in values.items()
+            if (expected := _expected(name, value))
+        ]
+        problems += self._bad_statistic()
         problems += amounts.problems or self._bad_analysis()
         if problems:
             raise InvalidInput(problems)
         object.__setattr__(self, "work", amounts.work)
-        for name in (*_POSITIVE, *_COUNTS, "confidence"):
-            value = getattr(self, name)
-            if value is not None:  # numbers of numpy become Python's own
-                plain = int(value) if name in _COUNTS else float(value)
-                object.__setattr__(self, name, plain)
-
-    def _bad_numbers(self) -> list[str]:
-        problems = []
-        for name in (*_POSITIVE, *_COUNTS, "confidence"):
-            value = getattr(self, name)
-            if value is None and name in _OPTIONAL:
-                continue
-            if isinstance(value, bool) or not isinstance(value, Real):
-                problems.append(f"{name} is {value!r}, expected a number")
-            elif expected := _misfit(name, float(value)):
-                problems.append(f"{name} is {value!r}, expected {expected}")
-        return problems
-
-    def _bad_choices(self) -> list[str]:
-        problems = []
-        for name, choices in _CHOICES.items():
-            value = getattr(self, name)
-            if value in choices:
-                continue
-            expected = ", ".join(repr(choice) for choice in choices)
-            problems.append(f"{name} is {value!r}, expected one of {expected}")
-        return problems
+        for name in _NUMBERS:
+            if values[name] is not None:  # numbers of numpy become Python's own
+                plain = int if name in _COUNTS else float
+                object.__setattr__(self, name, plain(values[name]))
 
     def _bad_statistic(self) -> list[str]:
         try:
@@ -172,8 +156,16 @@ class Options:
         return (0, None) if self.analysis == "wps" else None
 
 
-def _misfit(name: str, number: float) -> str:
-    """Return what was expected of an option; empty when the number fits."""
+def _expected(name: str, value: object) -> str:
+    """Return what was expected of an option; empty when its value fits."""
+    if name in _CHOICES:
+        choices = ", ".join(map(repr, _CHOICES[name]))
+        return "" if value in _CHOICES[name] else f"one of {choices}"
+    if value is None and name in _OPTIONAL:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return "a number"
+    number = float(value)
     if name == "confidence":
         return "" if 0.0 < number < 1.0 else "between 0 and 1, both excluded"
     if name in _COUNTS:
@@ -183,7 +175,6 @@ def _misfit(name: str, number: float) -> str:
     return "a finite number" if math.isinf(number) and name != "budget_s" else ""
 
 
-_EXPECTED = "expected an amount above 0, a range (low, high), or None"
 _LARGEST = 1e300
 """Sums and differences of amounts up to here are finite."""
 
@@ -215,22 +206,26 @@ def check_work(work: object) -> CheckedWork:
         return _checked_range(tuple(work))
     amount = _plain(work)
     if amount is None or not 0.0 < amount <= _LARGEST:
-        return CheckedWork(problems=(f"work is {short(work)}, {_EXPECTED}",))
+        return _wrong_work(work)
     return CheckedWork(work=amount)
 
 
 def _checked_range(ends: tuple[object, ...]) -> CheckedWork:
-    found = f"work is {short(ends)}"
     if len(ends) != 2:
-        return CheckedWork(problems=(f"{found}, {_EXPECTED}",))
+        return _wrong_work(ends)
     open_ended = ends[1] is None or ends[1] == math.inf
     low, high = _plain(ends[0]), None if open_ended else _plain(ends[1])
     if low is None or not 0 <= low <= _LARGEST or not (open_ended or high is not None):
-        return CheckedWork(problems=(f"{found}, {_EXPECTED}",))
+        return _wrong_work(ends)
     if high is not None and not low < high <= _LARGEST:
-        expected = "expected a range that ends above its beginning, at 1e300 at most"
-        return CheckedWork(problems=(f"{found}, {expected}",))
+        return _wrong_work(ends, "a range that ends above its beginning, at 1e300 at most")
     return CheckedWork(work=(low, high))
+
+
+def _wrong_work(
+    work: object, expected: str = "an amount above 0, a range (low, high), or None"
+) -> CheckedWork:
+    return CheckedWork(problems=(f"work is {short(work)}, expected {expected}",))
 
 
 def _plain(amount: object) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, RoundPlan
+from benchrigor.model.checks import wrong_values
 from benchrigor.protocols import Recorder
 
 _Indices = npt.NDArray[np.int64]
@@ -180,15 +180,17 @@ class SyntheticWorkload:
         return _Series(self.noise, self.cv, self.phi, np.random.SeedSequence([self.seed, *key]))
 
     def _problems(self) -> list[str]:
-        checks = (
-            ("mean", 0 < self.mean < math.inf, "more than 0"),
-            ("noise", self.noise in _REACH, f"one of {', '.join(_REACH)}"),
-            ("cv", 0 <= self.cv < math.inf, "0 or more"),
-            ("phi", -1 < self.phi < 1, "between -1 and 1, both excluded"),
-            ("between_cv", 0 <= self.between_cv <= 1 / _SIGMAS, "from 0 to 1/6"),
-            ("between_cv", self.restarted or self.between_cv == 0, "0 unless restarted"),
+        between, kinds = self.between_cv, ", ".join(_REACH)
+        problems = wrong_values(
+            [
+                ("mean", self.mean, 0 < self.mean < math.inf, "more than 0"),
+                ("noise", self.noise, self.noise in _REACH, f"one of {kinds}"),
+                ("cv", self.cv, 0 <= self.cv < math.inf, "0 or more"),
+                ("phi", self.phi, -1 < self.phi < 1, "between -1 and 1, both excluded"),
+                ("between_cv", between, 0 <= between <= 1 / _SIGMAS, "from 0 to 1/6"),
+                ("between_cv", between, self.restarted or between == 0, "0 unless restarted"),
+            ]
         )
-        problems = _wrong(self, checks)
         if not problems and self._lowest() < 0:
             problems.append(
                 f"readings could fall to {self.mean * self._lowest():.3g}, expected durations; "
@@ -245,13 +247,15 @@ class SyntheticJob:
     growth: float = 1.0
 
     def __post_init__(self) -> None:
-        checks = (
-            ("speed", 0 < self.speed < math.inf, "more than 0"),
-            ("overhead_s", 0 <= self.overhead_s < math.inf, "0 or more"),
-            ("cv", 0 <= self.cv <= 1 / _SIGMAS, "from 0 to 1/6"),
-            ("growth", 0 < self.growth < math.inf, "more than 0"),
+        problems = wrong_values(
+            [
+                ("speed", self.speed, 0 < self.speed < math.inf, "more than 0"),
+                ("overhead_s", self.overhead_s, 0 <= self.overhead_s < math.inf, "0 or more"),
+                ("cv", self.cv, 0 <= self.cv <= 1 / _SIGMAS, "from 0 to 1/6"),
+                ("growth", self.growth, 0 < self.growth < math.inf, "more than 0"),
+            ]
         )
-        if problems := _wrong(self, checks):
+        if problems:
             raise InvalidInput(problems)
 
     @property
@@ -276,15 +280,6 @@ class SyntheticJob:
         if self.clock is not None:
             self.clock.advance(round(duration_s * 1e9))
         recorder.reading("time", duration_s)
-
-
-def _wrong(workload: object, checks: Iterable[tuple[str, bool, str]]) -> list[str]:
-    """Return what is wrong; a check is a name, whether its value fits, and what is expected."""
-    return [
-        f"{name} is {getattr(workload, name)!r}, expected {wanted}"
-        for name, right, wanted in checks
-        if not right
-    ]
 
 
 def _memory(phi: float) -> float:

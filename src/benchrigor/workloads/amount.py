@@ -9,6 +9,7 @@ from functools import partial
 
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
+from benchrigor.model.checks import wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.callable import Bracket, collector_kept, misfits
 from benchrigor.workloads.reading_delays import ReadingDelays
@@ -66,7 +67,7 @@ class AmountWorkload:
         gc: str = "on",
         meter: DelayMeter | None = None,
     ) -> None:
-        problems = [] if callable(func) else [f"func is {func!r}, expected a function of an amount"]
+        problems = wrong_values([("func", func, callable(func), "a function of an amount")])
         problems += misfits(setup=setup, teardown=teardown, inner=None, gc=gc)
         if problems:
             raise InvalidInput(problems)

@@ -10,11 +10,13 @@ from itertools import repeat
 
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
+from benchrigor.model.checks import wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
 Call = Callable[[], object]
+_FUNCTION = "a function without arguments"
 
 _HEADROOM = 2
 """Functions get faster as they warm up; a loop twice as long as needed stays long enough."""
@@ -65,6 +67,7 @@ class CallableWorkload:
     Examples
     --------
     >>> from benchrigor.model import RoundPlan
+    from benchrigor.model.checks import wrong_values
     >>> from benchrigor.testing import FakeClock
     >>> from benchrigor.workloads.recorder import RoundRecorder
     >>> clock, plan = FakeClock(), RoundPlan(index=0, readings=3)
@@ -88,7 +91,7 @@ class CallableWorkload:
         metric: str = "time",
         meter: DelayMeter | None = None,
     ) -> None:
-        problems = [] if callable(func) else [_no_function("func", func)]
+        problems = wrong_values([("func", func, callable(func), _FUNCTION)])
         problems += misfits(setup=setup, teardown=teardown, inner=inner, gc=gc)
         if problems:
             raise InvalidInput(problems)
@@ -273,22 +276,17 @@ def misfits(
 
     ``inner_name`` is the caller's name of ``inner``.
     """
-    brackets = {"setup": setup, "teardown": teardown}
-    given = {name: value for name, value in brackets.items() if value is not None}
-    problems = [_no_function(name, value) for name, value in given.items() if not callable(value)]
-    if inner is not None and (type(inner) is not int or inner < 1):
-        problems.append(f"{inner_name} is {inner!r}, expected a whole number from 1 on, or None")
-    elif given and inner not in {None, 1}:
-        problems.append(
-            f"{inner_name} is {inner}, expected 1 since setup and teardown go with a call"
-        )
-    if gc not in ("on", "off"):
-        problems.append(f"gc is {gc!r}, expected 'on' or 'off'")
-    return problems
-
-
-def _no_function(name: str, value: object) -> str:
-    return f"{name} is {value!r}, expected a function without arguments"
+    is_count = inner is None or (type(inner) is int and inner >= 1)
+    alone = (setup is None and teardown is None) or not is_count or inner in {None, 1}
+    return wrong_values(
+        [
+            ("setup", setup, setup is None or callable(setup), _FUNCTION),
+            ("teardown", teardown, teardown is None or callable(teardown), _FUNCTION),
+            (inner_name, inner, is_count, "a whole number from 1 on, or None"),
+            (inner_name, inner, alone, "1 since setup and teardown go with a call"),
+            ("gc", gc, gc in ("on", "off"), "'on' or 'off'"),
+        ]
+    )
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import numpy as np
 
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
 from benchrigor.model import Code, Notice, RoundPlan
+from benchrigor.model.checks import wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.picking import Pick, read_picks
 
@@ -103,19 +104,23 @@ class CommandWorkload:
         meter: DelayMeter | None = None,
     ) -> None:
         self._argv = _checked_argv(argv)
-        metrics = [pick.metric for pick in picks]
-        for metric in metrics:
-            if metrics.count(metric) > 1:
-                raise InvalidInput(f"two picks for metric {metric!r}, expected one for each")
-        if timeout_s is not None and not 0 < timeout_s <= threading.TIMEOUT_MAX:
-            raise InvalidInput(
-                f"timeout_s is {timeout_s!r}, expected seconds, more than 0, or None for no limit"
-            )
         codes = tuple(accept_exit) if isinstance(accept_exit, Collection) else ()
-        if not codes or not all(isinstance(code, int) for code in codes):
-            raise InvalidInput(
-                f"accept_exit is {accept_exit!r}, expected exit codes in a list, at least one"
-            )
+        are_codes = codes != () and all(isinstance(code, int) for code in codes)
+        in_time = timeout_s is None or 0 < timeout_s <= threading.TIMEOUT_MAX
+        metrics = [pick.metric for pick in picks]
+        problems = wrong_values(
+            [
+                ("timeout_s", timeout_s, in_time, "seconds, more than 0, or None for no limit"),
+                ("accept_exit", accept_exit, are_codes, "exit codes in a list, at least one"),
+            ]
+        )
+        problems += [
+            f"two picks for metric {metric!r}, expected one for each"
+            for metric in dict.fromkeys(metrics)
+            if metrics.count(metric) > 1
+        ]
+        if problems:
+            raise InvalidInput(problems)
         self._picks = tuple(picks)
         self._accept_exit = frozenset(codes)
         self._timeout_s = timeout_s
