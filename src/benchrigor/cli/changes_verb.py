@@ -12,17 +12,9 @@ from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of, read_readings
 from benchrigor.model import StablePhase, codec
-from benchrigor.model.text import (
-    aligned,
-    counted,
-    false_alarms,
-    many,
-    marked,
-    percent,
-    show_value,
-    wrapped,
-)
+from benchrigor.model.text import counted, false_alarms, many, marked, wrapped
 from benchrigor.report import plot_phases
+from benchrigor.report.text import phase_table
 from benchrigor.stats import find_stable_phase
 
 
@@ -68,17 +60,8 @@ def _report(stable: StablePhase, unit: str) -> list[str]:
     points = stable.change_points
     where = ", ".join(counted(index) for index in points.indices) or "none"
     size = many(points.n, "reading")
-    rows = [
-        (
-            f"  {each.label:<9}",
-            f"{counted(each.start):>9} to {counted(each.stop):>9}",
-            percent(each.n / points.n),
-            f"median {show_value(each.median, unit)}",
-        )
-        for each in stable.phases
-    ]
     return [
         *wrapped(f"{where} (of {size}, {false_alarms(points.level)})", "change points: "),
-        *aligned(rows, "<>><"),
+        *(f"  {line}" for line in phase_table(stable, unit)),
         *(line for notice in stable.notices for line in marked(notice)),
     ]

@@ -43,28 +43,15 @@ _WARNINGS = {Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Side:
-    """A run, or the readings of a file; ``metric`` is what they are of."""
+    """A run, or the readings of a file; ``origin`` says for programs where they come from."""
 
-    source: str
     label: str
     given: RunRecord | Floats
-    metric: Metric
+    origin: dict[str, Any]
 
     @property
-    def run(self) -> RunRecord | None:
-        return self.given if isinstance(self.given, RunRecord) else None
-
-    def document(self) -> dict[str, Any]:
-        """Return where it comes from, for programs."""
-        run = self.run
-        return {
-            "source": self.source,
-            "run_id": None if run is None else run.run_id,
-            "name": self.label if run is None else run.name,
-            "metric": self.metric.name,
-            "unit": self.metric.unit,
-            "host": run.provenance.host if run is not None and run.provenance else None,
-        }
+    def is_run(self) -> bool:
+        return isinstance(self.given, RunRecord)
 
 
 @click.command(short_help="Tell whether a candidate is better or worse than a baseline.")
@@ -134,8 +121,8 @@ def compare(
     if as_json:
         print_result(
             comparison=comparison,
-            baseline=baseline.document(),
-            candidate=candidate.document(),
+            baseline=baseline.origin,
+            candidate=candidate.origin,
             warnings=[str(each) for each in comparison.notices if each.code in _WARNINGS],
         )
     else:
@@ -147,21 +134,25 @@ def _side(
     source: str, metric: str | None, *, column: str | None, unit: str | None, store: Path | None
 ) -> _Side:
     given = recording(source, column=column, store=store)
-    if not isinstance(given, RunRecord):
-        kind = Metric(name="readings", unit=unit or "")
-        return _Side(source=source, label=name_of(source), given=given, metric=kind)
-    analysis = given.analysis(metric)
-    if analysis is None:
-        raise InvalidInput(f"the run of {given.name} holds no readings")
-    return _Side(source=source, label=label_of(given), given=given, metric=analysis.metric)
+    name = label = name_of(source)
+    of, run_id, host = Metric(name="readings", unit=unit or ""), None, None
+    if isinstance(given, RunRecord):
+        analysis = given.analysis(metric)
+        if analysis is None:
+            raise InvalidInput(f"the run of {given.name} holds no readings")
+        name, label, of, run_id = given.name, label_of(given), analysis.metric, given.run_id
+        host = given.provenance.host if given.provenance else None
+    origin = {"source": source, "run_id": run_id, "name": name}
+    origin |= {"metric": of.name, "unit": of.unit, "host": host}
+    return _Side(label=label, given=given, origin=origin)
 
 
 def _check(sides: Sequence[_Side], *, metric: str | None, unit: str | None, paired: bool) -> None:
     """Raise once for all options and sources that do not go together."""
     problems = []
-    runs = [each for each in sides if each.run is not None]
+    runs = [each for each in sides if each.is_run]
     if len(sides) < 2:
-        problems.append(f"{sides[0].source} stands alone, expected a baseline and a candidate")
+        problems.append(f"{sides[0].label} stands alone, expected a baseline and a candidate")
     labels = [each.label for each in sides]
     double = sorted({label for label in labels if labels.count(label) > 1})
     problems += [f"{label} is given twice, expected each once" for label in double]
@@ -172,16 +163,16 @@ def _check(sides: Sequence[_Side], *, metric: str | None, unit: str | None, pair
     if unit is not None and len(runs) < len(sides):
         problems += [
             f"units differ: --unit is {unit or 'empty'}, and {each.label} is in "
-            f"{each.metric.unit or 'no unit'}"
+            f"{each.origin['unit'] or 'no unit'}"
             for each in runs
-            if each.metric.unit != unit
+            if each.origin["unit"] != unit
         ]
     if problems:
         raise InvalidInput(problems)
 
 
 def _unit(sides: Sequence[_Side]) -> str:
-    return next((each.metric.unit for each in sides if each.metric.unit), "")
+    return next((each.origin["unit"] for each in sides if each.origin["unit"]), "")
 
 
 def _report(comparison: Comparison, sides: Sequence[_Side]) -> list[str]:
@@ -206,7 +197,7 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
     if as_json:
         print_result(
             places=places,
-            sides=[each.document() for each in sides],
+            sides=[each.origin for each in sides],
             warnings=[str(each) for each in notices],
         )
         return

@@ -31,6 +31,7 @@ from benchrigor.report.text import (
     cold,
     grown,
     outlying,
+    phase_table,
     predicted,
     rounds_named,
     why_left_out,
@@ -213,20 +214,16 @@ def _change_points(stable: StablePhase) -> str:
 
 def _segments(analysis: Analysis) -> str:
     stable, unit = analysis.phases[0], analysis.metric.unit
-    rows = [
-        f"\n      {each.label:<9} {counted(each.start):>9} to {counted(each.stop):>9}"
-        f"   median {show_value(each.median, unit)}"
-        for each in stable.phases[:_MOST_PHASES]
-    ]
+    rows = "".join(f"\n      {line}" for line in phase_table(stable, unit, _MOST_PHASES))
     if stable.start is None:
-        return f"Phases; none of them may be measured ({stable.reason}):{''.join(rows)}"
+        return f"Phases; none of them may be measured ({stable.reason}):{rows}"
     margin = stable.n - analysis.n_kept
     kept = f"{counted(analysis.n_kept)} of {counted(analysis.n)} readings are kept"
     if margin and len(stable.phases) == 1:
         kept += f"{cold(margin)}, are left out"
     elif margin:
         kept += f" ({counted(margin)} beside the cuts are left out as a margin)"
-    return f"Phases; {kept}:{''.join(rows)}"
+    return f"Phases; {kept}:{rows}"
 
 
 def _level(analysis: Analysis, record: RunRecord) -> list[str]:

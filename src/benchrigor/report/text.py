@@ -8,13 +8,13 @@ from benchrigor.model import (
     Estimate,
     Interference,
     Kind,
-    Phase,
     RunRecord,
     StablePhase,
     WpsFit,
 )
 from benchrigor.model.text import (
     WIDTH,
+    aligned,
     counted,
     ended,
     many,
@@ -270,7 +270,12 @@ def _cuts(analysis: Analysis) -> list[str]:
         share = 1.0 - analysis.n_kept / whole
         return [f"{percent(share)} of the readings, {_by_rounds(analysis)}"] if share else []
     stable = analysis.phases[0]
-    parts = [_phase(each, analysis.metric.unit) for each in stable.phases if _is_cut(each, stable)]
+    parts = [
+        f"{each.label} {counted(each.start)}–{counted(each.stop - 1)} "
+        f"(median {show_value(each.median, analysis.metric.unit)})"
+        for each in stable.phases
+        if each.start != stable.start
+    ]
     margin = stable.n - analysis.n_kept
     if not parts:
         return [f"no warm-up or cool-down found{cold(margin)}"]
@@ -296,13 +301,20 @@ def _by_rounds(analysis: Analysis) -> str:
     return f"{' and '.join(parts)} of each round and a margin" if parts else "a margin of each"
 
 
-def _is_cut(phase: Phase, stable: StablePhase) -> bool:
-    return stable.start is None or phase.start != stable.start
-
-
-def _phase(phase: Phase, unit: str) -> str:
-    span = f"{counted(phase.start)}–{counted(phase.stop - 1)}"
-    return f"{phase.label} {span} (median {show_value(phase.median, unit)})"
+def phase_table(stable: StablePhase, unit: str, most: int | None = None) -> list[str]:
+    """Return a line for each phase, up to so many of them."""
+    return aligned(
+        [
+            (
+                f"{each.label:<9}",
+                f"{counted(each.start):>9} to {counted(each.stop):>9}",
+                percent(each.n / stable.change_points.n),
+                f"median {show_value(each.median, unit)}",
+            )
+            for each in stable.phases[:most]
+        ],
+        "<>><",
+    )
 
 
 def _ending(record: RunRecord) -> str:
