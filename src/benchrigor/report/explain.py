@@ -346,6 +346,6 @@ def _light(interference: Interference | None) -> list[str]:
             if is_estimated(interference)
             else "None has enough others like it to tell whether it lasted longer than usual."
         ),
-        f"{show_total(interference)[2:].capitalize()} (green below 7.5%, red above 15%). What slows all "
-        "segments alike does not show.",
+        f"{show_total(interference)[2:].capitalize()} (green below 7.5%, red above 15%). What "
+        "slows all segments alike does not show.",
     ]
