@@ -1,19 +1,16 @@
-from __future__ import annotations
-
 import time
 from itertools import count, repeat
 
 import pytest
 
 from benchrigor import clocks
-from benchrigor.clocks import CpuClock, WallClock, clock_cost_ns, measured_resolution_ns
+from benchrigor.clocks import WallClock, clock_cost_ns, measured_resolution_ns
 from benchrigor.errors import ClockFailed
 from benchrigor.testing import FakeClock
 
 
 def test_reading_a_system_clock_costs_no_python_call() -> None:
     assert WallClock().now_ns is time.perf_counter_ns
-    assert CpuClock().now_ns is time.process_time_ns
 
 
 def test_the_resolution_is_the_smallest_step_seen() -> None:

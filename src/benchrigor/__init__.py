@@ -11,168 +11,88 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # type checkers take it for True; importing typing would cost 10 ms
 if TYPE_CHECKING:
-    from benchrigor.errors import (
-        BenchrigorError,
-        ClockFailed,
-        DetectorFailed,
-        InvalidInput,
-        MissingExtra,
-        NotEstimable,
-        PlanMismatch,
-        StoreFailed,
-        WorkloadFailed,
-        WorkTooShort,
-    )
-    from benchrigor.instrument import segments
-    from benchrigor.model import (
-        Analysis,
-        ChangePoints,
-        Comparison,
-        Composite,
-        Decision,
-        Estimate,
-        Interference,
-        Light,
-        Metric,
-        Notice,
-        Options,
-        Plan,
-        Progress,
-        Provenance,
-        Replay,
-        Round,
-        RoundPlan,
-        Ruling,
-        RunRecord,
-        SegmentProfile,
-        ServiceRate,
-        StablePhase,
-        StopReason,
-        Subsessions,
-        Verdict,
-        WpsFit,
-    )
-    from benchrigor.session import Session, default_rules, measure, measure_pair, plan, replay
-    from benchrigor.units import Direction
-    from benchrigor.workloads import CommandWorkload, StepwiseWorkload
+    from benchrigor.errors import BenchrigorError as BenchrigorError
+    from benchrigor.errors import ClockFailed as ClockFailed
+    from benchrigor.errors import DetectorFailed as DetectorFailed
+    from benchrigor.errors import InvalidInput as InvalidInput
+    from benchrigor.errors import MissingExtra as MissingExtra
+    from benchrigor.errors import NotEstimable as NotEstimable
+    from benchrigor.errors import PlanMismatch as PlanMismatch
+    from benchrigor.errors import StoreFailed as StoreFailed
+    from benchrigor.errors import WorkloadFailed as WorkloadFailed
+    from benchrigor.errors import WorkTooShort as WorkTooShort
+    from benchrigor.instrument import segments as segments
+    from benchrigor.model import Analysis as Analysis
+    from benchrigor.model import ChangePoints as ChangePoints
+    from benchrigor.model import Comparison as Comparison
+    from benchrigor.model import Composite as Composite
+    from benchrigor.model import Decision as Decision
+    from benchrigor.model import Estimate as Estimate
+    from benchrigor.model import Interference as Interference
+    from benchrigor.model import Light as Light
+    from benchrigor.model import Metric as Metric
+    from benchrigor.model import Notice as Notice
+    from benchrigor.model import Options as Options
+    from benchrigor.model import Plan as Plan
+    from benchrigor.model import Progress as Progress
+    from benchrigor.model import Provenance as Provenance
+    from benchrigor.model import Replay as Replay
+    from benchrigor.model import Round as Round
+    from benchrigor.model import RoundPlan as RoundPlan
+    from benchrigor.model import Ruling as Ruling
+    from benchrigor.model import RunRecord as RunRecord
+    from benchrigor.model import SegmentProfile as SegmentProfile
+    from benchrigor.model import ServiceRate as ServiceRate
+    from benchrigor.model import StablePhase as StablePhase
+    from benchrigor.model import StopReason as StopReason
+    from benchrigor.model import Subsessions as Subsessions
+    from benchrigor.model import Verdict as Verdict
+    from benchrigor.model import WpsFit as WpsFit
+    from benchrigor.session import Session as Session
+    from benchrigor.session import compare_runs as compare_runs
+    from benchrigor.session import default_rules as default_rules
+    from benchrigor.session import measure as measure
+    from benchrigor.session import measure_pair as measure_pair
+    from benchrigor.session import plan as plan
+    from benchrigor.session import replay as replay
+    from benchrigor.units import Direction as Direction
+    from benchrigor.workloads import CommandWorkload as CommandWorkload
+    from benchrigor.workloads import StepwiseWorkload as StepwiseWorkload
 
-_WHERE = {
-    "benchrigor.errors": (
-        "BenchrigorError",
-        "ClockFailed",
-        "DetectorFailed",
-        "InvalidInput",
-        "MissingExtra",
-        "NotEstimable",
-        "PlanMismatch",
-        "StoreFailed",
-        "WorkTooShort",
-        "WorkloadFailed",
+_NAMES = {
+    "errors": (
+        "BenchrigorError ClockFailed DetectorFailed InvalidInput MissingExtra "
+        "NotEstimable PlanMismatch StoreFailed WorkTooShort WorkloadFailed"
     ),
-    "benchrigor.instrument": ("segments",),
-    "benchrigor.model": (
-        "Analysis",
-        "ChangePoints",
-        "Comparison",
-        "Composite",
-        "Decision",
-        "Estimate",
-        "Interference",
-        "Light",
-        "Metric",
-        "Notice",
-        "Options",
-        "Plan",
-        "Progress",
-        "Provenance",
-        "Replay",
-        "Round",
-        "RoundPlan",
-        "Ruling",
-        "RunRecord",
-        "SegmentProfile",
-        "ServiceRate",
-        "StablePhase",
-        "StopReason",
-        "Subsessions",
-        "Verdict",
-        "WpsFit",
+    "instrument": "segments",
+    "model": (
+        "Analysis ChangePoints Comparison Composite Decision Estimate Interference Light "
+        "Metric Notice Options Plan Progress Provenance Replay Round RoundPlan Ruling "
+        "RunRecord SegmentProfile ServiceRate StablePhase StopReason Subsessions Verdict "
+        "WpsFit"
     ),
-    "benchrigor.session": (
-        "Session",
-        "default_rules",
-        "measure",
-        "measure_pair",
-        "plan",
-        "replay",
-    ),
-    "benchrigor.units": ("Direction",),
-    "benchrigor.workloads": ("CommandWorkload", "StepwiseWorkload"),
+    "session": "Session compare_runs default_rules measure measure_pair plan replay",
+    "units": "Direction",
+    "workloads": "CommandWorkload StepwiseWorkload",
 }
-_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
+_ROOM_OF = {name: room for room, names in _NAMES.items() for name in names.split()}
 _ROOMS = ("errors", "instrument", "model", "queues", "report", "stats", "testing", "workloads")
 
-__all__ = [
-    "Analysis",
-    "BenchrigorError",
-    "ChangePoints",
-    "ClockFailed",
-    "CommandWorkload",
-    "Comparison",
-    "Composite",
-    "Decision",
-    "DetectorFailed",
-    "Direction",
-    "Estimate",
-    "Interference",
-    "InvalidInput",
-    "Light",
-    "Metric",
-    "MissingExtra",
-    "NotEstimable",
-    "Notice",
-    "Options",
-    "Plan",
-    "PlanMismatch",
-    "Progress",
-    "Provenance",
-    "Replay",
-    "Round",
-    "RoundPlan",
-    "Ruling",
-    "RunRecord",
-    "SegmentProfile",
-    "ServiceRate",
-    "Session",
-    "StablePhase",
-    "StepwiseWorkload",
-    "StopReason",
-    "StoreFailed",
-    "Subsessions",
-    "Verdict",
-    "WorkTooShort",
-    "WorkloadFailed",
-    "WpsFit",
-    "__version__",
-    "default_rules",
-    "measure",
-    "measure_pair",
-    "plan",
-    "replay",
-    "segments",
-]
+_PUBLIC = sorted([*_ROOM_OF, "__version__"])
+
+__all__ = list(_PUBLIC)
 
 
 def __getattr__(name: str) -> object:
-    """Resolve public names when they are asked for, so that importing benchrigor costs nothing."""
+    """Resolve public names on first use, so that importing benchrigor costs nothing."""
     if name == "__version__":
         from importlib.metadata import version  # noqa: PLC0415  # it alone costs milliseconds
 
         return version("benchrigor")
-    if name in _MODULE_OF:
-        found: object = getattr(import_module(_MODULE_OF[name]), name)
-        globals()[name] = found
-        return found
+    if name in _ROOM_OF:
+        item: object = getattr(import_module(f"benchrigor.{_ROOM_OF[name]}"), name)
+        globals()[name] = item
+        return item
     if name in _ROOMS:
         return import_module(f"benchrigor.{name}")
     raise AttributeError(f"module 'benchrigor' has no attribute {name!r}")

@@ -1,8 +1,4 @@
-"""Clocks of the system, what they resolve and what reading them costs.
-
-Both clocks offer ``now_ns`` as the C function itself, so that a hot loop pays nothing for the
-abstraction.
-"""
+"""The clock of the system, its resolution, and the cost of reading it."""
 
 from __future__ import annotations
 
@@ -19,14 +15,6 @@ try:
 except ImportError:  # Windows
     getrusage = None  # type: ignore[assignment]
 
-__all__ = [
-    "CpuClock",
-    "WallClock",
-    "clock_cost_ns",
-    "cpu_ns_with_children",
-    "measured_resolution_ns",
-]
-
 _READS_PER_BATCH = 1_000
 # About a second of reading: even a clock that ticks 64 times a second has moved long before.
 _MOST_BATCHES = 10_000
@@ -35,7 +23,7 @@ _PAIRS_PER_BATCH = 64
 
 
 class WallClock:
-    """Elapsed real time, `time.perf_counter_ns`.
+    """Elapsed real time, `time.perf_counter_ns`: the C function itself, for the sake of hot loops.
 
     Examples
     --------
@@ -56,59 +44,13 @@ class WallClock:
         time.sleep(duration_ns / 1e9)
 
 
-class CpuClock:
-    """Time that this process spent on processors, all threads together, `time.process_time_ns`.
-
-    It hardly moves while the process waits: sleeping takes real time and costs only the few
-    microseconds of processor time that falling asleep and waking up take.
-
-    Examples
-    --------
-    >>> clock = CpuClock()
-    >>> start = clock.now_ns()
-    >>> _ = sum(range(10_000))
-    >>> clock.now_ns() > start
-    True
-    """
-
-    now_ns = staticmethod(time.process_time_ns)
-
-    def __init__(self) -> None:
-        self.resolution_ns = measured_resolution_ns(self.now_ns)
-
-    def sleep_ns(self, duration_ns: int) -> None:
-        """Wait for at least ``duration_ns`` of real time."""
-        time.sleep(duration_ns / 1e9)
-
-
 def measured_resolution_ns(now_ns: Callable[[], int]) -> int:
     """Return the smallest step that a clock is seen to make, in nanoseconds.
 
-    What the system states (`time.get_clock_info`) is often finer than any two reads can show:
-    no step is smaller than the time that a read takes.
-
-    Parameters
-    ----------
-    now_ns
-        Reads the clock. It is read a thousand times at once, and again until it has moved.
-
-    Raises
-    ------
-    ClockFailed
-        When the clock goes backwards, or does not move in ten million reads.
-
-    Notes
-    -----
-    Source: measured.
-
-    Examples
-    --------
-    >>> ticks = iter(range(0, 1_000_000, 25))
-    >>> measured_resolution_ns(lambda: next(ticks))
-    25
+    What the system states (`time.get_clock_info`) is often finer than any two reads can show.
     """
     for _ in range(_MOST_BATCHES):
-        # Without a step of Python in between, which would take longer than many a clock's step.
+        # Without a step of Python in between, which takes longer than many a clock's step.
         reads = list(starmap(now_ns, repeat((), _READS_PER_BATCH)))
         steps = {after - before for before, after in pairwise(reads)}
         if min(steps) < 0:
@@ -127,26 +69,8 @@ def measured_resolution_ns(now_ns: Callable[[], int]) -> int:
 def clock_cost_ns(clock: Clock) -> float:
     """Return what timing adds to a reading: two reads of the clock around an empty body, in ns.
 
-    Parameters
-    ----------
-    clock
-        Read about two thousand times.
-
-    Returns
-    -------
-    float
-        Median of means over batches: the means see below the clock's resolution, and the median
-        leaves out batches that the system interrupted.
-
-    Notes
-    -----
-    Source: measured.
-
-    Examples
-    --------
-    >>> from benchrigor.testing import FakeClock
-    >>> clock_cost_ns(FakeClock(cost_ns=7))
-    7.0
+    Median of means over batches: the means see below the clock's resolution, and the median
+    leaves out batches that the system interrupted.
     """
     now = clock.now_ns
 
@@ -161,14 +85,7 @@ def clock_cost_ns(clock: Clock) -> float:
 
 
 def cpu_ns_with_children() -> int:
-    """Return the processor time of this process and of the children that it has waited for.
-
-    Examples
-    --------
-    >>> before = cpu_ns_with_children()
-    >>> cpu_ns_with_children() >= before
-    True
-    """
+    """Return the processor time of this process and of the children that it has waited for."""
     used_ns = time.process_time_ns()
     if getrusage is not None:
         children = getrusage(RUSAGE_CHILDREN)

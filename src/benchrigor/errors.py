@@ -3,12 +3,12 @@
 The tree::
 
     BenchrigorError
-    ├── InvalidInput     a value that cannot be worked with, named (also a ValueError)
-    ├── NotEstimable     the data allow no honest number; carries the Notice that says why
-    ├── PlanMismatch     a round was told for a plan never asked for, or told already
+    ├── InvalidInput     a value that is out of range, named (also a ValueError)
+    ├── NotEstimable     the data allow no number; carries the Notice that says why
+    ├── PlanMismatch     a round is told for a plan never asked for, or told already
     ├── WorkloadFailed   the workload raised, exited with an error, hung or gave no reading
     ├── WorkTooShort     even the largest work amount makes rounds too short to measure
-    ├── DetectorFailed   a detector raised, or gave no change points of the readings
+    ├── DetectorFailed   a detector raised, or returned no change points of the readings
     ├── ClockFailed      the clock went backwards or stood still
     ├── StoreFailed      the journal cannot be read or written
     └── MissingExtra     a package is not installed that only some need (also an ImportError)
@@ -24,19 +24,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "BenchrigorError",
-    "ClockFailed",
-    "DetectorFailed",
-    "InvalidInput",
-    "MissingExtra",
-    "NotEstimable",
-    "PlanMismatch",
-    "StoreFailed",
-    "WorkTooShort",
-    "WorkloadFailed",
-]
-
 
 class BenchrigorError(Exception):
     """The base of all errors that benchrigor raises on purpose."""
@@ -46,7 +33,7 @@ class BenchrigorError(Exception):
 
 
 class InvalidInput(BenchrigorError, ValueError):
-    """A value that cannot be worked with; the message names what was found and where.
+    """A value that is out of range; the message names what was found and what was expected.
 
     Parameters
     ----------
@@ -71,22 +58,16 @@ class InvalidInput(BenchrigorError, ValueError):
 
 
 class NotEstimable(BenchrigorError):
-    """The data allow no honest number.
-
-    Attributes
-    ----------
-    notice
-        The `benchrigor.model.Notice` that says why, with its evidence. (Typed as `object` here
-        because errors lie below the model; it is always a Notice.)
-    """
+    """The data allow no number."""
 
     def __init__(self, notice: object) -> None:
         super().__init__(str(notice))
         self.notice = notice
+        """The `benchrigor.model.Notice` that says why (an `object` here, below the model)."""
 
 
 class PlanMismatch(BenchrigorError):
-    """A round was told for a plan that was never asked, or that has been told already."""
+    """A round is told for a plan that was never asked for, or that was told already."""
 
 
 class WorkloadFailed(BenchrigorError):

@@ -1,7 +1,7 @@
 """WHERE TO PLUG IN: all extension points on one page.
 
-Each has few methods and a law suite in ``tests/laws`` that every implementation passes; what
-touches the world (clocks, workloads, stores) has a public fake in `benchrigor.testing`.
+Each has a law suite in ``tests/laws`` that every implementation passes; what touches the world
+(clocks, workloads, stores) has a public fake in `benchrigor.testing`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
         RunRecord,
     )
 
-__all__ = ["Clock", "DelayMeter", "Detector", "Recorder", "StopRule", "Store", "Workload"]
-
 
 @runtime_checkable
 class Clock(Protocol):
@@ -42,10 +40,10 @@ class Clock(Protocol):
 
 @runtime_checkable
 class DelayMeter(Protocol):
-    """Tells what a thread lost to others. Laws: it never goes back; no exception escapes."""
+    """Measures what a thread lost to others. Laws: it never goes back; no exception escapes."""
 
     def delay_ns(self) -> int:
-        """Return nanoseconds that the calling thread waited although it could have run."""
+        """Return nanoseconds that the calling thread waited for a processor."""
 
     def delay_of(self, pid: int) -> int | None:
         """Return the same of the main thread of a child not yet waited for; None if unknown."""
@@ -62,13 +60,13 @@ class Recorder(Protocol):
         """Give the one reading of the whole round."""
 
     def fact(self, name: str, value: str | float | bool | None) -> None:
-        """State how the measuring was done."""
+        """State how the workload measured."""
 
     def delays(self, stops: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
         """Add the measured delay of successive stretches of readings, as `Delays` has them."""
 
     def notice(self, notice: Notice) -> None:
-        """Say what the reader of the numbers must know."""
+        """Add what the reader of the numbers must know."""
 
 
 @runtime_checkable
@@ -92,10 +90,10 @@ class Detector(Protocol):
 
 @runtime_checkable
 class StopRule(Protocol):
-    """Judges a session's standing. Law: monotone in budget; rules are a list, first answer wins."""
+    """Decides whether a session ends. Law: monotone in budget; the first rule's answer counts."""
 
     def __call__(self, progress: Progress) -> Decision | None:
-        """Return a decision, or None to leave it to the rules behind."""
+        """Return a decision, or None to leave it to the next rule."""
 
 
 @runtime_checkable
@@ -106,10 +104,10 @@ class Store(Protocol):
         """Open a run described by a record without rounds; return its id."""
 
     def append(self, run_id: str, finished: Round) -> None:
-        """Write a finished round down, durably, before the next one starts."""
+        """Store a finished round durably, before the next one starts."""
 
     def finish(self, run_id: str, record: RunRecord) -> None:
-        """Write the result of a run down."""
+        """Store the result of a run."""
 
     def runs(self, query: str = "") -> Sequence[dict[str, Any]]:
         """List the runs whose id or name holds ``query``, newest first."""

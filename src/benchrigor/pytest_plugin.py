@@ -16,8 +16,6 @@ import pytest
 if TYPE_CHECKING:
     from benchrigor.model import RunRecord
 
-__all__ = ["Bench", "bench"]
-
 T = TypeVar("T")
 
 _RECORDS = pytest.StashKey[list["RunRecord"]]()
@@ -27,40 +25,48 @@ _SHIPPED = "benchrigor_unmeasured"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the fixture."""
-    group = parser.getgroup("benchrigor", "benchmarks with the bench fixture")
-    group.addoption(
+    add = parser.getgroup("benchrigor", "benchmarks with the bench fixture").addoption
+    add(
         "--bench-target",
         type=_share,
         default=0.02,
         metavar="SHARE",
         help="half-width wanted, relative to the value, such as 0.05 or 5%% (default: 2%%)",
     )
-    group.addoption(
+    add(
         "--bench-statistic",
         type=_statistic,
         default="mean",
         metavar="NAME",
         help="mean, median, or a percentile such as p10 (default: mean)",
     )
-    group.addoption(
+    add(
         "--bench-batch",
-        type=_count,
+        type=lambda text: _positive(text, int, "whole number from 1 on"),
         metavar="N",
         help="calls per reading (default: as many as the clock needs)",
     )
-    group.addoption(
+    add(
         "--bench-budget",
         type=_positive,
         default=10.0,
         metavar="SECONDS",
         help="measure each function no longer than this (default: 10)",
     )
-    group.addoption(
-        "--bench-store", metavar="FILE", help="keep the runs in this file (default: keep nothing)"
-    )
-    group.addoption(
-        "--bench-skip", action="store_true", help="call the functions once, measure nothing"
-    )
+    add("--bench-store", metavar="FILE", help="keep the runs in this file (default: keep nothing)")
+    add("--bench-skip", action="store_true", help="call the functions once, measure nothing")
+
+
+def _positive(
+    text: str, kind: Callable[[str], float] = float, expected: str = "number above 0"
+) -> float:
+    try:
+        number = kind(text)
+    except ValueError:
+        number = 0.0
+    if not number > 0.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no {expected}")
+    return number
 
 
 def _share(text: str) -> float:
@@ -68,50 +74,24 @@ def _share(text: str) -> float:
     return _positive(text[:-1]) / 100.0 if text.endswith("%") else _positive(text)
 
 
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not number > 0.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return number
-
-
-def _count(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
-    return number
-
-
 def _statistic(text: str) -> str:
-    if text == "mean":  # the default passes here in every run: nothing is loaded for it
-        return text
-    from benchrigor.errors import InvalidInput  # noqa: PLC0415  # only when the option is given
-    from benchrigor.model.metric import quantile_named  # noqa: PLC0415  # likewise
+    if text != "mean":  # the default passes here in every run: nothing is loaded for it
+        from benchrigor.errors import InvalidInput  # noqa: PLC0415  # only when the option is given
+        from benchrigor.model.metric import quantile_named  # noqa: PLC0415  # likewise
 
-    try:
-        quantile_named(text)
-    except InvalidInput as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        try:
+            quantile_named(text)
+        except InvalidInput as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
     return text
 
 
 class Bench:
-    """Measures functions for one test.
-
-    Attributes
-    ----------
-    record
-        The `RunRecord` of the last measurement; None while nothing was measured.
-    """
+    """Measures functions for one test."""
 
     def __init__(self, name: str, config: pytest.Config) -> None:
         self.record: RunRecord | None = None
+        """Of the last measurement; None while nothing was measured."""
         self._name = name
         self._config = config
         self._calls = 0
@@ -165,7 +145,7 @@ def _as_raised(error: BaseException) -> BaseException:
 def bench(request: pytest.FixtureRequest) -> Bench:
     """Measure a function: ``bench(func, *args, **kwargs)`` returns what func returns.
 
-    The function is called many times; afterwards ``bench.record`` holds what was measured.
+    The function is called many times; ``bench.record`` is the record of its readings.
     """
     return Bench(request.node.name, request.config)
 

@@ -1,8 +1,7 @@
 """Units, directions, and how a number is scaled for display.
 
-A unit is only a name ("s", "B", "1/s"). Readings are stored in the unit as it stands; scaling
-("0.00123 s" shown as "1.23 ms") happens at the last moment and one typical value fixes the
-prefix for a whole line, so that a value and its interval are always shown in the same unit.
+A unit is a name ("s", "B", "1/s"). Readings are stored in it; only display scales them ("0.00123 s"
+is shown as "1.23 ms"), and one typical value fixes the prefix for a whole line.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
-
-__all__ = ["Direction", "Scale", "digits_for", "scale_for"]
 
 
 class Direction(enum.StrEnum):
@@ -23,14 +20,7 @@ class Direction(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """A factor and the name of the unit that it leads to.
-
-    Examples
-    --------
-    >>> scale = scale_for(0.00123, "s")
-    >>> scale.name, round(0.00123 * scale.factor, 2)
-    ('ms', 1.23)
-    """
+    """A factor, and the name of the unit that it leads to."""
 
     factor: float
     name: str
@@ -50,22 +40,8 @@ _DECIMAL = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 def scale_for(typical: float, unit: str) -> Scale:
     """Choose the prefix in which ``typical`` has one to three digits before the point.
 
-    Parameters
-    ----------
-    typical
-        The number that fixes the prefix, in ``unit``.
-    unit
-        Seconds ("s") are scaled down to ns; "B", "B/s", "Hz" and "…/s" are scaled up with
-        decimal prefixes; every other unit is left as it is.
-
-    Examples
-    --------
-    >>> scale_for(2.5e-7, "s").name
-    'ns'
-    >>> scale_for(3.2e6, "B/s").name
-    'MB/s'
-    >>> scale_for(17.0, "widgets").name
-    'widgets'
+    Seconds are scaled down to ns; "B", "B/s", "Hz" and "…/s" are scaled up with decimal prefixes;
+    every other unit is left as it is.
     """
     size = abs(typical)
     if unit == "s":
@@ -81,17 +57,7 @@ def scale_for(typical: float, unit: str) -> Scale:
 def digits_for(half_width: float, typical: float) -> int:
     """Count the decimals that show two significant digits of the half-width.
 
-    Both numbers are in the unit of display. An interval of width zero shows four significant
-    digits of the value.
-
-    Examples
-    --------
-    >>> digits_for(0.034, 12.0)
-    3
-    >>> digits_for(40.0, 1200.0)
-    0
-    >>> digits_for(0.0, 12.0)
-    2
+    An interval of width zero shows four significant digits of the value.
     """
     if half_width > 0.0 and math.isfinite(half_width):
         return max(0, 1 - math.floor(math.log10(half_width)))

@@ -93,7 +93,7 @@ def test_the_second_interrupt_ends_at_once_and_keeps_the_finished_rounds(started
     assert run.returncode == 130
     assert stdout == ""
     assert "benchrigor: interrupted\n" in errors.read_text()
-    assert "2 finished rounds are kept: benchrigor resume " in errors.read_text()
+    assert "2 finished rounds kept: benchrigor resume " in errors.read_text()
     assert rounds_in(store) == 2
     assert not is_running(int(pids.read_text().split()[-1]))
 

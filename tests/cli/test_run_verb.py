@@ -134,7 +134,7 @@ def test_an_exit_code_may_be_accepted(cli):
         (("--work", "1:9", "--batch", "2", "os.path:isabs"), "is called once for each work amount"),
         (("--work", "1:9", "--statistic", "p10", "os.path:isabs"), "a speed has no other"),
         (("--work", "5", "--analysis", "wps", "echo", "{work}"), "analysis 'wps' compares amounts"),
-        (("--work", "1:9", "--analysis", "readings", "echo", "{work}"), "wants rounds alike"),
+        (("--work", "1:9", "--analysis", "readings", "echo", "{work}"), "needs rounds alike"),
         (("--work", "1:9", "--work-order", "up", "echo", "{work}"), "'--work-order'"),
         (("--red-rounds", "hide", "true"), "'--red-rounds'"),
         (("--work", "1:9", "--short-round", "0", "echo", "{work}"), "'--short-round'"),
@@ -400,7 +400,7 @@ def test_rounds_finished_before_a_failure_are_kept_and_it_is_said_where(cli, sto
     assert result.exit_code == 5
     (run,) = Journal(other).runs()
     assert run["rounds"] == 3
-    hint = f"3 finished rounds are kept: benchrigor resume {run['run_id']} --store {other}"
+    hint = f"3 finished rounds kept: benchrigor resume {run['run_id']} --store {other}"
     assert hint in result.stderr
 
 

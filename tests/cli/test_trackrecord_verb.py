@@ -129,7 +129,7 @@ def test_without_pairs_it_says_what_it_takes(cli, keep, strict):
     result = cli("track-record")
     assert result.exit_code == 4
     assert result.stdout == ""
-    assert "no two stored runs can be held against each other" in result.stderr
+    assert "no two stored runs can be compared" in result.stderr
     assert strict(cli("track-record", "--json").stdout)["track_records"] == []
     assert "runs of 'sort' can" in cli("track-record", "--name", "sort").stderr
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Verdict
-from benchrigor.model.comparison import show_change
+from benchrigor.model.text import show_change
 from benchrigor.units import Direction
 
 

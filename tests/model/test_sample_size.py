@@ -56,8 +56,8 @@ def test_a_plan_is_a_few_lines() -> None:
         "  to see    a change of 3% beyond a margin of 1% with power 80%",
         "  takes     1,200 readings a side (800 to 2,100), 14.8 s each",
         "  so far    500 readings a side: power 43%, smallest change seen 4.53%",
-        "  costs     half-width 5%:       500 readings                      6.2 s",
-        "            half-width 0.5%: 123,456 readings (98,765 to 234,567)   25 h",
+        "  costs     half-width 5%:        500 readings                       6.2 s",
+        "            half-width 0.5%:  123,456 readings  (98,765 to 234,567)   25 h",
     ]
 
 
@@ -154,7 +154,7 @@ def test_a_track_record_is_a_sentence_and_what_it_means() -> None:
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        (a_record(1, 2, 0.1, 0.9), "So few pairs of runs cannot speak against the claim"),
+        (a_record(1, 2, 0.1, 0.9), "So few pairs of runs cannot contradict the claim"),
         (a_record(1, 1, 0.2, 1.0), "held 100% of 1 time [20%, 100%]"),
         (a_record(200, 200, 0.98, 1.0, Standing.MORE), "more than they claim"),
         (a_record(239, 240, 0.977, 0.999), "held 99.6% of 240 times"),

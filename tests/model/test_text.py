@@ -1,4 +1,4 @@
-"""The one line that a person sees first, of a speed by work amounts and durations."""
+"""Numbers as text, and the headline of a speed by work amounts and durations."""
 
 import pytest
 
@@ -13,7 +13,21 @@ from benchrigor.model import (
     StopReason,
     WpsFit,
 )
-from benchrigor.model.text import line, show_amount, show_estimate, show_value
+from benchrigor.model.text import (
+    aligned,
+    ended,
+    headline,
+    many,
+    marked,
+    percent,
+    row,
+    shortened,
+    show_amount,
+    show_chance,
+    show_estimate,
+    show_value,
+    wrapped,
+)
 
 SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
 
@@ -50,7 +64,7 @@ def analysed(overhead: Estimate, *notices: Notice, speed: bool = True) -> Analys
 )
 def test_the_headline_says_what_a_round_adds(ends: tuple[float, float, float], said: str) -> None:
     analysis = analysed(estimated(*ends))
-    assert line("gzip", analysis, SATISFIED, 43.0) == (
+    assert headline("gzip", analysis, SATISFIED, 43.0) == (
         f"gzip: 23.41 MB/s [23.12, 23.74] 95% · n=40 rounds, {said} · satisfied, 43 s"
     )
 
@@ -59,13 +73,13 @@ def test_without_a_speed_the_refusal_is_told_before_other_notices() -> None:
     note = Notice.note(Code.SHORT_ROUNDS, "2 were short.")
     refusal = Notice.refusal(Code.NO_SPEED, "All are alike.")
     overhead = estimated(1.0, 0.9, 1.1)
-    assert line("gzip", analysed(overhead, note, refusal, speed=False), None, 2.0) == (
+    assert headline("gzip", analysed(overhead, note, refusal, speed=False), None, 2.0) == (
         "gzip: no number: All are alike. · still running, 2 s"
     )
-    assert "no number: 2 were short. " in line(
+    assert "no number: 2 were short. " in headline(
         "gzip", analysed(overhead, note, speed=False), None, 2.0
     )
-    assert "no number: nothing was measured" in line(
+    assert "no number: nothing was measured" in headline(
         "gzip", analysed(overhead, speed=False), None, 2.0
     )
 
@@ -97,3 +111,53 @@ def test_numbers_of_any_size_stay_readable() -> None:
 )
 def test_amounts_are_shown_in_the_unit_of_the_speed(work: float, unit: str, shown: str) -> None:
     assert show_amount(work, unit) == shown
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (many(1, "round"), "1 round"),
+        (many(1200, "reading"), "1,200 readings"),
+        (percent(0.0123), "1.23%"),
+        (percent(0.9999, digits=10), "99.99%"),
+        (percent(12.4), "1,240%"),
+        (show_value(0.001234, "s"), "1.23 ms"),
+        (show_value(250.0, ""), "250"),
+        (show_chance(0.0312), "=0.031"),
+        (show_chance(1e-9), "<0.0001"),
+        (shortened("parts of the product.head", 15), "parts o…ct.head"),
+        (
+            ended(Decision(stop=True, reason=StopReason.TIME_BUDGET)),
+            "not converged: time budget spent",
+        ),
+    ],
+)
+def test_numbers_and_names_are_short(shown: str, expected: str) -> None:
+    assert shown == expected
+
+
+def test_columns_are_aligned_and_a_long_name_stands_on_lines_of_its_own() -> None:
+    rows = [("stage", "used", "note"), ("hash", "7%", ""), ("a very long name", "12%", "busy")]
+    assert aligned(rows, "<><") == [
+        "stage             used  note",
+        "hash                7%",
+        "a very long name   12%  busy",
+    ]
+    assert aligned(rows, "<><", width=20) == [
+        "stage     used  note",
+        "hash        7%",
+        "a very long name",
+        "           12%  busy",
+    ]
+
+
+def test_rows_and_notices_are_wrapped_below_their_text() -> None:
+    assert row("label", ["", ""]) == []
+    assert row("label", ["words", "", "more"]) == ["  label     words; more"]
+    assert row("", ["word " * 20])[1].startswith(" " * 12 + "word")
+    notice = Notice.warning(Code.FEW_EFFECTIVE, "Too few. " * 9)
+    first, second = marked(notice, "time: ")
+    assert first.startswith("  ! time: Too few.")
+    assert second.startswith("    ")
+    assert second.endswith("[few-effective-readings]")
+    assert wrapped("a " * 60, hanging=2)[1].startswith("  a")

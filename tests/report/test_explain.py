@@ -63,10 +63,17 @@ def test_explanations_fit_a_terminal_of_80_columns(name: str) -> None:
     [
         (
             "quantile",
-            ["The p10 is where so many readings lie below", "The ends are readings, too."],
+            [
+                "The p10 is the reading below which that share",
+                "The ends of the interval are readings",
+            ],
             ["Mean ", "Level "],
         ),
-        ("harmonic", ["Level 0.01", "the mean of the reciprocals, turned over in the end"], []),
+        (
+            "harmonic",
+            ["Level 0.01", "the mean of the reciprocals; its reciprocal is the estimate"],
+            [],
+        ),
         (
             "subsessions",
             ["Mean 1", "count as uncorrelated: the long-run variance is "],
@@ -75,14 +82,14 @@ def test_explanations_fit_a_terminal_of_80_columns(name: str) -> None:
         (
             "invocations",
             [
-                "A cut was sought that suits all rounds alike: it leaves a stable phase in 10 of",
+                "All rounds are cut alike, where it suits them together: that leaves a stable",
                 "Each of 10 invocations gives its level; the interval comes from the spread",
                 " of the value, single readings inside them by ",
                 "Student t with 9 degrees of freedom",
             ],
             ["Mean ", "Level ", "autoregressive"],
         ),
-        ("median of invocations", ["Each of 10 invocations gives its median; "], ["lie below"]),
+        ("median of invocations", ["Each of 10 invocations gives its median; "], ["below which"]),
     ],
 )
 def test_the_step_to_the_level_is_that_of_its_kind(
@@ -99,8 +106,8 @@ def test_figures_are_those_of_the_analysis() -> None:
     assert quantile.estimate is not None
     assert merged is not None
     found = quantile.estimate
-    worth = f"{found.n:,} readings are worth {found.n_effective:,.0f} independent ones"
-    assert worth in " ".join(explain(RECORDS["quantile"]).split())
+    size = f"{found.n:,} readings have the effective sample size {found.n_effective:,.0f}"
+    assert size in " ".join(explain(RECORDS["quantile"]).split())
     (fit,) = merged.fits
     assert fit.batch > 1
     counted = f"subsessions of {fit.batch} readings"

@@ -93,7 +93,7 @@ def test_the_report_shows_number_interval_cut_worth_and_ending() -> None:
     assert "] 95%" in text
     assert "ms [" in text or "µs [" in text
     assert "warm-up 0–79 (median 2.9" in text
-    assert "independent ones" in text
+    assert "effective sample size" in text
     assert ", satisfied" in text
 
 
@@ -165,7 +165,7 @@ def test_the_report_tells_how_invocations_spread() -> None:
     spread = rows("restarted")["spread"]
     assert "% of the value between invocations, " in spread
     assert "% between readings; best with about " in spread
-    assert spread.endswith(" of each behind the cut")
+    assert spread.endswith(" of each after the cut")
     assert not {"spread"} & rows("satisfied").keys()
 
 
@@ -182,10 +182,10 @@ def test_a_session_out_of_budget_says_how_many_readings_would_do() -> None:
     assert analysis is not None
     assert analysis.required is not None
     assert (
-        f"wanted 0.001%: about {analysis.required:,} readings in all would do"
+        f"wanted 0.001%: about {analysis.required:,} readings in all are needed"
         in (rows("many wanted")["time"])
     )
-    assert "would do" not in render(RECORDS["modes"])
+    assert "are needed" not in render(RECORDS["modes"])
 
 
 def test_readings_left_out_without_a_cut_are_accounted_for() -> None:

@@ -59,7 +59,7 @@ def test_the_report_goes_from_the_speed_over_what_it_stands_on_to_its_checks(rec
         "speed     23.41 MB/s [23.12, 23.70] 95%",
         "half-width 1.24% of the value, wanted 2%",
         "40 rounds, 37 counted (2 under 100 ms, 1 with too little work)",
-        "autocorrelated: the variance counts 1.8-fold",
+        "autocorrelation inflates the variance 1.8-fold",
         "overhead  12.1 ms [11.0, 13.2] 95% in each round",
         "all work over all time: 20.1 MB/s, 14% lower",
         "line      each round predicted from the others to 1.2% of the mean duration",
@@ -121,10 +121,10 @@ def test_many_outlying_rounds_are_not_all_named(record) -> None:
 
 
 def test_what_would_do_is_said_in_rounds_of_all_kinds(record) -> None:
-    assert "wanted 2%: about 49 rounds in all would do" in " ".join(
+    assert "wanted 2%: about 49 rounds in all are needed" in " ".join(
         render(record(required=49)).split()
     )
-    assert "would do" not in render(record(required=40))
+    assert "are needed" not in render(record(required=40))
 
 
 def test_without_a_speed_the_report_says_why_and_shows_what_there_is(record) -> None:
@@ -149,16 +149,16 @@ def test_the_explanation_retraces_the_speed(record) -> None:
     )
     assert flat(record(notices=(SHORT, SMALL))) == (
         "1. 40 rounds of 1 kB to 60 MB of work took 1.5 s to 1.5 s. Amounts are planned in "
-        "bisecting order: were they rising, a drift in time would pass for work. "
+        "bisecting order: if they only rose, a drift in time would look like work. "
         "2. 3 rounds do not count (2 under 100 ms, 1 with too little work). Their amount or "
-        "their place tells, and of their own duration only an early end, else noise would choose. "
+        "their place decides that; of their own duration only an early end counts, or noise would "
+        "choose the rounds. "
         "3. The line through 37 rounds: duration = overhead + work / speed. Overhead 12.1 ms "
         "[11.0, 13.2] 95%, time 42.7 ms per MB. "
         "4. Noise may differ from round to round (standard errors of type HC3); autocorrelation "
-        "of successive rounds counts 1.8-fold in the variance. "
+        "of successive rounds inflates the variance 1.8-fold. "
         "5. Student t with 17.2 degrees of freedom gives 42.72 ms [42.19, 43.25] 95% per MB. "
-        "6. Turned over, end by end: 23.41 MB/s [23.12, 23.70] 95%; so its halves differ in "
-        "width. "
+        "6. The reciprocals are the speed: 23.41 MB/s [23.12, 23.70] 95%, an asymmetric interval. "
         "7. Checks of the line: each round is predicted from the others to 1.2% of the mean "
         "duration; from the smallest to the largest amount the time per unit of work changes by "
         "2% [-1%, 5%]; duration grows as work^1.01 [0.98, 1.04]: linear; rounds 3, 17 lie far "
@@ -172,7 +172,7 @@ def test_the_explanation_retraces_the_speed(record) -> None:
 def test_the_explanation_of_no_speed_ends_where_the_slope_does(record) -> None:
     said = steps(record(speed=None, notices=(NO_SPEED,), left_out=()))
     assert "All rounds count" in said
-    assert "These ends cannot be turned over: the speed has no interval" in said
+    assert "This interval holds 0 or less, so the speed has no interval" in said
 
 
 def test_work_without_bytes_is_told_per_unit_of_work(record) -> None:
@@ -183,7 +183,7 @@ def test_work_without_bytes_is_told_per_unit_of_work(record) -> None:
 
 def test_a_run_that_measured_nothing_is_explained_as_such(of_pairs) -> None:
     empty = of_pairs(WORK[:0], DURATION_S[:0], notices=(NO_SPEED,))
-    assert "No round has told its work amount and duration yet." in explain(empty)
+    assert "No round has a work amount and a duration yet." in explain(empty)
 
 
 def test_the_table_shows_a_speed_as_any_other_number(record) -> None:

@@ -15,7 +15,6 @@ from benchrigor.model import Floats, RoundPlan
 from benchrigor.testing import (
     ExponentialWarmUp,
     FakeClock,
-    StepCoolDown,
     StepWarmUp,
     SyntheticJob,
     SyntheticWorkload,
@@ -127,13 +126,7 @@ def test_a_series_does_not_depend_on_how_it_is_cut(
     sizes: list[int], kind: dict[str, Any], warm_up: ExponentialWarmUp | StepWarmUp | None
 ) -> None:
     def make() -> SyntheticWorkload:
-        return SyntheticWorkload(
-            warm_up=warm_up,
-            cool_down=StepCoolDown(amplitude=0.2, length=20),
-            total=sum(sizes),
-            seed=5,
-            **kind,
-        )
+        return SyntheticWorkload(warm_up=warm_up, total=sum(sizes), seed=5, **kind)
 
     in_one = draw(make(), sum(sizes))
     in_pieces = make()
@@ -141,15 +134,9 @@ def test_a_series_does_not_depend_on_how_it_is_cut(
     assert np.array_equal(np.concatenate(pieces), in_one)
 
 
-def test_transients_lie_on_top_of_the_level() -> None:
-    workload = SyntheticWorkload(
-        mean=2.0,
-        cv=0.0,
-        warm_up=StepWarmUp(amplitude=0.5, length=2),
-        cool_down=StepCoolDown(amplitude=-0.25, length=1),
-        total=5,
-    )
-    assert draw(workload, 5).tolist() == [3.0, 3.0, 2.0, 2.0, 1.5]
+def test_a_warm_up_lies_on_top_of_the_level() -> None:
+    workload = SyntheticWorkload(mean=2.0, cv=0.0, warm_up=StepWarmUp(amplitude=0.5, length=2))
+    assert draw(workload, 4).tolist() == [3.0, 3.0, 2.0, 2.0]
 
 
 def test_an_exponential_warm_up_decays_to_the_truth() -> None:
@@ -215,7 +202,6 @@ def test_the_clock_moves_by_the_sum_of_the_readings() -> None:
         ({"cv": 0.1, "warm_up": StepWarmUp(amplitude=-0.5, length=3)}, "negative amplitude"),
         ({"between_cv": 0.1}, "between_cv is 0.1, expected 0 unless restarted"),
         ({"between_cv": 0.3, "restarted": True}, "between_cv is 0.3"),
-        ({"cool_down": StepCoolDown(amplitude=0.1, length=3)}, "total is None"),
     ],
 )
 def test_bad_input_is_named(options: dict[str, Any], phrase: str) -> None:

@@ -10,8 +10,6 @@ import click
 
 from benchrigor.model import check_work
 
-__all__ = ["Amounts", "amounts"]
-
 _AMOUNT = re.compile(
     r"""((?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?:[eE][+-]?[0-9]{1,2})?)  # 1e6, 0.5
         (?:([kKMGTP])(i?))?(B?)                                                    # kB, MiB""",
@@ -22,40 +20,17 @@ _POWERS = "KMGTP"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """Work of all rounds, or the range that each of them takes its own from.
-
-    Parameters
-    ----------
-    work
-        As `Options` want it.
-    speed_unit
-        "B/s" where an amount was given in bytes, else "/s".
-    """
+    """Work of all rounds, or the range that each of them takes its own from, as for `Options`."""
 
     work: float | tuple[float, float | None]
     speed_unit: str = "/s"
+    """"B/s" for amounts in bytes."""
 
 
 def amounts(text: str) -> Amounts:
-    """Read an amount or a range of work.
+    """Read an amount or a range: ``AMOUNT``, ``LOW:HIGH``, ``LOW:`` (no largest), ``:HIGH``.
 
-    Parameters
-    ----------
-    text
-        ``AMOUNT``, ``LOW:HIGH``, ``LOW:`` (no largest) or ``:HIGH`` (from 0). An amount may end
-        in k, M, G, T or P (thousands), Ki, Mi and so on (1024), and in B (bytes).
-
-    Raises
-    ------
-    click.BadParameter
-        When it has none of these forms, or is out of range.
-
-    Examples
-    --------
-    >>> amounts("1MB:")
-    Amounts(work=(1000000, None), speed_unit='B/s')
-    >>> amounts("0.5:2k").work, amounts("64Ki").work
-    ((0.5, 2000), 65536)
+    An amount may end in k, M, G, T or P (thousands), Ki, Mi and so on (1024), and in B (bytes).
     """
     low, colon, high = text.strip().partition(":")
     work: float | tuple[float, float | None]

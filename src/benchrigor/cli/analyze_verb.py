@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.options import json_option, readings_options, share, statistic_options
+from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.options import (
+    confidence_option,
+    json_option,
+    readings_options,
+    share_option,
+    statistic_options,
+)
 from benchrigor.cli.output import print_json, summary
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of, read_readings
@@ -20,16 +27,14 @@ from benchrigor.session import Engine
 from benchrigor.session.replays.recorded_run import record_of_pairs
 from benchrigor.session.traces import SPEED
 
-__all__ = ["analyze"]
-
 
 @click.command(short_help="Estimate the mean or a quantile of recorded readings.")
 @readings_options
 @click.option("--work", metavar="COLUMN", help="Work amount of each round; --unit is theirs.")
-@click.option("--target", type=share, help="Half-width wanted; exit code 3 when it is not reached.")
-@click.option("--confidence", type=share, default="95%", show_default=True, help="Of the interval.")
+@share_option("--target", None, "Half-width wanted; exit code 3 when it is not reached.")
+@confidence_option()
 @statistic_options
-@click.option("--explain", "explained", is_flag=True, help="Tell how the number came about.")
+@click.option("--explain", "explained", is_flag=True, help="Explain how the number came about.")
 @plot_option
 @json_option
 def analyze(
@@ -38,13 +43,10 @@ def analyze(
     column: str | None,
     work: str | None,
     unit: str,
-    confidence: float,
-    target: float | None,
-    statistic: str,
-    method: str,
     explained: bool,
     picture: Path | None,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Estimate the mean or a quantile of recorded readings, warm-up and cool-down removed.
 
@@ -62,7 +64,7 @@ def analyze(
       benchrigor analyze result.json --column latencies --target 2% --json
       benchrigor analyze rounds.csv --work bytes --column seconds --unit B
     """  # noqa: D301  # click wants the backspace itself
-    options = Options(target=target, confidence=confidence, statistic=statistic, method=method)
+    options = Options(**given)
     if work is None:
         name = "readings" if column is None or column.isdigit() else column
         record = _of_readings(source, column, options, Metric(name=name, unit=unit))
@@ -74,11 +76,11 @@ def analyze(
         click.echo(explanation(record) if explained else render(record))
     if picture:
         write_picture(plot_trace(record), picture)
-    found = record.estimate()
-    if found is None:
-        click.get_current_context().exit(ExitCode.NOTHING_MEASURED)
-    if target is not None and found.relative_half_width > target:
-        click.get_current_context().exit(ExitCode.NOT_CONVERGED)
+    estimate = record.estimate()
+    if estimate is None:
+        leave(ExitCode.NOTHING_MEASURED)
+    if options.target is not None and estimate.relative_half_width > options.target:
+        leave(ExitCode.NOT_CONVERGED)
 
 
 def _of_readings(source: str, column: str | None, options: Options, metric: Metric) -> RunRecord:

@@ -2,111 +2,56 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.options import json_option, share, store_option
-from benchrigor.cli.output import print_json
+from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.options import (
+    column_option,
+    confidence_option,
+    json_option,
+    metric_option,
+    share,
+    store_option,
+)
+from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recording
 from benchrigor.cli.sources import name_of
-from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import (
-    Code,
-    Comparison,
-    Estimate,
-    Kind,
-    Light,
-    Notice,
-    RunRecord,
-    Severity,
-    Verdict,
-    codec,
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Code, Comparison, Floats, Metric, RunRecord, Verdict
+from benchrigor.model.text import (
+    counted,
+    many,
+    marked,
+    row,
+    show_chance,
+    show_estimate,
+    wrapped,
 )
-from benchrigor.model.text import ended, many, show_estimate
-from benchrigor.session.replays.recorded_run import Recorded, recorded
-from benchrigor.stats.comparison.multiple_testing import rank
-from benchrigor.stats.comparison.two_sample import compare as compared
-from benchrigor.stats.estimators.estimation import INVOCATION_MEANS as INVOCATIONS
-from benchrigor.stats.series.interval import METHOD
-from benchrigor.units import Direction
+from benchrigor.session import compare_runs
+from benchrigor.session.run_comparison import label_of, rank_runs
 
-__all__ = ["compare"]
-
-_WIDTH = 79
-_LABEL = 13
-_ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
+_LABEL = 11
 _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.NOT_CONVERGED}
+_WARNINGS = {Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER}
+"""Of what may differ beside the readings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Side:
-    """What was given for one side; ``run`` is None for a file."""
+    """A run, or the readings of a file; ``origin`` says for programs where they come from."""
 
-    source: str
-    run: RunRecord | None
-    given: Recorded
-
-    @property
-    def label(self) -> str:
-        if self.run is None:
-            return name_of(self.source)
-        return f"{self.run.name} ({self.run.run_id})" if self.run.run_id else self.run.name
+    label: str
+    given: RunRecord | Floats
+    origin: dict[str, Any]
 
     @property
-    def counts_processes(self) -> bool:
-        """Whether each reading is that of a process of its own."""
-        by_round = self.given.kind in (Kind.READINGS, Kind.WORK)
-        return by_round and self.run is not None and self.run.subject.get("kind") == "command"
-
-    @property
-    def counted_in(self) -> str:
-        """What its estimate counts: "reading" or "invocation"."""
-        if self.given.kind is Kind.WORK:
-            return "round"
-        processes = self.given.kind is Kind.INVOCATIONS or self.counts_processes
-        return "invocation" if processes else "reading"
-
-    def estimate(self, statistic: str, confidence: float) -> Estimate:
-        """Estimate the stable phase; all sides are cut alike, whatever they were measured for."""
-        if self.given.kind is Kind.WORK and statistic != "mean":
-            raise InvalidInput(f"{self.label}: --statistic is {statistic}, but a speed is a mean")
-        options = replace(
-            self.given.options,
-            target=None,
-            statistic=statistic,
-            confidence=confidence,
-            method=METHOD,
-        )
-        found = self.given.judged(options)
-        if found.estimate is None:
-            why = found.notices[0]
-            raise NotEstimable(replace(why, sentence=f"{self.label}: {why.sentence}"))
-        return found.estimate
-
-    def counted(self, found: Estimate) -> Estimate:
-        """Let its estimate say whether it speaks for one process only."""
-        if self.given.kind is Kind.WORK:
-            notices = found.notices if self.counts_processes else (_ONE_PROCESS, *found.notices)
-            return replace(found, notices=notices)
-        return replace(found, method=INVOCATIONS) if self.counts_processes else found
-
-    def document(self) -> dict[str, Any]:
-        """Say for programs where it comes from."""
-        where = None if self.run is None else self.run.provenance
-        return {
-            "source": self.source,
-            "run_id": None if self.run is None else self.run.run_id,
-            "name": self.given.name if self.run is not None else name_of(self.source),
-            "metric": self.given.metric.name,
-            "unit": self.given.metric.unit,
-            "host": None if where is None else where.host,
-        }
+    def is_run(self) -> bool:
+        return isinstance(self.given, RunRecord)
 
 
 @click.command(short_help="Tell whether a candidate is better or worse than a baseline.")
@@ -122,21 +67,30 @@ class _Side:
     show_default=True,
     help="Change that does not matter; 0 for the classical test.",
 )
-@click.option("--confidence", type=share, default="95%", show_default=True, help="Of the interval.")
+@confidence_option()
 @click.option(
     "--direction",
     type=click.Choice(["lower", "higher"]),
     help="Which way is better.  [default: that of the runs' metric; lower for files]",
 )
-@click.option("--metric", help="Of runs.  [default: the first that must be satisfied]")
+@metric_option
 @click.option("--paired", is_flag=True, help="Of two files: line i of one was taken beside line i.")
-@click.option(
-    "--column", help="Of files: name or number (from 0) of the CSV column, or key of the JSON."
-)
+@column_option
 @click.option("--unit", help="Of files' readings, such as s.  [default: that of the run]")
 @store_option
 @json_option
-def compare(sources: tuple[str, ...], *, store: Path | None, as_json: bool, **given: Any) -> None:
+def compare(
+    sources: tuple[str, ...],
+    *,
+    metric: str | None,
+    margin: float,
+    paired: bool,
+    column: str | None,
+    unit: str | None,
+    store: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Tell whether a candidate is better or worse than a baseline.
 
     Each is a stored run (the beginning of its id is enough) or a CSV or JSON file of readings.
@@ -155,180 +109,104 @@ def compare(sources: tuple[str, ...], *, store: Path | None, as_json: bool, **gi
       benchrigor compare old.csv new.csv --paired --statistic median --json
       benchrigor compare 3f2a 81bc 9d07
     """  # noqa: D301  # click wants the backspace itself
-    sides = [_side(source, store, given) for source in sources]
-    _check(sides, given)
-    options = {
-        "statistic": given["statistic"] or _shared(sides, "statistic") or "mean",
-        "direction": Direction(given["direction"] or _shared(sides, "direction") or "lower"),
-        "confidence": given["confidence"],
-    }
-    unit = next((each.given.metric.unit for each in sides if each.given.metric.unit), "")
+    sides = [_side(source, metric, column=column, unit=unit, store=store) for source in sources]
+    _check(sides, metric=metric, unit=unit, paired=paired)
     if len(sides) > 2:
-        _rank(sides, options, unit, as_json=as_json)
+        _rank(sides, as_json=as_json, metric=metric, **options)
         return
-    options["margin"] = given["margin"]
-    found = _paired(sides, options) if given["paired"] else _apart(sides, options)
+    baseline, candidate = sides
+    comparison = compare_runs(
+        baseline.given, candidate.given, metric=metric, margin=margin, paired=paired, **options
+    )
     if as_json:
-        roles = zip(("baseline", "candidate"), sides, strict=True)
-        where = {role: each.document() for role, each in roles}
-        print_json({**codec.versions(), "comparison": found, **where, "warnings": _warnings(sides)})
+        print_result(
+            comparison=comparison,
+            baseline=baseline.origin,
+            candidate=candidate.origin,
+            warnings=[str(each) for each in comparison.notices if each.code in _WARNINGS],
+        )
     else:
-        click.echo("\n".join(_report(found, sides, unit)))
-    click.get_current_context().exit(_CODES.get(found.verdict, ExitCode.SATISFIED))
+        click.echo("\n".join(_report(comparison, sides)))
+    leave(_CODES.get(comparison.verdict, ExitCode.SATISFIED))
 
 
-def _side(source: str, store: Path | None, given: dict[str, Any]) -> _Side:
-    found = recording(source, column=given["column"], store=store)
-    if isinstance(found, RunRecord):
-        return _Side(source=source, run=found, given=recorded(found, metric=given["metric"]))
-    return _Side(source=source, run=None, given=recorded(found, unit=given["unit"] or ""))
+def _side(
+    source: str, metric: str | None, *, column: str | None, unit: str | None, store: Path | None
+) -> _Side:
+    given = recording(source, column=column, store=store)
+    name = label = name_of(source)
+    of, run_id, host = Metric(name="readings", unit=unit or ""), None, None
+    if isinstance(given, RunRecord):
+        analysis = given.analysis(metric)
+        if analysis is None:
+            raise InvalidInput(f"the run of {given.name} holds no readings")
+        name, label, of, run_id = given.name, label_of(given), analysis.metric, given.run_id
+        host = given.provenance.host if given.provenance else None
+    origin = {"source": source, "run_id": run_id, "name": name}
+    origin |= {"metric": of.name, "unit": of.unit, "host": host}
+    return _Side(label=label, given=given, origin=origin)
 
 
-def _check(sides: Sequence[_Side], given: dict[str, Any]) -> None:
-    """Raise once for all that keeps these sides from being compared."""
+def _check(sides: Sequence[_Side], *, metric: str | None, unit: str | None, paired: bool) -> None:
+    """Raise once for all options and sources that do not go together."""
     problems = []
-    runs = [each for each in sides if each.run is not None]
+    runs = [each for each in sides if each.is_run]
     if len(sides) < 2:
-        problems.append(f"{sides[0].source} stands alone, expected a baseline and a candidate")
+        problems.append(f"{sides[0].label} stands alone, expected a baseline and a candidate")
     labels = [each.label for each in sides]
     double = sorted({label for label in labels if labels.count(label) > 1})
     problems += [f"{label} is given twice, expected each once" for label in double]
-    if given["paired"] and (runs or len(sides) != 2):
+    if paired and (runs or len(sides) != 2):
         problems.append("--paired is for two files, whose lines were taken side by side")
-    if given["metric"] and not runs:
+    if metric and not runs:
         problems.append("--metric is for runs, and there are files only: --column names theirs")
-    units = {each.given.metric.unit: each.label for each in runs}
-    if given["unit"] is not None:
-        files = [each.label for each in sides if each.run is None]
-        units |= dict.fromkeys([given["unit"]], ", ".join(files)) if files else {}
-    if len(units) > 1:
-        said = ", ".join(f"{label} in {unit or 'no unit'}" for unit, label in units.items())
-        problems.append(f"units differ: {said}")
-    for option, chosen in (("direction", "better"), ("statistic", "estimated")):
-        known = _known(runs, option)
-        if len(known) > 1 and not given[option]:
-            words = " and ".join(sorted(known))
-            problems.append(f"runs differ in what is {chosen}, {words}: choose with --{option}")
+    if unit is not None and len(runs) < len(sides):
+        problems += [
+            f"units differ: --unit is {unit or 'empty'}, and {each.label} is in "
+            f"{each.origin['unit'] or 'no unit'}"
+            for each in runs
+            if each.origin["unit"] != unit
+        ]
     if problems:
         raise InvalidInput(problems)
 
 
-def _known(sides: Sequence[_Side], option: str) -> set[str]:
-    return {
-        str(each.given.metric.direction)
-        if option == "direction"
-        else str(each.given.options.statistic)
-        for each in sides
-        if each.run is not None
-    }
+def _unit(sides: Sequence[_Side]) -> str:
+    return next((each.origin["unit"] for each in sides if each.origin["unit"]), "")
 
 
-def _shared(sides: Sequence[_Side], option: str) -> str | None:
-    """Return what all runs share; None where there is no run."""
-    return next(iter(_known(sides, option)), None)
-
-
-def _warnings(sides: Sequence[_Side]) -> list[str]:
-    """Say what else differs than what is to be compared."""
-    runs = [each.run for each in sides if each.run is not None]
-    hosts = {each.provenance.host for each in runs if each.provenance is not None}
-    names = {each.given.metric.name for each in sides if each.run is not None}
-    warnings = [
-        f"{each.label} was {ended(each.run.decision)}."
-        for each in sides
-        if each.run is not None and ended(each.run.decision) != "satisfied"
-    ]
-    warnings += [
-        f"{each.label} has a {lost.light} light: {lost.total_percent:.1f}% of its time was lost to "
-        f"others, which may be what differs. [{Code.DISTURBED}]"
-        for each in sides
-        if each.run is not None
-        and (lost := each.run.interference) is not None
-        and lost.light is not Light.GREEN
-    ]
-    if len(hosts) > 1:
-        warnings.append(
-            f"Made on different machines ({', '.join(sorted(hosts))}): what differs may be "
-            "the machine."
-        )
-    if len(names) > 1:
-        warnings.append(f"The metrics have different names: {', '.join(sorted(names))}.")
-    return warnings
-
-
-def _paired(sides: Sequence[_Side], options: dict[str, Any]) -> Comparison:
-    """Compare line by line what is steady in both files, or in their ratio."""
-    first, second = (each.given.series[0] for each in sides)
-    if first.size != second.size:
-        raise InvalidInput(
-            f"--paired is given {many(first.size, 'line')} and {many(second.size, 'line')}, "
-            "expected as many of each"
-        )
-    return compared(first, second, paired=True, trim=True, **options)
-
-
-def _apart(sides: Sequence[_Side], options: dict[str, Any]) -> Comparison:
-    """Compare the estimates of both sides; a reading of a process of its own is an invocation."""
-    true = [each.estimate(options["statistic"], options["confidence"]) for each in sides]
-    counted = [side.counted(found) for side, found in zip(sides, true, strict=True)]
-    found = compared(counted[0], counted[1], **options)
-    return replace(found, baseline=true[0], candidate=true[1])
-
-
-def _report(found: Comparison, sides: Sequence[_Side], unit: str) -> list[str]:
-    lines = textwrap.wrap(str(found), _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
-    estimates = (found.baseline, found.candidate)
+def _report(comparison: Comparison, sides: Sequence[_Side]) -> list[str]:
+    unit, noun = _unit(sides), comparison.unit
+    lines = wrapped(str(comparison), hanging=2)
+    estimates = (comparison.baseline, comparison.candidate)
     for role, side, each in zip(("baseline", "candidate"), sides, estimates, strict=True):
         if each is not None:
-            size = many(each.n, side.counted_in)
-            lines += _row(role, f"{side.label}: {show_estimate(each, unit)}, {size}")
-    if found.difference is not None and found.p_value is not None:
-        chance = "below 0.0001" if found.p_value < 0.0001 else f"{found.p_value:.2g}"
-        lines += _row("difference", show_estimate(found.difference, unit))
-        lines += _row("p-value", f"{chance} (of no difference at all)")
-    return [*lines, *_notes(_warnings(sides), found.notices)]
+            size = many(each.n, noun) if noun else f"n={counted(each.n)}"
+            text = f"{side.label}: {show_estimate(each, unit)}, {size}"
+            lines += row(role, [text], width=_LABEL)
+    if comparison.difference is not None and comparison.p_value is not None:
+        chance = f"{show_chance(comparison.p_value).lstrip('=')} (of no difference at all)"
+        lines += row("difference", [show_estimate(comparison.difference, unit)], width=_LABEL)
+        lines += row("p-value", [chance], width=_LABEL)
+    return [*lines, *(line for notice in comparison.notices for line in marked(notice))]
 
 
-def _rank(sides: Sequence[_Side], options: dict[str, Any], unit: str, *, as_json: bool) -> None:
-    """Print the places of several sides."""
-    how = options["statistic"], options["confidence"]
-    places = rank({each.label: each.estimate(*how) for each in sides}, **options)
-    warnings = _warnings(sides)
-    if any(each.counted_in == "reading" for each in sides):
-        warnings.append("Of a single series the place holds for its own process only.")
+def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
+    """Print the places of more than two sides."""
+    places, notices = rank_runs({each.label: each.given for each in sides}, **options)
     if as_json:
-        where = [each.document() for each in sides]
-        print_json({**codec.versions(), "places": places, "sides": where, "warnings": warnings})
+        print_result(
+            places=places,
+            sides=[each.origin for each in sides],
+            warnings=[str(each) for each in notices],
+        )
         return
-    lines = [
-        line
-        for each in places
-        for line in _row(f"{each.place}.", f"{each.name}: {show_estimate(each.estimate, unit)}")
-    ]
-    said = [
-        replace(notice, sentence=f"{each.name}: {notice.sentence}")
-        for each in places
-        for notice in each.estimate.notices
-    ]
-    click.echo("\n".join([*lines, *_notes(warnings, said)]))
-
-
-def _row(label: str, text: str) -> list[str]:
-    first = f"  {label:<{_LABEL - 2}}"
-    return textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=first,
-        subsequent_indent=" " * _LABEL,
-        break_on_hyphens=False,
-    )
-
-
-def _notes(warnings: Sequence[str], notices: Sequence[Notice]) -> list[str]:
-    marked = [f"  ! {warning}" for warning in warnings]
-    marked += [f"  {'·' if each.severity is Severity.NOTE else '!'} {each}" for each in notices]
-    return [
-        line
-        for each in marked
-        for line in textwrap.wrap(each, _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
-    ]
+    lines = []
+    for each in places:
+        shown = f"{each.name}: {show_estimate(each.estimate, _unit(sides))}"
+        lines += row(f"{each.place}.", [shown], width=_LABEL)
+    lines += [line for notice in notices for line in marked(notice)]
+    for each in places:
+        for notice in each.estimate.notices:
+            lines += marked(notice, f"{each.name}: ")
+    click.echo("\n".join(lines))

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from types import FrameType
 
-import click
-
-from benchrigor.cli.exits import code_for
+from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import LiveLine, live_line, print_record
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Progress, RoundPlan
@@ -18,22 +16,14 @@ from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
 from benchrigor.workloads import CommandWorkload
 
-__all__ = ["drive_and_print"]
-
 
 def drive_and_print(
     begin: Callable[[Callable[[Progress], object]], Session], workload: Workload, *, as_json: bool
 ) -> None:
-    """Run a session, print what it found, and end with the exit code that it deserves.
+    """Run a session, print its result, and end with its exit code.
 
-    Parameters
-    ----------
-    begin
-        Makes the session, given who listens to its progress.
-    workload
-        What it measures. What a function prints goes to stderr: stdout is for the result.
-    as_json
-        Whether to print JSON.
+    ``begin`` makes the session from a listener to its progress. What a measured function prints
+    goes to stderr: stdout is for the result.
     """
     if isinstance(workload, CommandWorkload):
         workload = _Patient(workload)
@@ -42,14 +32,14 @@ def drive_and_print(
         with _gentle_interrupt(session, workload, line), redirect_stdout(sys.stderr):
             record = session.run(workload)
     print_record(record, as_json=as_json)
-    click.get_current_context().exit(code_for(record))
+    leave(code_for(record))
 
 
 class _Patient:
     """A command whose round is finished after the first Ctrl-C.
 
     A terminal sends the signal to its whole foreground process group. A command that is just
-    being started is still in ours for a moment and dies of it: it is started again.
+    starting is still in ours for a moment and dies of it: it is started again.
     """
 
     def __init__(self, command: CommandWorkload) -> None:

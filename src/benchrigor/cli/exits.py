@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -16,12 +16,11 @@ from benchrigor.errors import (
     WorkloadFailed,
 )
 from benchrigor.model import RunRecord, StopReason
-
-__all__ = ["ExitCode", "Verbs", "code_for"]
+from benchrigor.model.text import many
 
 
 class ExitCode(enum.IntEnum):
-    """What the exit status of ``benchrigor`` says."""
+    """The exit status of ``benchrigor``."""
 
     SATISFIED = 0
     BAD_INPUT = 2
@@ -43,11 +42,16 @@ _BY_ERROR = (
 
 
 def code_for(record: RunRecord) -> ExitCode:
-    """Return the exit code that a run deserves which came to an end without an error."""
+    """Return the exit code of a run that ended without an error."""
     if record.estimate() is None:
         return ExitCode.NOTHING_MEASURED
     satisfied = record.decision is not None and record.decision.reason is StopReason.SATISFIED
     return ExitCode.SATISFIED if satisfied else ExitCode.NOT_CONVERGED
+
+
+def leave(code: ExitCode) -> NoReturn:
+    """End the verb with an exit code."""
+    click.get_current_context().exit(code)
 
 
 class Verbs(click.Group):
@@ -63,21 +67,17 @@ class Verbs(click.Group):
             return super().invoke(ctx)
         except BenchrigorError as error:
             click.echo(f"benchrigor: {error}", err=True)
-            _tell_of_kept(error)
+            _say_what_is_kept(error)
             ctx.exit(next(code for kind, code in _BY_ERROR if isinstance(error, kind)))
         except KeyboardInterrupt as stop:
             click.echo("benchrigor: interrupted", err=True)
-            _tell_of_kept(stop)
+            _say_what_is_kept(stop)
             ctx.exit(ExitCode.INTERRUPTED)
 
 
-def _tell_of_kept(error: BaseException) -> None:
-    """Say where the finished rounds are."""
+def _say_what_is_kept(error: BaseException) -> None:
+    """Say how many finished rounds are kept, and how to go on."""
     record = getattr(error, "record", None)
     if isinstance(record, RunRecord) and record.rounds and record.run_id:
-        n = len(record.rounds)
-        click.echo(
-            f"benchrigor: {n} finished round{' is' if n == 1 else 's are'} kept: "
-            + hint("resume", record.run_id),
-            err=True,
-        )
+        rounds = f"{many(len(record.rounds), 'finished round')} kept"
+        click.echo(f"benchrigor: {rounds}: {hint('resume', record.run_id)}", err=True)

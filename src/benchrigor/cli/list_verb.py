@@ -14,8 +14,6 @@ from benchrigor.cli.output import print_json
 from benchrigor.model import Decision
 from benchrigor.model.text import ended, many
 
-__all__ = ["list_runs"]
-
 
 @click.command(name="list", short_help="List the stored runs, newest first.")
 @click.argument("query", default="")
@@ -40,13 +38,13 @@ def list_runs(query: str, store: Path | None, as_json: bool) -> None:
 
 
 def _entry(run: Mapping[str, Any]) -> str:
-    """Return two lines: what was measured and when, and what came of it."""
+    """Return two lines: what was measured and when, and its result."""
     started = datetime.fromisoformat(run["started_at"]).astimezone()
-    # A headline is the name, the number, its evidence and how it ended.
+    # A headline is the name, the number, its evidence and its ending.
     number = run["headline"].removeprefix(f"{run['name']}: ").partition(" · ")[0]
     if number.startswith("no number"):
-        number = "no number"  # why, the report says
+        number = "no number"  # the report says why
     reason = run["reason"]
     ending = ended(Decision(stop=True, reason=reason)) if reason else "unfinished"
-    found = " · ".join(part for part in (number, ending, many(run["rounds"], "round")) if part)
-    return f"{run['run_id']}  {started:%Y-%m-%d %H:%M}  {run['name']}\n          {found}"
+    result = " · ".join(part for part in (number, ending, many(run["rounds"], "round")) if part)
+    return f"{run['run_id']}  {started:%Y-%m-%d %H:%M}  {run['name']}\n          {result}"

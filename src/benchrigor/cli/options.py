@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,6 @@ from click.core import ParameterSource
 
 from benchrigor.errors import StoreFailed
 from benchrigor.storage import Journal, default_path
-
-__all__ = [
-    "budget_options",
-    "existing_store",
-    "hint",
-    "json_option",
-    "open_store",
-    "readings_options",
-    "seconds",
-    "share",
-    "statistic_options",
-    "store_option",
-]
 
 _STORE = "benchrigor.store"
 
@@ -66,24 +53,38 @@ def _together(*options: Decorator) -> Decorator:
     return decorate
 
 
-def budget_options(budget: str | None) -> Decorator:
-    """Add --budget with this default, --max-rounds and --max-readings."""
-    return _together(
-        click.option(
-            "--budget",
-            type=seconds,
-            default=budget,
-            show_default=True,
-            help="Measure no longer than this; none for no limit.",
-        ),
-        click.option(
-            "--max-rounds", type=click.IntRange(min=1), metavar="N", help="Run no more rounds."
-        ),
-        click.option(
-            "--max-readings", type=click.IntRange(min=1), metavar="N", help="Take no more readings."
-        ),
+def share_option(name: str, default: str | None, text: str) -> Decorator:
+    """Add an option that takes a share."""
+    return click.option(name, type=share, default=default, show_default=True, help=text)
+
+
+def confidence_option(default: str | None = "95%", text: str = "Of the intervals.") -> Decorator:
+    """Add --confidence; without a default, ``text`` says what counts instead."""
+    return share_option("--confidence", default, text)
+
+
+def choice_option(name: str, choices: Sequence[str], text: str) -> Decorator:
+    """Add an option with choices, of which the first is the default."""
+    return click.option(
+        name, type=click.Choice(choices), default=choices[0], show_default=True, help=text
     )
 
+
+run_id_argument = click.argument("run_id")
+
+metric_option = click.option(
+    "--metric", help="Which metric of a run.  [default: the first that must be satisfied]"
+)
+
+column_option = click.option(
+    "--column", help="Name or number (from 0) of the CSV column, or key of the JSON objects."
+)
+
+unit_option = click.option(
+    "--unit", default="", help="Unit of the readings of a file, such as s or B/s."
+)
+
+readings_options = _together(click.argument("source", default="-"), column_option, unit_option)
 
 statistic_options = _together(
     click.option(
@@ -93,21 +94,11 @@ statistic_options = _together(
         metavar="NAME",
         help="mean, median, or a percentile such as p10 (the floor) or p99.",
     ),
-    click.option(
+    choice_option(
         "--method",
-        type=click.Choice(["long-run-variance", "subsessions"]),
-        default="long-run-variance",
-        show_default=True,
-        help="How the interval of a mean is made; subsessions covers less than it claims.",
+        ("long-run-variance", "subsessions"),
+        "How the interval of a mean is made; subsessions covers less than it claims.",
     ),
-)
-
-readings_options = _together(
-    click.argument("source", default="-"),
-    click.option(
-        "--column", help="Name or number (from 0) of the CSV column, or key of the JSON objects."
-    ),
-    click.option("--unit", default="", help="Unit of the readings, such as s or B/s."),
 )
 
 store_option = click.option(
@@ -121,6 +112,29 @@ store_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
+def budget_options(budget: str | None) -> Decorator:
+    """Add --budget with this default, --max-rounds and --max-readings, named as in `Options`."""
+    count = click.IntRange(min=1)
+    return _together(
+        click.option(
+            "--budget",
+            "budget_s",
+            type=seconds,
+            default=budget,
+            show_default=True,
+            help="Measure no longer than this; none for no limit.",
+        ),
+        click.option("--max-rounds", type=count, metavar="N", help="Run no more rounds."),
+        click.option(
+            "--max-readings",
+            "budget_readings",
+            type=count,
+            metavar="N",
+            help="Take no more readings.",
+        ),
+    )
+
+
 def open_store(path: Path | None) -> Journal:
     """Open the store at ``path``, or the default one; the first run makes it."""
     context = click.get_current_context()
@@ -130,13 +144,7 @@ def open_store(path: Path | None) -> Journal:
 
 
 def existing_store(path: Path | None) -> Journal:
-    """Open a store to read from it.
-
-    Raises
-    ------
-    StoreFailed
-        When there is none: reading must not make one.
-    """
+    """Open a store to read from it, which must not make one."""
     store = open_store(path)
     if not store.path.exists():
         raise StoreFailed(

@@ -16,14 +16,17 @@ from benchrigor.model import Analysis, Kind, Progress, Round, RunRecord, codec
 from benchrigor.model.text import counted, many, percent, show_value
 from benchrigor.report import render
 
-__all__ = ["LiveLine", "live_line", "print_json", "print_record", "summary"]
-
 _REDRAWN_EVERY_S = 0.1
 
 
 def print_json(document: object) -> None:
     """Print a document as JSON, numbers that JSON has no word for as strings."""
     click.echo(json.dumps(codec.encode(document), allow_nan=False, indent=2))
+
+
+def print_result(**fields: object) -> None:
+    """Print the result of a verb as JSON, with the versions of its layout and arithmetic."""
+    print_json({**codec.versions(), **fields})
 
 
 def print_record(record: RunRecord, *, as_json: bool) -> None:
@@ -37,7 +40,7 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
 
 
 def summary(record: RunRecord) -> dict[str, Any]:
-    """Return the record as plain data, without the raw readings."""
+    """Return the record as plain data without the raw readings."""
     document = record.to_dict()
     document["rounds"] = [_outline(each) for each in record.rounds]
     for analysis in document["analyses"]:
@@ -58,14 +61,9 @@ def _outline(finished: Round) -> dict[str, Any]:
 
 
 class LiveLine:
-    """One line that tells how a session stands.
+    """One line that shows how a session stands, drawn between rounds by the thread that measures.
 
-    It is drawn between rounds only, by the thread that measures: nothing runs beside a reading.
-
-    Parameters
-    ----------
-    draw
-        Replaces the line; None where nobody looks.
+    ``draw`` replaces the line; it is None where stderr is no terminal.
     """
 
     def __init__(self, draw: Callable[[str], object] | None) -> None:
@@ -73,14 +71,14 @@ class LiveLine:
         self._drawn_at = 0.0
 
     def __call__(self, progress: Progress) -> None:
-        """Redraw, unless that was done a moment ago: rounds may be shorter than drawing takes."""
+        """Redraw, unless that was done a moment ago: drawing may take longer than a round."""
         now = time.monotonic()
         if self._draw is not None and now - self._drawn_at >= _REDRAWN_EVERY_S:
             self._draw(_line(progress))
             self._drawn_at = now
 
     def say(self, sentence: str) -> None:
-        """Show a sentence in place of the line, and where there is none on stderr."""
+        """Show a sentence in place of the line; without a line, on stderr."""
         if self._draw is not None:
             self._draw(sentence)
         else:
@@ -89,7 +87,7 @@ class LiveLine:
 
 @contextmanager
 def live_line() -> Iterator[LiveLine]:
-    """Open a live line on a terminal; one that stays silent where stderr is piped."""
+    """Open a live line on a terminal; a silent one where stderr is piped."""
     if not sys.stderr.isatty():
         yield LiveLine(None)
         return
@@ -111,10 +109,9 @@ def live_line() -> Iterator[LiveLine]:
 
 def _line(progress: Progress) -> str:
     wanted = [each for each in progress.analyses if each.metric.must_satisfy]
-    by_work = bool(wanted) and wanted[0].kind is Kind.WORK
     parts = [many(progress.rounds, "round")]
-    if by_work:  # rounds are all there is: the number itself tells more than their count
-        parts += _about(wanted[0])
+    if wanted and wanted[0].kind is Kind.WORK:  # rounds are the readings: their speed says more
+        parts += _speed(wanted[0])
     else:
         parts.append(many(progress.readings, "reading"))
         if progress.half_width is not None:
@@ -126,10 +123,10 @@ def _line(progress: Progress) -> str:
     return " · ".join(parts)
 
 
-def _about(analysis: Analysis) -> list[str]:
-    """Say roughly how fast it is, as soon as there is any number."""
-    found = analysis.estimate
-    if found is None:
+def _speed(analysis: Analysis) -> list[str]:
+    """Show the speed roughly, as soon as there is any number."""
+    if analysis.estimate is None:
         return []
-    speed = show_value(found.value, analysis.metric.unit)
-    return [f"about {speed}, give or take {percent(found.relative_half_width, digits=2)}"]
+    speed = show_value(analysis.estimate.value, analysis.metric.unit)
+    width = percent(analysis.estimate.relative_half_width, digits=2)
+    return [f"about {speed}, give or take {width}"]

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_option", "write_picture"]
-
 _SUFFIXES = (".png", ".svg", ".pdf")
 
 
@@ -36,13 +34,7 @@ plot_option = click.option(
 
 
 def write_picture(axes: Axes, path: Path) -> None:
-    """Write the figure of these axes to a file; comes last, so that its failure loses nothing.
-
-    Raises
-    ------
-    InvalidInput
-        When the file cannot be written.
-    """
+    """Write the figure of these axes to a file; comes last, so that its failure loses nothing."""
     try:
         cast("Figure", axes.figure).savefig(path)
     except OSError as error:

@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from benchrigor.cli.options import existing_store, json_option, share, store_option
-from benchrigor.cli.output import print_json
-from benchrigor.model import codec
-from benchrigor.session import retraced
+from benchrigor.cli.options import (
+    confidence_option,
+    json_option,
+    metric_option,
+    run_id_argument,
+    share,
+    share_option,
+    store_option,
+)
+from benchrigor.cli.output import print_result
+from benchrigor.cli.recordings import stored_run
 from benchrigor.session.sample_size import plan as planned
-
-__all__ = ["plan"]
 
 
 @click.command(short_help="Tell how much to measure to see a change, from a stored run.")
-@click.argument("run_id")
-@click.option("--change", type=share, default="3%", show_default=True, help="Change to be seen.")
-@click.option(
-    "--power",
-    type=share,
-    default="80%",
-    show_default=True,
-    help="Chance of seeing it, if it is so.",
+@run_id_argument
+@share_option("--change", "3%", "Change to be seen.")
+@share_option("--power", "80%", "Chance of seeing it, if it is so.")
+@share_option(
+    "--margin", "0%", "Changes below this do not matter: the whole interval must lie beyond."
 )
-@click.option(
-    "--margin",
-    type=share,
-    default="0%",
-    show_default=True,
-    help="Changes below this are of no interest: the whole interval must lie beyond.",
-)
-@click.option(
-    "--confidence",
-    type=share,
-    help="Confidence of the comparison.  [default: that of the run]",
-)
+@confidence_option(None, "Of the comparison.  [default: that of the run]")
 @click.option(
     "--half-width",
     "half_widths",
@@ -46,21 +38,10 @@ __all__ = ["plan"]
     show_default=True,
     help="Price an interval of this half-width; may be given several times.",
 )
-@click.option("--metric", help="Which metric.  [default: the first that must be satisfied]")
+@metric_option
 @store_option
 @json_option
-def plan(
-    *,
-    run_id: str,
-    change: float,
-    power: float,
-    margin: float,
-    confidence: float | None,
-    half_widths: tuple[float, ...],
-    metric: str | None,
-    store: Path | None,
-    as_json: bool,
-) -> None:
+def plan(run_id: str, *, store: Path | None, as_json: bool, **options: Any) -> None:
     """Tell how much to measure to see a change, from a stored run.
 
     A short run is enough: it need not have reached its target. The beginning of RUN_ID is
@@ -76,17 +57,9 @@ def plan(
       benchrigor plan 3f2a --change 2% --margin 1% --power 90%
       benchrigor plan 3f2a --half-width 1% --half-width 0.1% --json
     """  # noqa: D301  # click wants the backspace itself
-    record = retraced(existing_store(store).load(run_id))
-    found = planned(
-        record,
-        change=change,
-        power=power,
-        margin=margin,
-        confidence=confidence,
-        half_widths=half_widths,
-        metric=metric,
-    )
+    record = stored_run(run_id, store)
+    sizes = planned(record, **options)
     if as_json:
-        print_json({**codec.versions(), "run_id": record.run_id, "plan": found})
-        return
-    click.echo(found)
+        print_result(run_id=record.run_id, plan=sizes)
+    else:
+        click.echo(sizes)

@@ -12,30 +12,14 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, RunRecord
 from benchrigor.session import retraced
 
-__all__ = ["recorded_run", "recording"]
-
 _RUN_ID = re.compile(r"[0-9a-f]+")
 
 
 def recording(source: str, *, column: str | None, store: Path | None) -> RunRecord | Floats:
     """Read a run or a series of readings.
 
-    Parameters
-    ----------
-    source
-        Path of a file (CSV, JSON, or a record as ``show --json`` prints it), "-" for standard
-        input, or else the id of a stored run, or its beginning.
-    column
-        As for `read_readings`.
-    store
-        Where runs are kept.
-
-    Raises
-    ------
-    InvalidInput
-        When the file holds no readings, or there is neither a file nor such an id.
-    StoreFailed
-        When the store has no such run.
+    ``source`` is a file (CSV, JSON, or a record as ``show --json`` prints it), "-" for standard
+    input, or else the id of a stored run, or its beginning.
     """
     if source == "-" or (column is not None and Path(source).is_file()):
         return read_readings(source, column)
@@ -44,22 +28,19 @@ def recording(source: str, *, column: str | None, store: Path | None) -> RunReco
 
 
 def recorded_run(source: str, *, store: Path | None) -> RunRecord | None:
-    """Read a run; None for a file of another kind.
-
-    Raises
-    ------
-    InvalidInput
-        When there is neither a file nor such an id.
-    StoreFailed
-        When the store has no such run.
-    """
+    """Read a run from a file or the store; None for a file of another kind."""
     path = Path(source)
     if path.is_file():
         saved = _saved(path)
         return None if saved is None else retraced(saved)
     if not _RUN_ID.fullmatch(source):
         raise InvalidInput(f"{source} is neither a file nor the id of a stored run")
-    return retraced(existing_store(store).load(source))
+    return stored_run(source, store)
+
+
+def stored_run(run_id: str, store: Path | None) -> RunRecord:
+    """Load a run by the beginning of its id, analysed also where it was cut off."""
+    return retraced(existing_store(store).load(run_id))
 
 
 def _saved(path: Path) -> RunRecord | None:

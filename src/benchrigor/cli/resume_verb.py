@@ -5,33 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from benchrigor.cli.driving import drive_and_print
-from benchrigor.cli.options import budget_options, existing_store, json_option, store_option
+from benchrigor.cli.options import (
+    budget_options,
+    existing_store,
+    json_option,
+    run_id_argument,
+    store_option,
+)
 from benchrigor.cli.targets import workload_of
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Progress, StopReason
 from benchrigor.session import Session
 
-__all__ = ["resume"]
-
 
 @click.command(short_help="Take up a run that was killed, stopped or ran out of budget.")
-@click.argument("run_id")
+@run_id_argument
 @budget_options(None)
 @store_option
 @json_option
-def resume(
-    *,
-    run_id: str,
-    budget: float | None,
-    max_rounds: int | None,
-    max_readings: int | None,
-    store: Path | None,
-    as_json: bool,
-) -> None:
+def resume(run_id: str, *, store: Path | None, as_json: bool, **limits: Any) -> None:
     """Take up a run that was killed, stopped or ran out of budget.
 
     The beginning of RUN_ID is enough. Finished rounds count, each once. Limits are those of the
@@ -45,9 +42,8 @@ def resume(
     opened = existing_store(store)
     before = opened.load(run_id)
     workload = workload_of(before)
-    limits = {"budget_s": budget, "max_rounds": max_rounds, "budget_readings": max_readings}
-    given = {name: limit for name, limit in limits.items() if limit is not None}
-    options = replace(before.options, **given)  # type: ignore[arg-type]  # each fits its field
+    new = {name: limit for name, limit in limits.items() if limit is not None}
+    options = replace(before.options, **new)
 
     def begin(progress: Callable[[Progress], object]) -> Session:
         session = Session.resume(opened, run_id, options=options, progress=progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ from benchrigor.cli.amounts import amounts
 from benchrigor.cli.driving import drive_and_print
 from benchrigor.cli.options import (
     budget_options,
+    choice_option,
+    confidence_option,
     json_option,
     open_store,
     seconds,
-    share,
+    share_option,
     statistic_options,
     store_option,
 )
@@ -37,8 +39,6 @@ from benchrigor.workloads import (
     StepwiseWorkload,
 )
 
-__all__ = ["run"]
-
 _Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any]]
 
 _FOR_COMMANDS = {
@@ -55,8 +55,8 @@ _FOR_COMMANDS = {
     short_help="Measure a command or a function.",
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION")
-@click.option("--target", type=share, default="2%", show_default=True, help="Half-width wanted.")
-@click.option("--confidence", type=share, default="95%", show_default=True, help="Of the interval.")
+@share_option("--target", "2%", "Half-width wanted.")
+@confidence_option()
 @statistic_options
 @budget_options("60")
 @click.option(
@@ -64,12 +64,10 @@ _FOR_COMMANDS = {
     type=click.Choice(["quick", "normal", "strict"]),
     help="Evidence asked for before stopping.  [default: normal]",
 )
-@click.option(
+@choice_option(
     "--rounds",
-    type=click.Choice(["continuous", "restarted"]),
-    default="continuous",
-    show_default=True,
-    help="Whether the rounds continue one series, or each has its own warm-up.",
+    ("continuous", "restarted"),
+    "Whether the rounds continue one series, or each has its own warm-up.",
 )
 @click.option(
     "--work",
@@ -79,35 +77,26 @@ _FOR_COMMANDS = {
     "arguments, or is the argument of the function. A range makes the speed the result. "
     "1000, 1e6, 64KiB, 1MB:1GB, 1k: (no largest), :5M (from 0).",
 )
-@click.option(
-    "--work-order",
-    type=click.Choice(["bisecting", "random"]),
-    default="bisecting",
-    show_default=True,
-    help="How amounts follow each other.",
-)
-@click.option(
+@choice_option("--work-order", ("bisecting", "random"), "How amounts follow each other.")
+@choice_option(
     "--analysis",
-    type=click.Choice(["auto", "readings", "wps"]),
-    default="auto",
-    show_default=True,
-    help="readings: what rounds read. wps: the line through their work and durations, of which "
-    "the slope is the speed. auto: wps when --work is a range.",
+    ("auto", "readings", "wps"),
+    "readings: what rounds read. wps: the line through their work and durations, whose slope "
+    "gives the speed. auto: wps when --work is a range.",
 )
 @click.option(
     "--short-round",
+    "short_round_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
     default=0.01,
     show_default=True,
     help="Rounds of various work shorter than this are kept, but do not count.",
 )
-@click.option(
+@choice_option(
     "--red-rounds",
-    type=click.Choice(["keep", "drop", "repeat"]),
-    default="keep",
-    show_default=True,
-    help="What becomes of rounds that lost more than 15% of their time to others.",
+    ("keep", "drop", "repeat"),
+    "What becomes of rounds that lost more than 15% of their time to others.",
 )
 @click.option(
     "--read",
@@ -142,7 +131,7 @@ _FOR_COMMANDS = {
     help="Calls of a function that a reading averages; 1 for single calls.  "
     "[default: as many as the clock needs]",
 )
-@click.option("--name", help="How the run is called.")
+@click.option("--name", help="Name of the run.")
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
@@ -200,29 +189,22 @@ def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | Non
         )
     if problems:
         raise InvalidInput(problems)
-    gc, here = given["gc"] or "on", str(Path.cwd())
-    batch, fresh = given["batch"], given["rounds"] == "restarted"
-    subject = {
-        "kind": "target",
-        "name": target,
-        "target": target,
-        "gc": gc,
-        "batch": batch,
-        "cwd": here,
+    how: dict[str, Any] = {
+        "gc": given["gc"] or "on",
+        "batch": given["batch"],
+        "cwd": str(Path.cwd()),
     }
-    workload = function_target(target, gc=gc, batch=batch, folder=here, fresh=fresh)
-    if batch is not None and not isinstance(workload, CallableWorkload):
-        raise InvalidInput(f"--batch is for plain functions, and {target} {_how(workload)}")
+    workload = function_target(target, **how, fresh=given["rounds"] == "restarted")
+    if given["batch"] is not None and not isinstance(workload, CallableWorkload):
+        amount = isinstance(workload, AmountWorkload)
+        timed = "is called once for each work amount" if amount else "is measured step by step"
+        raise InvalidInput(f"--batch is for plain functions, and {target} {timed}")
     if getattr(workload, "takes_amount", False) and not (given["work"] or speed):
         raise InvalidInput(f"{target} takes a work amount: give one, or a range, with --work")
+    subject = {"kind": "target", "name": target, "target": target, **how}
     if speed is not None and isinstance(workload, StepwiseWorkload):
         return workload, (TIME, replace(speed, must_satisfy=False)), subject
     return workload, metrics_for((), speed), subject
-
-
-def _how(workload: Workload) -> str:
-    amount = isinstance(workload, AmountWorkload)
-    return "is called once for each work amount" if amount else "is measured step by step"
 
 
 def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
@@ -249,22 +231,9 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
 
 
 def _options(given: dict[str, Any]) -> Options:
-    return Options(
-        target=given["target"],
-        confidence=given["confidence"],
-        statistic=given["statistic"],
-        method=given["method"],
-        budget_s=given["budget"],
-        budget_readings=given["max_readings"],
-        max_rounds=given["max_rounds"],
-        preset=given["preset"],
-        rounds=given["rounds"],
-        analysis=given["analysis"],
-        work=given["work"] and given["work"].work,
-        work_order=given["work_order"],
-        red_rounds=given["red_rounds"],
-        short_round_s=given["short_round"],
-    )
+    """Make Options of all options that are named like one of its fields."""
+    named = {each.name: given[each.name] for each in fields(Options) if each.name in given}
+    return Options(**{**named, "work": given["work"] and given["work"].work})
 
 
 def _speed(given: dict[str, Any], options: Options) -> Metric | None:
@@ -277,7 +246,7 @@ def _speed(given: dict[str, Any], options: Options) -> Metric | None:
 def _satisfying(
     metrics: tuple[Metric, ...], speed: Metric | None, options: Options
 ) -> tuple[Metric, ...]:
-    """Let nothing but the speed count where it was asked for by name; it is a mean."""
+    """Let only the speed count where --analysis asks for it; it is a mean."""
     if speed is not None and options.analysis == "wps":
         others = (each for each in metrics if each.name != speed.name)
         metrics = (speed, *(replace(each, must_satisfy=False) for each in others))

@@ -6,17 +6,15 @@ from pathlib import Path
 
 import click
 
-from benchrigor.cli.options import existing_store, json_option, store_option
+from benchrigor.cli.options import json_option, run_id_argument, store_option
 from benchrigor.cli.output import print_json, print_record
 from benchrigor.cli.picture import plot_option, write_picture
+from benchrigor.cli.recordings import stored_run
 from benchrigor.report import plot_trace
-from benchrigor.session import retraced
-
-__all__ = ["show"]
 
 
 @click.command(short_help="Show the report of a stored run.")
-@click.argument("run_id")
+@run_id_argument
 @store_option
 @plot_option
 @json_option
@@ -32,7 +30,7 @@ def show(run_id: str, store: Path | None, picture: Path | None, as_json: bool) -
       benchrigor show 3f2a --plot trace.png
       benchrigor show 3f2a --json > record.json
     """  # noqa: D301  # click wants the backspace itself
-    record = retraced(existing_store(store).load(run_id))
+    record = stored_run(run_id, store)
     if as_json:
         print_json(record.to_dict())
     else:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import platform
-import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from benchrigor.cli.exits import ExitCode
+from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.options import existing_store, json_option, store_option
-from benchrigor.cli.output import print_json
+from benchrigor.cli.output import print_result
 from benchrigor.model import RunRecord, StopReason, TrackRecord, codec
-from benchrigor.model.text import counted
+from benchrigor.model.text import WIDTH, counted, shortened
 from benchrigor.stats.planning.agreement import pair_runs, track_records
 from benchrigor.storage import Journal
 
-__all__ = ["track_record"]
-
-_WIDTH = 79
+_COUNTS = 14
+"""Columns of the counts before a name."""
 _NOTHING = (
-    "no two stored runs{of} can be held against each other: it takes two that measured the same "
-    "thing on one machine, from the same commit, each to its target"
+    "no two stored runs{of} can be compared: it takes two that measured the same thing on one "
+    "machine, from the same commit, each to its target"
 )
 
 
@@ -50,16 +48,18 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
       benchrigor track-record --store ci.sqlite --json
     """  # noqa: D301  # click wants the backspace itself
     opened = existing_store(store)
-    found = track_records(pair_runs(_satisfied(opened, name)))
+    records = track_records(pair_runs(_satisfied(opened, name)))
     if as_json:
-        print_json({**codec.versions(), "track_records": [_document(each) for each in found]})
-    elif found:
-        click.echo("\n\n".join(_section(each) for each in found))
+        print_result(
+            track_records=[{**codec.encode(each), "share": each.share} for each in records]
+        )
+    elif records:
+        click.echo("\n\n".join(_section(each) for each in records))
     else:
         sentence = _NOTHING.format(of=f" of {name!r}" if name else "")
         click.echo(f"benchrigor: {sentence}", err=True)
-    if not found:
-        click.get_current_context().exit(ExitCode.NOTHING_MEASURED)
+    if not records:
+        leave(ExitCode.NOTHING_MEASURED)
 
 
 def _satisfied(opened: Journal, name: str) -> Iterator[RunRecord]:
@@ -67,11 +67,6 @@ def _satisfied(opened: Journal, name: str) -> Iterator[RunRecord]:
     for run in opened.runs(name):
         if name in run["name"] and run["reason"] == StopReason.SATISFIED:
             yield opened.load(run["run_id"])
-
-
-def _document(record: TrackRecord) -> dict[str, object]:
-    document: dict[str, object] = codec.encode(record)
-    return {**document, "share": record.share}
 
 
 def _section(record: TrackRecord) -> str:
@@ -82,8 +77,5 @@ def _section(record: TrackRecord) -> str:
         lines.append("")
         for each in record.by_name:
             counts = f"  {counted(each.held)} of {counted(each.pairs)}"
-            lines.append(
-                f"{counts:<14}"
-                + textwrap.shorten(each.name, _WIDTH - 14, placeholder=" …", break_on_hyphens=False)
-            )
+            lines.append(f"{counts:<{_COUNTS}}{shortened(each.name, WIDTH - _COUNTS)}")
     return "\n".join(lines)

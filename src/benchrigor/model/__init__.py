@@ -15,10 +15,9 @@ from benchrigor.model.analysis import (
     Subsessions,
     VarianceSplit,
     WpsFit,
-    as_invocations,
 )
 from benchrigor.model.comparison import Comparison, Family, Ranked, Verdict
-from benchrigor.model.decision import Decision, StopReason
+from benchrigor.model.decision import Decision, Progress, StopReason
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.interference import (
     Composite,
@@ -27,7 +26,6 @@ from benchrigor.model.interference import (
     Light,
     SegmentGroup,
 )
-from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric, quantile_named
 from benchrigor.model.notice import Code, Evidence, Notice, Severity
 from benchrigor.model.options import Options, check_work
@@ -41,13 +39,12 @@ from benchrigor.model.pipeline import (
     StageAdvice,
     StageLoad,
 )
-from benchrigor.model.progress import Progress
 from benchrigor.model.readings import Delays, Round, RoundPlan
 from benchrigor.model.replay import Replay, Ruling
-from benchrigor.model.run import Provenance, RunRecord
+from benchrigor.model.run import Capability, Provenance, RunRecord
 from benchrigor.model.sample_size import Plan, Price
 from benchrigor.model.segments import SegmentProfile
-from benchrigor.model.series import Floats, as_series
+from benchrigor.model.series import Floats, as_invocations, as_series
 from benchrigor.model.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.model.track_record import RunPair, Standing, Tally, TrackRecord
 

@@ -1,34 +1,14 @@
-"""What the arithmetic finds: change points, phases, subsessions, the level's fit."""
+"""What the statistics find in readings: change points, phases, subsessions, fits."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from benchrigor.errors import InvalidInput
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
-from benchrigor.model.series import Floats, as_series, same
-
-__all__ = [
-    "Analysis",
-    "ChangePoints",
-    "Kind",
-    "LevelFit",
-    "Mode",
-    "Phase",
-    "PhaseLabel",
-    "PhaseReason",
-    "StablePhase",
-    "Subsessions",
-    "VarianceSplit",
-    "WpsFit",
-    "as_invocations",
-]
+from benchrigor.model.series import Floats, same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +25,8 @@ class ChangePoints:
         Chance of any false change point in a series without change; None where the detector
         promises nothing.
     inflation
-        Long-run over marginal variance of the readings' ranks, at least 1: by how much
-        autocorrelation makes apparent shifts cheaper.
+        Long-run over marginal variance of the readings' ranks, at least 1: the factor by which
+        autocorrelation inflates apparent shifts.
     """
 
     indices: tuple[int, ...]
@@ -96,7 +76,7 @@ class PhaseReason(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """A stretch of readings of one distribution: ``start <= i < stop``."""
+    """Successive readings of one distribution: ``start <= i < stop``."""
 
     start: int
     stop: int
@@ -105,13 +85,13 @@ class Phase:
 
     @property
     def n(self) -> int:
-        """How many readings it holds."""
+        """Number of readings."""
         return self.stop - self.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StablePhase:
-    """The stretch of a series that may be measured, or the reason why there is none.
+    """The part of a series that may be measured, or the reason why there is none.
 
     Parameters
     ----------
@@ -136,7 +116,7 @@ class StablePhase:
 
     @property
     def n(self) -> int:
-        """How many readings the stable phase holds; 0 when there is none."""
+        """Number of readings in the stable phase; 0 when there is none."""
         return 0 if self.start is None or self.stop is None else self.stop - self.start
 
 
@@ -156,7 +136,7 @@ class Subsessions:
     dropped
         Readings left over at the end.
     limit
-        The bound on the absolute autocorrelation that was asked for.
+        Bound on the absolute autocorrelation.
     """
 
     size: int | None
@@ -165,22 +145,12 @@ class Subsessions:
     dropped: int
     limit: float
 
-    def same_as(self, other: Subsessions) -> bool:
-        """Whether both hold the same values."""
-        return same(self, other)
+    same_as = same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """One of the values around which readings gather.
-
-    Parameters
-    ----------
-    value
-        Median of the readings of this mode.
-    share
-        Of all readings, in (0, 1].
-    """
+    """A value around which readings gather: their median, and their share of all, in (0, 1]."""
 
     value: float
     share: float
@@ -188,7 +158,7 @@ class Mode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelFit:
-    """How the level of a series and its standard error came about.
+    """The level of a series and its standard error.
 
     Parameters
     ----------
@@ -197,8 +167,8 @@ class LevelFit:
     n
         Readings used.
     transients
-        Time constants, in readings, of the exponential transients that were fitted beside the
-        level; empty for the plain mean.
+        Time constants, in readings, of the exponential transients fitted beside the level; empty
+        for the plain mean.
     variance
         Marginal variance of the residuals.
     long_run_variance
@@ -213,10 +183,10 @@ class LevelFit:
     skewness
         Skewness of the batches that the interval was corrected for.
     standard_error
-        Standard error of the level.
+        Of the level.
     method
-        How the long-run variance was found: "long-run-variance" by an autoregressive model,
-        "subsessions" by merging adjacent readings.
+        "long-run-variance", by an autoregressive model; or "subsessions", by merging adjacent
+        readings.
     """
 
     level: float
@@ -238,8 +208,91 @@ class LevelFit:
 
     @property
     def n_effective(self) -> float:
-        """Independent readings that would tell as much; never more than there are."""
+        """Effective sample size, at most n."""
         return self.n / max(self.inflation, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceSplit:
+    """The variance components of a program's readings.
+
+    Parameters
+    ----------
+    level
+        Mean of the invocations' levels, in the readings' unit.
+    between
+        Variance of the invocations' true levels, in squared units; 0 where the readings inside
+        them explain all the spread.
+    within
+        Variance that a single reading of an invocation contributes, in squared units: the mean
+        long-run variance, so that a level of n readings has variance within/n. Where the warm-up
+        was cut it contains the price of the transients fitted beside the level.
+    invocations
+        How many contributed.
+    readings
+        Harmonic mean of the numbers of readings used of each.
+    """
+
+    level: float
+    between: float
+    within: float
+    invocations: int
+    readings: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WpsFit:
+    """The line duration = overhead + work / speed, through rounds of various work amounts.
+
+    Parameters
+    ----------
+    speed
+        Work per second of the stable phase; its interval holds the reciprocals of that of
+        ``slope``, so it is not symmetric. None where the interval of the slope holds 0.
+    overhead
+        Seconds that setup, warm-up and cool-down add to each round; negative where the warm-up
+        is faster than the stable phase.
+    slope
+        Seconds per unit of work.
+    n
+        Rounds fitted.
+    naive_speed
+        All work over all time, which counts the overhead as work.
+    prediction_error
+        Error at a round that the line was fitted without (root mean square over all rounds),
+        relative to the mean duration.
+    bend
+        Growth of the time per unit of work from the smallest to the largest amount, as a share
+        of the slope: 0 where duration is linear in work. None with fewer than four amounts or
+        five rounds.
+    growth
+        Exponent p of duration = overhead + c * work^p: 1 where duration is linear in work. None
+        where the rounds do not tell.
+    shape
+        Name of that growth: "linear", "n log n", "quadratic"; or "other".
+    outliers
+        Indices of the rounds, among those fitted, that lie far from the line.
+    inflation
+        Factor by which autocorrelation raises the variance of the slope, at least 1.
+    merged
+        Adjacent rounds summed into one before the fit; 1 for none.
+    notices
+        What the reader must know.
+    """
+
+    speed: Estimate | None
+    overhead: Estimate
+    slope: Estimate
+    n: int
+    naive_speed: float
+    prediction_error: float
+    bend: Estimate | None = None
+    growth: Estimate | None = None
+    shape: str | None = None
+    outliers: tuple[int, ...] = ()
+    inflation: float = 1.0
+    merged: int = 1
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -253,18 +306,18 @@ class Analysis:
     kind
         How the readings came.
     n
-        Readings told so far.
+        Readings so far.
     n_kept
         Readings inside the stable phases.
     phases
         One StablePhase per series that was cut: one for continuous rounds, one per restarted
         round; empty when nothing was cut.
     subsessions
-        Of the kept readings, for the picture of autocorrelation; None when there are too few.
+        Of the kept readings, to show their autocorrelation; None when there are too few.
     fits
-        How the level of each series that contributed came about.
+        The level of each series that contributed.
     estimate
-        None when the readings allow no honest number.
+        None when the readings allow no number.
     required
         Readings needed in all for the target, as far as can be told.
     notices
@@ -275,11 +328,11 @@ class Analysis:
     modes
         The values around which the kept readings gather; empty where nobody looked.
     split
-        How the variance of means splits between invocations and readings; None where rounds are
-        no invocations, fewer than two count, or a quantile is estimated.
+        Variance components between invocations and readings; None where rounds are no
+        invocations, fewer than two count, or a quantile is estimated.
     wps
-        Of pairs of work amount and duration, the line through them; None for readings, and where
-        there are too few pairs.
+        The line through pairs of work amount and duration; None for readings, and where there
+        are too few pairs.
     left_out
         Of pairs of work amount and duration, the indices of the rounds that do not count.
     """
@@ -301,123 +354,4 @@ class Analysis:
     wps: WpsFit | None = None
     left_out: tuple[int, ...] = ()
 
-    def same_as(self, other: Analysis) -> bool:
-        """Whether both hold the same values."""
-        return same(self, other)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VarianceSplit:
-    """Where the variance of a program's readings arises.
-
-    Parameters
-    ----------
-    level
-        Mean of the invocations' levels, in the readings' unit.
-    between
-        Variance of the invocations' true levels, in squared units; 0 where the readings inside
-        them explain all the spread that was seen.
-    within
-        Variance that a single reading of an invocation contributes, in squared units: the mean
-        long-run variance, so that a level of n readings has variance within/n. Where the warm-up
-        was cut it contains the price of the transients fitted beside the level.
-    invocations
-        How many contributed.
-    readings
-        Harmonic mean of the numbers of readings used of each.
-    """
-
-    level: float
-    between: float
-    within: float
-    invocations: int
-    readings: float
-
-
-def as_invocations(invocations: object) -> tuple[Floats, ...]:
-    """Check the readings of invocations and return them as read-only float64 arrays.
-
-    Parameters
-    ----------
-    invocations
-        A sequence of series (`as_series`), one per invocation; their lengths may differ.
-
-    Raises
-    ------
-    InvalidInput
-        When there is no invocation; else naming each series that holds no readings.
-
-    Examples
-    --------
-    >>> [series.size for series in as_invocations([[1.0, 2.0], [3.0]])]
-    [2, 1]
-    """
-    if isinstance(invocations, str | bytes) or not isinstance(invocations, Sequence | np.ndarray):
-        raise InvalidInput(f"invocations is {invocations!r}, expected a sequence of series")
-    if len(invocations) == 0:
-        raise InvalidInput("invocations is empty, expected at least one series")
-    checked: list[Floats] = []
-    problems: list[str] = []
-    for index, values in enumerate(invocations):
-        try:
-            checked.append(as_series(values, name=f"invocations[{index}]"))
-        except InvalidInput as error:
-            problems += error.problems
-    if problems:
-        raise InvalidInput(problems)
-    return tuple(checked)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WpsFit:
-    """The line duration = overhead + work / speed, through rounds of various work amounts.
-
-    Parameters
-    ----------
-    speed
-        Work per second of the stable phase; its interval is that of ``slope`` turned over, so it
-        is not symmetric. None where the interval of the slope holds 0.
-    overhead
-        Seconds that setup, warm-up and cool-down add to each round; negative where the warm-up
-        is faster than the stable phase.
-    slope
-        Seconds per unit of work.
-    n
-        Rounds fitted.
-    naive_speed
-        All work over all time, which counts the overhead as work.
-    prediction_error
-        Error at a round that the line was fitted without (root mean square over all rounds),
-        relative to the mean duration.
-    bend
-        By how much the time per unit of work grows from the smallest to the largest amount, as a
-        share of the slope: 0 where duration is linear in work. None with fewer than
-        four amounts or five rounds.
-    growth
-        Exponent p of duration = overhead + c * work^p: 1 where duration is linear in work. None
-        where the rounds do not tell.
-    shape
-        The name of that growth: "linear", "n log n", "quadratic"; or "other".
-    outliers
-        Indices of the rounds, among those fitted, that lie far from the line.
-    inflation
-        By how much autocorrelation raises the variance of the slope, at least 1.
-    merged
-        Adjacent rounds summed into one before the fit; 1 for none.
-    notices
-        What the reader must know.
-    """
-
-    speed: Estimate | None
-    overhead: Estimate
-    slope: Estimate
-    n: int
-    naive_speed: float
-    prediction_error: float
-    bend: Estimate | None = None
-    growth: Estimate | None = None
-    shape: str | None = None
-    outliers: tuple[int, ...] = ()
-    inflation: float = 1.0
-    merged: int = 1
-    notices: tuple[Notice, ...] = ()
+    same_as = same

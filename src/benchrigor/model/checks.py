@@ -32,6 +32,15 @@ def attempt(problems: list[str], check: Callable[..., T], *values: object) -> T 
         return None
 
 
+def wrong_values(checks: Iterable[tuple[str, object, bool, str]]) -> list[str]:
+    """Name what does not fit; a check is a name, its value, whether it fits, and what would."""
+    return [
+        f"{name} is {short(value)}, expected {expected}"
+        for name, value, fits, expected in checks
+        if not fits
+    ]
+
+
 def wrong_level(level: object) -> list[str]:
     """Return what is wrong with a level, nothing if it lies strictly between 0 and 1."""
     if isinstance(level, bool) or not isinstance(level, Real) or not 0.0 < float(level) < 1.0:

@@ -1,7 +1,7 @@
-"""Model objects to plain data and back, driven by the types of their fields; schema versions.
+"""Model objects to plain data and back, by the types of their fields; schema versions.
 
-The codec knows no model class by name: a new field with a default needs no line here. Numbers
-that JSON has no word for (infinite budgets) travel as the strings "inf" and "-inf".
+A new field with a default needs no line here. Infinite numbers, for which JSON has no word, travel
+as the strings "inf" and "-inf".
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import as_series
 
-__all__ = ["METHOD", "SCHEMA", "decode", "encode", "migrated", "versions"]
-
 SCHEMA = 1
 """Version of the layout of a stored record."""
 METHOD = "3"
@@ -39,13 +37,7 @@ def versions() -> dict[str, Any]:
 
 
 def migrated(data: object) -> dict[str, Any]:
-    """Lift stored data to the present schema and take the version marks off.
-
-    Raises
-    ------
-    InvalidInput
-        When the data carry no version, or a newer one.
-    """
+    """Lift stored data to the present schema and take the version marks off."""
     if not isinstance(data, Mapping) or not isinstance(data.get("schema"), int):
         raise InvalidInput("record has no schema version: this is not a benchrigor record")
     lifted = dict(data)
@@ -64,13 +56,7 @@ def migrated(data: object) -> dict[str, Any]:
 
 
 def encode(item: Any) -> Any:
-    """Turn a model object into dicts, lists, strings, numbers, booleans and None.
-
-    Examples
-    --------
-    >>> encode((math.inf, 3))
-    ['inf', 3]
-    """
+    """Turn a model object into dicts, lists, strings, numbers, booleans and None."""
     if isinstance(item, enum.Enum):
         return item.value
     if item is None or isinstance(item, str | bool | int):
@@ -90,13 +76,7 @@ def encode(item: Any) -> Any:
 
 
 def decode(kind: type[T], data: Any, *, where: str = "data") -> T:
-    """Rebuild a model object of class ``kind`` from what `encode` made of it.
-
-    Raises
-    ------
-    InvalidInput
-        Naming the field that does not fit.
-    """
+    """Rebuild a model object of class ``kind`` from what `encode` made of it."""
     return typing.cast("T", _decode(kind, data, where))
 
 

@@ -1,4 +1,4 @@
-"""What comparing came to: a comparison, a family of them, a ranking, each with its words."""
+"""A comparison of two sides, a family of comparisons, and a ranking."""
 
 from __future__ import annotations
 
@@ -10,20 +10,26 @@ from dataclasses import dataclass
 from benchrigor.model.decision import Decision, StopReason
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice, Severity
-from benchrigor.model.text import counted, ended, many, percent, show_estimate
-from benchrigor.units import Direction, digits_for
+from benchrigor.model.text import (
+    aligned,
+    counted,
+    ended,
+    many,
+    marked,
+    percent,
+    show_chance,
+    show_change,
+    show_estimate,
+    wrapped,
+)
+from benchrigor.units import Direction
 
-__all__ = ["Comparison", "Family", "Ranked", "Verdict", "show_change"]
-
-_WIDTH = 100
-_TABLE = 79
-_TIMES = 2.0
-"""From this ratio on a change is said in times: 2.5 times, not 150% higher."""
-_MOST_DIGITS = 4
+_LONGEST = 100
+"""Columns of a comparison in one line."""
 
 
 class Verdict(enum.StrEnum):
-    """What the interval of a ratio says, held against the margin that does not matter."""
+    """Where the interval of a ratio lies, relative to the margin that does not matter."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -33,7 +39,7 @@ class Verdict(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """How a candidate stands against a baseline.
+    """How a candidate stands against a baseline; ``print(comparison)`` is one line.
 
     Parameters
     ----------
@@ -46,12 +52,12 @@ class Comparison:
     confidence
         Nominal coverage of the intervals, in (0, 1).
     paired
-        Whether the i-th of one side was compared with the i-th of the other.
+        Whether the i-th reading of one side was compared with the i-th of the other.
     unit
         What both sides count: "reading", "invocation" or "pair"; None where they differ.
     baseline, candidate
-        Each side's own estimate; None, like all that follows from them, where what was measured
-        allows no honest number, and a Notice says why.
+        Each side's own estimate; None, like all that follows from them, where the readings
+        allow no number, and a Notice says why.
     ratio
         Candidate over baseline; None also where the baseline is not clearly above 0.
     difference
@@ -106,28 +112,29 @@ class Comparison:
 
     def __str__(self) -> str:
         ending = _ending(self)
-        if self.baseline is None or self.candidate is None or self.p_value is None:
-            room = _WIDTH - len(ending)
+        if self.difference is None or self.p_value is None:
+            room = _LONGEST - len(ending)
             return textwrap.shorten(_refusal(self), room, placeholder="…") + ending
-        found = f"{_found(self)}: {self.verdict} (margin {percent(self.margin)})"
-        basis = _basis(self.baseline.n, self.candidate.n, self.unit, paired=self.paired)
-        chance, more = f"p{_chance(self.p_value)}", _more(self)
+        change = f"no ratio, difference {show_estimate(self.difference, '')}"
+        if self.ratio is not None:
+            change = f"{show_change(self.ratio)} {percent(self.confidence, digits=10)}"
+        verdict = f"{change}: {self.verdict} (margin {percent(self.margin)})"
+        basis, more = _basis(self), _more(self)
+        evidence = f"{basis}, {more}" if more else basis
         # What matters less is left out first where a line would grow too long.
-        lines = (
-            " · ".join(parts) + ending
-            for parts in (
-                (found, chance, basis + more),
-                (found, basis + more),
-                (found, *([more.removeprefix(", ")] if more else [basis])),
-            )
+        choices = (
+            (verdict, f"p{show_chance(self.p_value)}", evidence),
+            (verdict, evidence),
+            (verdict, more or basis),
+            (verdict,),
         )
-        short = found + ending.rpartition(",")[0]
-        return next((line for line in (*lines, found + ending) if len(line) <= _WIDTH), short)
+        lines = (" · ".join(parts) + ending for parts in choices)
+        return next((line for line in lines if len(line) <= _LONGEST), verdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Comparisons that were judged together, so that many looks do not make discoveries.
+    """Comparisons that are judged together, so that many looks do not make discoveries.
 
     Parameters
     ----------
@@ -154,13 +161,11 @@ class Family:
 
     def __str__(self) -> str:
         rows = [("name", "change [interval]", "p adj.", "verdict")]
-        rows += [
-            (name, _found(each, short=True), _chance(self.adjusted[name]).lstrip("="), verdict)
-            for (name, each), verdict in zip(
-                self.comparisons.items(), self.verdicts.values(), strict=True
-            )
-        ]
-        return "\n".join([*_table(rows), *_footer(self)])
+        for name, each in self.comparisons.items():
+            change = "no ratio" if each.ratio is None else show_change(each.ratio)
+            chance = show_chance(self.adjusted[name]).lstrip("=")
+            rows.append((name, change, chance, self.verdicts[name]))
+        return "\n".join([*aligned(rows, "<<><"), *_footer(self)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,10 +174,8 @@ class Ranked:
 
     Parameters
     ----------
-    name
-        What was measured.
-    estimate
-        What it came to.
+    name, estimate
+        What was measured, and its estimate.
     place
         1 for the best; results that are not shown to differ from the best of their group share
         its place, and the next group starts after all of them: 1, 1, 3.
@@ -181,42 +184,6 @@ class Ranked:
     name: str
     estimate: Estimate
     place: int
-
-
-def show_change(ratio: Estimate) -> str:
-    """Say a ratio as a change, with its interval.
-
-    Examples
-    --------
-    >>> show_change(Estimate(value=0.982, low=0.971, high=0.994, confidence=0.95, n=20,
-    ...                      n_effective=20.0, method="ratio"))
-    '1.8% lower [-2.9%, -0.6%]'
-    >>> show_change(Estimate(value=2.5, low=2.31, high=2.71, confidence=0.95, n=20,
-    ...                      n_effective=20.0, method="ratio"))
-    '2.50 times [2.31, 2.71]'
-    """
-    if ratio.value >= _TIMES:
-        digits = min(digits_for(ratio.half_width, ratio.value), _MOST_DIGITS)
-        value, low, high = (f"{each:,.{digits}f}" for each in (ratio.value, ratio.low, ratio.high))
-        return f"{value} times [{low}, {high}]"
-    changes = [100.0 * (each - 1.0) for each in (ratio.value, ratio.low, ratio.high)]
-    digits = min(digits_for(100.0 * ratio.half_width, changes[0]), _MOST_DIGITS)
-    value, low, high = (f"{round(each, digits) + 0.0:+,.{digits}f}%" for each in changes)
-    words = f"{value[1:]} {'higher' if value[0] == '+' else 'lower'}"
-    if round(changes[0], digits) == 0.0:
-        words = "unchanged"
-    return f"{words} [{low}, {high}]"
-
-
-def _found(comparison: Comparison, *, short: bool = False) -> str:
-    if comparison.ratio is None:
-        return "no ratio" if short else f"no ratio, difference {_difference(comparison)}"
-    change = show_change(comparison.ratio)
-    return change if short else f"{change} {percent(comparison.confidence, digits=10)}"
-
-
-def _difference(comparison: Comparison) -> str:
-    return "unknown" if comparison.difference is None else show_estimate(comparison.difference, "")
 
 
 def _refusal(comparison: Comparison) -> str:
@@ -232,51 +199,35 @@ def _ending(comparison: Comparison) -> str:
     return f" · {ended(Decision(stop=True, reason=comparison.reason))}{spent}"
 
 
-def _chance(chance: float) -> str:
-    return "<0.0001" if chance < 0.0001 else f"={chance:.2g}"
-
-
-def _basis(first: int, second: int, unit: str | None, *, paired: bool) -> str:
-    if unit is None:
+def _basis(comparison: Comparison) -> str:
+    """Say how much was compared."""
+    first, second = (each.n if each else 0 for each in (comparison.baseline, comparison.candidate))
+    if comparison.unit is None:
         return f"n={counted(first)} vs {counted(second)}"
-    if paired:
-        return many(first, unit)
-    return f"{counted(first)} vs {many(second, unit)}"
+    if comparison.paired:
+        return many(first, comparison.unit)
+    return f"{counted(first)} vs {many(second, comparison.unit)}"
 
 
 def _more(comparison: Comparison) -> str:
+    """Say how much more would decide."""
     if comparison.verdict is not Verdict.UNDECIDED or not comparison.required:
         return ""
-    return f", {counted(comparison.required)} more{'' if comparison.paired else ' each'}"
-
-
-def _table(rows: list[tuple[str, str, str, str]]) -> list[str]:
-    """Lay out rows; a name too long for the table stands on lines of its own."""
-    shown, chance, verdict = (max(len(row[column]) for row in rows) for column in (1, 2, 3))
-    room = max(_TABLE - shown - chance - verdict - 6, len(rows[0][0]))
-    names = min(max(len(row[0]) for row in rows), room)
-    lines = []
-    for name, *cells in rows:
-        if len(name) > names:
-            lines += textwrap.wrap(name, _TABLE, break_on_hyphens=False)
-        first = name if len(name) <= names else ""
-        lines.append(f"{first:<{names}}  {cells[0]:<{shown}}  {cells[1]:>{chance}}  {cells[2]}")
-    return lines
+    return f"{counted(comparison.required)} more{'' if comparison.paired else ' each'}"
 
 
 def _footer(family: Family) -> list[str]:
-    example = next(iter(family.comparisons.values()))
-    told = []
+    lines = []
     if family.summary is not None:
-        told.append(f"geometric mean of {many(family.summary.n, 'ratio')}: ")
-        told[0] += f"{show_change(family.summary)} {percent(family.summary.confidence, digits=10)}"
-    told.append(
+        confidence = percent(family.summary.confidence, digits=10)
+        ratios = many(family.summary.n, "ratio")
+        lines += wrapped(
+            f"geometric mean of {ratios}: {show_change(family.summary)} {confidence}", hanging=2
+        )
+    example = next(iter(family.comparisons.values()))
+    lines += wrapped(
         f"{percent(example.confidence, digits=10)} intervals, margin {percent(example.margin)}, "
-        f"false discoveries at most {percent(family.rate)}"
+        f"false discoveries at most {percent(family.rate)}",
+        hanging=2,
     )
-    told += [f"! {notice}" for notice in family.notices]
-    return [
-        line
-        for each in told
-        for line in textwrap.wrap(each, _TABLE, subsequent_indent="  ", break_on_hyphens=False)
-    ]
+    return lines + [line for notice in family.notices for line in marked(notice)]

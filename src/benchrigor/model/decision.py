@@ -1,11 +1,11 @@
-"""How a session ends: why, and whether it does."""
+"""The progress of a running session, and the decision to stop."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
 
-__all__ = ["Decision", "StopReason"]
+from benchrigor.model.analysis import Analysis
 
 
 class StopReason(enum.StrEnum):
@@ -31,3 +31,57 @@ class Decision:
 
     stop: bool
     reason: StopReason | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Progress:
+    """How a session stands after a round, for stop rules and progress displays.
+
+    Parameters
+    ----------
+    rounds
+        Rounds so far.
+    readings
+        Readings so far, of the metric that has most of them.
+    rejected_rounds
+        Rounds in a row, up to the last one, that gave nothing.
+    elapsed_s
+        Sum of the rounds' wall time, in seconds.
+    seconds_left
+        Until the target is met or the time budget is spent, whichever comes first; None when
+        neither is known.
+    readings_needed
+        Further readings until the target is met, as far as can be told.
+    stop_requested
+        Whether the session was asked to stop.
+    analyses
+        The latest analysis of each metric; empty before the first one.
+    fresh
+        Whether ``analyses`` includes the last round.
+    missing
+        Names of the metrics that must be satisfied and lack readings for a first look.
+    decision
+        None while the session runs.
+    """
+
+    rounds: int
+    readings: int
+    rejected_rounds: int
+    elapsed_s: float
+    seconds_left: float | None
+    readings_needed: int | None
+    stop_requested: bool
+    analyses: tuple[Analysis, ...]
+    fresh: bool
+    missing: tuple[str, ...] = ()
+    decision: Decision | None = None
+
+    @property
+    def half_width(self) -> float | None:
+        """The widest relative half-width among the metrics that must be satisfied."""
+        widths = [
+            analysis.estimate.relative_half_width
+            for analysis in self.analyses
+            if analysis.metric.must_satisfy and analysis.estimate is not None
+        ]
+        return max(widths, default=None)

@@ -1,4 +1,4 @@
-"""The one type of number: a value with the interval in which its true value is claimed to lie."""
+"""The one type of number: a value with its confidence interval."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from benchrigor.model.notice import Notice
 
-__all__ = ["Estimate"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A number with the interval in which its true value is claimed to lie.
+    """A number with its confidence interval.
 
     Parameters
     ----------
@@ -23,13 +21,11 @@ class Estimate:
     n
         Units of inference: readings, or invocations.
     n_effective
-        Independent readings that would tell as much.
+        Effective sample size.
     method
         How the interval was made.
-    standard_error
-        Standard error of the value.
-    degrees_of_freedom
-        Of the standard error.
+    standard_error, degrees_of_freedom
+        Standard error of the value, and its degrees of freedom.
     notices
         What the reader must know.
 
@@ -54,12 +50,12 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        """Half the width of the interval (its mean half-width where it is asymmetric)."""
+        """Half the width of the interval."""
         return (self.high - self.low) / 2.0
 
     @property
     def relative_half_width(self) -> float:
-        """Half-width over the size of the value; infinite for a wide interval around 0."""
+        """Half-width over the size of the value; infinite for an interval around a value of 0."""
         if self.half_width == 0.0:
             return 0.0
         return self.half_width / abs(self.value) if self.value != 0.0 else math.inf

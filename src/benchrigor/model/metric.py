@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from numbers import Real
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.checks import wrong_values
 from benchrigor.units import Direction
 
-__all__ = ["Metric", "quantile_named"]
+_AVERAGINGS = ("arithmetic", "harmonic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +21,9 @@ class Metric:
     Parameters
     ----------
     name
-        How rounds and reports call it.
+        Its name in rounds and reports.
     unit
-        Unit of its readings as told ("s", "B/s", ...); empty for a bare number.
+        Unit of its readings ("s", "B/s", ...); empty for a bare number.
     direction
         Which way is better.
     must_satisfy
@@ -48,24 +49,18 @@ class Metric:
     averaging: str = "arithmetic"
 
     def __post_init__(self) -> None:
-        width = self.absolute_half_width
-        if not isinstance(self.name, str) or not self.name:
-            raise InvalidInput(f"a metric's name is {self.name!r}, expected a word")
-        if not isinstance(self.unit, str):
-            raise InvalidInput(f"unit of {self.name!r} is {self.unit!r}, expected a word")
-        if width is not None and not (isinstance(width, Real) and 0.0 < width < math.inf):
-            raise InvalidInput(
-                f"absolute_half_width of {self.name!r} is {width!r}, expected more than 0"
-            )
-        if self.direction not in list(Direction):
-            raise InvalidInput(
-                f"direction of {self.name!r} is {self.direction!r}, expected 'lower' or 'higher'"
-            )
-        if self.averaging not in ("arithmetic", "harmonic"):
-            raise InvalidInput(
-                f"averaging of {self.name!r} is {self.averaging!r}, "
-                "expected 'arithmetic' or 'harmonic'"
-            )
+        name, width, way, mean = self.name, self.absolute_half_width, self.direction, self.averaging
+        is_width = width is None or (isinstance(width, Real) and 0.0 < width < math.inf)
+        of = f"of {name!r}"
+        checks = [
+            ("a metric's name", name, isinstance(name, str) and name != "", "a word"),
+            (f"unit {of}", self.unit, isinstance(self.unit, str), "a word"),
+            (f"absolute_half_width {of}", width, is_width, "more than 0"),
+            (f"direction {of}", way, way in list(Direction), "'lower' or 'higher'"),
+            (f"averaging {of}", mean, mean in _AVERAGINGS, "'arithmetic' or 'harmonic'"),
+        ]
+        if problems := wrong_values(checks):
+            raise InvalidInput(problems)
         object.__setattr__(self, "direction", Direction(self.direction))
 
     @property
@@ -78,7 +73,7 @@ _PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,9})?)")
 
 
 def quantile_named(statistic: object) -> float | None:
-    """Return the share of readings below the quantile that is meant; None for the mean.
+    """Return the share of readings below a quantile; None for the mean.
 
     Parameters
     ----------
@@ -100,9 +95,9 @@ def quantile_named(statistic: object) -> float | None:
         return None
     if word == "median":
         return 0.5
-    found = _PERCENTILE.fullmatch(word)
-    if found is None or float(found[1]) == 0.0:
+    match = _PERCENTILE.fullmatch(word)
+    if match is None or float(match[1]) == 0.0:
         raise InvalidInput(
             f"statistic is {statistic!r}, expected 'mean', 'median' or a percentile such as 'p10'"
         )
-    return float(found[1]) / 100.0
+    return float(match[1]) / 100.0

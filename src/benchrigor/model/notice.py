@@ -1,13 +1,10 @@
-"""Notices: what a number's reader must know, each with a code documented on one page."""
+"""Notices: what the reader of a number must know, each with a documented code."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-__all__ = ["Code", "Evidence", "Notice", "Severity"]
-
 
 Figure = str | int | float | bool | None
 """One figure of a Notice's evidence."""
@@ -16,14 +13,14 @@ Evidence = Mapping[str, Figure]
 
 
 class Severity(enum.StrEnum):
-    """How much a Notice weighs."""
+    """How much a Notice matters."""
 
     NOTE = "note"
     """Good to know; the number stands."""
     WARNING = "warning"
     """The number is weaker than it looks."""
     REFUSAL = "refusal"
-    """There is no number, and this is why."""
+    """There is no number, for this reason."""
 
 
 class Code(enum.StrEnum):
@@ -92,6 +89,8 @@ class Code(enum.StrEnum):
     HUGE_BUFFER = "huge-buffer"
     UNEVEN_SERVICE = "uneven-service"
     SEVERAL_BOTTLENECKS = "several-bottlenecks"
+    HOSTS_DIFFER = "hosts-differ"
+    METRICS_DIFFER = "metrics-differ"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,12 +99,10 @@ class Notice:
 
     Parameters
     ----------
-    code
-        One of `Code`; stable, for programs.
-    severity
-        One of `Severity`.
+    code, severity
+        For programs; stable.
     sentence
-        What was found, in one sentence for people.
+        For people.
     evidence
         The figures behind the sentence.
 

@@ -1,4 +1,4 @@
-"""What a session is asked to reach, and what it may spend."""
+"""What a session must reach, and what it may spend."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
 
-__all__ = ["CheckedWork", "Options", "check_work"]
-
 _CHOICES = {
     "rounds": ("continuous", "restarted"),
     "analysis": ("auto", "readings", "wps"),
@@ -23,12 +21,13 @@ _CHOICES = {
 }
 _POSITIVE = ("target", "budget_s", "short_round_s")
 _COUNTS = ("budget_readings", "readings_per_round", "min_rounds", "max_rounds", "max_rejected")
+_NUMBERS = (*_POSITIVE, *_COUNTS, "confidence")
 _OPTIONAL = {"target", "budget_readings", "readings_per_round", "max_rounds"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a session is asked to reach, and what it may spend. Plain values, all serialisable.
+    """What a session must reach, and what it may spend; plain values, all serialisable.
 
     Parameters
     ----------
@@ -43,26 +42,24 @@ class Options:
         What may be spent at most: readings, and seconds of the rounds' wall time
         (``math.inf`` for no limit).
     rounds
-        "continuous": readings of successive rounds continue one series and the phases are found
-        on the whole series so far. "restarted": each round has its own warm-up and is an
-        invocation; all are cut alike, and the variance between rounds enters the interval.
+        "continuous": readings of successive rounds continue one series, phases are found on the
+        whole series so far. "restarted": each round has its own warm-up and is an invocation;
+        all are cut alike, and the variance between rounds enters the interval.
     analysis
-        "readings": the readings that rounds give. "wps": the line through their work amounts and
-        durations (work per second), for workloads that tell nothing else. "auto": wps when
-        ``work`` is a range, else readings; where such rounds give unit readings as well, both,
-        and the readings decide.
+        "readings": the readings of the rounds. "wps": the line through their work amounts and
+        durations (work per second). "auto": wps when ``work`` is a range, else readings; where
+        such rounds give unit readings as well, both, and the readings decide.
     method
         "long-run-variance", the one that covers; or "subsessions" (means only): adjacent
         readings are merged until neighbours correlate by 0.1 at most, and Student t is applied
         to the merged ones.
     preset
-        How much evidence is asked for before the session may be satisfied: "quick" (first look
-        at 200 readings, 50 effective ones), "normal" (500, 100; the default), "strict"
-        (1000, 200).
+        Evidence needed before the session may be satisfied: "quick" (first look at 200 readings,
+        effective sample size 50), "normal" (500, 100; the default), "strict" (1000, 200).
     work
-        Work amount of each round, for workloads that take one; or the range ``(low, high)`` from
-        which the schedule takes amounts, whole numbers when both ends are. ``low`` may be 0, and
-        ``high`` None where there is no largest amount. None with "wps": ``(0, None)``.
+        Work amount of each round; or the range ``(low, high)`` from which the schedule takes
+        amounts, whole numbers when both ends are. ``low`` may be 0, and ``high`` None where there
+        is no largest amount. None with "wps": ``(0, None)``.
     work_order
         "bisecting": amounts at 1/2, 1/4, 3/4, 1/8 ... of the range; or "random".
     short_round_s
@@ -76,12 +73,12 @@ class Options:
     red_rounds
         What becomes of a round that lost more than 15 % of its time to others: "keep"; "drop",
         it stays in the record and is left out of the analysis; or "repeat", and it does not
-        count for ``max_rounds`` either. A Notice says how many there were.
+        count for ``max_rounds`` either.
 
     Raises
     ------
     InvalidInput
-        Naming every option that is out of range, in one go.
+        Naming every option that is out of range.
 
     Examples
     --------
@@ -113,38 +110,21 @@ class Options:
 
     def __post_init__(self) -> None:
         amounts = check_work(self.work)
-        problems = [*self._bad_numbers(), *self._bad_choices(), *self._bad_statistic()]
+        values = {name: getattr(self, name) for name in (*_NUMBERS, *_CHOICES)}
+        problems = [
+            f"{name} is {value!r}, expected {expected}"
+            for name, value in values.items()
+            if (expected := _expected(name, value))
+        ]
+        problems += self._bad_statistic()
         problems += amounts.problems or self._bad_analysis()
         if problems:
             raise InvalidInput(problems)
         object.__setattr__(self, "work", amounts.work)
-        for name in (*_POSITIVE, *_COUNTS, "confidence"):
-            value = getattr(self, name)
-            if value is not None:  # numbers of numpy become Python's own
-                plain = int(value) if name in _COUNTS else float(value)
-                object.__setattr__(self, name, plain)
-
-    def _bad_numbers(self) -> list[str]:
-        problems = []
-        for name in (*_POSITIVE, *_COUNTS, "confidence"):
-            value = getattr(self, name)
-            if value is None and name in _OPTIONAL:
-                continue
-            if isinstance(value, bool) or not isinstance(value, Real):
-                problems.append(f"{name} is {value!r}, expected a number")
-            elif expected := _misfit(name, float(value)):
-                problems.append(f"{name} is {value!r}, expected {expected}")
-        return problems
-
-    def _bad_choices(self) -> list[str]:
-        problems = []
-        for name, choices in _CHOICES.items():
-            value = getattr(self, name)
-            if value in choices:
-                continue
-            expected = ", ".join(repr(choice) for choice in choices)
-            problems.append(f"{name} is {value!r}, expected one of {expected}")
-        return problems
+        for name in _NUMBERS:
+            if values[name] is not None:  # numbers of numpy become Python's own
+                plain = int if name in _COUNTS else float
+                object.__setattr__(self, name, plain(values[name]))
 
     def _bad_statistic(self) -> list[str]:
         try:
@@ -156,14 +136,12 @@ class Options:
         return []
 
     def _bad_analysis(self) -> list[str]:
-        """Find what does not go together with the analysis that was asked for."""
-        varied = isinstance(self.work, tuple | list)
+        """Return what does not go together with the analysis."""
+        varied, work = isinstance(self.work, tuple | list), f"work is {self.work!r}"
         if self.analysis == "wps" and self.work is not None and not varied:
-            found = f"work is {self.work!r}"
-            return [f"{found}, expected a range (low, high): analysis 'wps' compares amounts"]
+            return [f"{work}, expected a range (low, high): analysis 'wps' compares amounts"]
         if self.analysis == "readings" and varied:
-            found = f"work is {self.work!r}"
-            return [f"{found}, expected one amount: analysis 'readings' wants rounds alike"]
+            return [f"{work}, expected one amount: analysis 'readings' needs rounds alike"]
         if (self.analysis == "wps" or varied) and self.method == "subsessions":
             return ["method is 'subsessions', which must not merge rounds in bisecting order"]
         if self.analysis == "wps" and self.statistic != "mean":
@@ -172,14 +150,22 @@ class Options:
 
     @property
     def work_range(self) -> tuple[float, float | None] | None:
-        """From where to where work amounts go; None where all rounds are alike."""
+        """The range of work amounts; None where all rounds are alike."""
         if isinstance(self.work, tuple):
             return self.work
         return (0, None) if self.analysis == "wps" else None
 
 
-def _misfit(name: str, number: float) -> str:
-    """Say what was expected of an option; empty when the number fits."""
+def _expected(name: str, value: object) -> str:
+    """Return what was expected of an option; empty when its value fits."""
+    if name in _CHOICES:
+        choices = ", ".join(map(repr, _CHOICES[name]))
+        return "" if value in _CHOICES[name] else f"one of {choices}"
+    if value is None and name in _OPTIONAL:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return "a number"
+    number = float(value)
     if name == "confidence":
         return "" if 0.0 < number < 1.0 else "between 0 and 1, both excluded"
     if name in _COUNTS:
@@ -189,14 +175,13 @@ def _misfit(name: str, number: float) -> str:
     return "a finite number" if math.isinf(number) and name != "budget_s" else ""
 
 
-_EXPECTED = "expected an amount above 0, a range (low, high), or None"
 _LARGEST = 1e300
 """Sums and differences of amounts up to here are finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedWork:
-    """What came of a check: the amount or range as plain numbers, or what is wrong with it."""
+    """A checked amount or range in plain numbers, or what is wrong with it."""
 
     work: float | tuple[float, float | None] | None = None
     problems: tuple[str, ...] = ()
@@ -221,22 +206,26 @@ def check_work(work: object) -> CheckedWork:
         return _checked_range(tuple(work))
     amount = _plain(work)
     if amount is None or not 0.0 < amount <= _LARGEST:
-        return CheckedWork(problems=(f"work is {short(work)}, {_EXPECTED}",))
+        return _wrong_work(work)
     return CheckedWork(work=amount)
 
 
 def _checked_range(ends: tuple[object, ...]) -> CheckedWork:
-    found = f"work is {short(ends)}"
     if len(ends) != 2:
-        return CheckedWork(problems=(f"{found}, {_EXPECTED}",))
+        return _wrong_work(ends)
     open_ended = ends[1] is None or ends[1] == math.inf
     low, high = _plain(ends[0]), None if open_ended else _plain(ends[1])
     if low is None or not 0 <= low <= _LARGEST or not (open_ended or high is not None):
-        return CheckedWork(problems=(f"{found}, {_EXPECTED}",))
+        return _wrong_work(ends)
     if high is not None and not low < high <= _LARGEST:
-        expected = "expected a range that ends above its beginning, at 1e300 at most"
-        return CheckedWork(problems=(f"{found}, {expected}",))
+        return _wrong_work(ends, "a range that ends above its beginning, at 1e300 at most")
     return CheckedWork(work=(low, high))
+
+
+def _wrong_work(
+    work: object, expected: str = "an amount above 0, a range (low, high), or None"
+) -> CheckedWork:
+    return CheckedWork(problems=(f"work is {short(work)}, expected {expected}",))
 
 
 def _plain(amount: object) -> float | None:

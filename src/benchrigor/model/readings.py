@@ -1,4 +1,4 @@
-"""What a session asks for and what it is told: RoundPlan and Round."""
+"""The plan of a round, and its readings."""
 
 from __future__ import annotations
 
@@ -13,26 +13,24 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.notice import Notice
 from benchrigor.model.series import as_series, same
 
-__all__ = ["Delays", "Facts", "Round", "RoundPlan"]
-
 Facts = Mapping[str, str | int | float | bool | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundPlan:
-    """One round that a session wants to see run.
+    """One round that a session asks for.
 
     Parameters
     ----------
     index
         The round's identity, counted from 0.
     work
-        Work amount, in whatever the workload understands (bytes, requests), whole where amounts
-        are; None where the workload has none to choose.
+        Work amount in the workload's own unit (bytes, requests), whole where amounts are; None
+        where there is none to choose.
     readings
-        Unit readings wanted. A workload that gives one reading per round ignores it.
+        Unit readings wanted; ignored by workloads that give one reading per round.
     seed
-        For whatever the workload draws; the same in a repeated or resumed session.
+        For what the workload draws; the same in a repeated or resumed session.
     """
 
     index: int
@@ -43,7 +41,7 @@ class RoundPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Delays:
-    """What a round lost to others, as measured: stretch by stretch of its readings.
+    """The measured delays of a round, stretch by stretch of its readings.
 
     Parameters
     ----------
@@ -85,7 +83,7 @@ class Delays:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Round:
-    """What one finished round gave.
+    """One finished round and its readings.
 
     Parameters
     ----------
@@ -99,13 +97,13 @@ class Round:
     readings
         Per metric one reading for the whole round.
     facts
-        What the workload says of how it measured (inner loop, cost of the clock, first call).
+        How the workload measured (inner loop, cost of the clock, first call).
     notices
         What the reader of its numbers must know.
     ran_ns
-        Wall time of the workload alone; None where whoever told the round does not know it.
+        Wall time of the workload alone; None where it is not known.
     delays
-        What it lost to others, as measured; None where nothing was measured.
+        Measured delays; None where nothing was measured.
 
     Raises
     ------
@@ -140,20 +138,17 @@ class Round:
 
     @property
     def duration_s(self) -> float:
-        """How long its work took, in seconds: its reading of "time", else the wall time."""
+        """Duration of its work in seconds: its reading of "time", else the wall time."""
         if "time" in self.readings:
             return float(self.readings["time"])
         return (self.elapsed_ns if self.ran_ns is None else self.ran_ns) / 1e9
 
     @property
     def n_readings(self) -> int:
-        """How many readings the round gave for the metric that has most of them."""
-        sizes = [len(series) for series in self.unit_readings.values()]
-        return max([*sizes, 1 if self.readings else 0])
+        """Number of readings of the metric that has most of them."""
+        return max([*map(len, self.unit_readings.values()), int(bool(self.readings))])
 
-    def same_as(self, other: Round) -> bool:
-        """Whether both rounds hold the same plan, readings, facts and notices."""
-        return same(self, other)
+    same_as = same
 
 
 def _whole(nanoseconds: object, where: str) -> int:

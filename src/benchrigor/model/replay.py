@@ -1,34 +1,30 @@
-"""What rules would have said of recorded readings, and when each would have stopped: Replay."""
+"""What other rules find in recorded readings, and when each would have stopped."""
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.text import counted, many, percent, show_estimate
+from benchrigor.model.text import aligned, counted, many, percent, show_estimate, wrapped
 
-__all__ = ["Replay", "Ruling"]
-
-_WIDTH = 79
-_HEADER = ("rule", "would stop at", "said", "later")
+_HEADER = ("rule", "would stop at", "estimate", "later")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """What one rule would have said.
+    """What one rule finds.
 
     Parameters
     ----------
     name
-        How the rule is called.
+        Of the rule.
     stopped
-        Readings (or rounds) after which it would have stopped; None where it would have gone on
-        beyond what was recorded.
+        Readings (or rounds) after which it stops; None where it would go on beyond what was
+        recorded.
     estimate
-        What it would have said then; None where it would not have stopped.
+        Its estimate then; None where it does not stop.
     final
-        What it says of all that was recorded; None where it refuses.
+        Its estimate of all that was recorded; None where it refuses.
     sentence
         Why there is no number, where one is missing; empty otherwise.
     later
@@ -50,9 +46,7 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """Recorded readings, judged under one or more rules.
-
-    ``print(replay)`` shows a table.
+    """Recorded readings, judged under one or more rules; ``print(replay)`` is a table.
 
     Parameters
     ----------
@@ -65,7 +59,7 @@ class Replay:
     target
         Relative half-width wanted; None where only an absolute one was, or none at all.
     confidence
-        Nominal coverage asked for, in (0, 1).
+        Nominal coverage, in (0, 1).
     unit
         Of the readings.
     rulings
@@ -79,7 +73,7 @@ class Replay:
     ...              unit="s", rulings=(Ruling(name="mine", stopped=500, estimate=early,
     ...                                        final=early, held=True),)))
     sort: 800 readings replayed, half-width wanted 5%
-    rule  would stop at  said                        later
+    rule  would stop at  estimate                    later
     mine            500  10.00 ms [9.60, 10.40] 95%  yes
                  in all  10.00 ms [9.60, 10.40] 95%
     later: whether the interval at the stop agrees with the readings after it
@@ -95,31 +89,28 @@ class Replay:
 
     def __str__(self) -> str:
         wanted = "" if self.target is None else f", half-width wanted {percent(self.target)}"
-        lines = _wrapped(f"{self.name}: {many(self.n, self.counted_in)} replayed{wanted}")
-        lines += _table([row for each in self.rulings for row in _rows(each, self.unit)])
+        lines = wrapped(f"{self.name}: {many(self.n, self.counted_in)} replayed{wanted}", hanging=2)
+        rows = [_HEADER, *(row for each in self.rulings for row in _rows(each, self.unit))]
+        lines += aligned(rows, "<><<")
         if any(each.held is not None for each in self.rulings):
-            kind = f"{self.counted_in}s"
-            lines += _wrapped(
-                f"later: whether the interval at the stop agrees with the {kind} after it"
+            lines.append(
+                f"later: whether the interval at the stop agrees with the {self.counted_in}s "
+                "after it"
             )
         for each in self.rulings:
-            lines += _wrapped(f"! {each.name}: {each.sentence}") if each.sentence else []
+            lines += wrapped(f"! {each.name}: {each.sentence}", hanging=2) if each.sentence else []
         return "\n".join(lines)
 
 
-_Row = tuple[str, str, str, str]
-
-
-def _rows(ruling: Ruling, unit: str) -> list[_Row]:
-    """Say what a rule found at its stop, and below it what it finds of all readings."""
-    stop, said, held = "not yet", "", ""
+def _rows(ruling: Ruling, unit: str) -> list[tuple[str, str, str, str]]:
+    """Return what a rule finds at its stop, and below it what it finds in all readings."""
+    stop, shown = "not yet", ""
     if ruling.stopped is not None:
-        stop, said = counted(ruling.stopped), _shown(ruling.estimate, unit)
+        stop, shown = counted(ruling.stopped), _shown(ruling.estimate, unit)
     elif ruling.final is None and ruling.sentence:
         return [(ruling.name, "–", "no number", "")]
-    if ruling.held is not None:
-        held = "yes" if ruling.held else "no"
-    rows = [(ruling.name, stop, said, held)]
+    later = {None: "", True: "yes", False: "no"}[ruling.held]
+    rows = [(ruling.name, stop, shown, later)]
     if ruling.final is not None or ruling.sentence:
         rows.append(("", "in all", _shown(ruling.final, unit), ""))
     return rows
@@ -127,23 +118,3 @@ def _rows(ruling: Ruling, unit: str) -> list[_Row]:
 
 def _shown(estimate: Estimate | None, unit: str) -> str:
     return "no number" if estimate is None else show_estimate(estimate, unit)
-
-
-def _table(rows: list[_Row]) -> list[str]:
-    """Lay out rows; a name too long for the table stands on lines of its own."""
-    rows = [_HEADER, *rows]
-    stop, said, later = (max(len(row[column]) for row in rows) for column in (1, 2, 3))
-    room = max(_WIDTH - stop - said - later - 6, len(_HEADER[0]))
-    names = min(max(len(row[0]) for row in rows), room)
-    lines = []
-    for name, *cells in rows:
-        fits = len(name) <= names
-        lines += [] if fits else _wrapped(name)
-        first = name if fits else ""
-        line = f"{first:<{names}}  {cells[0]:>{stop}}  {cells[1]:<{said}}  {cells[2]}"
-        lines.append(line.rstrip())
-    return lines
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""One run of a session: its decision, where it ran, and the record of it all."""
+"""The record of one run, and where it ran."""
 
 from __future__ import annotations
 
@@ -9,22 +9,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
-from benchrigor.model import text as headline
 from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.interference import Interference
-from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
 from benchrigor.model.series import Floats, same
+from benchrigor.model.text import headline
 
-__all__ = ["Provenance", "RunRecord"]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capability:
+    """One thing about a machine that matters to measurements, such as its "cpu governor".
+
+    ``value`` is None where it is not available, for a ``reason``.
+    """
+
+    name: str
+    available: bool
+    value: str | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,16 +75,14 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunRecord:
-    """Everything a run found, and everything needed to retrace it.
-
-    ``print(record)`` is its one-line result.
+    """Everything a run found, and everything needed to retrace it; prints as one line.
 
     Parameters
     ----------
     name
         What was measured, for people.
     options, metrics, seed
-        What the session was asked.
+        The settings of the session.
     rounds
         The finished rounds, in order, with their raw readings.
     analyses
@@ -81,7 +90,7 @@ class RunRecord:
     decision
         None while the session runs.
     session_notices
-        What concerns the run as a whole; see `notices` for all of them.
+        Those of the run as a whole; see `notices` for all of them.
     provenance
         None where a session was driven without I/O.
     run_id
@@ -89,7 +98,7 @@ class RunRecord:
     subject
         What was measured, for programs (the command line, the function's name).
     interference
-        What of the time was lost to others; None where the readings cannot tell.
+        How much time was lost to others; None where the readings cannot tell.
     red_rounds
         Indices of the rounds that lost too much and do not count (see `Options`).
     """
@@ -129,7 +138,7 @@ class RunRecord:
 
     @property
     def facts(self) -> Facts:
-        """What the workload said of how it measured, the last word of each kind."""
+        """How the workload measured: the latest value of each fact."""
         return {key: value for each in self.rounds for key, value in each.facts.items()}
 
     def analysis(self, metric: str | None = None) -> Analysis | None:
@@ -152,8 +161,8 @@ class RunRecord:
         """Return the name of the metric meant; empty while no metric is known."""
         names = [each.name for each in self.metrics]
         if not names:  # a run cut off before its metrics were written down
-            given = [name for each in self.rounds for name in (*each.unit_readings, *each.readings)]
-            names = list(dict.fromkeys(given))
+            read = [name for each in self.rounds for name in (*each.unit_readings, *each.readings)]
+            names = list(dict.fromkeys(read))
         if metric is None:
             wanted = [each.name for each in self.metrics if each.must_satisfy]
             return next(iter(wanted + names), "")
@@ -164,37 +173,16 @@ class RunRecord:
         return metric
 
     def estimate(self, metric: str | None = None) -> Estimate | None:
-        """Return the estimate of a metric; None when there is none (a Notice says why).
-
-        Parameters
-        ----------
-        metric
-            Name; None for the first metric that must be satisfied.
-
-        Raises
-        ------
-        InvalidInput
-            When no metric has that name.
-        """
+        """Return the estimate of a metric, as in `analysis`; None if there is no number."""
         analysis = self.analysis(metric)
         return None if analysis is None else analysis.estimate
 
     def readings(self, metric: str | None = None) -> Floats:
-        """Return all raw readings of a metric, all rounds in order, as a read-only array.
+        """Return all raw readings of a metric, as in `analysis`, in a read-only array.
 
         A speed that comes from work amounts and durations has one per round, those left out
         included: its work over its duration, which counts the overhead as work. A round that
         took no time has none.
-
-        Parameters
-        ----------
-        metric
-            Name; None for the first metric that must be satisfied.
-
-        Raises
-        ------
-        InvalidInput
-            When no metric has that name.
         """
         name = self._chosen(metric)
         analysis = self.analysis(name) if name else None
@@ -203,26 +191,16 @@ class RunRecord:
         return _series(self.rounds, name)
 
     def counted(self, metric: str | None = None) -> Floats:
-        """Return the raw readings that the analysis of a metric took in, in order.
-
-        Those of `counted_rounds`, to which the indices of its phases point; see `readings`.
-
-        Raises
-        ------
-        InvalidInput
-            When no metric has that name.
-        """
+        """Return the readings of `counted_rounds`, to which the indices of phases point."""
         return replace(self, rounds=self.counted_rounds).readings(metric)
 
     def __str__(self) -> str:
-        analysis = self.analysis()
-        statistic = self.options.statistic
-        return headline.line(
+        return headline(
             self.name,
-            analysis,
+            self.analysis(),
             self.decision,
             self.elapsed_s,
-            statistic=statistic,
+            statistic=self.options.statistic,
             interference=self.interference,
             left_out=(len(self.red_rounds), len(self.rounds)),
         )
@@ -266,25 +244,26 @@ class RunRecord:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)
 
-    def same_as(self, other: RunRecord) -> bool:
-        """Whether both records hold the same values."""
-        return same(self, other)
+    same_as = same
 
 
 def _series(rounds: Sequence[Round], name: str) -> Floats:
     units = [each.unit_readings[name] for each in rounds if name in each.unit_readings]
     single = [each.readings[name] for each in rounds if name in each.readings]
-    series = np.concatenate(units) if units else np.asarray(single, dtype=np.float64)
-    series.flags.writeable = False
-    return series
+    return _read_only(np.concatenate(units) if units else single)
 
 
 def _naive_speeds(rounds: Sequence[Round]) -> Floats:
-    speeds = [
-        each.plan.work / each.duration_s
-        for each in rounds
-        if each.plan.work is not None and each.duration_s > 0.0
-    ]
-    series = np.asarray(speeds, dtype=np.float64)
+    return _read_only(
+        [
+            each.plan.work / each.duration_s
+            for each in rounds
+            if each.plan.work is not None and each.duration_s > 0.0
+        ]
+    )
+
+
+def _read_only(values: npt.ArrayLike) -> Floats:
+    series = np.asarray(values, dtype=np.float64)
     series.flags.writeable = False
     return series

@@ -1,18 +1,25 @@
-"""What a measurement will cost, and how well earlier ones kept their word: Plan, TrackRecord."""
+"""How much to measure, and what it costs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.notice import Notice, Severity
-from benchrigor.model.text import WIDTH, counted, many, percent, show_estimate, show_value, wrapped
+from benchrigor.model.notice import Notice
+from benchrigor.model.text import (
+    WIDTH,
+    aligned,
+    counted,
+    many,
+    marked,
+    percent,
+    row,
+    show_estimate,
+    show_value,
+    wrapped,
+)
 
-__all__ = ["Plan", "Price"]
-
-_LABEL = 10
-_MARKS = {Severity.NOTE: "·", Severity.WARNING: "!", Severity.REFUSAL: "!"}
-_NEARLY = 0.999
+_NEARLY_CERTAIN = 0.999
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
@@ -25,9 +32,9 @@ class Price:
     half_width
         Relative half-width of the interval.
     n
-        Readings (or invocations) that it takes in all.
+        Readings (or invocations) in all.
     n_low, n_high
-        Between which that number lies, the variance being known from a pilot only.
+        Range of that number: the variance is known from a pilot only.
     seconds
         Wall time; None where the pilot's is not known.
     """
@@ -41,9 +48,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How much to measure, worked out from what is known already.
-
-    ``print(plan)`` shows it in a few lines, its Notices below.
+    """How much to measure, from a pilot; ``print(plan)`` shows it in a few lines.
 
     Parameters
     ----------
@@ -55,9 +60,9 @@ class Plan:
         The relative change to be seen, the margin that it must be shown to exceed, and the
         chance of showing it.
     n
-        Readings (or invocations) that each side of the comparison takes.
+        Readings (or invocations) of each side of the comparison.
     n_low, n_high
-        Between which that number lies, the variance being known from a pilot only.
+        Range of that number: the variance is known from a pilot only.
     power_now
         Chance of showing the change with as many on each side as the pilot has.
     change_now
@@ -69,7 +74,7 @@ class Plan:
     seconds
         Wall time of each side; None where the pilot's is not known.
     pilot_seconds
-        Wall time that the pilot took; None where it is not known.
+        Wall time of the pilot; None where it is not known.
     notices
         What the reader must know, of the pilot and of the plan.
     """
@@ -92,65 +97,53 @@ class Plan:
     notices: tuple[Notice, ...] = ()
 
     def __str__(self) -> str:
+        name = f"{self.name}: " if self.name else ""
         size = many(self.pilot.n, self.counted_in)
-        head = f"{show_estimate(self.pilot, self.unit)} from {size}"
-        if self.pilot_seconds is not None:
-            head += f" in {_duration(self.pilot_seconds)}"
+        spent = "" if self.pilot_seconds is None else f" in {_duration(self.pilot_seconds)}"
         beyond = f" beyond a margin of {percent(self.margin)}" if self.margin else ""
-        needed = f"{many(self.n, self.counted_in)} a side{_range(self.n_low, self.n_high)}"
+        wanted = f"a change of {percent(self.change)}{beyond} with power {percent(self.power)}"
+        needed = f"{many(self.n, self.counted_in)} a side"
+        if self.n_low < self.n_high:
+            needed += f" {_range(self.n_low, self.n_high)}"
         if self.seconds is not None:
             needed += f", {_duration(self.seconds)} each"
-        lines = wrapped(f"{self.name}: {head}" if self.name else head)
-        wish = f"a change of {percent(self.change)}{beyond} with power {percent(self.power)}"
-        lines += _row("to see", wish)
-        lines += _row("takes", needed)
-        now = f"{size} a side: power {_chance(self.power_now)}"
-        lines += _row("so far", f"{now}, smallest change seen {percent(self.change_now)}")
-        lines += self._price_list()
-        for notice in self.notices:
-            lines += wrapped(str(notice), f"  {_MARKS[notice.severity]} ")
-        return "\n".join(lines)
+        power = f"above {percent(_NEARLY_CERTAIN)}"
+        if self.power_now < _NEARLY_CERTAIN:
+            power = percent(self.power_now)
+        now = f"{size} a side: power {power}, smallest change seen {percent(self.change_now)}"
+        return "\n".join(
+            [
+                *wrapped(f"{name}{show_estimate(self.pilot, self.unit)} from {size}{spent}"),
+                *row("to see", [wanted]),
+                *row("takes", [needed]),
+                *row("so far", [now]),
+                *self._price_list(),
+                *(line for notice in self.notices for line in marked(notice)),
+            ]
+        )
 
     def _price_list(self) -> list[str]:
-        """Show one price a line, numbers below numbers; without ranges where they do not fit."""
+        """Show one price a line, without ranges where they do not fit."""
+        if not self.prices:
+            return []
         rows = [
             (
+                f"{'' if index else 'costs':<8}",
                 f"half-width {percent(each.half_width)}:",
                 many(each.n, self.counted_in),
                 _range(each.n_low, each.n_high),
                 "" if each.seconds is None else _duration(each.seconds),
             )
-            for each in self.prices
+            for index, each in enumerate(self.prices)
         ]
-        lines = _aligned(rows)
-        if max(map(len, lines), default=0) > WIDTH:
-            lines = _aligned([(width, size, "", time) for width, size, _, time in rows])
-        return lines
-
-
-def _row(label: str, text: str) -> list[str]:
-    return wrapped(text, f"  {label:<{_LABEL}}")
-
-
-def _aligned(rows: list[tuple[str, str, str, str]]) -> list[str]:
-    """Set rows of half-width, size, range and time below each other, under one label."""
-    width, size, span, time = (
-        max((len(row[column]) for row in rows), default=0) for column in range(4)
-    )
-    return [
-        f"  {'' if index else 'costs':<{_LABEL}}"
-        f"{row[0]:<{width}} {row[1]:>{size}}{row[2]:<{span}}  {row[3]:>{time}}".rstrip()
-        for index, row in enumerate(rows)
-    ]
-
-
-def _chance(power: float) -> str:
-    """Show a chance that is close to 1 as what it is: not certain."""
-    return percent(power) if power < _NEARLY else f"above {percent(_NEARLY)}"
+        lines = aligned(rows, "<<><>")
+        if max(map(len, lines)) > WIDTH - 2:
+            lines = aligned([(*cells, time) for *cells, _, time in rows], "<<>>")
+        return [f"  {line}" for line in lines]
 
 
 def _range(low: int, high: int) -> str:
-    return f" ({counted(low)} to {counted(high)})" if low < high else ""
+    return f"({counted(low)} to {counted(high)})" if low < high else ""
 
 
 def _duration(seconds: float) -> str:

@@ -13,12 +13,11 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 
-__all__ = ["Floats", "Ints", "as_series", "same", "short"]
-
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
-# Beyond this size a sum of squares leaves the range of a double.
 _LARGEST = 1e150
+"""Beyond this size a sum of squares leaves the range of a double."""
 
 
 def as_series(values: object, *, name: str = "values") -> Floats:
@@ -30,7 +29,7 @@ def as_series(values: object, *, name: str = "values") -> Floats:
         A 1-D sequence of finite numbers: list, tuple, range, array (any integer or float type)
         or anything numpy can view as one.
     name
-        How the error calls the values.
+        What errors call the values.
 
     Returns
     -------
@@ -65,11 +64,43 @@ def as_series(values: object, *, name: str = "values") -> Floats:
     return series
 
 
+def as_invocations(invocations: object) -> tuple[Floats, ...]:
+    """Check the readings of invocations and return them as read-only float64 arrays.
+
+    Parameters
+    ----------
+    invocations
+        A sequence of series (`as_series`), one per invocation; their lengths may differ.
+
+    Raises
+    ------
+    InvalidInput
+        When there is no invocation; else naming each series that holds no readings.
+
+    Examples
+    --------
+    >>> [series.size for series in as_invocations([[1.0, 2.0], [3.0]])]
+    [2, 1]
+    """
+    if isinstance(invocations, str | bytes) or not isinstance(invocations, Sequence | np.ndarray):
+        raise InvalidInput(f"invocations is {invocations!r}, expected a sequence of series")
+    if len(invocations) == 0:
+        raise InvalidInput("invocations is empty, expected at least one series")
+    checked: list[Floats] = []
+    problems: list[str] = []
+    for index, values in enumerate(invocations):
+        try:
+            checked.append(as_series(values, name=f"invocations[{index}]"))
+        except InvalidInput as error:
+            problems += error.problems
+    if problems:
+        raise InvalidInput(problems)
+    return tuple(checked)
+
+
 def _array_of_numbers(values: object, name: str) -> npt.NDArray[Any]:
     """Return ``values`` as an array of ints or floats, or raise naming what is not a number."""
-    if isinstance(values, str | bytes | Mapping) or not isinstance(
-        values, Iterable | np.ndarray | Sequence
-    ):
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InvalidInput(f"{name} is {short(values)}, expected a 1-D sequence of numbers")
     if isinstance(values, np.ma.MaskedArray) and bool(np.ma.getmaskarray(values).any()):
         raise InvalidInput(f"{name} has masked entries, expected a number at every index")
@@ -110,25 +141,13 @@ def _first_bad(series: npt.NDArray[Any], name: str) -> str:
 
 
 def short(item: object) -> str:
-    """Return the beginning of what something looks like, for a sentence that names it.
-
-    Examples
-    --------
-    >>> short([1.0, 2.0]), short("a" * 100)
-    ('[1.0, 2.0]', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...")
-    """
+    """Return the beginning of a value's representation, for an error that names it."""
     text = repr(item)
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def same(left: object, right: object) -> bool:
-    """Compare two model objects field by field, arrays by shape and content.
-
-    Examples
-    --------
-    >>> same(as_series([1.0, 2.0]), as_series([1.0, 2.0]))
-    True
-    """
+    """Whether two model objects hold the same values, arrays compared by shape and content."""
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         return bool(np.array_equal(np.asarray(left), np.asarray(right)))
     if type(left) is not type(right):
@@ -141,6 +160,3 @@ def same(left: object, right: object) -> bool:
     if isinstance(left, tuple | list) and isinstance(right, tuple | list):
         return len(left) == len(right) and all(map(same, left, right))
     return left == right
-
-
-Ints = npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""How well earlier runs kept their word: pairs of runs, and how often their intervals held."""
+"""The track record of intervals: how often they agreed with a later run of the same thing."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.text import many, percent, wrapped
 
-__all__ = ["RunPair", "Standing", "Tally", "TrackRecord"]
-
-_TELLING = 0.999
-"""Misses to be expected of honest intervals, below which counts cannot speak against them: 1."""
+_FEWEST_MISSES = 0.999
+"""Misses expected of honest intervals (about one), below which counts cannot contradict them."""
 
 
 class Standing(enum.StrEnum):
-    """How often intervals held, against how often they claim to."""
+    """How often intervals held, compared with how often they claim to."""
 
     AS_CLAIMED = "as claimed"
-    """The counts do not speak against the claim."""
+    """The counts do not contradict the claim."""
     LESS = "less than claimed"
     MORE = "more than claimed"
 
@@ -36,7 +34,7 @@ class RunPair:
     earlier, later
         Their estimates.
     earlier_id, later_id
-        Of the runs; None for runs that were not stored.
+        Their run ids; None for runs that are not stored.
     """
 
     name: str
@@ -56,7 +54,7 @@ class Tally:
     name
         What was measured.
     held, pairs
-        How many intervals held, of how many.
+        How many intervals held, and of how many.
     """
 
     name: str
@@ -65,31 +63,31 @@ class Tally:
 
     @property
     def share(self) -> float:
-        """Of the intervals, how many held."""
+        """Share of the intervals that held."""
         return self.held / self.pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackRecord:
-    """How often earlier intervals contained what a later, independent run found.
+    """How often earlier intervals agreed with a later, independent run.
 
-    ``print(record)`` says it in a sentence or two.
+    ``print(record)`` is a sentence or two.
 
     Parameters
     ----------
     held, pairs
-        How many intervals held, of how many pairs of runs.
+        How many intervals held, and of how many pairs of runs.
     low, high
-        Where the true share lies (Wilson interval, 95%).
+        Wilson interval of the share that holds, 95%.
     confidence
-        Share that the intervals claim to hold.
+        Share of intervals that is claimed to hold.
     standing
-        Whether they do, as far as the counts can tell.
+        Whether it does, as far as the counts can tell.
     widening
-        How many times as wide the intervals would have had to be to hold as often as they claim;
-        None with too few pairs to tell.
+        Factor by which wider intervals would have held as often as they claim; None with too few
+        pairs to tell.
     host
-        Name of the machine; None for the one at hand, or where it is not known.
+        Name of the machine; None for this one, or where it is not known.
     by_name
         The same for each thing that was measured, the worst first; empty where no names are known.
     """
@@ -106,17 +104,16 @@ class TrackRecord:
 
     @property
     def share(self) -> float:
-        """Of the intervals, how many held."""
+        """Share of the intervals that held."""
         return self.held / self.pairs
 
     def __str__(self) -> str:
         where = "this machine" if self.host is None else self.host
-        claimed = percent(self.confidence, digits=10)
         share = f"{self.share:.0%}"
         if share == "100%" and self.held < self.pairs:
             share = percent(self.share)
         sentence = (
-            f"on {where} your {claimed} intervals held {share} of "
+            f"on {where} your {percent(self.confidence, digits=10)} intervals held {share} of "
             f"{many(self.pairs, 'time')} [{self.low:.0%}, {self.high:.0%}]"
         )
         return "\n".join([*wrapped(sentence), *wrapped(self._meaning())])
@@ -136,7 +133,7 @@ class TrackRecord:
                 )
             case Standing.MORE:
                 return "That is more than they claim: the intervals are wider than they need be."
-            case _ if self.pairs * (1.0 - self.confidence) < _TELLING:
-                return "So few pairs of runs cannot speak against the claim: keep more of them."
+            case _ if self.pairs * (1.0 - self.confidence) < _FEWEST_MISSES:
+                return "So few pairs of runs cannot contradict the claim: keep more of them."
             case _:
                 return "That agrees with what they claim, as far as so many pairs can tell."

@@ -1,8 +1,7 @@
-"""Why this number: every step from the raw readings to the interval, retraced."""
+"""Why this number: every step from the raw readings to the interval."""
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import replace
 
 from benchrigor.model import (
@@ -24,27 +23,26 @@ from benchrigor.model.text import (
     show_estimate,
     show_overhead,
     show_value,
+    wrapped,
 )
 from benchrigor.report.interference_text import is_estimated, show_parts, show_total
-from benchrigor.report.lines import WIDTH
 from benchrigor.report.text import (
     NOTABLE,
     cold,
     grown,
     outlying,
+    phase_table,
     predicted,
     rounds_named,
     why_left_out,
 )
 from benchrigor.units import Scale, scale_for
 
-__all__ = ["explain"]
-
 _MOST_PHASES = 12
 
 
 def explain(record: RunRecord, metric: str | None = None) -> str:
-    """Tell step by step how the number of a metric came about.
+    """Explain step by step how the number of a metric came about.
 
     Parameters
     ----------
@@ -77,47 +75,36 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
         *_light(record.interference),
         *(f"Notice: {notice}" for notice in (*record.session_notices, *analysis.notices)),
     ]
-    title = f"How the {analysis.metric.name} of {record.name} came about"
-    body = [_numbered(number, step) for number, step in enumerate(steps, 1)]
-    return "\n".join([title, "", *body])
-
-
-def _numbered(number: int, step: str) -> str:
-    """Wrap a step to the width of a terminal; a table below its first line stays as it is."""
-    text, _, table = step.partition("\n")
-    wrapped = textwrap.fill(
-        text,
-        WIDTH,
-        initial_indent=f"{number:>2}. ",
-        subsequent_indent="    ",
-        break_on_hyphens=False,
-    )
-    return f"{wrapped}\n{table}" if table else wrapped
+    lines = [f"How the {analysis.metric.name} of {record.name} came about", ""]
+    for number, step in enumerate(steps, 1):
+        text, *table = step.split("\n")
+        lines += [*wrapped(text, f"{number:>2}. "), *table]
+    return "\n".join(lines)
 
 
 def _of_readings(analysis: Analysis, record: RunRecord) -> list[str]:
-    """Tell the steps from readings to their mean or quantile."""
+    """Explain the steps from readings to their mean or quantile."""
     return [
         _readings(analysis, record),
         *_phases(analysis),
         *_level(analysis, record),
         *_subsessions(analysis),
-        *_interval(analysis),
+        _interval(analysis),
     ]
 
 
 def _of_pairs(analysis: Analysis, record: RunRecord) -> list[str]:
-    """Tell the steps from pairs of work amount and duration to the speed."""
-    steps = [_pairs(analysis, record), *_left_out(analysis, record)]
+    """Explain the steps from pairs of work amount and duration to the speed."""
+    steps = [_pairs(analysis, record), _left_out(analysis, record)]
     if analysis.wps is None:
         return [*steps, "No line can be drawn, so there is no interval."]
-    return [*steps, *_line(analysis, analysis.wps), *_checks(analysis, analysis.wps)]
+    return [*steps, *_line(analysis, analysis.wps), _checks(analysis, analysis.wps)]
 
 
 def _pairs(analysis: Analysis, record: RunRecord) -> str:
     work = [each.plan.work for each in record.counted_rounds if each.plan.work is not None]
     if not work:
-        return "No round has told its work amount and duration yet."
+        return "No round has a work amount and a duration yet."
     took = [each.duration_s for each in record.counted_rounds]
     unit, order = analysis.metric.unit, f"are planned in {record.options.work_order} order"
     if not record.elapsed_s:  # recorded elsewhere
@@ -125,35 +112,35 @@ def _pairs(analysis: Analysis, record: RunRecord) -> str:
     return (
         f"{many(len(work), 'round')} of {show_amount(min(work), unit)} to "
         f"{show_amount(max(work), unit)} of work took {show_value(min(took), 's')} to "
-        f"{show_value(max(took), 's')}. Amounts {order}: were they rising, "
-        "a drift in time would pass for work."
+        f"{show_value(max(took), 's')}. Amounts {order}: if they only rose, "
+        "a drift in time would look like work."
     )
 
 
-def _left_out(analysis: Analysis, record: RunRecord) -> list[str]:
+def _left_out(analysis: Analysis, record: RunRecord) -> str:
     if not analysis.left_out:
-        return ["All rounds count."]
+        return "All rounds count."
     number = len(analysis.left_out)
     why = ", ".join(why_left_out(analysis, record))
-    return [
+    return (
         f"{many(number, 'round')} {'does' if number == 1 else 'do'} not count"
-        f"{f' ({why})' if why else ''}. Their amount or their place tells, and of their own "
-        "duration only an early end, else noise would choose."
-    ]
+        f"{f' ({why})' if why else ''}. Their amount or their place decides that; of their own "
+        "duration only an early end counts, or noise would choose the rounds."
+    )
 
 
 def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
-    """Tell how the line was fitted, and how its slope becomes the speed."""
+    """Explain how the line was fitted, and how its slope becomes the speed."""
     slope, per = _per_unit(fit, analysis.metric.unit)
     merged = f", {many(fit.merged, 'round')} summed into one each" if fit.merged > 1 else ""
     freedom = fit.slope.degrees_of_freedom
     student = f"Student t with {freedom:.3g} degrees of freedom" if freedom else "Its interval"
     successive = (
-        f"autocorrelation of successive rounds counts {fit.inflation:.3g}-fold in the variance"
+        f"autocorrelation of successive rounds inflates the variance {fit.inflation:.3g}-fold"
         if fit.inflation >= NOTABLE
         else "successive rounds are not autocorrelated: each counts in full"
     )
-    said = [
+    steps = [
         f"The line through {many(fit.n, 'round')}{merged}: duration = overhead + work / speed. "
         f"Overhead {show_overhead(fit.overhead)}, "
         f"time {show_value(slope.value, 's')} per {per}.",
@@ -161,13 +148,13 @@ def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
         f"{student} gives {show_estimate(slope, 's')} per {per}.",
     ]
     if fit.speed is None:
-        return [*said, "These ends cannot be turned over: the speed has no interval."]
+        return [*steps, "This interval holds 0 or less, so the speed has no interval."]
     shown = show_estimate(fit.speed, analysis.metric.unit)
-    return [*said, f"Turned over, end by end: {shown}; so its halves differ in width."]
+    return [*steps, f"The reciprocals are the speed: {shown}, an asymmetric interval."]
 
 
 def _per_unit(fit: WpsFit, unit: str) -> tuple[Estimate, str]:
-    """Return the slope per unit of work that people speak of, and that unit."""
+    """Return the slope per unit of work that people use, and that unit."""
     work = scale_for(fit.naive_speed, unit) if unit == "B/s" else Scale(factor=1.0, name="")
     value, low, high = (
         each / work.factor for each in (fit.slope.value, fit.slope.low, fit.slope.high)
@@ -176,8 +163,8 @@ def _per_unit(fit: WpsFit, unit: str) -> tuple[Estimate, str]:
     return replace(fit.slope, value=value, low=low, high=high), name
 
 
-def _checks(analysis: Analysis, fit: WpsFit) -> list[str]:
-    """Tell what speaks for the line, and against it."""
+def _checks(analysis: Analysis, fit: WpsFit) -> str:
+    """Say what supports the line, and what contradicts it."""
     parts = [f"each round is predicted from the others to {predicted(fit)}"]
     if fit.bend is not None:
         ends = (fit.bend.value, fit.bend.low, fit.bend.high)
@@ -188,27 +175,27 @@ def _checks(analysis: Analysis, fit: WpsFit) -> list[str]:
         )
     if fit.growth is not None:
         parts.append(grown(fit))
-    if far := outlying(analysis):
-        verb = "lies" if len(far) == 1 else "lie"
-        parts.append(f"{rounds_named(far)} {verb} far from the line")
-    return [f"Checks of the line: {'; '.join(parts)}."]
+    if outliers := outlying(analysis):
+        verb = "lies" if len(outliers) == 1 else "lie"
+        parts.append(f"{rounds_named(outliers)} {verb} far from the line")
+    return f"Checks of the line: {'; '.join(parts)}."
 
 
 def _readings(analysis: Analysis, record: RunRecord) -> str:
     red = len(record.rounds) - len(record.counted_rounds)
-    beside = f"; {red} more lost too much to others and are left out" if red else ""
+    more = f"; {red} more lost too much to others and are left out" if red else ""
     rounds = many(len(record.counted_rounds), "round")
-    return f"{counted(analysis.n)} readings were taken in {rounds}{beside}."
+    return f"{counted(analysis.n)} readings were taken in {rounds}{more}."
 
 
 def _phases(analysis: Analysis) -> list[str]:
     if not analysis.phases:
         return ["Too few readings to look for change points: all of them are taken."]
     if len(analysis.phases) > 1:
-        found = sum(phase.start is not None for phase in analysis.phases)
+        stable = sum(phase.start is not None for phase in analysis.phases)
         return [
-            f"A cut was sought that suits all rounds alike: it leaves a stable phase in {found} of "
-            f"{len(analysis.phases)}."
+            "All rounds are cut alike, where it suits them together: that leaves a stable phase "
+            f"in {stable} of {len(analysis.phases)}."
         ]
     return [_change_points(analysis.phases[0]), _segments(analysis)]
 
@@ -218,76 +205,71 @@ def _change_points(stable: StablePhase) -> str:
     where = ", ".join(counted(index) for index in points.indices[:_MOST_PHASES])
     more = len(points.indices) - _MOST_PHASES
     tail = f" and {more} more" if more > 0 else ""
-    found = f"Change points at {where}{tail}" if points.indices else "No change point"
+    head = f"Change points at {where}{tail}" if points.indices else "No change point"
     return (
-        f"{found} ({false_alarms(points.level)}; "
-        f"autocorrelation counted as {points.inflation:.3g}-fold)."
+        f"{head} ({false_alarms(points.level)}; "
+        f"autocorrelation inflates the variance {points.inflation:.3g}-fold)."
     )
 
 
 def _segments(analysis: Analysis) -> str:
     stable, unit = analysis.phases[0], analysis.metric.unit
-    rows = [
-        f"\n      {each.label:<9} {counted(each.start):>9} to {counted(each.stop):>9}"
-        f"   median {show_value(each.median, unit)}"
-        for each in stable.phases[:_MOST_PHASES]
-    ]
-    if stable.start is None or stable.stop is None:
-        return f"Phases; none of them may be measured ({stable.reason}):{''.join(rows)}"
+    rows = "".join(f"\n      {line}" for line in phase_table(stable, unit, _MOST_PHASES))
+    if stable.start is None:
+        return f"Phases; none of them may be measured ({stable.reason}):{rows}"
     margin = stable.n - analysis.n_kept
     kept = f"{counted(analysis.n_kept)} of {counted(analysis.n)} readings are kept"
     if margin and len(stable.phases) == 1:
         kept += f"{cold(margin)}, are left out"
     elif margin:
-        kept += f" ({counted(margin)} beside the cuts left out as a margin)"
-    return f"Phases; {kept}:{''.join(rows)}"
+        kept += f" ({counted(margin)} beside the cuts are left out as a margin)"
+    return f"Phases; {kept}:{rows}"
 
 
 def _level(analysis: Analysis, record: RunRecord) -> list[str]:
-    found, statistic = analysis.estimate, record.options.statistic
-    if found is not None and analysis.kind is Kind.INVOCATIONS and found.n > 1:
-        return [_invocations(analysis, found, statistic)]
-    if found is not None and statistic != "mean":
-        return [_order(found, statistic, analysis)]
+    estimate, statistic = analysis.estimate, record.options.statistic
+    if estimate is not None and analysis.kind is Kind.INVOCATIONS and estimate.n > 1:
+        return [_invocations(analysis, estimate, statistic)]
+    if estimate is not None and statistic != "mean":
+        return [_quantile(estimate, statistic, analysis)]
     if len(analysis.fits) != 1:
         return []
     fit = analysis.fits[0]
     if analysis.metric.averaging == "harmonic":
-        level = f"{fit.level:.4g}, the mean of the reciprocals, turned over in the end"
+        level = f"{fit.level:.4g}, the mean of the reciprocals; its reciprocal is the estimate"
     else:
         level = show_value(fit.level, analysis.metric.unit)
-    if fit.transients:
-        spans = " and ".join(f"{each:.3g}" for each in fit.transients)
-        first = (
-            f"Level {level}: fitted beside decaying transients with time constants of {spans} "
-            "readings, which take up what is left of a warm-up too small to be seen."
+    if not fit.transients:
+        return [f"Mean {level}.", _correlation(fit)]
+    spans = " and ".join(f"{each:.3g}" for each in fit.transients)
+    return [
+        f"Level {level}: fitted beside decaying transients with time constants of {spans} "
+        "readings, which take up what is left of a warm-up too small to be seen.",
+        _correlation(fit),
+    ]
+
+
+def _invocations(analysis: Analysis, estimate: Estimate, statistic: str) -> str:
+    split, spread = analysis.split, ""
+    if split is not None and split.level != 0.0:
+        between, within = (
+            percent(variance**0.5 / abs(split.level)) for variance in (split.between, split.within)
         )
-    else:
-        first = f"Mean {level}."
-    return [first, _correlation(fit)]
-
-
-def _invocations(analysis: Analysis, found: Estimate, statistic: str) -> str:
-    split = analysis.split
-    parts = (
-        ""
-        if split is None or split.level == 0.0
-        else f" They differ by {percent(split.between**0.5 / abs(split.level))} of the value, "
-        f"single readings inside them by {percent(split.within**0.5 / abs(split.level))}."
-    )
+        spread = f" They differ by {between} of the value, single readings inside them by {within}."
     what = "level" if statistic == "mean" else statistic
     return (
-        f"Each of {counted(found.n)} invocations gives its {what}; the interval comes from the "
-        f"spread of these.{parts}"
+        f"Each of {counted(estimate.n)} invocations gives its {what}; the interval comes from the "
+        f"spread of these.{spread}"
     )
 
 
-def _order(found: Estimate, statistic: str, analysis: Analysis) -> str:
-    beside = "; the weights of a fit beside decaying transients count" if analysis.phases else ""
+def _quantile(estimate: Estimate, statistic: str, analysis: Analysis) -> str:
+    weighted = ", weighted by a fit beside decaying transients" if analysis.phases else ""
     return (
-        f"The {statistic} is where so many readings lie below{beside}. Its rank is uncertain by "
-        f"the long-run variance of lying below: {counted(found.n)} readings are worth "
-        f"{counted(found.n_effective)} independent ones. The ends are readings, too."
+        f"The {statistic} is the reading below which that share of the readings lies{weighted}. "
+        "The long-run variance of lying below makes its rank uncertain: "
+        f"{counted(estimate.n)} readings have the effective sample size "
+        f"{counted(estimate.n_effective)}. The ends of the interval are readings, too."
     )
 
 
@@ -321,49 +303,49 @@ def _subsessions(analysis: Analysis) -> list[str]:
     ]
 
 
-def _interval(analysis: Analysis) -> list[str]:
-    found, unit = analysis.estimate, analysis.metric.unit
-    if found is None:
-        return ["No interval can be given."]
-    error, freedom = found.standard_error, found.degrees_of_freedom
+def _interval(analysis: Analysis) -> str:
+    estimate, unit = analysis.estimate, analysis.metric.unit
+    if estimate is None:
+        return "No interval can be given."
+    error, freedom = estimate.standard_error, estimate.degrees_of_freedom
     if error is None or freedom is None:
-        return [f"{show_estimate(found, unit)}."]
+        return f"{show_estimate(estimate, unit)}."
     skewed = ""
-    if analysis.fits and len(analysis.fits) == 1 and analysis.fits[0].skewness:
+    if len(analysis.fits) == 1 and analysis.fits[0].skewness:
         skewed = f", corrected for a skewness of {analysis.fits[0].skewness:.2g}"
-    return [
+    return (
         f"Standard error {show_value(error, unit)}; Student t with {freedom:.3g} degrees of "
-        f"freedom{skewed}: {show_estimate(found, unit)}."
-    ]
+        f"freedom{skewed}: {show_estimate(estimate, unit)}."
+    )
 
 
 def _stop(analysis: Analysis, record: RunRecord) -> list[str]:
     if record.decision is None or record.decision.reason is None:
         return ["The session is still running."] if record.elapsed_s else []
-    found, target = analysis.estimate, record.options.target
-    reason = str(record.decision.reason).replace("-", " ")
-    if found is None or target is None:
-        return [f"The session ended: {reason}."]
+    estimate, target = analysis.estimate, record.options.target
+    ending = f"The session ended: {str(record.decision.reason).replace('-', ' ')}"
+    if estimate is None or target is None:
+        return [f"{ending}."]
     return [
-        f"The session ended: {reason}; half-width {percent(found.relative_half_width)} "
-        f"of the value, wanted {percent(target)}."
+        f"{ending}; half-width {percent(estimate.relative_half_width)} of the value, "
+        f"wanted {percent(target)}."
     ]
 
 
-def _light(found: Interference | None) -> list[str]:
-    """Tell how the light came about, and what it does not see."""
-    if found is None:
+def _light(interference: Interference | None) -> list[str]:
+    """Explain the light, and what it does not see."""
+    if interference is None:
         return []
-    sources = ", ".join(each for each, share in found.delays.items() if share)
+    sources = ", ".join(each for each, share in interference.delays.items() if share)
     return [
-        f"Lost to others, of {many(found.n, 'segment')}: {show_parts(found)}. "
+        f"Lost to others, of {many(interference.n, 'segment')}: {show_parts(interference)}. "
         + (f"Measured delay ({sources}) is taken off first. " if sources else "")
         + (
-            f"{found.flagged_percent:.1f}% lasted longer than median + 4 MAD of those that did "
-            "the same, and by how much they did is lost."
-            if is_estimated(found)
+            f"{interference.flagged_percent:.1f}% lasted longer than median + 4 MAD of those that "
+            "did the same; what exceeds it is lost."
+            if is_estimated(interference)
             else "None has enough others like it to tell whether it lasted longer than usual."
         ),
-        f"{show_total(found)[2:].capitalize()} (green below 7.5%, red above 15%). What slows all "
-        "segments alike does not show.",
+        f"{show_total(interference)[2:].capitalize()} (green below 7.5%, red above 15%). What "
+        "slows all segments alike does not show.",
     ]

@@ -1,4 +1,4 @@
-"""The report for a terminal: the number first, then what it stands on, then every Notice."""
+"""The report for a terminal: the number, what it is based on, and every Notice."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from benchrigor.model import (
     Estimate,
     Interference,
     Kind,
-    Phase,
     RunRecord,
     StablePhase,
     WpsFit,
 )
 from benchrigor.model.text import (
+    WIDTH,
+    aligned,
     counted,
     ended,
     many,
+    marked,
     no_number,
     percent,
+    row,
     show_estimate,
     show_overhead,
     show_value,
@@ -29,25 +32,13 @@ from benchrigor.report.interference_text import (
     show_total,
     warnings_of,
 )
-from benchrigor.report.lines import WIDTH, marked, row
 from benchrigor.stats import readings_per_invocation
 from benchrigor.stats.series.level import FEW
 from benchrigor.units import Direction
 
-__all__ = [
-    "WIDTH",
-    "cold",
-    "grown",
-    "outlying",
-    "predicted",
-    "render",
-    "rounds_named",
-    "why_left_out",
-]
-
 _MOST_NAMED = 6
 NOTABLE = 1.05
-"""Less autocorrelation than that is not worth a line."""
+"""Autocorrelation that inflates the variance by less is not reported."""
 _SAME = 5e-4
 
 
@@ -71,11 +62,12 @@ def render(record: RunRecord) -> str:
     """
     lines = [record.name, "─" * min(len(record.name), WIDTH)]
     for analysis in record.analyses:
-        lines += _metric(analysis, record)
+        describe = _speed if analysis.kind is Kind.WORK else _readings
+        lines += describe(analysis, record)
     lines += _light(record.interference)
     # Readings that were recorded elsewhere took no time here.
     lines += row("rounds", [_ending(record)] if record.elapsed_s else [])
-    lines += row("measured", [_facts(record)] if record.facts else [])
+    lines += row("measured", [_facts(record)])
     lines += row("machine", _machine(record))
     return "\n".join([*lines, *_notices(record)])
 
@@ -91,64 +83,59 @@ def _notices(record: RunRecord) -> list[str]:
     return [line for name, notice in rows for line in marked(notice, name)]
 
 
-def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
-    name, found = analysis.metric.name, analysis.estimate
-    if analysis.kind is Kind.WORK:
-        return _speed(analysis, record)
-    if found is None:
-        return row(name, [f"no number: {no_number(analysis)}"])
+def _readings(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Describe a mean or quantile of readings."""
+    estimate, metric = analysis.estimate, analysis.metric
+    if estimate is None:
+        return row(metric.name, [f"no number: {no_number(analysis)}"])
     statistic = record.options.statistic
-    shown = show_estimate(found, analysis.metric.unit)
+    shown = show_estimate(estimate, metric.unit)
     return [
-        *row(name, [shown if statistic == "mean" else f"{statistic} {shown}"]),
-        *row("", [_width(found, analysis, record)]),
-        *row("", [_evidence(analysis)]),
+        *row(metric.name, [shown if statistic == "mean" else f"{statistic} {shown}"]),
+        *row("", [_width(estimate, analysis, record)]),
+        *row("", [_evidence(estimate, analysis)]),
         *row("", [_correlation(analysis)]),
-        *row("typical", _quantile(analysis.typical, "median", analysis.metric.unit)),
+        *row("typical", [_quantile(analysis.typical, "median", metric.unit)]),
         *_floor(analysis),
-        *row("", _modes(analysis)),
+        *row("", [_modes(analysis)]),
         *row("spread", _split(analysis, record)),
         *row("cut", _cuts(analysis)),
     ]
 
 
-def _width(found: Estimate, analysis: Analysis, record: RunRecord) -> str:
-    """Say how well the number is known, how well it was to be, and what would do for that."""
-    width = f"half-width {percent(found.relative_half_width)} of the value"
+def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
+    """Say how well the number is known, how well it should be, and how much more that takes."""
+    width = f"half-width {percent(estimate.relative_half_width)} of the value"
     if not analysis.metric.must_satisfy or record.options.target is None:
         return width
     width += f", wanted {percent(record.options.target)}"
     required = analysis.required or 0
     if required > analysis.n:
         noun = "round" if analysis.kind is Kind.WORK else "reading"
-        width += f": about {many(required, noun)} in all would do"
+        width += f": about {many(required, noun)} in all are needed"
     return width
 
 
 def _speed(analysis: Analysis, record: RunRecord) -> list[str]:
-    """Tell of the line through work amounts and durations: its number, what it adds, its checks."""
-    metric, found, fit = analysis.metric, analysis.estimate, analysis.wps
-    if found is None:
+    """Describe the line through work amounts and durations: speed, overhead, checks."""
+    metric, estimate, fit = analysis.metric, analysis.estimate, analysis.wps
+    if estimate is None:
         shown, width = f"no number: {no_number(analysis)}", ""
     else:
-        shown, width = show_estimate(found, metric.unit), _width(found, analysis, record)
+        shown, width = show_estimate(estimate, metric.unit), _width(estimate, analysis, record)
     lines = [*row(metric.name, [shown]), *row("", [width]), *row("", [_pairs(analysis, record)])]
     if fit is None:
         return lines
-    inflated = (
-        f"autocorrelated: the variance counts {fit.inflation:.3g}-fold"
-        if fit.inflation >= NOTABLE
-        else ""
-    )
-    far = outlying(analysis)
+    inflation = f"autocorrelation inflates the variance {fit.inflation:.3g}-fold"
+    outliers = outlying(analysis)
     return [
         *lines,
-        *row("", [inflated]),
+        *row("", [inflation if fit.inflation >= NOTABLE else ""]),
         *row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
         *row("", [_naive(fit, metric.unit)]),
         *row("line", [f"each round predicted from the others to {predicted(fit)}"]),
         *row("", [grown(fit)]),
-        *row("", [f"outlying: {rounds_named(far)}"] if far else []),
+        *row("", [f"outlying: {rounds_named(outliers)}"] if outliers else []),
     ]
 
 
@@ -159,18 +146,18 @@ def _pairs(analysis: Analysis, record: RunRecord) -> str:
 
 
 def _naive(fit: WpsFit, unit: str) -> str:
-    """Show what overhead does to the number that everybody would take."""
+    """Show the speed that counts the overhead as work, and how far it is from the true one."""
     text = f"all work over all time: {show_value(fit.naive_speed, unit)}"
     if fit.speed is None:
         return text
-    apart = fit.naive_speed / fit.speed.value - 1.0
-    if abs(apart) < _SAME:
+    change = fit.naive_speed / fit.speed.value - 1.0
+    if abs(change) < _SAME:
         return f"{text}, the same"
-    return f"{text}, {percent(abs(apart), digits=2)} {'lower' if apart < 0.0 else 'higher'}"
+    return f"{text}, {percent(abs(change), digits=2)} {'lower' if change < 0.0 else 'higher'}"
 
 
 def predicted(fit: WpsFit) -> str:
-    """Say how well the line predicts; what is left by rounding alone counts as nothing."""
+    """Say how well the line predicts; rounding errors alone count as nothing."""
     return f"{percent(round(fit.prediction_error, 9))} of the mean duration"
 
 
@@ -181,13 +168,7 @@ def outlying(analysis: Analysis) -> tuple[int, ...]:
 
 
 def rounds_named(indices: tuple[int, ...]) -> str:
-    """Name rounds by their indices, the first few of them.
-
-    Examples
-    --------
-    >>> rounds_named((3,)), rounds_named((3, 17))
-    ('round 3', 'rounds 3, 17')
-    """
+    """Name rounds by their indices, the first few of them."""
     shown = ", ".join(str(index) for index in indices[:_MOST_NAMED])
     more = len(indices) - _MOST_NAMED
     tail = f" and {more} more" if more > 0 else ""
@@ -206,44 +187,43 @@ def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
 
 
 def grown(fit: WpsFit) -> str:
-    """Say how duration grows with work; empty where nobody knows."""
+    """Say how duration grows with work; empty where that is unknown."""
     if fit.growth is None:
         return ""
     value, low, high = (f"{x:.2f}" for x in (fit.growth.value, fit.growth.low, fit.growth.high))
     shape = {None: "too vague to name", "other": "no law with a name"}
-    named = shape.get(fit.shape, fit.shape)
-    return f"duration grows as work^{value} [{low}, {high}]: {named}"
+    return f"duration grows as work^{value} [{low}, {high}]: {shape.get(fit.shape, fit.shape)}"
 
 
-def _quantile(found: Estimate | None, name: str, unit: str) -> list[str]:
-    """Show a quantile, and of what it is one."""
-    said = {notice.code for notice in found.notices} if found is not None else set()
-    if found is None or said & {Code.FEW_EFFECTIVE, Code.FEW_READINGS}:
-        return []
-    calls = (n.evidence["calls"] for n in found.notices if n.code is Code.BATCHED)
-    of = "".join(f" of averages of {each} calls" for each in calls)
-    return [f"{show_estimate(found, unit)} ({name}{of})"]
+def _quantile(estimate: Estimate | None, name: str, unit: str) -> str:
+    """Show a quantile that rests on enough readings, and what it is a quantile of."""
+    codes = {} if estimate is None else {each.code: each.evidence for each in estimate.notices}
+    if estimate is None or codes.keys() & {Code.FEW_EFFECTIVE, Code.FEW_READINGS}:
+        return ""
+    batched = codes.get(Code.BATCHED)
+    of = f" of averages of {batched['calls']} calls" if batched else ""
+    return f"{show_estimate(estimate, unit)} ({name}{of})"
 
 
 def _floor(analysis: Analysis) -> list[str]:
-    """Show what survives on a contended machine: the fastest tenth."""
+    """Show the fastest tenth, which hardly moves on a contended machine."""
     higher = analysis.metric.direction is Direction.HIGHER
     label, name = ("ceiling", "p90") if higher else ("floor", "p10")
-    return row(label, _quantile(analysis.floor, name, analysis.metric.unit))
+    return row(label, [_quantile(analysis.floor, name, analysis.metric.unit)])
 
 
-def _modes(analysis: Analysis) -> list[str]:
+def _modes(analysis: Analysis) -> str:
     if len(analysis.modes) < 2:
-        return []
+        return ""
     shown = (
         f"{show_value(mode.value, analysis.metric.unit)} {percent(mode.share, digits=2)}"
         for mode in analysis.modes
     )
-    return [f"{len(analysis.modes)} modes: {', '.join(shown)}"]
+    return f"{len(analysis.modes)} modes: {', '.join(shown)}"
 
 
 def _split(analysis: Analysis, record: RunRecord) -> list[str]:
-    """Tell how the variance splits, and how many readings of an invocation are best."""
+    """Show the variance components, and how many readings of an invocation are best."""
     split = analysis.split
     if split is None or split.level == 0.0:
         return []
@@ -260,40 +240,42 @@ def _split(analysis: Analysis, record: RunRecord) -> list[str]:
             reading_cost=split.level,
             longest=10 * max(2, int(split.readings)),
         )
-        parts.append(f"best with about {many(best, 'reading')} of each behind the cut")
+        parts.append(f"best with about {many(best, 'reading')} of each after the cut")
     return parts
 
 
-def _evidence(analysis: Analysis) -> str:
-    found = analysis.estimate
-    if found is None:
-        return ""
+def _evidence(estimate: Estimate, analysis: Analysis) -> str:
     kept = f"{counted(analysis.n)} readings, {counted(analysis.n_kept)} kept"
-    if analysis.kind == "invocations":
-        return f"{kept}, from {counted(found.n)} invocations"
-    return f"{kept}, worth {counted(found.n_effective)} independent ones"
+    if analysis.kind is Kind.INVOCATIONS:
+        return f"{kept}, from {counted(estimate.n)} invocations"
+    return f"{kept}, effective sample size {counted(estimate.n_effective)}"
 
 
 def _correlation(analysis: Analysis) -> str:
-    """Tell what merging adjacent readings says of their autocorrelation."""
+    """Say what merging adjacent readings shows of their autocorrelation."""
     merged = analysis.subsessions
     if merged is None or merged.size == 1 or analysis.n_kept < FEW:
         return ""
     if merged.size is None:
-        return f"autocorrelated ({merged.autocorrelation:.2f}), whatever is merged"
+        return f"autocorrelated ({merged.autocorrelation:.2f}), however many are merged"
     count = counted(merged.means.size)
     return f"autocorrelated; merged by {counted(merged.size)}: {count} nearly independent means"
 
 
 def _cuts(analysis: Analysis) -> list[str]:
-    if not analysis.phases or analysis.estimate is None:
+    if not analysis.phases:
         return []
     if len(analysis.phases) > 1:
         whole = sum(phase.phases[-1].stop for phase in analysis.phases)
         share = 1.0 - analysis.n_kept / whole
         return [f"{percent(share)} of the readings, {_by_rounds(analysis)}"] if share else []
     stable = analysis.phases[0]
-    parts = [_phase(each, analysis.metric.unit) for each in stable.phases if _is_cut(each, stable)]
+    parts = [
+        f"{each.label} {counted(each.start)}–{counted(each.stop - 1)} "
+        f"(median {show_value(each.median, analysis.metric.unit)})"
+        for each in stable.phases
+        if each.start != stable.start
+    ]
     margin = stable.n - analysis.n_kept
     if not parts:
         return [f"no warm-up or cool-down found{cold(margin)}"]
@@ -308,24 +290,31 @@ def cold(margin: int) -> str:
 
 
 def _by_rounds(analysis: Analysis) -> str:
-    """Say how rounds were cut: alike, or each for itself."""
-    found = [phase for phase in analysis.phases if phase.start is not None]
-    starts = {phase.start for phase in found}
-    ends = {phase.phases[-1].stop - (phase.stop or 0) for phase in found}
+    """Say how rounds were cut: alike, or each by itself."""
+    stable = [phase for phase in analysis.phases if phase.start is not None]
+    starts = {phase.start for phase in stable}
+    ends = {phase.phases[-1].stop - (phase.stop or 0) for phase in stable}
     if len(starts) > 1 or len(ends) > 1:
-        return "each round for itself"
+        return "each round by itself"
     parts = [f"the first {counted(start)}" for start in starts if start]
     parts += [f"the last {counted(end)}" for end in ends if end]
     return f"{' and '.join(parts)} of each round and a margin" if parts else "a margin of each"
 
 
-def _is_cut(phase: Phase, stable: StablePhase) -> bool:
-    return stable.start is None or phase.start != stable.start
-
-
-def _phase(phase: Phase, unit: str) -> str:
-    span = f"{counted(phase.start)}–{counted(phase.stop - 1)}"
-    return f"{phase.label} {span} (median {show_value(phase.median, unit)})"
+def phase_table(stable: StablePhase, unit: str, most: int | None = None) -> list[str]:
+    """Return a line for each phase, up to so many of them."""
+    return aligned(
+        [
+            (
+                f"{each.label:<9}",
+                f"{counted(each.start):>9} to {counted(each.stop):>9}",
+                percent(each.n / stable.change_points.n),
+                f"median {show_value(each.median, unit)}",
+            )
+            for each in stable.phases[:most]
+        ],
+        "<>><",
+    )
 
 
 def _ending(record: RunRecord) -> str:
@@ -334,12 +323,13 @@ def _ending(record: RunRecord) -> str:
     return ", ".join([took, *([f"{red} red left out"] if red else []), ended(record.decision)])
 
 
-def _light(found: Interference | None) -> list[str]:
-    """Show the light of the run, where there is one."""
-    return (
-        []
-        if found is None
-        else row("light", [show_total(found), show_parts(found), show_reliability(found)])
+def _light(interference: Interference | None) -> list[str]:
+    """Show how much time was lost to others, where that was measured."""
+    if interference is None:
+        return []
+    return row(
+        "light",
+        [show_total(interference), show_parts(interference), show_reliability(interference)],
     )
 
 
@@ -358,7 +348,7 @@ def _machine(record: RunRecord) -> list[str]:
     where = record.provenance
     if where is None:
         return []
-    lines = [f"{where.host}, {where.cores} × {where.cpu}, {where.python}"]
+    parts = [f"{where.host}, {where.cores} × {where.cpu}, {where.python}"]
     if where.load_before is not None and where.load_after is not None:
-        lines.append(f"load {where.load_before:.2f} before, {where.load_after:.2f} after")
-    return lines
+        parts.append(f"load {where.load_before:.2f} before, {where.load_after:.2f} after")
+    return parts

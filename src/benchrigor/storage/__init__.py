@@ -1,8 +1,4 @@
-"""Keeping runs: a journal in one SQLite file, append only, that survives a kill.
-
-`Journal` implements the `benchrigor.protocols.Store` protocol; `default_path` is where it lies
-unless somebody says otherwise.
-"""
+"""Keeping runs: a journal in one SQLite file, append only, that survives a kill."""
 
 from __future__ import annotations
 

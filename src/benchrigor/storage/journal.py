@@ -20,8 +20,6 @@ from benchrigor.errors import StoreFailed
 from benchrigor.model import Round, RunRecord, codec
 from benchrigor.storage.packing import pack, unpack
 
-__all__ = ["Journal", "default_path"]
-
 _Connections = dict[tuple[int, int], sqlite3.Connection]
 
 _APPLICATION_ID = 0x62726967  # "brig" in the file's header: this database is ours
@@ -85,7 +83,7 @@ _DATA_FOLDERS = {
 
 
 def default_path() -> Path:
-    """Return where the journal lies unless an option says otherwise.
+    """Return the path of the journal unless an option says otherwise.
 
     ``$BENCHRIGOR_STORE`` if set; else ``benchrigor/runs.sqlite`` in the user's data folder:
     ``$XDG_DATA_HOME``, without it ``~/.local/share`` (``~/Library/Application Support`` on
@@ -112,15 +110,14 @@ class Journal:
     """Keeps runs in one SQLite file; several processes and threads may write to it at once.
 
     Nothing is ever changed or deleted, which the file itself enforces. A round is committed
-    before `append` returns. The file is in WAL mode with ``synchronous=NORMAL``: a commit is in
-    the operating system's hands, so it outlives a process that is killed at any moment (SIGKILL
-    included). Only a crash of the whole machine can take the last commits with it; it cannot
-    damage the file.
+    before `append` returns. The file is in WAL mode with ``synchronous=NORMAL``: a commit
+    outlives a process that is killed at any moment. A crash of the whole machine can lose the
+    last commits; it cannot damage the file.
 
     Parameters
     ----------
     path
-        The file; it and its folder are created when first used.
+        The file; it and its folder are created on first use.
     timeout_s
         How long to wait for other processes that are writing, in seconds.
 
@@ -128,7 +125,7 @@ class Journal:
     ------
     StoreFailed
         By every method: when the file cannot be opened, read or written, is damaged, is another
-        program's database or of a newer schema. The message names the path and what to do.
+        program's database or of a newer schema.
 
     Examples
     --------
@@ -181,13 +178,7 @@ class Journal:
         return run_id
 
     def append(self, run_id: str, finished: Round) -> None:
-        """Commit a finished round; a round index is taken once only.
-
-        Raises
-        ------
-        StoreFailed
-            Also when the run is unknown or holds a round of that index.
-        """
+        """Commit a finished round; StoreFailed if the run holds a round of that index."""
         # A part of a record, so that the codec's migrations of records apply to it as well.
         record, floats = pack({"rounds": (finished,)})
         index = finished.plan.index
@@ -205,10 +196,7 @@ class Journal:
                 ) from error
 
     def finish(self, run_id: str, record: RunRecord) -> None:
-        """Write the result of a run down; of several the latest counts, the others stay.
-
-        The rounds are those appended; a result is out of date once another round is appended.
-        """
+        """Store the result of the rounds appended so far; of several results the latest counts."""
         text, floats = pack(replace(record, rounds=()))
         decision = record.decision
         reason = str(decision.reason) if decision and decision.reason else None
@@ -245,13 +233,7 @@ class Journal:
             return _rounds(connection, self._resolve(connection, run_id))
 
     def load(self, run_id: str) -> RunRecord:
-        """Return the record of a run: its rounds, and its result if it is finished.
-
-        Raises
-        ------
-        StoreFailed
-            Also when the run is unknown.
-        """
+        """Return the record of a run: its rounds, and its result if it is finished."""
         with self._transaction("DEFERRED") as connection:
             full_id = self._resolve(connection, run_id)
             header = "SELECT record, floats FROM run WHERE run_id = ?1"
@@ -261,19 +243,19 @@ class Journal:
             return replace(record, rounds=_rounds(connection, full_id), run_id=full_id)
 
     def _resolve(self, connection: sqlite3.Connection, run_id: str) -> str:
-        """Complete a run id of which only the first characters may be given."""
+        """Complete a run id from its first characters."""
         rows = connection.execute(  # ids are hexadecimal: "g" sorts behind all their digits
             "SELECT run_id FROM run WHERE run_id BETWEEN ?1 AND ?1 || 'g' LIMIT 6", (run_id,)
         ).fetchall()
-        found = [str(row[0]) for row in rows]
-        if not found:
+        ids = [str(row[0]) for row in rows]
+        if not ids:
             raise StoreFailed(f"no run {run_id!r} in {self.path}, expected the id of a stored run")
-        if len(found) > 1:
+        if len(ids) > 1:
             raise StoreFailed(
-                f"run id {run_id!r} is ambiguous in {self.path}: {', '.join(found[:5])}"
-                f"{', ...' if len(found) > 5 else ''}; give more of its characters"
+                f"run id {run_id!r} is ambiguous in {self.path}: {', '.join(ids[:5])}"
+                f"{', ...' if len(ids) > 5 else ''}; give more of its characters"
             )
-        return found[0]
+        return ids[0]
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[sqlite3.Connection]:
@@ -289,7 +271,7 @@ class Journal:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn what goes wrong with the file into `StoreFailed` with advice."""
+        """Turn every failure of the file into `StoreFailed` with advice."""
         try:
             yield
         except (sqlite3.Error, OSError, ValueError) as error:

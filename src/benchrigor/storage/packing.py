@@ -1,7 +1,6 @@
-"""Records to rows and back: JSON for what is read by people, one BLOB for all readings.
+"""Records to rows and back: JSON, and one BLOB for all readings.
 
-A round may hold a million readings. As JSON they would cost most of a second and lose nothing
-but time; as little-endian float64 they cost a few milliseconds and keep every bit.
+A million readings cost most of a second as JSON, and a few milliseconds as little-endian float64.
 """
 
 from __future__ import annotations
@@ -15,33 +14,12 @@ import numpy as np
 
 from benchrigor.model import Floats, codec
 
-__all__ = ["pack", "unpack"]
-
 # Stands in the JSON where an array was: {"float64-le": [start, stop]} counts floats in the BLOB.
 _MARK = "float64-le"
 
 
 def pack(record: object) -> tuple[str, memoryview]:
-    """Turn a record, or a mapping with some of its fields, into JSON and a block of floats.
-
-    Parameters
-    ----------
-    record
-        A `RunRecord`, or a mapping from names of its fields to their values.
-
-    Returns
-    -------
-    tuple
-        The JSON, which carries the schema version, and all readings as little-endian float64.
-
-    Examples
-    --------
-    >>> text, floats = pack({"level": np.array([1.5, 2.5])})
-    >>> text
-    '{"schema": 1, "method_version": "3", "level": {"float64-le": [0, 2]}}'
-    >>> unpack(text, floats)["level"]
-    array([1.5, 2.5])
-    """
+    """Turn a record, or a mapping with some of its fields, into JSON and a block of floats."""
     arrays: list[Floats] = []
     plain = {**codec.versions(), **codec.encode(_without_arrays(record, arrays))}
     floats = np.concatenate([np.empty(0), *arrays]).astype("<f8", copy=False)
@@ -49,18 +27,15 @@ def pack(record: object) -> tuple[str, memoryview]:
 
 
 def unpack(text: str, floats: bytes | memoryview) -> dict[str, Any]:
-    """Rebuild the plain data that `pack` wrote, arrays in their places (read-only where stored).
+    """Rebuild the plain data that `pack` wrote, arrays in their places.
 
-    Raises
-    ------
-    ValueError
-        When the text is not JSON or the block does not hold whole floats.
+    Raises ValueError when the text is not JSON or the block does not hold whole floats.
     """
     numbers = np.frombuffer(floats, dtype="<f8")
 
-    def restored(found: dict[str, Any]) -> object:
-        place = found.get(_MARK)
-        return numbers[slice(*place)] if isinstance(place, list) else found
+    def restored(item: dict[str, Any]) -> object:
+        place = item.get(_MARK)
+        return numbers[slice(*place)] if isinstance(place, list) else item
 
     plain: dict[str, Any] = json.loads(text, object_hook=restored)
     return plain

@@ -2,7 +2,7 @@
 
 And interference to order: delays of known size, and real busy neighbours.
 
-Names are resolved when first used, so that a test pays only for what it asks for.
+Names are resolved on first use, so that a test pays only for what it asks for.
 """
 
 from __future__ import annotations
@@ -11,54 +11,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchrigor.testing.clock import FakeClock
-    from benchrigor.testing.injector import Injector, cpu_hog
-    from benchrigor.testing.meter import FakeMeter
-    from benchrigor.testing.stages import StagePeriods, SyntheticStage
-    from benchrigor.testing.stores import MemoryStore
-    from benchrigor.testing.workloads import (
-        ExponentialWarmUp,
-        StepCoolDown,
-        StepWarmUp,
-        SyntheticJob,
-        SyntheticWorkload,
-    )
+    from benchrigor.testing.clock import FakeClock as FakeClock
+    from benchrigor.testing.injector import Injector as Injector
+    from benchrigor.testing.injector import cpu_hog as cpu_hog
+    from benchrigor.testing.meter import FakeMeter as FakeMeter
+    from benchrigor.testing.stages import StagePeriods as StagePeriods
+    from benchrigor.testing.stages import SyntheticStage as SyntheticStage
+    from benchrigor.testing.stores import MemoryStore as MemoryStore
+    from benchrigor.testing.workloads import ExponentialWarmUp as ExponentialWarmUp
+    from benchrigor.testing.workloads import StepWarmUp as StepWarmUp
+    from benchrigor.testing.workloads import SyntheticJob as SyntheticJob
+    from benchrigor.testing.workloads import SyntheticWorkload as SyntheticWorkload
 
-__all__ = [
-    "ExponentialWarmUp",
-    "FakeClock",
-    "FakeMeter",
-    "Injector",
-    "MemoryStore",
-    "StagePeriods",
-    "StepCoolDown",
-    "StepWarmUp",
-    "SyntheticJob",
-    "SyntheticStage",
-    "SyntheticWorkload",
-    "cpu_hog",
-]
-
-_HOMES = {
-    "ExponentialWarmUp": "workloads",
-    "FakeClock": "clock",
-    "FakeMeter": "meter",
-    "Injector": "injector",
-    "MemoryStore": "stores",
-    "StagePeriods": "stages",
-    "StepCoolDown": "workloads",
-    "StepWarmUp": "workloads",
-    "SyntheticJob": "workloads",
-    "SyntheticStage": "stages",
-    "SyntheticWorkload": "workloads",
-    "cpu_hog": "injector",
+_NAMES = {
+    "clock": "FakeClock",
+    "injector": "Injector cpu_hog",
+    "meter": "FakeMeter",
+    "stages": "StagePeriods SyntheticStage",
+    "stores": "MemoryStore",
+    "workloads": "ExponentialWarmUp StepWarmUp SyntheticJob SyntheticWorkload",
 }
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:

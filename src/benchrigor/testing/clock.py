@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-__all__ = ["FakeClock"]
-
 
 class FakeClock:
     """A clock without time of its own, so that hours of measuring pass in milliseconds.

@@ -8,8 +8,6 @@ from typing import Any
 from benchrigor.errors import StoreFailed
 from benchrigor.model import Round, RunRecord
 
-__all__ = ["MemoryStore"]
-
 
 class MemoryStore:
     """Keeps runs as long as it lives; the ids count up from ``"run-1"``.
@@ -41,18 +39,12 @@ class MemoryStore:
         return run_id
 
     def append(self, run_id: str, finished: Round) -> None:
-        """Keep a finished round.
-
-        Raises
-        ------
-        StoreFailed
-            When the run is unknown or holds a round of that index.
-        """
-        held = self._rounds[self._known(run_id)]
+        """Keep a finished round; StoreFailed if the run holds a round of that index."""
+        rounds = self._rounds[self._known(run_id)]
         index = finished.plan.index
-        if index in held:
+        if index in rounds:
             raise StoreFailed(f"round {index} of run {run_id} is stored already")
-        held[index] = finished
+        rounds[index] = finished
 
     def finish(self, run_id: str, record: RunRecord) -> None:
         """Keep the result of a run, as of the rounds appended so far."""
@@ -68,8 +60,8 @@ class MemoryStore:
 
     def rounds(self, run_id: str) -> tuple[Round, ...]:
         """Return the finished rounds of a run, by index."""
-        held = self._rounds[self._known(run_id)]
-        return tuple(held[index] for index in sorted(held))
+        rounds = self._rounds[self._known(run_id)]
+        return tuple(rounds[index] for index in sorted(rounds))
 
     def load(self, run_id: str) -> RunRecord:
         """Return the record of a run, finished or not."""

@@ -1,9 +1,8 @@
-"""Workloads made of numbers that know their own truth."""
+"""Synthetic workloads of known truth."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,9 +11,8 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, RoundPlan
+from benchrigor.model.checks import wrong_values
 from benchrigor.protocols import Recorder
-
-__all__ = ["ExponentialWarmUp", "StepCoolDown", "StepWarmUp", "SyntheticJob", "SyntheticWorkload"]
 
 _Indices = npt.NDArray[np.int64]
 
@@ -58,18 +56,6 @@ class StepWarmUp:
         return np.where(index < self.length, self.amplitude, 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepCoolDown:
-    """Adds ``mean * amplitude`` to the last ``length`` readings."""
-
-    amplitude: float
-    length: int
-
-    def at(self, index: _Indices, total: int) -> Floats:
-        """Return what is added to the readings of these indices, over the mean."""
-        return np.where(index >= total - self.length, self.amplitude, 0.0)
-
-
 class _Movable(Protocol):
     """A clock that can be moved, such as FakeClock."""
 
@@ -78,10 +64,9 @@ class _Movable(Protocol):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SyntheticWorkload:
-    """Gives readings of a known process instead of measuring anything.
+    """Gives readings of a known process: a stationary series, and a warm-up added to it.
 
-    Underneath lies a stationary series; transients are added to it. A series is the same however
-    it is cut into rounds.
+    A series is the same however it is cut into rounds.
 
     Parameters
     ----------
@@ -95,8 +80,8 @@ class SyntheticWorkload:
         Standard deviation of the stationary part over its mean.
     phi
         Memory of the reading before, in (-1, 1).
-    warm_up, cool_down
-        Transients; a cool-down needs ``total``.
+    warm_up
+        Transient at the beginning of a series.
     total
         Readings in a series, after which it ends; None for no end.
     restarted
@@ -114,8 +99,8 @@ class SyntheticWorkload:
     Raises
     ------
     InvalidInput
-        Naming every parameter that cannot be worked with. Durations are positive, so what could
-        give negative ones is refused: a normal ``cv`` above 1/6, or a bimodal one above 0.35.
+        Naming every parameter that is out of range. Durations are positive, so what could give
+        negative ones is refused: a normal ``cv`` above 1/6, or a bimodal one above 0.35.
 
     Examples
     --------
@@ -131,7 +116,6 @@ class SyntheticWorkload:
     cv: float = 0.1
     phi: float = 0.0
     warm_up: ExponentialWarmUp | StepWarmUp | None = None
-    cool_down: StepCoolDown | None = None
     total: int | None = None
     restarted: bool = False
     between_cv: float = 0.0
@@ -139,7 +123,7 @@ class SyntheticWorkload:
     clock: _Movable | None = None
     metric: str = "time"
     _series: _Series = field(init=False, repr=False)
-    _given: int = field(init=False, repr=False, default=0)
+    _drawn: int = field(init=False, repr=False, default=0)
 
     def __post_init__(self) -> None:
         problems = self._problems()
@@ -156,8 +140,6 @@ class SyntheticWorkload:
     def long_run_variance(self) -> float:
         """Variance of the mean of n readings of one series, times n, for large n.
 
-        Notes
-        -----
         The sum of the autocovariances at all lags. Geometric ones add up to the variance times
         (1 + phi) / (1 - phi). Those of a lognormal series of mean 1, exp(s phi**abs(k)) - 1 with
         s the variance of its logarithm, are expanded in powers of s, each of them geometric.
@@ -173,36 +155,22 @@ class SyntheticWorkload:
         return (self.mean * self.cv) ** 2 * (lasting * _memory(self.phi) + 1 - lasting)
 
     def draw(self, plan: RoundPlan) -> Floats:
-        """Return the readings of a round, for those who tell a session themselves.
-
-        Raises
-        ------
-        StopIteration
-            When the series has ended.
-        """
-        series, first = self._series, self._given
+        """Return the readings of a round; StopIteration when the series has ended."""
+        series, first = self._series, self._drawn
         if self.restarted:
             series, first = self._new_series(plan.index), 0
         n = plan.readings if self.total is None else min(plan.readings, self.total - first)
         if n <= 0:
             raise StopIteration
-        self._given += n
+        self._drawn += n
         index = np.arange(first, first + n)
         readings = series.draw(n)
         if self.warm_up is not None:
             readings += self.warm_up.at(index)
-        if self.cool_down is not None and self.total is not None:
-            readings += self.cool_down.at(index, self.total)
         return readings * (self.mean * (1 + self.between_cv * series.level))
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Hand over the readings of a round; ``total`` may cut the last one short.
-
-        Raises
-        ------
-        StopIteration
-            When the series has ended.
-        """
+        """Record the readings of a round; ``total`` may cut the last one short."""
         readings = self.draw(plan)
         if self.clock is not None:
             self.clock.advance(round(float(readings.sum()) * 1e9))
@@ -212,16 +180,17 @@ class SyntheticWorkload:
         return _Series(self.noise, self.cv, self.phi, np.random.SeedSequence([self.seed, *key]))
 
     def _problems(self) -> list[str]:
-        checks = (
-            ("mean", 0 < self.mean < math.inf, "more than 0"),
-            ("noise", self.noise in _REACH, f"one of {', '.join(_REACH)}"),
-            ("cv", 0 <= self.cv < math.inf, "0 or more"),
-            ("phi", -1 < self.phi < 1, "between -1 and 1, both excluded"),
-            ("between_cv", 0 <= self.between_cv <= 1 / _SIGMAS, "from 0 to 1/6"),
-            ("between_cv", self.restarted or self.between_cv == 0, "0 unless restarted"),
-            ("total", self.total is not None or self.cool_down is None, "to end after a cool-down"),
+        between, kinds = self.between_cv, ", ".join(_REACH)
+        problems = wrong_values(
+            [
+                ("mean", self.mean, 0 < self.mean < math.inf, "more than 0"),
+                ("noise", self.noise, self.noise in _REACH, f"one of {kinds}"),
+                ("cv", self.cv, 0 <= self.cv < math.inf, "0 or more"),
+                ("phi", self.phi, -1 < self.phi < 1, "between -1 and 1, both excluded"),
+                ("between_cv", between, 0 <= between <= 1 / _SIGMAS, "from 0 to 1/6"),
+                ("between_cv", between, self.restarted or between == 0, "0 unless restarted"),
+            ]
         )
-        problems = _wrong(self, checks)
         if not problems and self._lowest() < 0:
             problems.append(
                 f"readings could fall to {self.mean * self._lowest():.3g}, expected durations; "
@@ -230,16 +199,15 @@ class SyntheticWorkload:
         return problems
 
     def _lowest(self) -> float:
-        """How low readings could fall, over their mean."""
+        """Return how low readings could fall, over their mean."""
         reach = _REACH[self.noise]
         noise = 0.0 if reach is None else 1 - reach * self.cv
-        transients = (each for each in (self.warm_up, self.cool_down) if each is not None)
-        return noise + sum(min(0.0, each.amplitude) for each in transients)
+        return noise + (0.0 if self.warm_up is None else min(0.0, self.warm_up.amplitude))
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SyntheticJob:
-    """Takes as long for a work amount as a known line says, instead of doing any work.
+    """Takes as long for a work amount as a known line says.
 
     A round of ``work`` takes ``overhead_s + (work / speed) ** growth`` seconds, times a noise.
     The round is drawn from the seed and its index: the same in whatever order rounds come.
@@ -262,7 +230,7 @@ class SyntheticJob:
     Raises
     ------
     InvalidInput
-        Naming every parameter that cannot be worked with.
+        Naming every parameter that is out of range.
 
     Examples
     --------
@@ -279,13 +247,15 @@ class SyntheticJob:
     growth: float = 1.0
 
     def __post_init__(self) -> None:
-        checks = (
-            ("speed", 0 < self.speed < math.inf, "more than 0"),
-            ("overhead_s", 0 <= self.overhead_s < math.inf, "0 or more"),
-            ("cv", 0 <= self.cv <= 1 / _SIGMAS, "from 0 to 1/6"),
-            ("growth", 0 < self.growth < math.inf, "more than 0"),
+        problems = wrong_values(
+            [
+                ("speed", self.speed, 0 < self.speed < math.inf, "more than 0"),
+                ("overhead_s", self.overhead_s, 0 <= self.overhead_s < math.inf, "0 or more"),
+                ("cv", self.cv, 0 <= self.cv <= 1 / _SIGMAS, "from 0 to 1/6"),
+                ("growth", self.growth, 0 < self.growth < math.inf, "more than 0"),
+            ]
         )
-        if problems := _wrong(self, checks):
+        if problems:
             raise InvalidInput(problems)
 
     @property
@@ -294,13 +264,7 @@ class SyntheticJob:
         return self.speed
 
     def draw(self, plan: RoundPlan) -> float:
-        """Return the duration of a round in seconds, for those who tell a session themselves.
-
-        Raises
-        ------
-        InvalidInput
-            When the plan has no work amount.
-        """
+        """Return the duration of a round in seconds; InvalidInput if it has no work amount."""
         if plan.work is None:
             raise InvalidInput(
                 f"the plan of round {plan.index} has no work amount, expected one: give a range, "
@@ -311,20 +275,11 @@ class SyntheticJob:
         return float(duration_s * (1.0 + self.cv * noise))
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Hand over the duration of a round as its reading of "time"."""
+        """Record the duration of a round as its reading of "time"."""
         duration_s = self.draw(plan)
         if self.clock is not None:
             self.clock.advance(round(duration_s * 1e9))
         recorder.reading("time", duration_s)
-
-
-def _wrong(workload: object, checks: Iterable[tuple[str, bool, str]]) -> list[str]:
-    """Say which parameters are wrong; a check is a name, whether it is right, what is expected."""
-    return [
-        f"{name} is {getattr(workload, name)!r}, expected {wanted}"
-        for name, right, wanted in checks
-        if not right
-    ]
 
 
 def _memory(phi: float) -> float:

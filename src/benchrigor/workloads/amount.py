@@ -5,22 +5,23 @@ from __future__ import annotations
 import gc as collector
 import inspect
 from collections.abc import Callable
+from functools import partial
 
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
+from benchrigor.model.checks import wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
-from benchrigor.workloads.callable import collector_kept, misfits
+from benchrigor.workloads.callable import Bracket, collector_kept, misfits
 from benchrigor.workloads.reading_delays import ReadingDelays
-from benchrigor.workloads.timing import Stopwatch, failures_of, in_seconds, name_of
-
-__all__ = ["AmountWorkload", "amount_of", "takes_amount"]
+from benchrigor.workloads.timing import Stopwatch, in_seconds, name_of
 
 
 class AmountWorkload:
     """Times one call of a function per round, with the round's work amount, in seconds.
 
     The call is the round's reading of "time", with all that the function does once: the line
-    through work amounts and durations tells that from its speed.
+    through work amounts and durations separates that from its speed. Each round states the facts
+    ``clock_resolution_s``, ``clock_cost_s`` and ``gc``.
 
     Parameters
     ----------
@@ -40,11 +41,7 @@ class AmountWorkload:
     Raises
     ------
     InvalidInput
-        Naming every parameter that cannot be worked with.
-
-    Notes
-    -----
-    Each round states the facts ``clock_resolution_s``, ``clock_cost_s`` and ``gc``.
+        Naming every parameter that is out of range.
 
     Examples
     --------
@@ -70,16 +67,15 @@ class AmountWorkload:
         gc: str = "on",
         meter: DelayMeter | None = None,
     ) -> None:
-        problems = [] if callable(func) else [f"func is {func!r}, expected a function of an amount"]
+        problems = wrong_values([("func", func, callable(func), "a function of an amount")])
         problems += misfits(setup=setup, teardown=teardown, inner=None, gc=gc)
         if problems:
             raise InvalidInput(problems)
         self._func = func
-        self._setup = setup
-        self._teardown = teardown
+        self._bracket = Bracket(clock.now_ns, setup, teardown)
         self._clock = clock
         self._gc = gc
-        self._stretches = None if meter is None else ReadingDelays(meter)
+        self._delays = None if meter is None else ReadingDelays(meter)
         self._stopwatch: Stopwatch | None = None
         self._before: float | None = None
 
@@ -101,55 +97,30 @@ class AmountWorkload:
             When the clock goes backwards or stands still.
         """
         amount = amount_of(plan, self.name)
+        call = f"{self.name}({amount})"
         with collector_kept(self._gc):
             stopwatch = self._stopwatch = self._stopwatch or Stopwatch(self._clock)
-            elapsed_ns = self._timed(amount, plan.index)
+            elapsed_ns = self._bracket.time(
+                partial(self._func, amount), call, (), plan.index, self._delays
+            )
             recorder.fact("gc", "on" if collector.isenabled() else "off")
         if elapsed_ns == 0 and stopwatch.resolution_ns == 1:  # no call takes less than a nanosecond
             raise ClockFailed(
-                f"the clock stood still while {self.name}({amount}) ran, "
+                f"the clock stood still while {call} ran, "
                 "expected it to move by 1 ns at least; use another clock"
             )
         recorder.reading("time", float(in_seconds([elapsed_ns], done=plan.index)[0]))
-        if self._stretches is not None:
-            self._stretches.report(recorder, readings=1)
-        recorder.fact("clock_resolution_s", stopwatch.resolution_ns / 1e9)
-        recorder.fact("clock_cost_s", stopwatch.cost_ns / 1e9)
-        if amount == self._before:  # a first short round only tries out which amounts are enough
-            stopwatch.report(recorder, [elapsed_ns])
+        if self._delays is not None:
+            self._delays.report(recorder, readings=1)
+        # A first short round only tries out which amounts are enough.
+        stopwatch.report(recorder, [elapsed_ns] if amount == self._before else [])
         self._before = amount
-
-    def _timed(self, amount: float, index: int) -> int:
-        """Return the nanoseconds of one call, between setup and teardown."""
-        call, func, now = f"{self.name}({amount})", self._func, self._clock.now_ns
-        if self._setup is not None:
-            with failures_of(f"setup of {call}", (), index):
-                self._setup()
-        try:
-            if self._stretches is not None:
-                self._stretches.resume()
-            with failures_of(call, (), index):
-                start = now()
-                func(amount)
-                elapsed_ns = now() - start
-            if self._stretches is not None:
-                self._stretches.pause()
-            return elapsed_ns
-        finally:
-            if self._teardown is not None:
-                with failures_of(f"teardown of {call}", (), index):
-                    self._teardown()
 
 
 def takes_amount(func: Callable[..., object]) -> bool:
-    """Tell whether one argument, and no more, must be given to a function.
+    """Return whether exactly one argument must be given to a function.
 
     Built-in functions that do not say what they take count as taking nothing.
-
-    Examples
-    --------
-    >>> takes_amount(lambda n: n), takes_amount(lambda n=1: n), takes_amount(print)
-    (True, False, False)
     """
     try:
         parameters = inspect.signature(func).parameters.values()
@@ -163,13 +134,7 @@ def takes_amount(func: Callable[..., object]) -> bool:
 
 
 def amount_of(plan: RoundPlan, name: str) -> float:
-    """Return the work amount of a plan, for those who cannot do without.
-
-    Raises
-    ------
-    InvalidInput
-        When the plan has none.
-    """
+    """Return the work amount of a plan; InvalidInput if it has none."""
     if plan.work is None:
         raise InvalidInput(
             f"{name} takes a work amount, and the plan of round {plan.index} has none: give a "

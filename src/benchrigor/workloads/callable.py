@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import gc as collector
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
 
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
+from benchrigor.model.checks import wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
-__all__ = ["CallableWorkload", "collector_kept", "misfits"]
-
 Call = Callable[[], object]
+_FUNCTION = "a function without arguments"
 
 _HEADROOM = 2
 """Functions get faster as they warm up; a loop twice as long as needed stays long enough."""
 
 _GROWTH = 16
-"""At most so many times longer grows the loop in one step, lest a first guess overshoot."""
+"""The loop grows by this factor at most in one step, in case a first guess overshoots."""
 
 _NO_HICCUP = 1_000
 """No interruption makes a loop look so many times longer than needed."""
 
 _MANY_CALLS = 2**20
-"""During so many calls even a clock of coarse steps has made one."""
+"""During so many calls even a clock of coarse steps makes one."""
 
 
 class CallableWorkload:
@@ -36,7 +36,9 @@ class CallableWorkload:
 
     The first call is timed apart. Then the calls per reading are chosen so that a reading lasts
     at least a thousand clock resolutions and at least 20 µs. The loop's own steps are part of a
-    reading, and so is the cost of the clock, which is reported.
+    reading, and so is the cost of the clock, which is reported. Each round states the facts
+    ``inner_loop``, ``clock_resolution_s``, ``clock_cost_s`` and ``gc``, the first one also
+    ``first_call_s``.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class CallableWorkload:
         Called before and after each reading, never timed, with one call of ``func`` in between;
         ``teardown`` also when ``func`` failed.
     inner
-        Calls per reading, taken as it is; None to choose it.
+        Calls per reading; None to choose it.
     gc
         "on" leaves the garbage collector as it is, since its pauses are paid for in production
         too; "off" keeps it from running within a round.
@@ -60,16 +62,12 @@ class CallableWorkload:
     Raises
     ------
     InvalidInput
-        Naming every parameter that cannot be worked with.
-
-    Notes
-    -----
-    Each round states the facts ``inner_loop``, ``clock_resolution_s``, ``clock_cost_s`` and
-    ``gc``, the first one also ``first_call_s``.
+        Naming every parameter that is out of range.
 
     Examples
     --------
     >>> from benchrigor.model import RoundPlan
+    from benchrigor.model.checks import wrong_values
     >>> from benchrigor.testing import FakeClock
     >>> from benchrigor.workloads.recorder import RoundRecorder
     >>> clock, plan = FakeClock(), RoundPlan(index=0, readings=3)
@@ -93,21 +91,20 @@ class CallableWorkload:
         metric: str = "time",
         meter: DelayMeter | None = None,
     ) -> None:
-        problems = [] if callable(func) else [_no_function("func", func)]
+        problems = wrong_values([("func", func, callable(func), _FUNCTION)])
         problems += misfits(setup=setup, teardown=teardown, inner=inner, gc=gc)
         if problems:
             raise InvalidInput(problems)
-        bracketed = setup is not None or teardown is not None
         self._func = func
-        self._setup = setup
-        self._teardown = teardown
-        self._bracketed = bracketed
         self._clock = clock
         self._gc = gc
         self._metric = metric
-        self._inner = 1 if bracketed else inner
         self._stopwatch: Stopwatch | None = None
-        self._stretches = None if meter is None else ReadingDelays(meter)
+        self._delays = None if meter is None else ReadingDelays(meter)
+        self._bracket = None
+        if setup is not None or teardown is not None:
+            self._bracket = Bracket(clock.now_ns, setup, teardown)
+        self._inner = inner if self._bracket is None else 1
 
     @property
     def name(self) -> str:
@@ -129,23 +126,17 @@ class CallableWorkload:
             inner = self._inner or self._calibrated(stopwatch)
             elapsed_ns: list[int] = []
             for done, n in chunks(plan.readings):
-                elapsed_ns = self._timed(n, inner=inner, done=done, stretches=self._stretches)
+                elapsed_ns = self._timed(n, inner=inner, done=done, delays=self._delays)
                 recorder.unit_readings(self._metric, in_seconds(elapsed_ns, done=done, inner=inner))
-            if self._stretches is not None:
-                self._stretches.report(recorder, plan.readings)
+            if self._delays is not None:
+                self._delays.report(recorder, plan.readings)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
         recorder.fact("inner_loop", inner)
         stopwatch.report(recorder, elapsed_ns)
         self._stopwatch, self._inner = stopwatch, inner
 
     def settle(self) -> int:
-        """Time the first call and choose the calls per reading, as `run` does; return them.
-
-        Raises
-        ------
-        WorkloadFailed, ClockFailed
-            As from `run`.
-        """
+        """Time the first call and choose the calls per reading, as `run` does; return them."""
         with collector_kept(self._gc):
             stopwatch = Stopwatch(self._clock)
             self._timed(1, inner=1, done=None)
@@ -153,23 +144,10 @@ class CallableWorkload:
         return self._inner
 
     def time_once(self, done: int) -> int:
-        """Take one reading, for those who take them in turn with those of another function.
+        """Return the nanoseconds of one reading after ``done`` others, for readings in turn.
 
-        Parameters
-        ----------
-        done
-            Readings before it, for messages.
-
-        Returns
-        -------
-        int
-            Nanoseconds of all its calls: one, until `settle` has chosen how many. The garbage
-            collector is left as it is.
-
-        Raises
-        ------
-        WorkloadFailed
-            As from `run`.
+        A reading is one call until `settle` has chosen how many. The garbage collector is left
+        as it is.
         """
         (elapsed_ns,) = self._timed(1, inner=self._inner or 1, done=done)
         return elapsed_ns
@@ -179,8 +157,8 @@ class CallableWorkload:
         stopwatch = Stopwatch(self._clock)
         first_call = self._timed(1, inner=1, done=None)
         recorder.fact("first_call_s", float(in_seconds(first_call)[0]))
-        if self._stretches is not None:
-            self._stretches.expect(first_call[0])
+        if self._delays is not None:
+            self._delays.expect(first_call[0])
         return stopwatch
 
     def _calibrated(self, stopwatch: Stopwatch) -> int:
@@ -190,14 +168,13 @@ class CallableWorkload:
         while True:
             (elapsed_ns,) = self._timed(1, inner=inner, done=None)
             if enough_ns <= elapsed_ns < _NO_HICCUP * enough_ns:
-                # An interruption can make few calls look long enough: let them show it twice.
+                # An interruption can make few calls look long enough: they must show it twice.
                 elapsed_ns = min(elapsed_ns, *self._timed(1, inner=inner, done=None))
             if elapsed_ns >= enough_ns:
-                if self._stretches is not None:
-                    self._stretches.expect(elapsed_ns)
+                if self._delays is not None:
+                    self._delays.expect(elapsed_ns)
                 return inner
-            if elapsed_ns < 0:
-                in_seconds([elapsed_ns])  # says so
+            in_seconds([elapsed_ns])  # raises where the clock went backwards
             # No call takes less than a nanosecond.
             if inner >= _MANY_CALLS and elapsed_ns < inner:
                 raise ClockFailed(
@@ -207,15 +184,16 @@ class CallableWorkload:
             inner *= min(max(2, math.ceil(enough_ns / max(elapsed_ns, 1))), _GROWTH)
 
     def _timed(
-        self, n: int, *, inner: int, done: int | None, stretches: ReadingDelays | None = None
+        self, n: int, *, inner: int, done: int | None, delays: ReadingDelays | None = None
     ) -> list[int]:
         """Return ``n`` readings of ``inner`` calls each, in nanoseconds."""
         elapsed_ns: list[int] = []
         taken = elapsed_ns.append
-        if stretches is not None:
-            taken = stretches.begin(elapsed_ns, done=done or 0, readings=n)
-        if self._bracketed:
-            self._bracket(elapsed_ns, taken, n, done, stretches)
+        if delays is not None:
+            taken = delays.begin(elapsed_ns, done=done or 0, readings=n)
+        if self._bracket is not None:
+            for _ in repeat(None, n):
+                taken(self._bracket.time(self._func, self.name, elapsed_ns, done, delays))
             return elapsed_ns
         with failures_of(self.name, elapsed_ns, done):
             if inner == 1:
@@ -224,34 +202,44 @@ class CallableWorkload:
                 _time_loops(self._func, self._clock.now_ns, taken, n, inner)
         return elapsed_ns
 
-    def _bracket(
-        self,
-        elapsed_ns: list[int],
-        taken: Callable[[int], None],
-        n: int,
-        done: int | None,
-        stretches: ReadingDelays | None,
+
+class Bracket:
+    """Times single calls between setup and teardown, neither of which is timed."""
+
+    def __init__(
+        self, now: Callable[[], int], setup: Call | None = None, teardown: Call | None = None
     ) -> None:
-        """Add ``n`` readings of one call each, between setup and teardown."""
-        name, func, now = self.name, self._func, self._clock.now_ns
-        for _ in repeat(None, n):
-            if self._setup is not None:
-                with failures_of(f"setup of {name}", elapsed_ns, done):
-                    self._setup()
-            try:
-                if stretches is not None:
-                    stretches.resume()
-                with failures_of(name, elapsed_ns, done):
-                    start = now()
-                    func()
-                    reading = now() - start
-                if stretches is not None:
-                    stretches.pause()
-            finally:
-                if self._teardown is not None:
-                    with failures_of(f"teardown of {name}", elapsed_ns, done):
-                        self._teardown()
-            taken(reading)
+        self._now = now
+        self._setup = setup
+        self._teardown = teardown
+
+    def time(
+        self,
+        func: Call,
+        name: str,
+        elapsed_ns: Sequence[int],
+        done: int | None,
+        delays: ReadingDelays | None,
+    ) -> int:
+        """Return the nanoseconds of one call; ``elapsed_ns`` and ``done`` place it for messages."""
+        if self._setup is not None:
+            with failures_of(f"setup of {name}", elapsed_ns, done):
+                self._setup()
+        try:
+            if delays is not None:
+                delays.resume()
+            now = self._now
+            with failures_of(name, elapsed_ns, done):
+                start = now()
+                func()
+                reading = now() - start
+            if delays is not None:
+                delays.pause()
+            return reading
+        finally:
+            if self._teardown is not None:
+                with failures_of(f"teardown of {name}", elapsed_ns, done):
+                    self._teardown()
 
 
 # The hot loops: all names local, nothing but the call between two reads of the clock.
@@ -284,31 +272,26 @@ def misfits(
     gc: object,
     inner_name: str = "inner",
 ) -> list[str]:
-    """Say what is wrong with the parameters of a `CallableWorkload` other than its function.
+    """Return what is wrong with parameters of a `CallableWorkload` other than its function.
 
-    ``inner_name`` is how the caller's own caller knows ``inner``.
+    ``inner_name`` is the caller's name of ``inner``.
     """
-    brackets = {"setup": setup, "teardown": teardown}
-    given = {name: value for name, value in brackets.items() if value is not None}
-    problems = [_no_function(name, value) for name, value in given.items() if not callable(value)]
-    if inner is not None and (type(inner) is not int or inner < 1):
-        problems.append(f"{inner_name} is {inner!r}, expected a whole number from 1 on, or None")
-    elif given and inner not in {None, 1}:
-        problems.append(
-            f"{inner_name} is {inner}, expected 1 since setup and teardown go with a call"
-        )
-    if gc not in ("on", "off"):
-        problems.append(f"gc is {gc!r}, expected 'on' or 'off'")
-    return problems
-
-
-def _no_function(name: str, value: object) -> str:
-    return f"{name} is {value!r}, expected a function without arguments"
+    is_count = inner is None or (type(inner) is int and inner >= 1)
+    alone = (setup is None and teardown is None) or not is_count or inner in {None, 1}
+    return wrong_values(
+        [
+            ("setup", setup, setup is None or callable(setup), _FUNCTION),
+            ("teardown", teardown, teardown is None or callable(teardown), _FUNCTION),
+            (inner_name, inner, is_count, "a whole number from 1 on, or None"),
+            (inner_name, inner, alone, "1 since setup and teardown go with a call"),
+            ("gc", gc, gc in ("on", "off"), "'on' or 'off'"),
+        ]
+    )
 
 
 @contextmanager
 def collector_kept(policy: str) -> Iterator[None]:
-    """Keep the garbage collector off inside where the policy says so, and restore it."""
+    """Keep the garbage collector off inside if the policy is "off", and restore it."""
     was_on = collector.isenabled()
     if policy == "off":
         collector.disable()

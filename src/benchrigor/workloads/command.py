@@ -20,10 +20,9 @@ import numpy as np
 
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
 from benchrigor.model import Code, Notice, RoundPlan
+from benchrigor.model.checks import wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.picking import Pick, read_picks
-
-__all__ = ["CommandWorkload"]
 
 _TIME = "time"
 _WORK = "{work}"
@@ -45,10 +44,10 @@ class _Ended:
 class CommandWorkload:
     """Runs a command once per round.
 
-    It reads nothing on its standard input, and has a session and process group of its own. Its
-    wall time, from before it is started until it has ended, is the round's reading of "time" in
-    seconds, unless that metric is picked from its output. The processor time of the command and
-    of the children it waited for is the fact "cpu_s".
+    It has no standard input, and a session and process group of its own. Its wall time, from
+    start to end, is the round's reading of "time" in seconds, unless that metric is picked from
+    its output. The processor time of the command and of the children it waited for is the fact
+    "cpu_s".
 
     Parameters
     ----------
@@ -68,12 +67,12 @@ class CommandWorkload:
     clock
         The only source of time.
     meter
-        Tells what the main thread of the command lost to others; None measures nothing.
+        Measures what the main thread of the command lost to others; None measures nothing.
 
     Raises
     ------
     InvalidInput
-        When one of these is not what it should be.
+        When one of these is out of range.
 
     Examples
     --------
@@ -105,19 +104,23 @@ class CommandWorkload:
         meter: DelayMeter | None = None,
     ) -> None:
         self._argv = _checked_argv(argv)
-        metrics = [pick.metric for pick in picks]
-        for metric in metrics:
-            if metrics.count(metric) > 1:
-                raise InvalidInput(f"two picks for metric {metric!r}, expected one for each")
-        if timeout_s is not None and not 0 < timeout_s <= threading.TIMEOUT_MAX:
-            raise InvalidInput(
-                f"timeout_s is {timeout_s!r}, expected seconds, more than 0, or None for no limit"
-            )
         codes = tuple(accept_exit) if isinstance(accept_exit, Collection) else ()
-        if not codes or not all(isinstance(code, int) for code in codes):
-            raise InvalidInput(
-                f"accept_exit is {accept_exit!r}, expected exit codes in a list, at least one"
-            )
+        are_codes = codes != () and all(isinstance(code, int) for code in codes)
+        in_time = timeout_s is None or 0 < timeout_s <= threading.TIMEOUT_MAX
+        metrics = [pick.metric for pick in picks]
+        problems = wrong_values(
+            [
+                ("timeout_s", timeout_s, in_time, "seconds, more than 0, or None for no limit"),
+                ("accept_exit", accept_exit, are_codes, "exit codes in a list, at least one"),
+            ]
+        )
+        problems += [
+            f"two picks for metric {metric!r}, expected one for each"
+            for metric in dict.fromkeys(metrics)
+            if metrics.count(metric) > 1
+        ]
+        if problems:
+            raise InvalidInput(problems)
         self._picks = tuple(picks)
         self._accept_exit = frozenset(codes)
         self._timeout_s = timeout_s
@@ -134,15 +137,7 @@ class CommandWorkload:
         clock: Clock,
         meter: DelayMeter | None = None,
     ) -> Self:
-        """Make the workload that `describe` described.
-
-        Examples
-        --------
-        >>> from benchrigor.testing import FakeClock
-        >>> described = CommandWorkload(["gzip", "-k"], clock=FakeClock()).describe()
-        >>> CommandWorkload.from_description(described, clock=FakeClock()).name
-        'gzip -k'
-        """
+        """Make the workload that `describe` described."""
         return cls(
             description["argv"],
             picks=[
@@ -158,7 +153,7 @@ class CommandWorkload:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return all that is needed to make this workload again, ready for JSON."""
+        """Return all that `from_description` needs, ready for JSON."""
         return {
             "kind": "command",
             "argv": list(self._argv),
@@ -176,12 +171,12 @@ class CommandWorkload:
         return _shown(self._argv)
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Run the command once and hand over its wall time and what is picked from its output.
+        """Run the command once and record its wall time and what is picked from its output.
 
         Raises
         ------
         InvalidInput
-            When the arguments want a work amount and the plan has none, or the other way round.
+            When the arguments need a work amount and the plan has none, or the other way round.
         WorkloadFailed
             When the command cannot be started, runs too long, exits with a code that is not
             accepted, or prints no number where one is picked.
@@ -207,7 +202,7 @@ class CommandWorkload:
             if all(pick.metric != _TIME for pick in self._picks):
                 recorder.reading(_TIME, ended.elapsed_ns / 1e9)
             if self._picks:
-                self._hand_over(read_picks(stdout, self._picks, name=_shown(argv)), recorder)
+                self._record(read_picks(stdout, self._picks, name=_shown(argv)), recorder)
 
     def _argv_for(self, plan: RoundPlan) -> list[str]:
         if not any(_WORK in argument for argument in self._argv):
@@ -242,15 +237,13 @@ class CommandWorkload:
         try:
             if self._timeout_s is not None:
                 watchdog.start()
-            if self._meter is not None:
+            ended_ns = delay_ns = None
+            if self._meter is not None:  # its kernel has waitid, and remembers what it lost
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
                 ended_ns = self._clock.now_ns()
-                # Until it is waited for, the kernel remembers what it lost.
                 delay_ns = self._meter.delay_of(process.pid)
-                _, status, usage = os.wait4(process.pid, 0)
-            else:
-                _, status, usage = os.wait4(process.pid, 0)
-                ended_ns, delay_ns = self._clock.now_ns(), None
+            _, status, usage = os.wait4(process.pid, 0)
+            ended_ns = ended_ns or self._clock.now_ns()
         except BaseException:
             _kill_group(process)
             process.wait()
@@ -285,7 +278,7 @@ class CommandWorkload:
             ) from error
 
     def _failure(self, ended: _Ended) -> str | None:
-        """Say what is wrong with how the process ended; None when nothing is."""
+        """Return what is wrong with how the process ended; None when nothing is."""
         if ended.overran:
             return f"ran longer than {self._timeout_s:g} s and was killed"
         if ended.code in self._accept_exit:
@@ -295,9 +288,9 @@ class CommandWorkload:
         accepted = " or ".join(str(code) for code in sorted(self._accept_exit))
         return f"exited with code {ended.code}, expected {accepted}"
 
-    def _hand_over(self, found: Mapping[str, array[float]], recorder: Recorder) -> None:
+    def _record(self, picked: Mapping[str, array[float]], recorder: Recorder) -> None:
         for pick in self._picks:
-            numbers = np.frombuffer(found[pick.metric])
+            numbers = np.frombuffer(picked[pick.metric])
             if pick.unit_readings:
                 recorder.unit_readings(pick.metric, numbers)
                 continue
@@ -339,7 +332,7 @@ def _signal_name(number: int) -> str:
 
 
 def _end_of(stderr: BinaryIO) -> str:
-    """Return the last lines of what was written there, as the end of an error message."""
+    """Return the last lines of stderr, as the end of an error message."""
     size = stderr.seek(0, io.SEEK_END)
     stderr.seek(max(0, size - _STDERR_KEPT))
     text = stderr.read(_STDERR_KEPT).decode(errors="replace")

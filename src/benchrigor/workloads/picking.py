@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal, Self
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.units import scale_for
-
-__all__ = ["Pick", "read_picks"]
+from benchrigor.model.text import many, show_value
 
 Finder = Callable[[str], Iterable[Any]]
 """Returns what a line holds where a pick looks, not yet checked to be a number."""
@@ -26,7 +24,7 @@ _LONGEST_LINE = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pick:
-    """Where in the output of a command the readings of a metric stand.
+    """Where in the output of a command the readings of a metric are.
 
     Every line is searched by itself. A line longer than 1 MiB is not searched.
 
@@ -77,19 +75,12 @@ class Pick:
 
     @classmethod
     def parse(cls, text: str, *, unit_readings: bool = False) -> Self:
-        """Read a pick as it is written on a command line.
-
-        Parameters
-        ----------
-        text
-            ``NAME[:UNIT]=regex:PATTERN``, ``NAME[:UNIT]=column:N`` or ``NAME[:UNIT]=json:KEY``.
-        unit_readings
-            As in the class.
+        """Read ``NAME[:UNIT]=regex:PATTERN``, ``NAME[:UNIT]=column:N`` or ``NAME[:UNIT]=json:KEY``.
 
         Raises
         ------
         InvalidInput
-            When it has none of these forms.
+            When the text has none of these forms.
         """
         match = _FORM.fullmatch(text)
         if match is None:
@@ -108,66 +99,36 @@ class Pick:
         return f"{self.metric}{unit}={self.how}:{self.where}"
 
     def finder(self) -> Finder:
-        """Return the function that finds in a line what is picked, not yet checked.
-
-        Raises
-        ------
-        InvalidInput
-            When ``where`` is not what ``how`` says.
-        """
+        """Return the function that finds in a line what is picked."""
         return {"regex": _in_matches, "column": _in_column, "json": _in_json}[self.how](self.where)
 
 
 def read_picks(
     output: BinaryIO, picks: Sequence[Pick], *, name: str = "the command"
 ) -> dict[str, array[float]]:
-    r"""Find the readings in what a command has printed.
+    r"""Find the readings in the output of a command, per metric at least one number.
 
     Needs memory for the longest line searched and 8 bytes per reading, however long the output.
-
-    Parameters
-    ----------
-    output
-        Read from its beginning; bytes that are not UTF-8 are no obstacle.
-    picks
-        Each of another metric.
-    name
-        How errors call the command.
-
-    Returns
-    -------
-    dict
-        Per metric all that was found, in order, at least one number.
-
-    Raises
-    ------
-    WorkloadFailed
-        When something picked is not a finite number, or nothing is found for a pick.
-
-    Examples
-    --------
-    >>> output = io.BytesIO(b"request  seconds\n0  0.25\n1  0.5\n")
-    >>> read_picks(output, [Pick.parse("latency:s=column:1", unit_readings=True)])
-    {'latency': array('d', [0.25, 0.5])}
+    Raises WorkloadFailed when something picked is not a finite number, or nothing is found.
     """
     size = output.seek(0, io.SEEK_END)
     output.seek(0)
-    found = [(pick, pick.finder(), array("d")) for pick in picks]
+    searches = [(pick, pick.finder(), array("d")) for pick in picks]
     lines = too_long = 0
     for lines, line in enumerate(_lines(output), start=1):
         if line is None:
             too_long += 1
             continue
-        for pick, find, numbers in found:
+        for pick, find, numbers in searches:
             for item in find(line):
                 numbers.append(_number(item, pick, f"line {lines} of what {name} printed"))
-    for pick, _, numbers in found:
+    for pick, _, numbers in searches:
         if not numbers:
             printed = _amount(size, lines, too_long)
             raise WorkloadFailed(
                 f"{name} printed {printed} a reading for metric {pick.metric!r} (pick: {pick})"
             )
-    return {pick.metric: numbers for pick, _, numbers in found}
+    return {pick.metric: numbers for pick, _, numbers in searches}
 
 
 def _misformed(text: str) -> InvalidInput:
@@ -256,11 +217,8 @@ def _number(item: Any, pick: Pick, line: str) -> float:
 
 
 def _amount(size: int, lines: int, too_long: int) -> str:
-    """Say how much was printed, in words that "a reading" can follow."""
+    """Say how much was printed, in words that end before "a reading"."""
     if not size:
         return "nothing, expected"
-    scale = scale_for(size, "B")
-    amount = scale.show(size, digits=0 if size < 1_000 else 1)
     skipped = f" ({too_long} longer than 1 MiB, not searched)" if too_long else ""
-    count = f"{lines} line{'s' if lines > 1 else ''}{skipped}"
-    return f"{amount} {scale.name} in {count}, none of which holds"
+    return f"{show_value(size, 'B')} in {many(lines, 'line')}{skipped}, none of which holds"

@@ -8,13 +8,12 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Delays, Floats, Notice, Round, RoundPlan, as_series
 
-__all__ = ["RoundRecorder"]
-
 
 class RoundRecorder:
     """Receives what one round gives and makes a Round of it.
 
-    Chunks are checked when they arrive and concatenated once, at the end.
+    Chunks are checked when they arrive and concatenated once, at the end; InvalidInput names the
+    first item that is not a finite number.
 
     Examples
     --------
@@ -37,24 +36,12 @@ class RoundRecorder:
         self._delays: list[Floats] = []
 
     def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
-        """Add readings of successive units of work, shape (n,), in the metric's unit.
-
-        Raises
-        ------
-        InvalidInput
-            Naming the metric and the first reading that is not a finite number.
-        """
+        """Add readings of successive units of work, shape (n,), in the metric's unit."""
         chunks = self._chunks.setdefault(metric, [])
         chunks.append(as_series(values, name=f"unit readings of {metric!r}"))
 
     def reading(self, metric: str, value: float) -> None:
-        """Give the one reading of the whole round.
-
-        Raises
-        ------
-        InvalidInput
-            When it is not a finite number, or the metric has its reading already.
-        """
+        """Give the one reading of the whole round."""
         if metric in self._readings:
             raise InvalidInput(
                 f"a second reading of {metric!r}, {value!r}, expected one per round; "
@@ -63,20 +50,7 @@ class RoundRecorder:
         (self._readings[metric],) = as_series([value], name=f"reading of {metric!r}").tolist()
 
     def delays(self, stops: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
-        """Add what successive stretches of the round's readings lost to others.
-
-        Parameters
-        ----------
-        stops
-            Index, in the round, behind the last reading of each stretch, shape (k,).
-        seconds
-            Measured delay of each, in seconds, shape (k,).
-
-        Raises
-        ------
-        InvalidInput
-            Naming the first item that is not a finite number.
-        """
+        """Add the measured delays of successive stretches of readings, as `Delays` has them."""
         self._stops.append(as_series(stops, name="stops"))
         self._delays.append(as_series(seconds, name="delays"))
 
@@ -99,11 +73,6 @@ class RoundRecorder:
             Wall time of the whole round, in nanoseconds.
         ran_ns
             Wall time of the workload alone; None where it is not known.
-
-        Raises
-        ------
-        InvalidInput
-            When the elapsed time is negative or not a whole number.
         """
         return Round(
             plan=plan,
@@ -113,11 +82,11 @@ class RoundRecorder:
             readings=self._readings,
             facts=dict(self._facts),
             notices=tuple(self._notices.values()),
-            delays=self._lost(),
+            delays=self._all_delays(),
         )
 
-    def _lost(self) -> Delays | None:
+    def _all_delays(self) -> Delays | None:
         if not self._stops:
             return None
-        lost = {"run queue": np.concatenate(self._delays)}
-        return Delays(stops=np.concatenate(self._stops), seconds=lost)
+        seconds = {"run queue": np.concatenate(self._delays)}
+        return Delays(stops=np.concatenate(self._stops), seconds=seconds)

@@ -13,21 +13,18 @@ from benchrigor.workloads.amount import amount_of, takes_amount
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
 
-__all__ = ["StepwiseWorkload"]
-
 
 class StepwiseWorkload:
     """Times the steps of a generator that yields once per unit of work, each in seconds.
 
-    What a step does between two yields is timed; what is yielded is ignored, and so is what
-    comes after the last yield.
+    What is yielded is ignored, and so is what comes after the last yield.
 
     Parameters
     ----------
     make
-        A generator function, or whatever returns something to iterate over. One without arguments
-        gives as many readings as are wanted. One of a work amount is called with that of each
-        round, and does all of it, however many readings that gives.
+        A generator function, or another that returns an iterable. Without arguments it gives as
+        many readings as are wanted. With one it is called with the work amount of each round, and
+        does all of it, however many readings that gives.
     clock
         The only source of time.
     metric
@@ -78,7 +75,7 @@ class StepwiseWorkload:
         self._fresh = fresh or self.takes_amount
         self._steps: Iterator[object] | None = None
         self._stopwatch: Stopwatch | None = None
-        self._stretches = None if meter is None else ReadingDelays(meter)
+        self._delays = None if meter is None else ReadingDelays(meter)
 
     @property
     def name(self) -> str:
@@ -131,8 +128,8 @@ class StepwiseWorkload:
         for done, n in chunks(wanted):
             elapsed_ns: list[int] = []
             taking = elapsed_ns.append
-            if self._stretches is not None:
-                taking = self._stretches.begin(elapsed_ns, done=done, readings=n)
+            if self._delays is not None:
+                taking = self._delays.begin(elapsed_ns, done=done, readings=n)
             with failures_of(self.name, elapsed_ns, done):
                 _time_steps(steps, self._clock.now_ns, taking, n)
             if not elapsed_ns:
@@ -141,8 +138,8 @@ class StepwiseWorkload:
             taken, typical_ns = done + len(elapsed_ns), elapsed_ns
         if taken:
             stopwatch.report(recorder, typical_ns)
-            if self._stretches is not None:
-                self._stretches.report(recorder, taken)
+            if self._delays is not None:
+                self._delays.report(recorder, taken)
         elif not self.takes_amount:  # an amount too small for one step says nothing of the next
             raise StopIteration
         return taken

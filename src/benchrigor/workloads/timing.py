@@ -1,4 +1,4 @@
-"""What the timing workloads share: a clock that is judged, and failures that are told apart."""
+"""What the timing workloads share: a clock that is judged, and failures that are named."""
 
 from __future__ import annotations
 
@@ -15,34 +15,26 @@ from benchrigor.model import Code, Floats, Notice
 from benchrigor.protocols import Clock, Recorder
 from benchrigor.units import scale_for
 
-__all__ = ["Stopwatch", "chunks", "failures_of", "in_seconds", "name_of"]
-
 _CHUNK = 65_536
 """Readings held as Python integers before they are handed over: bounds memory at a few MB."""
 
 _RESOLUTIONS = 1_000
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01
-"""Share of a reading that reading the clock may take before it is worth a word."""
+"""Share of a reading that reading the clock may take without a Notice."""
 
 _TYPICAL = 1_000
-"""The last readings of a round, of which the median is typical: past any warm-up."""
+"""The median of so many last readings of a round is typical: past any warm-up."""
 
 
 class Stopwatch:
-    """A clock, and what is known of it before it times anything.
-
-    Parameters
-    ----------
-    clock
-        Its cost is measured here, with about two thousand reads.
-    """
+    """A clock with its resolution and cost, measured here with about two thousand reads."""
 
     def __init__(self, clock: Clock) -> None:
         self.now_ns = clock.now_ns
         self.resolution_ns = clock.resolution_ns
         self.cost_ns = clock_cost_ns(clock)
-        self._told: set[Code] = set()
+        self._reported: set[Code] = set()
 
     @property
     def shortest_ns(self) -> int:
@@ -50,29 +42,22 @@ class Stopwatch:
         return max(_RESOLUTIONS * self.resolution_ns, _SHORTEST_NS)
 
     def report(self, recorder: Recorder, elapsed_ns: Sequence[int]) -> None:
-        """State what the clock resolves and costs, and once each what is wrong with that.
-
-        Parameters
-        ----------
-        recorder
-            Receives facts and Notices.
-        elapsed_ns
-            The round's last readings, at least one, in whole nanoseconds.
-        """
+        """State resolution and cost; if the last readings are too short for them, warn once."""
         recorder.fact("clock_resolution_s", self.resolution_ns / 1e9)
         recorder.fact("clock_cost_s", self.cost_ns / 1e9)
-        typical_ns = statistics.median(elapsed_ns[-_TYPICAL:])
-        for notice in self._objections(typical_ns):
-            if notice.code not in self._told:
-                self._told.add(notice.code)
+        if not elapsed_ns:
+            return
+        for notice in self._warnings(statistics.median(elapsed_ns[-_TYPICAL:])):
+            if notice.code not in self._reported:
+                self._reported.add(notice.code)
                 recorder.notice(notice)
 
-    def _objections(self, typical_ns: float) -> Iterator[Notice]:
+    def _warnings(self, typical_ns: float) -> Iterator[Notice]:
         if typical_ns < self.shortest_ns:
             yield Notice.warning(
                 Code.COARSE_CLOCK,
                 f"A reading typically lasts {_shown(typical_ns)}, but a clock with steps of "
-                f"{_shown(self.resolution_ns)} wants at least {_shown(self.shortest_ns)}: "
+                f"{_shown(self.resolution_ns)} needs at least {_shown(self.shortest_ns)}: "
                 "let a reading hold more work.",
                 resolution_s=self.resolution_ns / 1e9,
                 typical_s=typical_ns / 1e9,
@@ -89,38 +74,15 @@ class Stopwatch:
 
 
 def chunks(readings: int) -> Iterator[tuple[int, int]]:
-    """Cut a round into chunks, each as (readings before it, readings in it).
-
-    Examples
-    --------
-    >>> list(chunks(100_000))
-    [(0, 65536), (65536, 34464)]
-    """
+    """Cut a round into chunks, each as (readings before it, readings in it)."""
     for done in range(0, readings, _CHUNK):
         yield done, min(_CHUNK, readings - done)
 
 
 def in_seconds(elapsed_ns: Sequence[int], *, done: int = 0, inner: int = 1) -> Floats:
-    """Turn whole nanoseconds into seconds per call.
+    """Turn readings of ``inner`` calls, after ``done`` others, into seconds per call.
 
-    Parameters
-    ----------
-    elapsed_ns
-        Readings in nanoseconds, shape (n,).
-    done
-        Readings of the round before these.
-    inner
-        Calls in each reading.
-
-    Raises
-    ------
-    ClockFailed
-        For the first negative reading.
-
-    Examples
-    --------
-    >>> in_seconds([3_000, 5_000], inner=2)
-    array([1.5e-06, 2.5e-06])
+    Raises ClockFailed for the first negative reading.
     """
     # From a list of integers a third faster than np.array (measured, docs/evidence/recording.py).
     whole = np.fromiter(elapsed_ns, dtype=np.int64, count=len(elapsed_ns))
@@ -137,14 +99,8 @@ def in_seconds(elapsed_ns: Sequence[int], *, done: int = 0, inner: int = 1) -> F
 def failures_of(part: str, elapsed_ns: Sequence[int], done: int | None) -> Iterator[None]:
     """Raise `WorkloadFailed` from whatever the part of a workload run inside raises.
 
-    Parameters
-    ----------
-    part
-        How the message calls it.
-    elapsed_ns
-        Grows by one with each finished reading.
-    done
-        Readings of the round before these; None while nothing is recorded yet.
+    ``elapsed_ns`` grows by one with each finished reading, after ``done`` others of the round;
+    ``done`` is None while nothing is recorded yet.
     """
     try:
         yield
@@ -153,19 +109,12 @@ def failures_of(part: str, elapsed_ns: Sequence[int], done: int | None) -> Itera
         where = (
             "before the first reading" if done is None else f"at reading {done + len(elapsed_ns)}"
         )
-        said = f": {error}" if str(error) else ""
-        raise WorkloadFailed(f"{part} raised {type(error).__name__}{said} ({where})") from error
+        message = f": {error}" if str(error) else ""
+        raise WorkloadFailed(f"{part} raised {type(error).__name__}{message} ({where})") from error
 
 
 def name_of(function: Callable[[], object]) -> str:
-    """Name a function for people: its module and where in it it stands.
-
-    Examples
-    --------
-    >>> import os.path
-    >>> name_of(os.path.getsize), name_of(len)
-    ('genericpath.getsize', 'len')
-    """
+    """Name a function for people: its module and its place in it."""
     if isinstance(function, functools.partial):
         function = function.func
     named = function if hasattr(function, "__qualname__") else type(function)

@@ -419,7 +419,7 @@ def test_the_table_fits_and_loses_no_word() -> None:
     assert lines[0] == "synthetic: 900 readings replayed, half-width wanted 5%"
     assert max(map(len, lines)) <= 79
     assert " ".join(long.split()) in " ".join(str(shown).split())
-    assert lines[1].split() == ["rule", "would", "stop", "at", "said", "later"]
+    assert lines[1].split() == ["rule", "would", "stop", "at", "estimate", "later"]
 
 
 def test_what_would_have_gone_on_says_so() -> None:

@@ -1,10 +1,10 @@
-"""Drawing a `benchrigor.report.plots.trace.Trace` into matplotlib axes."""
+"""Draws a `benchrigor.report.plots.trace.Trace` into matplotlib axes."""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,25 +13,12 @@ import numpy.typing as npt
 from benchrigor.errors import MissingExtra
 from benchrigor.model import PhaseLabel
 from benchrigor.model.text import counted, show_value
-from benchrigor.report.plots.trace import Trace
+from benchrigor.report.plots.trace import Ruler, Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.text import Annotation
-
-__all__ = [
-    "CHANGE",
-    "DOTS",
-    "FRAME",
-    "INK",
-    "NUMBER",
-    "PALE",
-    "SMALL",
-    "beside",
-    "draw",
-    "new_axes",
-    "write_words",
-]
 
 DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o", "markeredgewidth": 0.0, "alpha": 0.7}
 """How single readings, or segments, are drawn."""
@@ -47,12 +34,12 @@ SMALL = 9.0
 """Size of text beside the axis labels, in points."""
 
 _FEW = 6
-"""So many shaded stretches are all named, where there is room."""
+"""So many shaded phases are all named, where there is room."""
 _GAP = 6.0
 """Between the axes and the words in the right margin, in points."""
 
 _MOST_POINTS = 4000
-"""Beyond about four points per pixel column they hide each other, and files grow."""
+"""More than about four points per pixel column hide each other, and files grow."""
 _MOST_COLUMNS = 1000
 _MARKS = 150
 """So many marks side by side fill the edge."""
@@ -64,11 +51,9 @@ _NARROWED = 0.85
 
 def draw(trace: Trace, axes: Axes | None) -> Axes:
     """Draw a trace, into a new figure where no axes are given."""
-    if axes is None:
-        axes = new_axes()
-    low, high = trace.window
+    axes = axes or new_axes()
     axes.set_xlim(-0.5, trace.series.size - 0.5)
-    axes.set_ylim(low, high)
+    axes.set_ylim(*trace.window)
     _shade(axes, trace)
     _mark_changes(axes, trace)
     if trace.series.size > _MOST_POINTS:
@@ -84,13 +69,7 @@ def draw(trace: Trace, axes: Axes | None) -> Axes:
 
 
 def new_axes() -> Axes:
-    """Return the axes of a new figure that belongs to nobody else.
-
-    Raises
-    ------
-    MissingExtra
-        Without matplotlib.
-    """
+    """Return the axes of a new figure that no state of pyplot knows of."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  # only who draws pays for it
     except ModuleNotFoundError as error:
@@ -142,19 +121,11 @@ def _uprights(axes: Axes, indices: Sequence[int], **style: Any) -> None:
 def _draw_points(axes: Axes, trace: Trace) -> None:
     """Draw every reading, those that count darker than the others."""
     n = trace.series.size
-    counting = _counting(trace)
-    size = min(5.0, max(2.0, 70.0 / math.sqrt(n)))
-    for chosen, color, label in ((~counting, PALE, "left out"), (counting, INK, "kept")):
+    kept = _kept(trace)
+    style: dict[str, Any] = {"markersize": min(5.0, max(2.0, 70.0 / math.sqrt(n))), **DOTS}
+    for chosen, color, label in ((~kept, PALE, "left out"), (kept, INK, "kept")):
         at = np.flatnonzero(chosen)
-        axes.plot(
-            at,
-            trace.series[at],
-            markersize=size,
-            color=color,
-            zorder=2.0,
-            label=label,
-            **DOTS,
-        )
+        axes.plot(at, trace.series[at], color=color, zorder=2.0, label=label, **style)
 
 
 def _draw_columns(axes: Axes, trace: Trace) -> None:
@@ -164,9 +135,9 @@ def _draw_columns(axes: Axes, trace: Trace) -> None:
     shares = (0.0, 0.25, 0.5, 0.75, 1.0)
     columns = np.split(trace.series, borders[1:-1])
     quantiles = np.array([np.quantile(each, shares) for each in columns]).T
-    counting = _counting(trace)[(borders[:-1] + borders[1:]) // 2]
+    kept = _kept(trace)[(borders[:-1] + borders[1:]) // 2]
     edges = borders - 0.5
-    for chosen, color, which in ((~counting, PALE, "left out"), (counting, INK, "kept")):
+    for chosen, color, which in ((~kept, PALE, "left out"), (kept, INK, "kept")):
         if not chosen.any():
             continue
         least, low, middle, high, most = np.where(chosen, quantiles, np.nan)
@@ -177,16 +148,16 @@ def _draw_columns(axes: Axes, trace: Trace) -> None:
         axes.stairs(middle, edges, baseline=None, linewidth=0.8, label=f"median, {which}", **style)
 
 
-def _counting(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Tell which readings the number stands on."""
-    counting = np.zeros(trace.series.size, dtype=np.bool_)
+def _kept(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Return for each reading whether it counts."""
+    kept = np.zeros(trace.series.size, dtype=np.bool_)
     for start, stop in trace.kept:
-        counting[start:stop] = True
-    return counting
+        kept[start:stop] = True
+    return kept
 
 
 def _columns(n: int) -> int:
-    """Choose columns as wide as a pixel, or wide enough for a median that means something."""
+    """Choose columns as wide as a pixel, or wide enough for 25 readings each."""
     return min(_MOST_COLUMNS, n // 25)
 
 
@@ -194,9 +165,10 @@ def _draw_level(axes: Axes, trace: Trace) -> None:
     if trace.level is None:
         return
     value, low, high = trace.level
-    spans = [(start - 0.5, float(stop - start)) for start, stop in trace.kept]
+    starts = [start - 0.5 for start, _ in trace.kept]
+    stops = [stop - 0.5 for _, stop in trace.kept]
     axes.broken_barh(
-        spans,
+        list(zip(starts, np.subtract(stops, starts), strict=True)),
         (low, high - low),
         facecolor=NUMBER,
         alpha=0.3,
@@ -204,46 +176,41 @@ def _draw_level(axes: Axes, trace: Trace) -> None:
         zorder=3.0,
         label="interval",
     )
-    starts = [start for start, _ in spans]
-    stops = [start + width for start, width in spans]
-    axes.hlines(
-        [value] * len(spans),
-        starts,
-        stops,
-        color=NUMBER,
-        linewidth=1.6,
-        zorder=4.0,
-        label="number",
-    )
+    values = [value] * len(starts)
+    axes.hlines(values, starts, stops, color=NUMBER, linewidth=1.6, zorder=4.0, label="number")
 
 
 def _mark_outliers(axes: Axes, trace: Trace) -> None:
     """Mark readings beyond the axes at their edge, without crowding, and count them."""
     low, high = axes.get_ylim()
     n, series = trace.series.size, trace.series
-    for outside, height, marker, farthest in (
-        (series > high, 0.98, "^", f"up to {show_value(float(series.max()), trace.unit)}"),
-        (series < low, 0.02, "v", f"down to {show_value(float(series.min()), trace.unit)}"),
+    for outside, top, farthest in (
+        (series > high, True, f"up to {show_value(float(series.max()), trace.unit)}"),
+        (series < low, False, f"down to {show_value(float(series.min()), trace.unit)}"),
     ):
         at = np.flatnonzero(outside)
-        if at.size == 0:
-            continue
-        marks = at[np.unique(at * _MARKS // n, return_index=True)[1]]
-        axes.plot(
-            marks,
-            np.full(marks.size, height),
-            transform=axes.get_xaxis_transform(),
-            linestyle="none",
-            marker=marker,
-            markersize=4.0,
-            markeredgewidth=0.0,
-            color=INK,
-            clip_on=False,
-            zorder=5.0,
-            label="beyond",
-        )
-        place = "top" if marker == "^" else "bottom"
-        beside(axes, f"{counted(at.size)} beyond,\n{farthest}", round(height), va=place, color=INK)
+        if at.size:
+            marks = at[np.unique(at * _MARKS // n, return_index=True)[1]]
+            mark_beyond(axes, marks, f"{counted(at.size)} beyond,\n{farthest}", INK, top=top)
+
+
+def mark_beyond(axes: Axes, at: npt.ArrayLike, words: str, color: str, *, top: bool = True) -> None:
+    """Mark what lies beyond the axes at their edge, with words beside it."""
+    places = np.asarray(at)
+    axes.plot(
+        places,
+        np.full(places.size, 0.98 if top else 0.02),
+        transform=axes.get_xaxis_transform(),
+        linestyle="none",
+        marker="^" if top else "v",
+        markersize=4.0,
+        markeredgewidth=0.0,
+        color=color,
+        clip_on=False,
+        zorder=5.0,
+        label="beyond",
+    )
+    beside(axes, words, float(top), va="top" if top else "bottom", color=color)
 
 
 def beside(axes: Axes, words: str, height: float, **style: Any) -> None:
@@ -277,7 +244,7 @@ def _above(
 
 
 def _label_phases(axes: Axes, trace: Trace) -> None:
-    """Name the shaded stretches above them: all if few, else wide ones and one of each kind."""
+    """Name the shaded phases above them: all if few, else wide ones and one of each kind."""
     n = trace.series.size
     points = _NARROWED * _extent(axes)[0]
     taken: list[tuple[float, float]] = []
@@ -349,27 +316,35 @@ def _fitting(axes: Axes, text: Annotation) -> int:
 
 
 def _dress(axes: Axes, trace: Trace) -> None:
-    """Name and scale the axes, and take away what says nothing."""
-    ruler = trace.ruler
-
-    def tick(value: float, _position: object = None) -> str:
-        steps = np.diff(np.unique(axes.get_yticks()))
-        return ruler.show(value, float(steps.min(initial=np.ptp(axes.get_ylim()))))
-
+    """Name and scale the axes."""
     order = "reading, in time order"
     if len(trace.parts) > 1:
         order = f"reading, {counted(len(trace.parts))} rounds in a row"
     if trace.series.size > _MOST_POINTS:
-        order += (
-            f" (range, middle half and median of {counted(_columns(trace.series.size))} columns)"
-        )
-    axes.set_xlabel(order, color=INK, fontsize=10.0)
-    axes.set_ylabel(ruler.name, color=INK, fontsize=10.0, parse_math=False)
+        columns = counted(_columns(trace.series.size))
+        order += f" (range, middle half and median of {columns} columns)"
     axes.locator_params(axis="x", integer=True)
     if trace.series.size == 1:
         axes.set_xticks([0])
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.yaxis.set_major_formatter(tick)
+    axes.yaxis.set_major_formatter(ticks(axes.yaxis, trace.ruler))
+    name_axes(axes, order, trace.ruler.name)
+
+
+def ticks(axis: Axis, ruler: Ruler) -> Callable[[float, object], str]:
+    """Return what writes the ticks of an axis, with the digits that tell them apart."""
+
+    def tick(value: float, _: object) -> str:
+        steps = np.diff(np.unique(axis.get_majorticklocs()))
+        return ruler.show(value, float(steps.min(initial=np.ptp(axis.get_view_interval()))))
+
+    return tick
+
+
+def name_axes(axes: Axes, across: str, upwards: str) -> None:
+    """Name the axes, and draw no more of their frame than is needed."""
+    axes.set_xlabel(across, color=INK, fontsize=10.0, parse_math=False)
+    axes.set_ylabel(upwards, color=INK, fontsize=10.0, parse_math=False)
     axes.tick_params(color=FRAME, labelcolor=INK, labelsize=SMALL)
     axes.set_facecolor("white")
     axes.spines[["top", "right"]].set_visible(False)

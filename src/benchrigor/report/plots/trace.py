@@ -13,15 +13,13 @@ from benchrigor.model.text import counted, many
 from benchrigor.stats import trimmed
 from benchrigor.units import Scale, scale_for
 
-__all__ = ["Part", "Ruler", "Span", "Trace"]
-
 _FAR = 0.03
 """Share of a phase's readings on either side that may lie far off without setting the range."""
 _ALIKE = 1e5
 """Readings that differ by less than this part of themselves are shown as differences."""
 
 Span = tuple[int, int]
-"""First reading, and the first one behind."""
+"""First reading, and the first one after the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,7 +39,7 @@ class Part:
 
     @property
     def kept(self) -> Span | None:
-        """The readings that the number stands on; None when there are none."""
+        """The readings that count; None when there are none."""
         if self.phases is None:
             return self.offset, self.offset + self.series.size
         if self.phases.start is None or self.phases.stop is None:
@@ -55,7 +53,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruler:
-    """How heights are written beside the vertical axis: in a scale, as differences from a base."""
+    """How numbers are written along an axis: in a scale, as differences from a base."""
 
     name: str
     scale: Scale
@@ -63,11 +61,11 @@ class Ruler:
 
     def show(self, height: float, step: float) -> str:
         """Write a height with the digits that tell it from those a step away."""
-        number, apart = (height - self.base) * self.scale.factor, step * self.scale.factor
-        digits = max(0, -math.floor(math.log10(apart) + 1e-6))
-        if not math.isclose(round(apart, digits), apart, rel_tol=1e-4):
+        number, step = (height - self.base) * self.scale.factor, step * self.scale.factor
+        digits = max(0, -math.floor(math.log10(step) + 1e-6))
+        if not math.isclose(round(step, digits), step, rel_tol=1e-4):
             digits += 1  # a step of 2.5, not of 2
-        exact = 0.0 if abs(number) < 1e-6 * apart else round(number, digits)
+        exact = 0.0 if abs(number) < 1e-6 * step else round(number, digits)
         return f"{exact:,.{digits}f}" if digits < 10 else f"{exact:.15g}"
 
 
@@ -87,36 +85,36 @@ class Trace:
 
     @property
     def kept(self) -> list[Span]:
-        """The readings that the number stands on; none where there is no number."""
+        """The readings that count; none where there is no number."""
         return [part.kept for part in self.parts if part.kept is not None and self.level]
 
     @property
     def rejected(self) -> list[tuple[Span, PhaseLabel]]:
-        """Stretches of adjacent phases with the same label, but for the stable ones."""
-        found = []
+        """Adjacent phases of the same label joined, but for the stable ones."""
+        joined = []
         for part in self.parts:
             for label, group in groupby(part.labelled, key=lambda phase: phase.label):
                 run = list(group)
                 if label != PhaseLabel.STABLE:
                     span = (part.offset + run[0].start, part.offset + run[-1].stop)
-                    found.append((span, label))
-        return found
+                    joined.append((span, label))
+        return joined
 
     def changes(self, *, material: bool) -> list[int]:
         """Change points that end a phase, or those between phases that count as one."""
-        found = []
+        points = []
         for part in self.parts:
             borders = {phase.start for phase in part.labelled}
             indices = part.phases.change_points.indices if part.phases else ()
-            found += [part.offset + each for each in indices if (each in borders) is material]
-        return found
+            points += [part.offset + each for each in indices if (each in borders) is material]
+        return points
 
     @property
     def window(self) -> tuple[float, float]:
         """The range of the vertical axis: the bulk of every phase, and the number.
 
         The farthest 3 % of a phase's readings on either side do not widen it, unless they lie
-        close by anyway; an interval widens it by no more than its size, the number by twice that.
+        close; an interval widens it by at most its height, the number by at most twice that.
         """
         bulks = [
             _bulk(part.series[phase.start : phase.stop])
@@ -124,7 +122,7 @@ class Trace:
             for phase in part.labelled
         ] or [_bulk(self.series)]
         low, high = min(bulk[0] for bulk in bulks), max(bulk[1] for bulk in bulks)
-        # Readings that are all the same lose nothing by it when all the others are shown.
+        # Where the bulk is one value, all the others are shown.
         reach = (high - low) / 2.0 or math.inf
         near = self.series[(self.series >= low - reach) & (self.series <= high + reach)]
         low, high = float(near.min()), float(near.max())
@@ -143,21 +141,21 @@ class Trace:
     def ruler(self) -> Ruler:
         """In the scale of the number, as differences from a base where all readings are alike."""
         low, high = self.window
-        farthest, apart = max(abs(low), abs(high)), high - low
+        farthest, height = max(abs(low), abs(high)), high - low
         typical = self.level[0] if self.level else float(np.median(self.series))
         scale = scale_for(max(abs(typical), farthest / 1000.0), self.unit)
-        if farthest < _ALIKE * apart:
+        if farthest < _ALIKE * height:
             return Ruler(name=_in_unit(self.quantity, scale), scale=scale)
-        step = 10.0 ** math.floor(math.log10(apart))
+        step = 10.0 ** math.floor(math.log10(height))
         base = round((low + high) / 2.0 / step) * step
         digits = max(15, 1 + math.ceil(math.log10(farthest / step)))
         shown = f"{base * scale.factor:,.{digits}g} {scale.name}".rstrip()
-        fine = scale_for(apart / 2.0, self.unit)
+        fine = scale_for(height / 2.0, self.unit)
         return Ruler(name=_in_unit(f"{self.quantity} minus {shown}", fine), scale=fine, base=base)
 
     @property
     def evidence(self) -> str:
-        """What the number stands on, or why there is none."""
+        """What the number is based on, or why there is none."""
         if self.level is None:
             return f"No number. {self.words or 'Nothing was analysed yet.'}"
         kept = sum(stop - start for start, stop in self.kept)

@@ -1,4 +1,4 @@
-"""Pictures: the readings in time order, what was rejected of them, and the number they give."""
+"""Pictures of a run: its readings in time order, or its work amounts and durations."""
 
 from __future__ import annotations
 
@@ -20,21 +20,18 @@ from benchrigor.stats import find_stable_phase
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_phases", "plot_trace", "plot_work"]
-
 _BESIDE = 26
 """Characters that fit beside the axes."""
 
 
 def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | None = None) -> Axes:
-    """Draw the readings of a run in time order, with all that was concluded from them.
+    """Draw the readings of a run in time order, with phases, change points and the number.
 
     Rejected phases are shaded, change points are vertical lines (dotted where the step is
-    immaterial), the number is a line with its interval over the readings that it stands on.
-    Readings that do not count are paler, those far outside are marks at the edge, with their
-    count. More than 4000 readings are drawn as range, middle half and median of a thousand
-    columns. Restarted rounds stand in a row. Of a speed by work amounts and durations, `plot_work`
-    is drawn.
+    immaterial), the number is a line with its interval over the readings that count; others are
+    paler, those far outside are marks at the edge. More than 4000 readings are drawn as range,
+    middle half and median of a thousand columns. Restarted rounds stand in a row. A speed by work
+    amounts and durations is drawn by `plot_work`.
 
     Parameters
     ----------
@@ -43,13 +40,12 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
     metric
         Name; None for the first metric that must be satisfied.
     axes
-        To draw into; None for a new figure, 8 by 4 inches, which belongs to nobody else: no
-        state of pyplot is touched.
+        To draw into; None for a new figure, 8 by 4 inches, outside the state of pyplot.
 
     Returns
     -------
     matplotlib.axes.Axes
-        In the metric's unit; ``axes.figure.savefig("trace.png")`` writes it to a file.
+        ``axes.figure.savefig("trace.png")`` writes the picture to a file.
 
     Raises
     ------
@@ -74,20 +70,17 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
         raise InvalidInput(f"{record.name!r} has no readings, expected at least one to draw")
     if analysis.kind is Kind.WORK:
         return draw_work(work_line(record, analysis), axes)
-    found = analysis.estimate
-    return draw(
-        Trace(
-            series=series,
-            parts=_parts(record, analysis, series),
-            quantity=analysis.metric.name,
-            unit=analysis.metric.unit,
-            title=record.name,
-            level=_level(found),
-            words=_named(record.options.statistic, found, analysis.metric.unit)
-            or (no_number(analysis) if analysis.notices else ""),
-        ),
-        axes,
+    words = _named(record.options.statistic, analysis.estimate, analysis.metric.unit)
+    trace = Trace(
+        series=series,
+        parts=_parts(record, analysis, series),
+        quantity=analysis.metric.name,
+        unit=analysis.metric.unit,
+        title=record.name,
+        level=_level(analysis.estimate),
+        words=words or (no_number(analysis) if analysis.notices else ""),
     )
+    return draw(trace, axes)
 
 
 def plot_work(record: RunRecord, metric: str | None = None, *, axes: Axes | None = None) -> Axes:
@@ -105,7 +98,7 @@ def plot_work(record: RunRecord, metric: str | None = None, *, axes: Axes | None
     metric
         Name; None for the first that comes from work amounts and durations.
     axes
-        To draw into; None for a new figure, as `plot_trace` makes it.
+        As for `plot_trace`.
 
     Returns
     -------
@@ -117,7 +110,7 @@ def plot_work(record: RunRecord, metric: str | None = None, *, axes: Axes | None
     InvalidInput
         When no metric has that name, or it does not come from work amounts and durations.
     MissingExtra
-        Without matplotlib, which comes with ``pip install 'benchrigor[report]'``.
+        Without matplotlib.
 
     Examples
     --------
@@ -131,16 +124,14 @@ def plot_work(record: RunRecord, metric: str | None = None, *, axes: Axes | None
     ('work', 'duration (s)')
     """
     _check(record)
-    if metric is None:
-        found = next((each for each in record.analyses if each.kind is Kind.WORK), None)
-    else:
-        found = record.analysis(metric)
-    if found is None or found.kind is not Kind.WORK or not record.rounds:
+    analyses = record.analyses if metric is None else [record.analysis(metric)]
+    analysis = next((each for each in analyses if each and each.kind is Kind.WORK), None)
+    if analysis is None or not record.rounds:
         raise InvalidInput(
             f"{record.name!r} has no speed by work and duration, expected rounds of various work "
             "(for readings: plot_trace)"
         )
-    return draw_work(work_line(record, found), axes)
+    return draw_work(work_line(record, analysis), axes)
 
 
 def _check(record: object) -> None:
@@ -166,7 +157,7 @@ def plot_phases(
     values
         Readings, shape (n,).
     phases
-        As found by `benchrigor.stats.find_stable_phase`; None to find them here.
+        From `benchrigor.stats.find_stable_phase`; None to find them here.
     estimate
         Of the mean of the stable phase (``estimate_mean(values, trim=True)``); None to show the
         phase's median instead.
@@ -175,19 +166,14 @@ def plot_phases(
     title
         What the readings are of; empty for no title.
     axes
-        To draw into; None for a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        In the unit of the readings.
+        As for `plot_trace`.
 
     Raises
     ------
     InvalidInput
         When the values are no readings, or the phases are those of another series.
     MissingExtra
-        Without matplotlib, which comes with ``pip install 'benchrigor[report]'``.
+        Without matplotlib.
 
     Examples
     --------
@@ -196,20 +182,21 @@ def plot_phases(
     ['warm-up']
     """
     series = as_series(values)
-    found = find_stable_phase(series) if phases is None else phases
-    if found.change_points.n != series.size:
+    if phases is None:
+        phases = find_stable_phase(series)
+    if phases.change_points.n != series.size:
         raise InvalidInput(
-            f"phases are of a series of {found.change_points.n} values, "
+            f"phases are of a series of {phases.change_points.n} values, "
             f"expected {series.size} as in values"
         )
     level, words = _level(estimate), _named("mean", estimate, unit)
-    stable = next((each for each in found.phases if each.start == found.start), None)
+    stable = next((each for each in phases.phases if each.start == phases.start), None)
     if stable is None:
-        level, words = None, next((each.sentence for each in found.notices), str(found.reason))
+        level, words = None, next((each.sentence for each in phases.notices), str(phases.reason))
     elif estimate is None:
         level = (stable.median, stable.median, stable.median)
         words = f"median {show_value(stable.median, unit)}"
-    part = Part(series=series, offset=0, phases=found, margin=estimate is not None)
+    part = Part(series=series, offset=0, phases=phases, margin=estimate is not None)
     trace = Trace(
         series=series,
         parts=(part,),
@@ -236,18 +223,18 @@ def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part,
     offsets = accumulate((piece.size for piece in pieces), initial=0)
     phases = analysis.phases or (None,) * len(pieces)
     return tuple(
-        Part(series=piece, offset=offset, phases=found)
-        for piece, offset, found in zip(pieces, offsets, phases, strict=False)
+        Part(series=piece, offset=offset, phases=each)
+        for piece, offset, each in zip(pieces, offsets, phases, strict=False)
     )
 
 
-def _level(found: Estimate | None) -> tuple[float, float, float] | None:
-    return None if found is None else (found.value, found.low, found.high)
+def _level(estimate: Estimate | None) -> tuple[float, float, float] | None:
+    return None if estimate is None else (estimate.value, estimate.low, estimate.high)
 
 
-def _named(statistic: str, found: Estimate | None, unit: str) -> str:
-    """Say the number on two lines: itself, and its interval; on more where they are long."""
-    if found is None:
+def _named(statistic: str, estimate: Estimate | None, unit: str) -> str:
+    """Write the number on two lines: itself, and its interval; on more where they are long."""
+    if estimate is None:
         return ""
-    lines = f"{statistic} {show_estimate(found, unit)}".replace(" [", "\n[", 1).split("\n")
+    lines = f"{statistic} {show_estimate(estimate, unit)}".replace(" [", "\n[", 1).split("\n")
     return "\n".join(textwrap.fill(each, _BESIDE) for each in lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,38 +21,36 @@ from benchrigor.model.text import (
 )
 from benchrigor.report.plots.drawing import (
     CHANGE,
-    FRAME,
     INK,
     NUMBER,
     PALE,
     SMALL,
     beside,
+    mark_beyond,
+    name_axes,
     new_axes,
+    ticks,
     write_words,
 )
 from benchrigor.report.plots.trace import Ruler, Trace
 from benchrigor.report.text import grown, outlying
-from benchrigor.stats import fit_wps
 from benchrigor.units import Scale, scale_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
-
-__all__ = ["WorkLine", "draw_work", "work_line"]
 
 _OUTLYING = "#b34d83"
 """Okabe and Ito's reddish purple, dark enough for text."""
 _DECADES = 3.0
-"""Amounts that count over more decades than that are drawn on logarithmic axes."""
+"""Amounts that count over more decades are drawn on logarithmic axes."""
 _FAR = 2.0
 """An outlying round so many times above all others is marked at the edge."""
-_MIRROR = 1.05
-"""Where the mirrored fit begins, in largest amounts: beyond them, for amounts are above 0."""
+_BEYOND = 1.05
+"""Where the line ends, in largest amounts."""
 _NAME_WIDTH = 6.0
-"""Width of the name of a round, of its size."""
+"""Width of the name of a round, relative to its size."""
 _WAIST = 0.9
-"""The ends of the line are never taken for more opposed than that: the band must not close."""
+"""Overhead and slope are never taken to be more opposed than that: the band must not close."""
 _STEPS = 200
 """Points of the line."""
 _HUGE = 1e15
@@ -63,45 +60,31 @@ _PLAIN = (1e-2, 1e6)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WorkLine(Trace):
-    """All that the picture shows: ``series`` are durations, ``level`` is the line's far end.
+    """What the picture shows: ``series`` are durations, ``level`` is the line's far end.
 
-    Parameters
-    ----------
-    work
-        Work amount of each round, shape (n,).
-    counts
-        Whether each round counts, shape (n,).
-    analysis
-        What was concluded from them.
-    half
-        Half-widths of the line's interval at no work, at ``far``, and of its rise in between;
-        None where there is no line.
+    ``work`` holds the work amount of each round, ``counts`` whether it counts.
     """
 
     work: Floats
     counts: npt.NDArray[np.bool_]
     analysis: Analysis
-    half: tuple[float, float, float] | None = None
 
     @property
     def far(self) -> float:
         """Where the line is drawn to."""
-        return _MIRROR * float(self.work[self.counts].max())
+        return _BEYOND * float(self.work[self.counts].max())
 
-    def band(self, work: Floats) -> tuple[Floats, Floats, Floats]:
+    def band(self, fit: WpsFit, work: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the line and the ends of its interval at these amounts.
 
-        The line at u * far is (1 - u) times its value without work, plus u times that at far;
-        the covariance of these two follows from the variance of their difference.
+        The variance of the line at w is that of the overhead, plus w^2 times that of the slope,
+        plus 2 w times their covariance. Of a least-squares line the slope and the level at the
+        mean amount are uncorrelated, so the covariance is minus the mean amount times the
+        variance of the slope.
         """
-        assert self.analysis.wps is not None  # noqa: S101  # for the type checker
-        assert self.half is not None  # noqa: S101  # likewise
-        fit, (start, end, rise) = self.analysis.wps, self.half
-        u = work / self.far
-        together = (start**2 + end**2 - rise**2) / 2.0
-        together = min(max(together, -_WAIST * start * end), start * end)
-        square = (1.0 - u) ** 2 * start**2 + u**2 * end**2 + 2.0 * u * (1.0 - u) * together
-        half = np.sqrt(np.maximum(square, 0.0))
+        start, slope = fit.overhead.half_width, fit.slope.half_width
+        together = max(-float(self.work[self.counts].mean()) * slope**2, -_WAIST * start * slope)
+        half = np.sqrt(np.maximum(start**2 + 2.0 * work * together + (work * slope) ** 2, 0.0))
         line = fit.overhead.value + fit.slope.value * work
         return line, line - half, line + half
 
@@ -145,7 +128,7 @@ class WorkLine(Trace):
 
     @property
     def evidence(self) -> str:
-        """What the number stands on, or why there is none."""
+        """What the number is based on, or why there is none."""
         n, kept = self.series.size, int(self.counts.sum())
         parts = [f"{counted(kept)} of {many(n, 'round')} count{'s' if kept == 1 else ''}"]
         if kept < n:
@@ -162,13 +145,12 @@ class WorkLine(Trace):
 
 def work_line(record: RunRecord, analysis: Analysis) -> WorkLine:
     """Take from a record what is to be drawn."""
-    work = np.array([each.plan.work or 0.0 for each in record.counted_rounds], dtype=np.float64)
-    duration_s = np.array([each.duration_s for each in record.counted_rounds], dtype=np.float64)
+    rounds = record.counted_rounds
+    work = np.array([each.plan.work or 0.0 for each in rounds], dtype=np.float64)
     counts = np.arange(work.size) < analysis.n
     counts[list(analysis.left_out)] = False
-    fit, found = analysis.wps, analysis.estimate
     line = WorkLine(
-        series=duration_s,
+        series=np.array([each.duration_s for each in rounds], dtype=np.float64),
         parts=(),
         quantity="duration",
         unit="s",
@@ -176,38 +158,25 @@ def work_line(record: RunRecord, analysis: Analysis) -> WorkLine:
         work=work,
         counts=counts,
         analysis=analysis,
-        half=None if fit is None else _half_widths(work[counts], duration_s[counts], fit),
     )
-    if found is None or fit is None:
+    fit, estimate = analysis.wps, analysis.estimate
+    if estimate is None or fit is None:
         return line
-    value, low, high = (float(end[0]) for end in line.band(np.array([line.far])))
-    shown = show_estimate(found, analysis.metric.unit).replace(" [", "\n[", 1)
+    value, low, high = (float(end[0]) for end in line.band(fit, np.array([line.far])))
+    shown = show_estimate(estimate, analysis.metric.unit).replace(" [", "\n[", 1)
     return replace(line, level=(value, low, high), words=shown)
-
-
-def _half_widths(work: Floats, duration_s: Floats, fit: WpsFit) -> tuple[float, float, float]:
-    """Return the half-widths of the line without work, far out, and of its rise in between.
-
-    The overhead of a fit is its line where there is no work. So the interval far out is that of
-    the overhead of the mirrored fit, in which work counts backwards from there: the same
-    arithmetic, with all that it knows of unequal and autocorrelated noise.
-    """
-    far = _MIRROR * float(work.max())
-    mirrored = fit_wps(far - work, duration_s, confidence=fit.overhead.confidence)
-    return fit.overhead.half_width, mirrored.overhead.half_width, fit.slope.half_width * far
 
 
 def draw_work(line: WorkLine, axes: Axes | None) -> Axes:
     """Draw rounds of various work, into a new figure where no axes are given."""
-    if axes is None:
-        axes = new_axes()
+    axes = axes or new_axes()
     _scale(axes, line)
     _draw_rounds(axes, line)
     _ring(axes, line)
-    if line.half is not None:
-        _draw_line(axes, line)
-        _mark_overhead(axes, line)
-    _mark_beyond(axes, line)
+    if line.analysis.wps is not None:
+        _draw_line(axes, line, line.analysis.wps)
+        _mark_overhead(axes, line.analysis.wps)
+    _mark_outliers(axes, line)
     write_words(axes, line)
     _dress(axes, line)
     return axes
@@ -222,7 +191,7 @@ def _scale(axes: Axes, line: WorkLine) -> None:
         room = (largest / smallest) ** 0.03
         axes.set_xlim(smallest / room, largest * room)
     else:
-        axes.set_xlim(0.0, _MIRROR * largest)
+        axes.set_xlim(0.0, _BEYOND * largest)
     axes.set_ylim(*line.window)
 
 
@@ -230,17 +199,14 @@ def _draw_rounds(axes: Axes, line: WorkLine) -> None:
     """Draw every round, those that do not count hollow."""
     size = min(6.0, max(3.0, 40.0 / math.sqrt(line.series.size)))
     style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": size}
-    hollow: dict[str, Any] = {
-        "markerfacecolor": "none",
-        "markeredgecolor": PALE,
-        "markeredgewidth": 0.8,
-    }
-    solid: dict[str, Any] = {"color": INK, "markeredgewidth": 0.0, "alpha": 0.7}
+    hollow = {"markerfacecolor": "none", "markeredgecolor": PALE, "markeredgewidth": 0.8}
+    solid = {"color": INK, "markeredgewidth": 0.0, "alpha": 0.7}
     for chosen, look, label in (
         (~line.counts, hollow, "left out"),
         (line.counts, solid, "counted"),
     ):
-        axes.plot(line.work[chosen], line.series[chosen], zorder=2.0, label=label, **style, **look)
+        looks: dict[str, Any] = {**style, **look, "label": label}
+        axes.plot(line.work[chosen], line.series[chosen], zorder=2.0, **looks)
 
 
 def _ring(axes: Axes, line: WorkLine) -> None:
@@ -279,11 +245,11 @@ def _ring(axes: Axes, line: WorkLine) -> None:
         )
 
 
-def _draw_line(axes: Axes, line: WorkLine) -> None:
-    """Draw the line with its interval: pale where it gives no number."""
+def _draw_line(axes: Axes, line: WorkLine, fit: WpsFit) -> None:
+    """Draw the line with its interval, pale where it gives no number."""
     left, right = axes.get_xlim()
     at = np.geomspace(left, right, _STEPS) if line.logarithmic else np.linspace(0.0, right, _STEPS)
-    value, low, high = line.band(at)
+    value, low, high = line.band(fit, at)
     if line.logarithmic:  # there is no place for what lies below 0
         value, low = np.where(value > 0.0, value, np.nan), np.maximum(low, axes.get_ylim()[0])
     color = NUMBER if line.level else PALE
@@ -293,84 +259,65 @@ def _draw_line(axes: Axes, line: WorkLine) -> None:
     axes.plot(at, value, color=color, linewidth=1.6, zorder=4.0, label="line")
 
 
-def _mark_overhead(axes: Axes, line: WorkLine) -> None:
+def _mark_overhead(axes: Axes, fit: WpsFit) -> None:
     """Mark what a round takes without work, with its interval, on the vertical axis."""
-    assert line.analysis.wps is not None  # noqa: S101  # for the type checker
-    found = line.analysis.wps.overhead
+    overhead = fit.overhead
     bottom, top = axes.get_ylim()
-    if found.value > bottom and found.low < top:
+    if overhead.value > bottom and overhead.low < top:
+        style: dict[str, Any] = {
+            "transform": axes.get_yaxis_transform(),
+            "color": CHANGE,
+            "clip_on": False,
+        }
         axes.plot(
             [0.0, 0.0],
-            [max(found.low, bottom), min(found.high, top)],
-            transform=axes.get_yaxis_transform(),
-            color=CHANGE,
+            [max(overhead.low, bottom), min(overhead.high, top)],
             linewidth=3.0,
             solid_capstyle="butt",
-            clip_on=False,
             zorder=6.0,
             label="interval of the overhead",
+            **style,
         )
         axes.plot(
             [0.0],
-            [found.value],
-            transform=axes.get_yaxis_transform(),
+            [overhead.value],
             linestyle="none",
             marker="D",
             markersize=6.0,
             markeredgecolor="white",
-            color=CHANGE,
-            clip_on=False,
             zorder=7.0,
             label="overhead",
+            **style,
         )
-    shown = show_overhead(found).replace(" [", "\n[", 1)
+    shown = show_overhead(overhead).replace(" [", "\n[", 1)
     beside(axes, f"overhead\n{shown}", 0.0, va="bottom", color=CHANGE)
 
 
-def _mark_beyond(axes: Axes, line: WorkLine) -> None:
+def _mark_outliers(axes: Axes, line: WorkLine) -> None:
     """Mark outlying rounds above the axes at their edge, and say how far up they are."""
     above = np.flatnonzero(line.series > axes.get_ylim()[1])
     if above.size == 0:
         return
-    axes.plot(
-        line.work[above],
-        np.full(above.size, 0.98),
-        transform=axes.get_xaxis_transform(),
-        linestyle="none",
-        marker="^",
-        markersize=5.0,
-        markeredgewidth=0.0,
-        color=_OUTLYING,
-        clip_on=False,
-        zorder=5.0,
-        label="beyond",
-    )
     farthest = show_value(float(line.series.max()), "s")
     words = f"{many(above.size, 'round')} beyond,\nup to {farthest}"
     if above.size == 1:
         words = f"round {above[0]} beyond,\nat {farthest}"
-    beside(axes, words, 1.0, va="top", color=_OUTLYING)
+    mark_beyond(axes, line.work[above], words, _OUTLYING)
 
 
 def _dress(axes: Axes, line: WorkLine) -> None:
-    """Name and scale the axes, and take away what says nothing."""
-    if line.logarithmic:
-        unit = line.analysis.metric.unit.removesuffix("/s")
-        names = (f"work ({unit})" if unit else "work", "duration")
-        axes.xaxis.set_major_formatter(lambda work, _: _power(work, unit))
-        axes.yaxis.set_major_formatter(lambda seconds, _: show_value(seconds, "s"))
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_minor_formatter(lambda _value, _position: "")
-    else:
-        names = (line.across.name, line.ruler.name)
+    """Name and scale the axes."""
+    if not line.logarithmic:
         for axis, ruler in ((axes.xaxis, line.across), (axes.yaxis, line.ruler)):
-            axis.set_major_formatter(_ticks(axis, ruler))
-    axes.set_xlabel(names[0], color=INK, fontsize=10.0, parse_math=False)
-    axes.set_ylabel(names[1], color=INK, fontsize=10.0, parse_math=False)
-    axes.tick_params(color=FRAME, labelcolor=INK, labelsize=SMALL)
-    axes.set_facecolor("white")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FRAME)
+            axis.set_major_formatter(ticks(axis, ruler))
+        name_axes(axes, line.across.name, line.ruler.name)
+        return
+    unit = line.analysis.metric.unit.removesuffix("/s")
+    axes.xaxis.set_major_formatter(lambda work, _: _power(work, unit))
+    axes.yaxis.set_major_formatter(lambda seconds, _: show_value(seconds, "s"))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(lambda _value, _position: "")
+    name_axes(axes, f"work ({unit})" if unit else "work", "duration")
 
 
 def _power(work: float, unit: str) -> str:
@@ -378,13 +325,3 @@ def _power(work: float, unit: str) -> str:
     if unit == "B" and 1.0 <= work < _HUGE:
         return show_value(work, unit)
     return f"{work:,.0f}" if 1.0 <= work < _PLAIN[1] else f"1e{round(math.log10(work))}"
-
-
-def _ticks(axis: Axis, ruler: Ruler) -> Callable[[float, object], str]:
-    """Return what writes the ticks of an axis, with the digits that tell them apart."""
-
-    def tick(value: float, _position: object = None) -> str:
-        steps = np.diff(np.unique(axis.get_majorticklocs()))
-        return ruler.show(value, float(steps.min(initial=np.ptp(axis.get_view_interval()))))
-
-    return tick

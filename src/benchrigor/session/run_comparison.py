@@ -1,0 +1,248 @@
+"""Comparing runs that were measured before, and readings from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy.typing as npt
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import (
+    Code,
+    Comparison,
+    Estimate,
+    Floats,
+    Kind,
+    Light,
+    Notice,
+    Ranked,
+    RunRecord,
+)
+from benchrigor.model.text import ended
+from benchrigor.session.replays.recorded_run import Recorded, recorded
+from benchrigor.stats.comparison.multiple_testing import rank
+from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.stats.estimators.estimation import INVOCATION_MEANS
+from benchrigor.stats.series.interval import METHOD
+
+_ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
+
+
+def compare_runs(
+    baseline: RunRecord | npt.ArrayLike,
+    candidate: RunRecord | npt.ArrayLike,
+    *,
+    metric: str | None = None,
+    statistic: str | None = None,
+    confidence: float = 0.95,
+    margin: float = 0.01,
+    direction: str | None = None,
+    paired: bool = False,
+) -> Comparison:
+    """Compare two runs, warm-up and cool-down left out.
+
+    Restarted rounds, and commands run once per round, count one by one. A single series speaks
+    for its own process only, and a Notice says so.
+
+    Parameters
+    ----------
+    baseline, candidate
+        A run each, or the readings of one continuous series, shape (n,), in the unit of the
+        other side.
+    metric
+        Of runs; None for the first that must be satisfied.
+    statistic
+        "mean", "median", or a percentile such as "p10"; None for that of the runs, "mean" for
+        readings.
+    confidence
+        Nominal coverage, in (0, 1).
+    margin
+        Relative change that does not matter, at least 0; 0 for the classical test.
+    direction
+        Which way is better, "lower" or "higher"; None for that of the runs' metric, "lower" for
+        readings.
+    paired
+        Of readings on both sides: the i-th of one was taken beside the i-th of the other.
+
+    Returns
+    -------
+    Comparison
+        Its Notices also tell what differs beside the readings: machine, name of the metric, how
+        the runs ended, and their traffic lights.
+
+    Raises
+    ------
+    InvalidInput
+        When the sides differ in unit, or in direction or statistic where none is given; when
+        pairs differ in number; when an argument is out of range.
+    NotEstimable
+        When a side allows no number.
+
+    Examples
+    --------
+    >>> import benchrigor as br
+    >>> from benchrigor.testing import SyntheticWorkload
+    >>> def run(mean, seed):
+    ...     session = br.Session(br.Options(rounds="restarted", max_rounds=20), seed=seed)
+    ...     return session.run(SyntheticWorkload(mean=mean, restarted=True, seed=seed))
+    >>> comparison = compare_runs(run(1.0, seed=1), run(1.1, seed=2))
+    >>> comparison.verdict, comparison.unit
+    (<Verdict.WORSE: 'worse'>, 'invocation')
+    """
+    sides = [_side(baseline, metric, "baseline"), _side(candidate, metric, "candidate")]
+    statistic, direction = _settled(sides, statistic, direction)
+    options: dict[str, Any] = {
+        "statistic": statistic,
+        "confidence": confidence,
+        "margin": margin,
+        "direction": direction,
+    }
+    if paired:
+        return compare(*map(_readings, sides), paired=True, trim=True, **options)
+    estimates = [each.estimate(statistic, confidence) for each in sides]
+    first, second = (side.of_processes(each) for side, each in zip(sides, estimates, strict=True))
+    comparison = compare(first, second, **options)
+    return replace(
+        comparison,
+        baseline=estimates[0],
+        candidate=estimates[1],
+        notices=(*_differences(sides), *comparison.notices),
+    )
+
+
+def rank_runs(
+    runs: Mapping[str, RunRecord | npt.ArrayLike],
+    *,
+    metric: str | None = None,
+    statistic: str | None = None,
+    confidence: float = 0.95,
+    direction: str | None = None,
+) -> tuple[tuple[Ranked, ...], tuple[Notice, ...]]:
+    """Rank runs by name, and say what else differs; the options are those of `compare_runs`."""
+    sides = [_side(each, metric, name) for name, each in runs.items()]
+    statistic, direction = _settled(sides, statistic, direction)
+    estimates = [each.estimate(statistic, confidence) for each in sides]
+    places = rank(
+        dict(zip(runs, estimates, strict=True)),
+        statistic=statistic,
+        confidence=confidence,
+        direction=direction,
+    )
+    notices = _differences(sides)
+    single = (Kind.UNIT_READINGS, Kind.READINGS)
+    if any(each.recorded.kind in single and not each.by_process for each in sides):
+        sentence = "Of a single series the place holds for its own process only."
+        notices = (*notices, Notice.warning(Code.THIS_PROCESS_ONLY, sentence))
+    return places, notices
+
+
+def label_of(run: RunRecord) -> str:
+    """Name a run in a report."""
+    return f"{run.name} ({run.run_id})" if run.run_id else run.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Side:
+    """One side of a comparison; ``run`` is None for readings from elsewhere."""
+
+    label: str
+    run: RunRecord | None
+    recorded: Recorded
+
+    @property
+    def by_process(self) -> bool:
+        """Whether each reading, or pair of work and duration, comes from a process of its own."""
+        by_round = self.recorded.kind in (Kind.READINGS, Kind.WORK)
+        return by_round and self.run is not None and self.run.subject.get("kind") == "command"
+
+    def estimate(self, statistic: str, confidence: float) -> Estimate:
+        """Estimate the stable phase; all sides are cut alike, whatever their target was."""
+        if self.recorded.kind is Kind.WORK and statistic != "mean":
+            raise InvalidInput(
+                f"{self.label}: statistic is {statistic!r}, expected 'mean': a speed is a mean"
+            )
+        analysis = self.recorded.judged(
+            replace(
+                self.recorded.options,
+                target=None,
+                statistic=statistic,
+                confidence=confidence,
+                method=METHOD,
+            )
+        )
+        if analysis.estimate is None:
+            why = analysis.notices[0]
+            raise NotEstimable(replace(why, sentence=f"{self.label}: {why.sentence}"))
+        return analysis.estimate
+
+    def of_processes(self, estimate: Estimate) -> Estimate:
+        """Let an estimate say whether it speaks for one process or for several."""
+        if self.recorded.kind is Kind.WORK:
+            notices = () if self.by_process else (_ONE_PROCESS,)
+            return replace(estimate, notices=(*notices, *estimate.notices))
+        return replace(estimate, method=INVOCATION_MEANS) if self.by_process else estimate
+
+
+def _side(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) -> _Side:
+    if isinstance(given, RunRecord):
+        return _Side(label=label_of(given), run=given, recorded=recorded(given, metric=metric))
+    return _Side(label=label, run=None, recorded=recorded(given))
+
+
+def _settled(
+    sides: Sequence[_Side], statistic: str | None, direction: str | None
+) -> tuple[str, str]:
+    """Return the statistic and the direction: those given, or those that all runs share."""
+    runs = [each for each in sides if each.run is not None]
+    units = {each.recorded.metric.unit: each.label for each in runs}
+    statistics = {statistic or each.recorded.options.statistic for each in runs}
+    directions = {direction or str(each.recorded.metric.direction) for each in runs}
+    problems = []
+    if len(units) > 1:
+        shown = ", ".join(f"{label} in {unit or 'no unit'}" for unit, label in units.items())
+        problems.append(f"units differ: {shown}")
+    for option, values in (("statistic", statistics), ("direction", directions)):
+        if len(values) > 1:
+            known = " and ".join(sorted(values))
+            problems.append(f"the {option} of the runs differs, {known}: choose with --{option}")
+    if problems:
+        raise InvalidInput(problems)
+    return next(iter(statistics), statistic or "mean"), next(iter(directions), direction or "lower")
+
+
+def _readings(side: _Side) -> Floats:
+    if side.run is not None:
+        raise InvalidInput(
+            f"paired is given a run, {side.label}, expected readings that were taken side by side"
+        )
+    return side.recorded.series[0]
+
+
+def _differences(sides: Sequence[_Side]) -> tuple[Notice, ...]:
+    """Say what may differ between runs beside what is compared."""
+    runs = [(each.label, each.run) for each in sides if each.run is not None]
+    notices = [
+        Notice.warning(Code.NOT_CONVERGED, f"{label} was {ended(run.decision)}.")
+        for label, run in runs
+        if ended(run.decision) != "satisfied"
+    ]
+    for label, run in runs:
+        interference = run.interference
+        if interference is not None and interference.light is not Light.GREEN:
+            lost = interference.total_percent
+            sentence = (
+                f"{label} has a {interference.light} light: {lost:.1f}% of its time was lost to "
+                "others, which may be what differs."
+            )
+            notices.append(Notice.warning(Code.DISTURBED, sentence, percent=lost))
+    hosts = sorted({run.provenance.host for _, run in runs if run.provenance is not None})
+    if len(hosts) > 1:
+        sentence = f"Made on different machines ({', '.join(hosts)}): they may be what differs."
+        notices.append(Notice.warning(Code.HOSTS_DIFFER, sentence, hosts=", ".join(hosts)))
+    names = sorted({each.recorded.metric.name for each in sides if each.run is not None})
+    if len(names) > 1:
+        sentence = f"The metrics have different names: {', '.join(names)}."
+        notices.append(Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names)))
+    return tuple(notices)

@@ -1,0 +1,87 @@
+"""Two runs, or readings from elsewhere, compared by the library."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import benchrigor as br
+from benchrigor.model import Code
+from benchrigor.session import compare_runs
+from benchrigor.session.run_comparison import rank_runs
+from benchrigor.testing import SyntheticWorkload
+
+READINGS = np.random.default_rng(1).normal(1.0, 0.05, 1000)
+
+
+def run(mean: float, seed: int, **given: object) -> br.RunRecord:
+    options = br.Options(rounds="restarted", max_rounds=20, **given)  # type: ignore[arg-type]
+    session = br.Session(options, name=f"run {seed}", seed=seed)
+    return session.run(SyntheticWorkload(mean=mean, restarted=True, between_cv=0.01, seed=seed))
+
+
+OLD, NEW = run(1.0, 1), run(1.1, 2)
+
+
+def test_restarted_rounds_are_compared_one_by_one() -> None:
+    comparison = compare_runs(OLD, NEW)
+    assert comparison.verdict is br.Verdict.WORSE
+    assert comparison.unit == "invocation"
+    assert Code.THIS_PROCESS_ONLY not in {each.code for each in comparison.notices}
+    assert compare_runs(OLD, NEW, direction="higher").verdict is br.Verdict.BETTER
+    assert compare_runs(OLD, NEW, margin=0.5).verdict is br.Verdict.EQUIVALENT
+
+
+def test_readings_are_compared_with_a_run_and_speak_for_their_process() -> None:
+    comparison = compare_runs(OLD, READINGS.tolist())
+    assert comparison.unit is None
+    assert Code.THIS_PROCESS_ONLY in {each.code for each in comparison.notices}
+
+
+def test_the_statistic_is_that_of_the_runs_unless_another_is_given() -> None:
+    medians = [run(1.0, seed, statistic="median") for seed in (3, 4)]
+    assert compare_runs(*medians).statistic == "median"
+    assert compare_runs(*medians, statistic="p10").statistic == "p10"
+    assert compare_runs(READINGS, READINGS + 0.1).statistic == "mean"
+
+
+def test_paired_readings_cancel_what_they_share() -> None:
+    drift = 1.0 + 0.3 * np.sin(np.arange(1000) / 50.0)
+    noise = np.random.default_rng(2).normal(0.0, 0.01, (2, 1000))
+    comparison = compare_runs(drift + noise[0], 1.03 * drift + noise[1], paired=True)
+    assert comparison.paired
+    assert comparison.ratio is not None
+    assert comparison.ratio.value == pytest.approx(1.03, abs=0.01)
+
+
+def test_what_may_differ_beside_the_readings_is_a_notice() -> None:
+    assert OLD.provenance is not None
+    there = replace(NEW, provenance=replace(OLD.provenance, host="elsewhere"))
+    found = {each.code: each for each in compare_runs(OLD, there).notices}
+    assert "elsewhere" in found[Code.HOSTS_DIFFER].sentence
+    assert Code.METRICS_DIFFER not in found
+    _, notices = rank_runs({"old": OLD, "new": there, "file": READINGS})
+    assert {Code.HOSTS_DIFFER, Code.THIS_PROCESS_ONLY} <= {each.code for each in notices}
+
+
+@pytest.mark.parametrize(
+    ("sides", "given", "words"),
+    [
+        ((OLD, READINGS), {"paired": True}, "paired is given a run, run 1"),
+        ((READINGS, READINGS[:9]), {"paired": True}, "1000 and 9 readings, expected as many"),
+        ((READINGS, READINGS), {"paired": True, "margin": -1.0}, "margin is -1.0"),
+        ((OLD, run(1.0, 5, statistic="p10")), {}, "statistic of the runs differs, mean and p10"),
+        ((OLD, NEW), {"direction": "up"}, "direction is 'up'"),
+        ((OLD, NEW), {"metric": "rate"}, "metric 'rate' is unknown"),
+        ((OLD, ["x"]), {}, "readings[0] is 'x'"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(sides: tuple, given: dict, words: str) -> None:
+    with pytest.raises(br.InvalidInput) as error:
+        compare_runs(*sides, **given)
+    assert words in str(error.value)
+
+
+def test_a_side_without_a_number_is_named() -> None:
+    with pytest.raises(br.NotEstimable, match="candidate: 1 reading"):
+        compare_runs(READINGS, [1.0])

@@ -1,0 +1,37 @@
+import math
+
+import pytest
+
+from benchrigor.units import digits_for, scale_for
+
+
+@pytest.mark.parametrize(
+    ("typical", "unit", "name"),
+    [
+        (0.00123, "s", "ms"),
+        (2.5e-7, "s", "ns"),
+        (0.0, "s", "ns"),
+        (3600.0, "s", "s"),
+        (3.2e6, "B/s", "MB/s"),
+        (3.2e6, "req/s", "M req/s"),
+        (12.0, "Hz", "Hz"),
+        (17.0, "widgets", "widgets"),
+    ],
+)
+def test_one_number_fixes_the_prefix(typical: float, unit: str, name: str) -> None:
+    assert scale_for(typical, unit).name == name
+
+
+def test_a_number_is_shown_in_the_scale_of_another() -> None:
+    assert scale_for(0.00123, "s").show(0.0101, 2) == "10.10"
+    assert scale_for(1.0, "s").show(1.5e-12, 12) == "1.500e-12"
+
+
+@pytest.mark.parametrize(
+    ("half_width", "typical", "digits"),
+    [(0.034, 12.0, 3), (40.0, 1200.0, 0), (0.0, 12.0, 2), (0.0, 0.0, 1), (math.inf, 12.0, 2)],
+)
+def test_two_digits_of_the_half_width_are_shown(
+    half_width: float, typical: float, digits: int
+) -> None:
+    assert digits_for(half_width, typical) == digits
