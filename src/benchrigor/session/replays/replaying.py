@@ -33,7 +33,7 @@ def replay(
     metric: str | None = None,
     unit: str = "",
 ) -> Replay:
-    """Judge recorded readings under several rules: when each would have stopped, and with what number.
+    """Judge recorded readings under several rules: when each stops, and with what number.
 
     Parameters
     ----------
