@@ -12,8 +12,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, as_series
 from benchrigor.model.commented_csv import rows_of
 
-__all__ = ["name_of", "read_readings"]
-
 
 def name_of(source: str) -> str:
     """Say where readings come from."""

@@ -11,8 +11,6 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model.commented_csv import CommentedCsv, Labels, Numbers, one_line, write_head
 
-__all__ = ["read", "write"]
-
 _TITLE = "benchrigor segment profile"
 _VERSION = "1"
 _FIELDS = {
