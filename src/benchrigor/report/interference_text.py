@@ -17,8 +17,16 @@ from benchrigor.model import (
     SegmentGroup,
     Severity,
 )
-from benchrigor.model.text import aligned, counted, many, show_estimate, show_value
-from benchrigor.report.lines import WIDTH, marked, row
+from benchrigor.model.text import (
+    WIDTH,
+    aligned,
+    counted,
+    many,
+    marked,
+    row,
+    show_estimate,
+    show_value,
+)
 from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM, probability_high
 
 _row = partial(row, width=13)

@@ -6,8 +6,17 @@ import math
 from collections.abc import Sequence
 
 from benchrigor.model import Estimate, RateReason, ServiceMoments, ServiceProcess, ServiceRate
-from benchrigor.model.text import aligned, many, percent, shortened, show_estimate, show_value
-from benchrigor.report.lines import WIDTH, marked, row
+from benchrigor.model.text import (
+    WIDTH,
+    aligned,
+    many,
+    marked,
+    percent,
+    row,
+    shortened,
+    show_estimate,
+    show_value,
+)
 from benchrigor.stats.service.service_rate import BUSY_TIME, moved
 from benchrigor.units import Scale, digits_for, scale_for
 
