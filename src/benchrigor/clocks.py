@@ -17,7 +17,7 @@ except ImportError:  # Windows
 
 _READS_PER_BATCH = 1_000
 # About a second of reading: even a clock that ticks 64 times a second has moved long before.
-_MOST_BATCHES = 10_000
+MOST_BATCHES = 10_000
 _COST_BATCHES = 16
 _PAIRS_PER_BATCH = 64
 
@@ -49,7 +49,7 @@ def measured_resolution_ns(now_ns: Callable[[], int]) -> int:
 
     What the system states (`time.get_clock_info`) is often finer than any two reads can show.
     """
-    for _ in range(_MOST_BATCHES):
+    for _ in range(MOST_BATCHES):
         # Without a step of Python in between, which takes longer than many a clock's step.
         reads = list(starmap(now_ns, repeat((), _READS_PER_BATCH)))
         steps = {after - before for before, after in pairwise(reads)}
@@ -61,7 +61,7 @@ def measured_resolution_ns(now_ns: Callable[[], int]) -> int:
         if max(steps) > 0:
             return min(steps - {0})
     raise ClockFailed(
-        f"the clock stood still at {reads[-1]} ns over {_MOST_BATCHES * _READS_PER_BATCH} reads, "
+        f"the clock stood still at {reads[-1]} ns over {MOST_BATCHES * _READS_PER_BATCH} reads, "
         "expected it to move; use another clock"
     )
 

@@ -63,7 +63,7 @@ class Recorder(Protocol):
         """State how the workload measured."""
 
     def delays(self, stops: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
-        """Add the measured delay of successive stretches of readings, as `Delays` has them."""
+        """Add the measured delay of groups of successive readings, as `Delays` has them."""
 
     def notice(self, notice: Notice) -> None:
         """Add what the reader of the numbers must know."""

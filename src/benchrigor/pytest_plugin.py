@@ -117,16 +117,10 @@ def _measured(func: Callable[[], object], name: str, config: pytest.Config) -> R
     from benchrigor.session import measure  # noqa: PLC0415  # likewise
 
     __tracebackhide__ = True
+    options = ("target", "statistic", "batch", "store")
+    chosen = {option: config.getoption(f"bench_{option}") for option in options}
     try:
-        return measure(
-            func,
-            name=name,
-            target=config.getoption("bench_target"),
-            statistic=config.getoption("bench_statistic"),
-            budget_s=config.getoption("bench_budget"),
-            batch=config.getoption("bench_batch"),
-            store=config.getoption("bench_store"),
-        )
+        return measure(func, name=name, budget_s=config.getoption("bench_budget"), **chosen)
     except WorkloadFailed as error:
         if error.__cause__ is None:
             raise

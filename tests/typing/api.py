@@ -39,6 +39,10 @@ def arithmetic() -> tuple[float, int | None, tuple[int, ...]]:
     return found.half_width, merged.size, stats.detect_changes([1.0]).indices
 
 
+def verdict(old: br.RunRecord, new: br.RunRecord) -> bool:
+    return br.compare_runs(old, new, margin=0.02).verdict is br.Verdict.BETTER
+
+
 def my_rule(progress: br.Progress) -> br.Decision | None:
     done = progress.rounds > 3
     return br.Decision(stop=True, reason=br.StopReason.ROUND_LIMIT) if done else None

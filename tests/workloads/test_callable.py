@@ -192,7 +192,7 @@ def test_a_failing_function_is_named_with_its_reading(inner: int, error: BaseExc
 
 
 def test_the_index_of_a_failed_reading_counts_all_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "_CHUNK", 4)
+    monkeypatch.setattr(timing, "CHUNK", 4)
     workload = CallableWorkload(failing_at(11, OSError("gone")), clock=FakeClock(), inner=1)
     with pytest.raises(WorkloadFailed, match="at reading 10"):
         run(workload, readings=20)

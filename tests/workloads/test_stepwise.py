@@ -79,7 +79,7 @@ def test_what_an_ended_generator_gave_is_kept_and_its_end_is_told() -> None:
 def test_a_generator_that_has_no_more_says_so_before_recording(
     chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timing, "_CHUNK", chunk)
+    monkeypatch.setattr(timing, "CHUNK", chunk)
     clock = FakeClock()
     workload = StepwiseWorkload(Steps(clock, length=6), clock=clock)
     assert run(workload, 6).n_readings == 6
@@ -91,7 +91,7 @@ def test_a_generator_that_has_no_more_says_so_before_recording(
 
 
 def test_a_generator_may_end_at_the_border_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "_CHUNK", 3)
+    monkeypatch.setattr(timing, "CHUNK", 3)
     clock = FakeClock()
     finished = run(StepwiseWorkload(Steps(clock, length=6), clock=clock), 10)
     assert microseconds(finished) == [100, 101, 102, 103, 104, 105]
@@ -182,7 +182,7 @@ def run_work(workload: StepwiseWorkload, work: float | None, index: int = 0) -> 
 def test_a_generator_of_a_work_amount_does_all_of_it_in_each_round(
     fresh: bool, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timing, "_CHUNK", chunk)
+    monkeypatch.setattr(timing, "CHUNK", chunk)
     clock = FakeClock()
     steps = WorkSteps(clock)
     workload = StepwiseWorkload(steps, clock=clock, fresh=fresh)

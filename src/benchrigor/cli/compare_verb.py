@@ -54,7 +54,7 @@ class _Side:
         return isinstance(self.given, RunRecord)
 
 
-@click.command(short_help="Tell whether a candidate is better or worse than a baseline.")
+@click.command(short_help="Compare a candidate with a baseline, or rank several.")
 @click.argument("sources", nargs=-1, required=True, metavar="BASELINE CANDIDATE [MORE]...")
 @click.option(
     "--statistic",
@@ -91,12 +91,12 @@ def compare(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Tell whether a candidate is better or worse than a baseline.
+    """Compare a candidate with a baseline, or rank more than two.
 
     Each is a stored run (the beginning of its id is enough) or a CSV or JSON file of readings.
     Warm-up and cool-down are left out. Restarted rounds, and commands run once a round, count
-    one by one; a single series speaks for its own process only, which is said. More than two
-    are ranked: the best first, those that cannot be told apart in one place.
+    one by one; a single series counts for its own process only, and a warning says so. More than
+    two are ranked: the best first, those that do not differ beyond chance in one place.
 
     It is worse when the whole interval of the ratio lies beyond the margin, equivalent when all
     of it lies within, else undecided. Exit codes: 0 better or equivalent, 3 undecided, 4 a side

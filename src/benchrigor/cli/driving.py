@@ -68,7 +68,7 @@ def _gentle_interrupt(session: Session, workload: Workload, line: LiveLine) -> I
         line.say("stopping after this round; press Ctrl-C again to end at once")
 
     before = signal.signal(signal.SIGINT, on_interrupt)
-    # A command runs in a session of its own: it must not outlive us when we are told to go.
+    # A command runs in a session of its own: it must not outlive us.
     before_term = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from benchrigor.cli.options import json_option, metric_option, run_id_argument, store_option
-from benchrigor.cli.output import print_result, summary
+from benchrigor.cli.output import outlined, print_result
 from benchrigor.cli.recordings import stored_run
 from benchrigor.report import explain as explanation
 
@@ -32,14 +32,9 @@ def explain(run_id: str, metric: str | None, store: Path | None, as_json: bool) 
         click.echo(explanation(record, metric))
         return
     chosen = record.analysis(metric)
-    analyses = [
-        each
-        for each in summary(record)["analyses"]
-        if chosen is not None and each["metric"]["name"] == chosen.metric.name
-    ]
     print_result(
         run_id=record.run_id,
         name=record.name,
-        analysis=analyses[0] if analyses else None,
+        analysis=None if chosen is None else outlined(chosen),
         decision=record.decision,
     )

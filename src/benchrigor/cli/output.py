@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -41,11 +42,17 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
 
 def summary(record: RunRecord) -> dict[str, Any]:
     """Return the record as plain data without the raw readings."""
-    document = record.to_dict()
+    document = replace(record, rounds=(), analyses=()).to_dict()
     document["rounds"] = [_outline(each) for each in record.rounds]
-    for analysis in document["analyses"]:
-        if analysis["subsessions"]:
-            del analysis["subsessions"]["means"]
+    document["analyses"] = [outlined(each) for each in record.analyses]
+    return document
+
+
+def outlined(analysis: Analysis) -> dict[str, Any]:
+    """Return an analysis as plain data without the means of subsessions."""
+    document: dict[str, Any] = codec.encode(analysis)
+    if analysis.subsessions:
+        del document["subsessions"]["means"]
     return document
 
 

@@ -21,7 +21,7 @@ from benchrigor.cli.recordings import stored_run
 from benchrigor.session.sample_size import plan as planned
 
 
-@click.command(short_help="Tell how much to measure to see a change, from a stored run.")
+@click.command(short_help="Plan how much to measure to see a change, from a stored run.")
 @run_id_argument
 @share_option("--change", "3%", "Change to be seen.")
 @share_option("--power", "80%", "Chance of seeing it, if it is so.")
@@ -42,7 +42,7 @@ from benchrigor.session.sample_size import plan as planned
 @store_option
 @json_option
 def plan(run_id: str, *, store: Path | None, as_json: bool, **options: Any) -> None:
-    """Tell how much to measure to see a change, from a stored run.
+    """Plan how much to measure to see a change, from a stored run.
 
     A short run is enough: it need not have reached its target. The beginning of RUN_ID is
     enough, too.

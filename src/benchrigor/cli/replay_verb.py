@@ -1,4 +1,4 @@
-"""``benchrigor replay``: what other rules would have said of recorded readings, and when."""
+"""``benchrigor replay``: when other rules would have stopped, and their estimates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from benchrigor.model import RunRecord
 from benchrigor.session.replays.replaying import replay as replayed
 
 
-@click.command(short_help="Tell when other rules would have stopped, and their estimates.")
+@click.command(short_help="Show when other rules would have stopped, and their estimates.")
 @click.argument("source", metavar="RUN|FILE")
 @share_option(
     "--target", None, "Half-width at which to stop.  [default: that of the run; 5% for a file]"
@@ -39,7 +39,7 @@ from benchrigor.session.replays.replaying import replay as replayed
 def replay(
     source: str, *, column: str | None, store: Path | None, as_json: bool, **options: Any
 ) -> None:
-    """Tell when other rules would have stopped, and their estimates.
+    """Show when other rules would have stopped, and their estimates.
 
     The readings of a stored run (the beginning of its id is enough), or of a CSV or JSON file
     (- for standard input), are judged as if each rule had been measuring:
@@ -50,7 +50,7 @@ def replay(
       plain t      Student's t, looked at after each reading
 
     Each stops once its interval is narrow enough; budgets do not count. Where enough readings
-    follow the stop, they tell whether the interval held.
+    follow the stop, they show whether the interval held.
 
     \b
     Examples:

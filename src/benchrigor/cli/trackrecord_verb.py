@@ -25,17 +25,17 @@ _NOTHING = (
 )
 
 
-@click.command(name="track-record", short_help="Tell how often the intervals of stored runs held.")
+@click.command(name="track-record", short_help="Show how often the intervals of stored runs held.")
 @click.option("--name", default="", help="Only runs whose name holds this.")
 @store_option
 @json_option
 def track_record(name: str, store: Path | None, as_json: bool) -> None:
-    """Tell how often the intervals of stored runs held.
+    """Show how often the intervals of stored runs held.
 
     Runs of the same thing on one machine are taken in pairs, the first with the second, the
-    third with the fourth. An interval held if the later run found what the earlier one had
-    claimed, give or take the error of both. Honest 95% intervals hold 95 times in 100; if yours
-    hold less often, runs differ by more than one run can see.
+    third with the fourth. An interval held if it agrees with the estimate of the later run,
+    given the error of both. 95% intervals should hold 95 times in 100; if yours hold less often,
+    runs differ by more than one run can see.
 
     Runs are the same when name, command or function, interpreter, commit, metric, statistic, method
     and confidence are; only runs that reached their target count. What changed in between without a

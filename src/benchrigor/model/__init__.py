@@ -1,115 +1,65 @@
 """WHAT IS TRUE: frozen data that every other part speaks in; no computation beyond properties."""
 
-from __future__ import annotations
-
-from benchrigor.model.analysis import (
-    Analysis,
-    ChangePoints,
-    Kind,
-    LevelFit,
-    Mode,
-    Phase,
-    PhaseLabel,
-    PhaseReason,
-    StablePhase,
-    Subsessions,
-    VarianceSplit,
-    WpsFit,
-)
-from benchrigor.model.comparison import Comparison, Family, Ranked, Verdict
-from benchrigor.model.decision import Decision, Progress, StopReason
-from benchrigor.model.estimate import Estimate
-from benchrigor.model.interference import (
-    Composite,
-    CompositeGroup,
-    Interference,
-    Light,
-    SegmentGroup,
-)
-from benchrigor.model.metric import Metric, quantile_named
-from benchrigor.model.notice import Code, Evidence, Notice, Severity
-from benchrigor.model.options import Options, check_work
-from benchrigor.model.pipeline import (
-    Bottleneck,
-    BufferSize,
-    PipelineAdvice,
-    PipelineStage,
-    Quantity,
-    ReplicaCount,
-    StageAdvice,
-    StageLoad,
-)
-from benchrigor.model.readings import Delays, Round, RoundPlan
-from benchrigor.model.replay import Replay, Ruling
-from benchrigor.model.run import Capability, Provenance, RunRecord
-from benchrigor.model.sample_size import Plan, Price
-from benchrigor.model.segments import SegmentProfile
-from benchrigor.model.series import Floats, as_invocations, as_series
-from benchrigor.model.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
-from benchrigor.model.track_record import RunPair, Standing, Tally, TrackRecord
-
-__all__ = [
-    "Analysis",
-    "Bottleneck",
-    "BufferSize",
-    "Capability",
-    "ChangePoints",
-    "Code",
-    "Comparison",
-    "Composite",
-    "CompositeGroup",
-    "Decision",
-    "Delays",
-    "Estimate",
-    "Evidence",
-    "Family",
-    "Floats",
-    "Interference",
-    "Kind",
-    "LevelFit",
-    "Light",
-    "Metric",
-    "Mode",
-    "Notice",
-    "Options",
-    "Phase",
-    "PhaseLabel",
-    "PhaseReason",
-    "PipelineAdvice",
-    "PipelineStage",
-    "Plan",
-    "Price",
-    "Progress",
-    "Provenance",
-    "Quantity",
-    "Ranked",
-    "RateReason",
-    "Replay",
-    "ReplicaCount",
-    "Round",
-    "RoundPlan",
-    "Ruling",
-    "RunPair",
-    "RunRecord",
-    "SegmentGroup",
-    "SegmentProfile",
-    "ServiceMoments",
-    "ServiceProcess",
-    "ServiceRate",
-    "Severity",
-    "StablePhase",
-    "StageAdvice",
-    "StageLoad",
-    "Standing",
-    "StopReason",
-    "Subsessions",
-    "Tally",
-    "TrackRecord",
-    "VarianceSplit",
-    "Verdict",
-    "WpsFit",
-    "as_invocations",
-    "as_series",
-    "check_work",
-    "quantile_named",
-]
+from benchrigor.model.analysis import Analysis as Analysis
+from benchrigor.model.analysis import ChangePoints as ChangePoints
+from benchrigor.model.analysis import Kind as Kind
+from benchrigor.model.analysis import LevelFit as LevelFit
+from benchrigor.model.analysis import Mode as Mode
+from benchrigor.model.analysis import Phase as Phase
+from benchrigor.model.analysis import PhaseLabel as PhaseLabel
+from benchrigor.model.analysis import PhaseReason as PhaseReason
+from benchrigor.model.analysis import StablePhase as StablePhase
+from benchrigor.model.analysis import Subsessions as Subsessions
+from benchrigor.model.analysis import VarianceSplit as VarianceSplit
+from benchrigor.model.analysis import WpsFit as WpsFit
+from benchrigor.model.comparison import Comparison as Comparison
+from benchrigor.model.comparison import Family as Family
+from benchrigor.model.comparison import Ranked as Ranked
+from benchrigor.model.comparison import Verdict as Verdict
+from benchrigor.model.decision import Decision as Decision
+from benchrigor.model.decision import Progress as Progress
+from benchrigor.model.decision import StopReason as StopReason
+from benchrigor.model.estimate import Estimate as Estimate
+from benchrigor.model.interference import Composite as Composite
+from benchrigor.model.interference import CompositeGroup as CompositeGroup
+from benchrigor.model.interference import Interference as Interference
+from benchrigor.model.interference import Light as Light
+from benchrigor.model.interference import SegmentGroup as SegmentGroup
+from benchrigor.model.metric import Metric as Metric
+from benchrigor.model.metric import quantile_named as quantile_named
+from benchrigor.model.notice import Code as Code
+from benchrigor.model.notice import Evidence as Evidence
+from benchrigor.model.notice import Notice as Notice
+from benchrigor.model.notice import Severity as Severity
+from benchrigor.model.options import Options as Options
+from benchrigor.model.options import check_work as check_work
+from benchrigor.model.pipeline import Bottleneck as Bottleneck
+from benchrigor.model.pipeline import BufferSize as BufferSize
+from benchrigor.model.pipeline import PipelineAdvice as PipelineAdvice
+from benchrigor.model.pipeline import PipelineStage as PipelineStage
+from benchrigor.model.pipeline import Quantity as Quantity
+from benchrigor.model.pipeline import ReplicaCount as ReplicaCount
+from benchrigor.model.pipeline import StageAdvice as StageAdvice
+from benchrigor.model.pipeline import StageLoad as StageLoad
+from benchrigor.model.readings import Delays as Delays
+from benchrigor.model.readings import Round as Round
+from benchrigor.model.readings import RoundPlan as RoundPlan
+from benchrigor.model.replay import Replay as Replay
+from benchrigor.model.replay import Ruling as Ruling
+from benchrigor.model.run import Capability as Capability
+from benchrigor.model.run import Provenance as Provenance
+from benchrigor.model.run import RunRecord as RunRecord
+from benchrigor.model.sample_size import Plan as Plan
+from benchrigor.model.sample_size import Price as Price
+from benchrigor.model.segments import SegmentProfile as SegmentProfile
+from benchrigor.model.series import Floats as Floats
+from benchrigor.model.series import as_invocations as as_invocations
+from benchrigor.model.series import as_series as as_series
+from benchrigor.model.service import RateReason as RateReason
+from benchrigor.model.service import ServiceMoments as ServiceMoments
+from benchrigor.model.service import ServiceProcess as ServiceProcess
+from benchrigor.model.service import ServiceRate as ServiceRate
+from benchrigor.model.track_record import RunPair as RunPair
+from benchrigor.model.track_record import Standing as Standing
+from benchrigor.model.track_record import Tally as Tally
+from benchrigor.model.track_record import TrackRecord as TrackRecord

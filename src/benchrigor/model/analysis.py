@@ -267,7 +267,7 @@ class WpsFit:
         five rounds.
     growth
         Exponent p of duration = overhead + c * work^p: 1 where duration is linear in work. None
-        where the rounds do not tell.
+        where it is unknown.
     shape
         Name of that growth: "linear", "n log n", "quadratic"; or "other".
     outliers

@@ -41,21 +41,21 @@ class RoundPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Delays:
-    """The measured delays of a round, stretch by stretch of its readings.
+    """The measured delays of a round, for groups of successive readings.
 
     Parameters
     ----------
     stops
-        Index behind the last unit reading of each stretch, ascending, shape (k,); the last one
-        is the number of readings. A round with one reading is one stretch.
+        Index after the last unit reading of each group, ascending, shape (k,); the last one is
+        the number of readings. A round with one reading is one group.
     seconds
-        By source ("run queue", "steal"), seconds that each stretch waited although it could have
-        run, shape (k,).
+        By source ("run queue", "steal"), seconds that each group waited for a processor, shape
+        (k,).
 
     Raises
     ------
     InvalidInput
-        When a stretch holds nothing, or a source does not tell of each of them.
+        When a group is empty, or a source does not have a delay for each.
     """
 
     stops: Any
@@ -90,7 +90,7 @@ class Round:
     plan
         The plan that was carried out.
     elapsed_ns
-        Wall time of the whole round, with setup and what lies between it and the round before.
+        Wall time of the whole round, with setup and what passed since the round before.
     unit_readings
         Per metric the readings of successive units of work, in the metric's unit: any 1-D
         sequence of numbers, kept as a read-only float64 array of shape (n,).

@@ -75,7 +75,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunRecord:
-    """Everything a run found, and everything needed to retrace it; prints as one line.
+    """The result of a run, and everything needed to retrace it; prints as one line.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class RunRecord:
     subject
         What was measured, for programs (the command line, the function's name).
     interference
-        How much time was lost to others; None where the readings cannot tell.
+        How much time was lost to others; None where that is unknown.
     red_rounds
         Indices of the rounds that lost too much and do not count (see `Options`).
     """

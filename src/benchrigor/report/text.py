@@ -62,8 +62,7 @@ def render(record: RunRecord) -> str:
     """
     lines = [record.name, "─" * min(len(record.name), WIDTH)]
     for analysis in record.analyses:
-        describe = _speed if analysis.kind is Kind.WORK else _readings
-        lines += describe(analysis, record)
+        lines += _metric(analysis, record)
     lines += _light(record.interference)
     # Readings that were recorded elsewhere took no time here.
     lines += row("rounds", [_ending(record)] if record.elapsed_s else [])
@@ -83,19 +82,27 @@ def _notices(record: RunRecord) -> list[str]:
     return [line for name, notice in rows for line in marked(notice, name)]
 
 
-def _readings(analysis: Analysis, record: RunRecord) -> list[str]:
-    """Describe a mean or quantile of readings."""
-    estimate, metric = analysis.estimate, analysis.metric
+def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Describe the number of a metric, and what it is based on."""
+    metric, estimate, statistic = analysis.metric, analysis.estimate, record.options.statistic
+    is_speed = analysis.kind is Kind.WORK
     if estimate is None:
-        return row(metric.name, [f"no number: {no_number(analysis)}"])
-    statistic = record.options.statistic
-    shown = show_estimate(estimate, metric.unit)
+        lines = row(metric.name, [f"no number: {no_number(analysis)}"])
+    else:
+        prefix = "" if is_speed or statistic == "mean" else f"{statistic} "
+        lines = row(metric.name, [f"{prefix}{show_estimate(estimate, metric.unit)}"])
+        lines += row("", [_width(estimate, analysis, record)])
+    return lines + (_line if is_speed else _readings)(analysis, record)
+
+
+def _readings(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Describe the readings behind a mean or quantile."""
+    if analysis.estimate is None:
+        return []
     return [
-        *row(metric.name, [shown if statistic == "mean" else f"{statistic} {shown}"]),
-        *row("", [_width(estimate, analysis, record)]),
-        *row("", [_evidence(estimate, analysis)]),
+        *row("", [_evidence(analysis.estimate, analysis)]),
         *row("", [_correlation(analysis)]),
-        *row("typical", [_quantile(analysis.typical, "median", metric.unit)]),
+        *row("typical", [_quantile(analysis.typical, "median", analysis.metric.unit)]),
         *_floor(analysis),
         *row("", [_modes(analysis)]),
         *row("spread", _split(analysis, record)),
@@ -116,14 +123,10 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
     return width
 
 
-def _speed(analysis: Analysis, record: RunRecord) -> list[str]:
-    """Describe the line through work amounts and durations: speed, overhead, checks."""
-    metric, estimate, fit = analysis.metric, analysis.estimate, analysis.wps
-    if estimate is None:
-        shown, width = f"no number: {no_number(analysis)}", ""
-    else:
-        shown, width = show_estimate(estimate, metric.unit), _width(estimate, analysis, record)
-    lines = [*row(metric.name, [shown]), *row("", [width]), *row("", [_pairs(analysis, record)])]
+def _line(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Describe the line through work amounts and durations: overhead and checks."""
+    fit = analysis.wps
+    lines = row("", [_pairs(analysis, record)])
     if fit is None:
         return lines
     inflation = f"autocorrelation inflates the variance {fit.inflation:.3g}-fold"
@@ -132,7 +135,7 @@ def _speed(analysis: Analysis, record: RunRecord) -> list[str]:
         *lines,
         *row("", [inflation if fit.inflation >= NOTABLE else ""]),
         *row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
-        *row("", [_naive(fit, metric.unit)]),
+        *row("", [_naive(fit, analysis.metric.unit)]),
         *row("line", [f"each round predicted from the others to {predicted(fit)}"]),
         *row("", [grown(fit)]),
         *row("", [f"outlying: {rounds_named(outliers)}"] if outliers else []),

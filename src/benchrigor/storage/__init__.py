@@ -1,7 +1,4 @@
 """Keeping runs: a journal in one SQLite file, append only, that survives a kill."""
 
-from __future__ import annotations
-
-from benchrigor.storage.journal import Journal, default_path
-
-__all__ = ["Journal", "default_path"]
+from benchrigor.storage.journal import Journal as Journal
+from benchrigor.storage.journal import default_path as default_path

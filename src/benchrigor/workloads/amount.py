@@ -85,17 +85,7 @@ class AmountWorkload:
         return name_of(self._func)
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Call the function once, with ``plan.work``.
-
-        Raises
-        ------
-        InvalidInput
-            When the plan has no work amount.
-        WorkloadFailed
-            From whatever ``func``, ``setup`` or ``teardown`` raised, naming it and the amount.
-        ClockFailed
-            When the clock goes backwards or stands still.
-        """
+        """Call the function once, with ``plan.work``; WorkloadFailed names a call that failed."""
         amount = amount_of(plan, self.name)
         call = f"{self.name}({amount})"
         with collector_kept(self._gc):

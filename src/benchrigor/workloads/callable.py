@@ -112,15 +112,7 @@ class CallableWorkload:
         return name_of(self._func)
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Take ``plan.readings`` readings.
-
-        Raises
-        ------
-        WorkloadFailed
-            From whatever ``func``, ``setup`` or ``teardown`` raised, naming it and the reading.
-        ClockFailed
-            When the clock goes backwards or stands still.
-        """
+        """Take ``plan.readings`` readings; WorkloadFailed names the one at which a call failed."""
         with collector_kept(self._gc):
             stopwatch = self._stopwatch or self._begun(recorder)
             inner = self._inner or self._calibrated(stopwatch)

@@ -173,15 +173,8 @@ class CommandWorkload:
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Run the command once and record its wall time and what is picked from its output.
 
-        Raises
-        ------
-        InvalidInput
-            When the arguments need a work amount and the plan has none, or the other way round.
-        WorkloadFailed
-            When the command cannot be started, runs too long, exits with a code that is not
-            accepted, or prints no number where one is picked.
-        ClockFailed
-            When the clock stood still or went backwards while the command ran.
+        WorkloadFailed when it cannot be started, runs too long, exits with a code that is not
+        accepted, or prints no number where one is picked.
         """
         argv = self._argv_for(plan)
         # Files, not pipes: nothing is read while the command runs, so nothing disturbs it.

@@ -50,7 +50,7 @@ class RoundRecorder:
         (self._readings[metric],) = as_series([value], name=f"reading of {metric!r}").tolist()
 
     def delays(self, stops: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
-        """Add the measured delays of successive stretches of readings, as `Delays` has them."""
+        """Add the measured delays of groups of successive readings, as `Delays` has them."""
         self._stops.append(as_series(stops, name="stops"))
         self._delays.append(as_series(seconds, name="delays"))
 

@@ -83,20 +83,9 @@ class StepwiseWorkload:
         return name_of(self._make)
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Take ``plan.readings`` readings, or as many as the generator still gives.
+        """Take ``plan.readings`` readings, or as many as there are; all those of a work amount.
 
-        Of a generator of a work amount, take all.
-
-        Raises
-        ------
-        StopIteration
-            When the generator has ended before the first of them.
-        InvalidInput
-            When it needs a work amount, and the plan has none.
-        WorkloadFailed
-            From whatever the generator raised, naming it and the reading.
-        ClockFailed
-            When the clock goes backwards.
+        Raises StopIteration when the generator has ended before the first of them.
         """
         amount = (amount_of(plan, self.name),) if self.takes_amount else ()
         stopwatch = self._stopwatch = self._stopwatch or Stopwatch(self._clock)

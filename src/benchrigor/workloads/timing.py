@@ -15,7 +15,7 @@ from benchrigor.model import Code, Floats, Notice
 from benchrigor.protocols import Clock, Recorder
 from benchrigor.units import scale_for
 
-_CHUNK = 65_536
+CHUNK = 65_536
 """Readings held as Python integers before they are handed over: bounds memory at a few MB."""
 
 _RESOLUTIONS = 1_000
@@ -75,8 +75,8 @@ class Stopwatch:
 
 def chunks(readings: int) -> Iterator[tuple[int, int]]:
     """Cut a round into chunks, each as (readings before it, readings in it)."""
-    for done in range(0, readings, _CHUNK):
-        yield done, min(_CHUNK, readings - done)
+    for done in range(0, readings, CHUNK):
+        yield done, min(CHUNK, readings - done)
 
 
 def in_seconds(elapsed_ns: Sequence[int], *, done: int = 0, inner: int = 1) -> Floats:

@@ -215,32 +215,22 @@ def mark_beyond(axes: Axes, at: npt.ArrayLike, words: str, color: str, *, top: b
 
 def beside(axes: Axes, words: str, height: float, **style: Any) -> None:
     """Write into the right margin, at a share of the axes' height."""
-    axes.annotate(
-        words,
-        (1.0, height),
-        xycoords="axes fraction",
-        xytext=(_GAP, 0.0),
-        textcoords="offset points",
-        fontsize=SMALL,
-        parse_math=False,
-        **style,
-    )
+    _write(axes, words, (1.0, height), (_GAP, 0.0), fontsize=SMALL, **style)
 
 
 def _above(
     axes: Axes, words: str, points: float, *, at: float = 0.0, right: float = 0.0, **style: Any
 ) -> Annotation:
     """Write above the axes, at a share of their width and so many points to the right of it."""
-    return axes.annotate(
-        words,
-        (at, 1.0),
-        xycoords="axes fraction",
-        xytext=(right, points),
-        textcoords="offset points",
-        va="bottom",
-        parse_math=False,
-        **style,
-    )
+    return _write(axes, words, (at, 1.0), (right, points), va="bottom", **style)
+
+
+def _write(
+    axes: Axes, words: str, at: tuple[float, float], points: tuple[float, float], **style: Any
+) -> Annotation:
+    """Write so many points away from a place in shares of the axes."""
+    fixed: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    return axes.annotate(words, at, xytext=points, parse_math=False, **fixed, **style)
 
 
 def _label_phases(axes: Axes, trace: Trace) -> None:

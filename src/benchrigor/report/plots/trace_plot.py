@@ -109,8 +109,6 @@ def plot_work(record: RunRecord, metric: str | None = None, *, axes: Axes | None
     ------
     InvalidInput
         When no metric has that name, or it does not come from work amounts and durations.
-    MissingExtra
-        Without matplotlib.
 
     Examples
     --------
@@ -172,8 +170,6 @@ def plot_phases(
     ------
     InvalidInput
         When the values are no readings, or the phases are those of another series.
-    MissingExtra
-        Without matplotlib.
 
     Examples
     --------
