@@ -42,23 +42,21 @@ _ANY = f"a number from 0 to {_LARGEST:g}"
 
 
 class ServiceRateEstimator:
-    """Tells how fast a stage could go if it never had to wait; told period by period.
+    """Estimates how fast a stage could go if it never had to wait, told period by period.
 
     Parameters
     ----------
     method
-        "busy-time", the default: items over the time in which the stage did not wait. Or
-        "quantile", the published one, for series that hold no more than a blocked flag: the 0.95
-        quantile of counts of unblocked periods.
+        "busy-time": items over the time in which the stage did not wait. "quantile", for series
+        with no more than a blocked flag: the 0.95 quantile of counts of unblocked periods.
     period_s
         Sampling period wanted, in seconds; with "quantile" other periods do not count. None:
-        periods are taken as they come, and joined by "quantile" (with guards) as long as they stay
-        free of waiting.
+        all do, and "quantile" (with guards) joins them as long as they stay free of waiting.
     guards
-        For "quantile". True: the filter's weights sum up to 1; the tolerance is relative; a period
-        must hold 16 items, and a twentieth of the periods be free of waiting; and the rate is the
-        middle between the quantile, which errs high, and the mean of unblocked periods, which errs
-        low. False: as published.
+        For "quantile". True: the weights of the filter sum to 1; the tolerance is relative; a
+        period must hold 16 items, and a twentieth of the periods be free of waiting; the rate is
+        the middle of the quantile, which errs high, and of the mean of unblocked periods, which
+        errs low. False: as published.
     servers
         Threads or processes that serve side by side; blocked time is the sum of theirs.
     target
@@ -68,8 +66,8 @@ class ServiceRateEstimator:
 
     Notes
     -----
-    It does no I/O, and its memory does not grow: stretches of a phase are pooled, of phases the
-    last 1000 are kept. Source of "quantile": Beard & Chamberlain, 'Run Time Approximation of
+    It does no I/O, and its memory does not grow: periods of a phase are pooled, and the last 1000
+    phases are kept. Source of "quantile": Beard & Chamberlain, 'Run Time Approximation of
     Non-blocking Service Rates for Streaming Systems' (2015).
 
     Examples
@@ -120,11 +118,10 @@ class ServiceRateEstimator:
 
     @property
     def rates(self) -> list[ServiceRate]:
-        """What has been found so far, in order; the last one speaks of now.
+        """The rates so far, in order, the present one last; empty before the first period.
 
-        With "busy-time" one rate per phase. With "quantile" one per convergence, and behind them
-        what has not converged yet if there is nothing else, or if it differs by a fifth. Empty
-        before the first period.
+        With "busy-time" one for each phase. With "quantile" one for each convergence, and behind
+        them one that has not converged yet, if there is no other or it differs by a fifth.
         """
         self._flush()
         return self._estimator.rates()
@@ -150,21 +147,19 @@ class ServiceRateEstimator:
         blocked_s
             How long the stage waited for input, or for room for its output, in seconds.
         blocked
-            Whether it waited at all; with ``blocked_s`` 0 for a time that is not known, so that the
-            period does not count.
-        cpu_s
-            Processor time that the stage used, in seconds; None or NaN where it is not known.
-        delay_s
-            How long it waited for a processor although it could have run, in seconds; None or NaN
-            where it is not known.
+            Whether it waited at all; with ``blocked_s`` 0 the time is unknown, and the period does
+            not count.
+        cpu_s, delay_s
+            Processor time that the stage used, and time that it waited for a processor, in seconds;
+            None or NaN where they are unknown.
 
         Raises
         ------
         InvalidInput
             For numbers that are not finite, negative, or too large for the period.
         """
-        seconds = (period_s, blocked_s, *(each for each in (cpu_s, delay_s) if each is not None))
-        usual = all(map(_is_usual, (items, *seconds))) and type(blocked) is bool
+        times = (each for each in (cpu_s, delay_s) if each is not None)
+        usual = all(map(_is_usual, (items, period_s, blocked_s, *times))) and type(blocked) is bool
         if usual and period_s >= _SHORTEST_S and blocked_s <= period_s * self.servers:
             row = (items, period_s, blocked_s, blocked, cpu_s, delay_s)
             self._held.append(tuple(np.nan if each is None else each for each in row))
@@ -190,8 +185,7 @@ class ServiceRateEstimator:
         items
             Shape (n,).
         period_s, blocked_s, blocked, cpu_s, delay_s
-            As in `tell`: shape (n,), or one number for all. The last two may hold NaN, for what
-            is not known.
+            As in `tell`: shape (n,), or one number for all. The last two may hold NaN.
 
         Raises
         ------
