@@ -374,7 +374,7 @@ BAD: list[tuple[Callable[[ServiceRateEstimator], object], str]] = [
     (lambda _: ServiceRateEstimator(period_s=float("nan")), "period_s is nan, expected seconds"),
     (lambda _: ServiceRateEstimator(target=True), "target is True, expected a relative half-width"),
     (lambda _: ServiceRateEstimator(target=None), "target is None, expected a relative"),  # type: ignore[arg-type]
-    (lambda _: ServiceRateEstimator(servers=0), "servers is 0, expected a whole number from 1"),
+    (lambda _: ServiceRateEstimator(servers=0), "servers is 0, expected a whole number of at"),
     (lambda _: ServiceRateEstimator(target=0.0), "target is 0.0, expected a relative half-width"),
     (lambda _: ServiceRateEstimator(confidence=1.0), "confidence is 1.0"),
 ]

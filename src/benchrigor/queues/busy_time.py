@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -14,45 +15,40 @@ from benchrigor.stats.service.rate_shift import FEWEST, find_shift
 from benchrigor.stats.service.service_rate import busy_rate
 
 _BATCHES = 256
-"""Stretches that a phase is kept in; when there are more, neighbours are pooled."""
+"""Batches of a phase; when there are more, neighbours are pooled."""
 _FINER = 4
-"""A new phase begins with stretches so many times shorter."""
+"""The batches of a new phase are so many times shorter."""
 _LOOKS = 32
-"""A phase's end is looked for each time that it has lasted a 32nd longer."""
+"""The end of a phase is sought each time that it has lasted a 32nd longer."""
 _PHASES = 1000
-"""Phases that are remembered."""
 _PIECE = 1024
-"""Periods that are kept one by one until they make a piece of a batch that is longer."""
+"""Periods of a longer batch that are kept one by one until they make a piece of it."""
 _RESTLESS = 5
-"""Phases that, where they lasted longer together than the one under way, are no lasting changes.
-Measured: independent services never had as many, with stalls, a change or neither."""
+"""Phases that, where they lasted longer together than the one under way, are no lasting changes:
+simulated independent services never had as many, with stalls, a change or neither."""
 _ALL = np.zeros(1, dtype=np.int64)
 
 
 class BusyTime:
-    """The default estimator: items over period minus blocked time.
-
-    Parameters
-    ----------
-    servers, target, confidence
-        As `ServiceRateEstimator` has them.
-    """
+    """The default estimator; its options are those of `ServiceRateEstimator`."""
 
     def __init__(self, *, servers: int, target: float, confidence: float) -> None:
-        self._servers, self._target, self._confidence = servers, target, confidence
+        self._rate = partial(busy_rate, servers=servers, target=target, confidence=confidence)
         self._ended: deque[ServiceRate] = deque(maxlen=_PHASES)
         self._began_s = 0.0
         self._batches = tallied(np.zeros((Row.COUNT, 0)))
         self._size = self._unit = 1
+        """Periods of a batch, and of an observation of items and busy time."""
         self._open: Floats | None = None
         self._begun = np.zeros((Row.COUNT, 1))
         self._loose = np.zeros((Row.COUNT, 0))
+        """Of the batch that is not full: its observations, the next of them, and single periods."""
 
     def add(self, periods: Floats) -> None:
-        """Take more periods, the first rows of their tallies, shape (Row.COUNT, n).
+        """Take more periods, shape (Row.COUNT, n).
 
-        Sums are built of the same pieces whatever comes in one call, so that rates do not depend on
-        it in the last digit either.
+        Sums are built of the same pieces however periods are added, and rates are equal to the
+        last digit.
         """
         rest = np.hstack([self._loose, periods])
         while (piece := min(self._size, _PIECE)) <= rest.shape[1]:
@@ -65,9 +61,10 @@ class BusyTime:
 
     def rates(self) -> list[ServiceRate]:
         """Return the rate of each phase, the one under way last."""
-        now = self._now()
-        ended = list(self._ended)
-        return [*ended, _warned(self._rate(now), ended)] if now.shape[1] else ended
+        now, ended = self._now(), list(self._ended)
+        if not now.shape[1]:
+            return ended
+        return [*ended, _warned(self._rate(now, began_s=self._began_s), ended)]
 
     def _take(self, periods: Floats) -> None:
         """Take whole batches, or a piece of the open one."""
@@ -99,7 +96,7 @@ class BusyTime:
         self._open = pooled(units if self._open is None else np.hstack([self._open, units]), _ALL)
 
     def _until_next_look(self) -> int:
-        """Return after how many batches the end of the phase is looked for, or it is pooled."""
+        """Return after how many batches the end of the phase is sought, or they are pooled."""
         number = int(self._batches.shape[1])
         later = max(number + 1, FEWEST)
         while later < _BATCHES and not _is_looked_at(later):
@@ -107,7 +104,7 @@ class BusyTime:
         return later - number
 
     def _look(self) -> None:
-        """See whether another phase has begun."""
+        """End the phase if another one has begun."""
         busy = np.flatnonzero(self._batches[Row.BUSY] > 0.0)
         if busy.size:
             ripe, starts = matured(self._batches[:, busy])
@@ -117,13 +114,13 @@ class BusyTime:
 
     def _end_phase(self, place: int) -> None:
         """End a phase before a batch; the next begins behind it, for it may hold some of both."""
-        self._ended.append(self._rate(self._batches[:, :place]))
+        self._ended.append(self._rate(self._batches[:, :place], began_s=self._began_s))
         self._began_s += float(self._batches[Row.WALL, : place + 1].sum())
         self._batches = self._batches[:, place + 1 :]
         self._size = max(self._unit, self._size // _FINER)
 
     def _pool(self) -> None:
-        """Pool neighbours; while their counts are small, what they come to is one observation."""
+        """Pool neighbours; while they hold few items, each pair becomes one observation."""
         ripe = self._unit < self._size or self._is_ripe()
         starts = np.arange(0, self._batches.shape[1], 2, dtype=np.int64)
         self._batches = pooled(self._batches, starts)
@@ -137,33 +134,24 @@ class BusyTime:
         return bool(busy.shape[1]) and matured(busy, items=RIPE)[0] is busy
 
     def _now(self) -> Floats:
-        """Return all stretches of the phase under way; unfinished ones join the last whole one."""
+        """Return all batches of the phase under way; an unfinished one joins the last full one."""
         rest = [] if self._open is None else [self._open]
         begun = self._begun + self._loose.sum(axis=1, keepdims=True)
         if begun[Row.PERIODS, 0]:
             rest.append(observed(tallied(begun)))
-        found = np.hstack([self._batches, *rest])
-        whole = max(self._batches.shape[1], min(found.shape[1], 1))
-        return pooled(found, np.arange(whole, dtype=np.int64)) if found.shape[1] else found
-
-    def _rate(self, tallies: Floats) -> ServiceRate:
-        return busy_rate(
-            tallies,
-            began_s=self._began_s,
-            servers=self._servers,
-            target=self._target,
-            confidence=self._confidence,
-        )
+        batches = np.hstack([self._batches, *rest])
+        full = max(self._batches.shape[1], min(batches.shape[1], 1))
+        return pooled(batches, np.arange(full, dtype=np.int64)) if full else batches
 
 
 def _summed(periods: Floats, size: int) -> Floats:
-    """Return tallies of so many periods each, every one an observation."""
+    """Return each so many periods as one observation."""
     starts = np.arange(0, periods.shape[1], size, dtype=np.int64)
     return observed(tallied(np.add.reduceat(periods, starts, axis=1)))
 
 
 def _is_looked_at(number: int) -> bool:
-    """Tell whether a phase of so many batches is searched for its end."""
+    """Whether the end of a phase of so many batches is sought."""
     return number % max(1, number // _LOOKS) == 0
 
 
@@ -172,15 +160,15 @@ def _warned(rate: ServiceRate, ended: Sequence[ServiceRate]) -> ServiceRate:
     last = ended[-_RESTLESS:]
     if len(last) < _RESTLESS:
         return rate
-    lasts_s, before_s = rate.stop_s - rate.start_s, rate.start_s - last[0].start_s
-    if lasts_s >= before_s:
+    before_s = rate.start_s - last[0].start_s
+    if rate.length_s >= before_s:
         return rate
     values = [each.estimate.value if each.estimate else 0.0 for each in last]
     notice = Notice.warning(
         Code.RESTLESS_RATE,
-        f"The last {_RESTLESS} of {len(ended)} phases that ended lasted {before_s:.3g} s "
-        f"together, this one {lasts_s:.3g} s so far: the rate wanders slowly, or goes to and fro, "
-        "and this is where it is now. Take all phases together, or watch in longer periods.",
+        f"The last {_RESTLESS} of {len(ended)} phases that ended lasted {before_s:.3g} s together, "
+        f"this one {rate.length_s:.3g} s so far: the rate keeps changing, and this is its present "
+        "value. Take all phases together, or watch in longer periods.",
         phases=len(ended),
         before_s=before_s,
         lowest=min(values),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import Self
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ServiceRate
+from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.pipeline import PipelineAdvice, Quantity
 from benchrigor.model.series import short
 from benchrigor.queues.stages.monitor_report import MonitorReport
@@ -20,42 +22,40 @@ from benchrigor.queues.watching.sampler import Watching
 from benchrigor.queues.watching.thread_watch import ThreadWatch
 
 _THREAD_FROM_S = 0.02
-"""A thread has to wait for the interpreter, for 5 ms and more: shorter periods are a process's."""
+"""Shortest period for a thread, which has to wait for the interpreter for 5 ms and more."""
 _SHORTEST_S = 1e-4
 """Taking a sample takes some ten microseconds."""
 _WHERE = ("thread", "process")
 
 
 class Monitor:
-    """Samples the counters of tapped queues, and tells how fast each stage could go.
+    """Samples the counters of tapped queues, and estimates how fast each stage could go.
 
-    It only ever reads what the taps count: nothing in the program waits for it, and whatever
-    becomes of it stands in ``failure``. Neither the program's end nor its own loses what was known.
+    It only reads what the taps count, and nothing in the program waits for it. If it fails, or the
+    program ends, what was known so far is kept.
 
     Parameters
     ----------
     *what
         Stages, in the order of the stream; or taps, each of whose ends is watched as a stage.
     period_s
-        Sampling period, in seconds; None to find out which one the machine can keep to.
-    method, guards
+        Sampling period, in seconds; None to find one that the machine can keep to.
+    method, guards, confidence, target
         As of `ServiceRateEstimator`.
     where
-        "thread" or "process"; a thread for periods of 20 ms and more, where nothing is said.
+        "thread" or "process"; by default a thread for periods of 20 ms and more.
     record
         Path of a recording to be written, as ``benchrigor rate`` reads it.
-    confidence, target
-        As of `ServiceRateEstimator`.
 
     Raises
     ------
     InvalidInput
-        Naming what makes no sense.
+        Naming every option that makes no sense.
 
     Notes
     -----
-    Sampling is as of Beard & Chamberlain (2015), section IV. A process takes about as long to start
-    as importing numpy does, and is waited for. A program that forks is better watched by a process.
+    Sampling follows Beard & Chamberlain (2015), section IV. The start of a process takes as long as
+    importing numpy, and is waited for. A program that forks is better watched by a process.
 
     Examples
     --------
@@ -93,17 +93,17 @@ class Monitor:
 
     @property
     def failure(self) -> str | None:
-        """Why it watches no more, although nobody told it to stop; None where there is nothing."""
+        """Why it watches no more although it was not stopped; None while all is well."""
         return self._watch.failure
 
     @property
     def cost_s(self) -> float:
-        """Processor time that watching took, in seconds; a process's start counts as well."""
+        """Processor time that watching took, in seconds; the start of a process counts as well."""
         return self.report().cost_s
 
     @property
     def cost_share(self) -> float:
-        """The same as a share of the time."""
+        """Share of one processor that watching took."""
         return self.report().cost_share
 
     def start(self) -> Self:
@@ -115,7 +115,7 @@ class Monitor:
         return self
 
     def stop(self) -> None:
-        """End watching; what is known can be asked for after that, too."""
+        """End watching; what is known can still be asked for."""
         if self._started and not self._stopped:
             self._stopped = True
             self._watch.stop()
@@ -125,10 +125,7 @@ class Monitor:
         return {stage.name: list(stage.rates) for stage in self.report().stages}
 
     def report(self) -> MonitorReport:
-        """Return all that is known so far.
-
-        Where a process watches, as it told last: a second ago, or a few where there is much.
-        """
+        """Return all that is known so far; where a process watches, what it published last."""
         return self._watch.report()
 
     def advice(
@@ -154,9 +151,11 @@ class Monitor:
 
 
 def _check(watching: Watching, where: object, record: object) -> None:
-    problems = []
-    if not _is_period(watching.period_s):
-        shown = short(watching.period_s)
+    problems: list[str] = []
+    period_s = watching.period_s
+    is_number = isinstance(period_s, Real) and not isinstance(period_s, bool)
+    if period_s is not None and not (is_number and _SHORTEST_S <= period_s < math.inf):
+        shown = short(period_s)
         problems.append(f"period_s is {shown}, expected seconds from {_SHORTEST_S:g} on, or None")
     if where is not None and where not in _WHERE:
         problems.append(f"where is {short(where)}, expected {' or '.join(map(repr, _WHERE))}")
@@ -165,19 +164,6 @@ def _check(watching: Watching, where: object, record: object) -> None:
     elif record is not None and Path(record).is_dir():
         problems.append(f"record is {str(record)!r}, a folder, expected the path of a file")
     elif record is not None and not Path(record).absolute().parent.is_dir():
-        problems.append(f"record is {str(record)!r}, expected a path in a folder that is there")
-    try:
-        watching.estimator()
-    except InvalidInput as error:
-        problems.extend(each for each in error.problems if not each.startswith("period_s"))
-    if problems:
-        raise InvalidInput(problems)
-
-
-def _is_period(period_s: object) -> bool:
-    """Whether it is a period that can be kept to, or none at all."""
-    if period_s is None:
-        return True
-    if isinstance(period_s, bool) or not isinstance(period_s, Real):
-        return False
-    return _SHORTEST_S <= float(period_s) < math.inf
+        problems.append(f"record is {str(record)!r}, expected a path in a folder that exists")
+    attempt(problems, replace(watching, period_s=None).estimator)
+    refuse(problems)

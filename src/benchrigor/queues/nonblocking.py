@@ -68,10 +68,6 @@ class _Chunk:
         self._unblocked: list[float] = [0.0, *np.cumsum(periods[Row.UNBLOCKED]).tolist()]
         self._periods: list[int] = [0, *(self.places + 1).tolist()]
 
-    def periods_by(self, used: int) -> int:
-        """Return how many periods there are up to so many that count."""
-        return self._periods[used]
-
     def sums_by(self, used: int, periods: int | None = None) -> _Sums:
         """Return the sums up to so many periods that count, or so many periods in all."""
         place = self._periods[used] if periods is None else periods
@@ -97,7 +93,7 @@ class NonBlocking:
         self._restart()
 
     def add(self, periods: Floats) -> None:
-        """Take more periods, the first rows of their tallies, shape (Row.COUNT, n)."""
+        """Take more periods, shape (Row.COUNT, n)."""
         self._waiting = np.hstack([self._waiting, periods])
         while self._step():
             pass
@@ -113,7 +109,7 @@ class NonBlocking:
         return ended._last_rates()  # noqa: SLF001  # class
 
     def _last_rates(self) -> list[ServiceRate]:
-        """Return the rates as if no more periods came; a copy is asked, since that changes it."""
+        """Return the rates as if no more periods came; that changes it, and a copy is asked."""
         self._final = True
         self.add(self._waiting[:, :0])
         rates = [each if isinstance(each, ServiceRate) else each() for each in self._rates]
@@ -130,7 +126,7 @@ class NonBlocking:
         self._seen, self._kept = _EMPTY, [_CLOSED]
 
     def _step(self) -> bool:
-        """Work off some of the periods that wait; tell whether there were enough."""
+        """Work off some of the periods that wait; return whether there were enough."""
         if not self._number and not self._seek():
             return False
         number = self._number
@@ -143,7 +139,7 @@ class NonBlocking:
         return True
 
     def _seek(self) -> bool:
-        """Decide how many periods to join, by more and more of them while none will do."""
+        """Decide how many periods to join, from more and more of them until some number will do."""
         size = self._waiting.shape[1]
         if not size or (size < self._sought and not self._final):
             return False
@@ -173,7 +169,7 @@ class NonBlocking:
         ended = ends[-1][0] if ends else 0
         stop, used = int(periods.shape[1]), int(chunk.places.size)
         if not self._number:
-            stop, used = chunk.periods_by(ended), ended
+            stop, used = int(base.periods), ended
         self._close_windows(chunk, ends, stop, used)
         first = chunk.before + ended if ends else 0
         self._window = chunk.counts[first : chunk.before + used][1 - WINDOW :]
@@ -225,7 +221,7 @@ class NonBlocking:
         """Add up each window that ends in a chunk, and the beginning of the next."""
         # Before the first period what went before; an empty one at the end, where no other may be.
         columns = self._seen, chunk.periods[:, :stop], _EMPTY
-        starts = [0, *(chunk.periods_by(each) + 1 for each, _ in ends)]
+        starts = [0, *(int(chunk.places[each - 1]) + 2 for each, _ in ends)]
         seen = np.add.reduceat(np.hstack(columns), starts, axis=1)
         before = sum(each.shape[1] for each in self._kept)
         if used:
@@ -266,7 +262,7 @@ class NonBlocking:
         return RateReason.APART if apart(self._settling, sums.items / sums.used) else None
 
     def _current(self) -> ServiceRate | None:
-        """Return what is known of the window under way; None where nothing has been told."""
+        """Return the rate of the window under way; None before the first period."""
         if not self._seen[Row.PERIODS, 0]:
             if not self._waiting.shape[1]:
                 return None

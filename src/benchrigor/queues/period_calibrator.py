@@ -53,7 +53,7 @@ class PeriodCalibrator:
     Parameters
     ----------
     start_s, longest_s
-        The first period and the longest, in seconds; a microsecond at least.
+        The first period and the longest, in seconds, a microsecond at least.
     epsilon
         Relative deviation of a realised width from the one wanted, up to which it is kept to.
     k

@@ -16,7 +16,7 @@ _UNKNOWN = np.nan
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Periods:
-    """Successive periods of one stage, shape (n,); one number stands for all, NaN for unknown.
+    """Successive periods of a stage; one number stands for all of them, NaN for unknown.
 
     Examples
     --------
@@ -26,29 +26,25 @@ class Periods:
     """
 
     period_s: Any
-    """Realised widths, in seconds."""
+    """Realised widths, in seconds, shape (n,) as all others."""
     items: Any
-    """Items served."""
     blocked_s: Any = 0.0
-    """Time that all servers together waited, in seconds."""
+    """Time that all servers together waited."""
     blocked: Any = False
     """Whether the stage waited at all; where ``blocked_s`` is 0 the time is unknown."""
     cpu_s: Any = _UNKNOWN
-    """Processor time, in seconds."""
     delay_s: Any = _UNKNOWN
-    """Time that the stage waited for a processor, in seconds."""
+    """Time that the stage waited for a processor."""
     bytes: Any = _UNKNOWN
-    """Bytes served."""
     start_s: Any = 0.0
-    """When each period began, in seconds since watching did."""
+    """When each period began, since watching did."""
     given: Any = _UNKNOWN
     """Items written, of a stage that reads and writes."""
     arrived: Any = ()
     """Items that entered each queue that the stage reads, shape (queues, n)."""
     whole: Any = True
-    """Whether the same threads served all the time; else each one's share of it is unknown."""
+    """Whether the same threads served all the time."""
     servers: int = 1
-    """Threads or processes that served side by side."""
 
     def __post_init__(self) -> None:
         n = np.size(self.items)

@@ -1,4 +1,4 @@
-"""The public face of taps: one for each queue, with two ends to be read."""
+"""Taps: one for each queue, with two ends to be read."""
 
 from __future__ import annotations
 
@@ -20,22 +20,20 @@ _LONGEST_NAME = NAME_BYTES - len(".head")
 class Tap:
     """Counts what passes a queue, and how long either end has waited for the other.
 
-    The consumer's end is the head: items that leave, and waits because there are none. The
-    producer's end is the tail: items that enter, and waits because there is no room. An attempt
-    that was told not to wait and failed counts nothing; one that waited in vain counts its wait.
+    The consumer's end is the head: items that leave, and waits for items. The producer's end is the
+    tail: items that enter, and waits for room. An attempt that may not wait and fails counts
+    nothing; one that waits in vain counts its wait.
 
     =============================  ==============================================================
     source                         ``queue``
     =============================  ==============================================================
     `queue.Queue`, Lifo, Priority  the source itself, which counts until the tap is closed
     `asyncio.Queue`, likewise      the same
-    `multiprocessing` queues       stands in for the source, also in other processes
-    `queue.SimpleQueue`, others    stands in for anything with ``get`` and ``put``
-    with ``get`` and ``put``
-    iterables, asynchronous ones   is iterated over instead; each item is a wait of either end; no
-                                   indexing, and ``send`` to generators counts nothing
-    sockets                        stands in; counts ``recv``, ``recv_into``, ``send``, ``sendall``
-    streams of `asyncio`           stands in; a reader has only a head, a writer only a tail
+    `multiprocessing` queues       a stand-in, also in other processes
+    `queue.SimpleQueue`, others    a stand-in for anything with ``get`` and ``put``
+    iterables, asynchronous ones   a stand-in to iterate over; each item is a wait of either end
+    sockets                        a stand-in; counts ``recv``, ``recv_into``, ``send``, ``sendall``
+    streams of `asyncio`           a stand-in; a reader has only a head, a writer only a tail
     =============================  ==============================================================
 
     Parameters
@@ -43,21 +41,21 @@ class Tap:
     source
         The queue.
     name
-        Of the queue, for people and programs; the name of its type where nothing is said.
+        Of the queue; by default that of its type.
     page
-        Where to count; one of its own where nothing is given.
+        Where to count; by default a new one.
     servers
         How many threads of a process share an end.
     item_bytes
         Of one item, where all have the same size. Sockets and streams count bytes as they are.
     now_ns
-        Reads the clock; all processes must share it.
+        Reads the clock, which all processes share.
 
     Raises
     ------
     InvalidInput
-        When the source is nothing that can be tapped, such as a class, text or bytes, or is tapped
-        already; naming every other parameter that makes no sense.
+        When the source cannot be tapped, as a class, text or bytes, or is tapped already; naming
+        every other parameter that makes no sense.
 
     Attributes
     ----------
@@ -70,22 +68,16 @@ class Tap:
 
     Notes
     -----
-    The source of the counters, and of the resizing, is Beard & Chamberlain (2015), section III.
-    Unlike theirs the counters are never set to zero by who reads them, so that none is lost, and
-    blocked time is counted beside blocked events.
-
-    Tapping begins when the tap is made: a wait that is under way then is not counted. A process
-    that uses an end claims its cell at the first event, and so does a forked one.
+    Counters and resizing follow Beard & Chamberlain (2015), section III. Unlike theirs the counters
+    are never set to zero, so that none is lost, and blocked time is counted beside blocked events.
 
     A tap, or its ``queue``, may be sent to other processes where the source may; queues of `queue`
-    and `asyncio` may not, only forked. Looking on never ends a program: a process in which the page
-    cannot be opened, or has no cell left, uses the queue as before and counts nothing. `failure`
-    says why, and a RuntimeWarning where the page could not be opened.
+    and `asyncio` may only be forked. Each process claims its cell at the first event. Counting
+    never ends a program: a process that cannot open the page, or finds no cell left, counts nothing
+    and uses the queue as before. `failure` says why.
 
-    What stands in for an iterable has its length and its methods, uncounted, but neither indexing
-    nor comparison. Of a generator ``send`` and ``throw`` reach the source, and what they bring out
-    is not counted. A dictionary is passed through key by key. To count the characters of a text,
-    tap ``iter(text)``.
+    A stand-in for an iterable has its length and its methods, uncounted, but neither indexing nor
+    comparison. To count the characters of a text, tap ``iter(text)``.
 
     Examples
     --------
@@ -127,8 +119,8 @@ class Tap:
     @property
     def failure(self) -> str | None:
         """Why this process counts nothing at an end, or at both; None as long as it can."""
-        found = (self.page.failure, *(each.failure for each in self._writers))
-        return next((each for each in found if each is not None), None)
+        failures = (self.page.failure, *(each.failure for each in self._writers))
+        return next((each for each in failures if each is not None), None)
 
     @property
     def queue(self) -> Any:
@@ -137,10 +129,10 @@ class Tap:
 
     @contextmanager
     def grown(self, by: int) -> Iterator[None]:
-        """Let a bounded queue take more items for a while, in which producers need not wait.
+        """Let a bounded queue take more items for a while, so that producers need not wait.
 
-        Afterwards the bound is as before; a bound that the program has set meanwhile stays as it
-        was set. Items above it stay until they are taken; producers wait until there is room.
+        Afterwards the bound is as before; one that the program has set meanwhile stays. Items above
+        it stay until they are taken.
 
         Parameters
         ----------
@@ -150,8 +142,7 @@ class Tap:
         Raises
         ------
         InvalidInput
-            When it is less than one, the queue is not bounded, or is of a kind whose bound cannot
-            be moved: those of `queue` and `asyncio` can.
+            When it is less than one, or the queue is no bounded one of `queue` or `asyncio`.
 
         Examples
         --------

@@ -8,7 +8,7 @@ import pytest
 
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.recording.recordings import Recording
-from benchrigor.queues.watching.period_log import period_log
+from benchrigor.queues.watching.sampler import period_log
 
 BLOCK = Periods(period_s=0.05, items=12, blocked_s=0.01, cpu_s=0.004, delay_s=0.001)
 

@@ -62,7 +62,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 _BYTES = 64
 _MASK, _HALF = (1 << 64) - 1, 1 << 63
@@ -70,31 +70,27 @@ _TRIES = 64
 _TAKES_TURNS = getattr(sys, "_is_gil_enabled", lambda: True)()
 """Whether one lock lets only one thread run at a time, as in all builds but free-threaded ones."""
 
-_P = ParamSpec("_P")
-_S = TypeVar("_S")
-_T = TypeVar("_T")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def undivided(
-    method: Callable[Concatenate[_S, _P], _T], *, takes_turns: bool = _TAKES_TURNS
-) -> Callable[Concatenate[_S, _P], _T]:
-    """Decorate a method that no other thread may interrupt, with the object's ``lock`` if needed.
+def undivided(method: _Method, *, takes_turns: bool = _TAKES_TURNS) -> _Method:
+    """Keep other threads out of a method, by the object's ``lock`` where that is needed.
 
-    Its body neither calls nor loops: where threads take turns, they change only there.
+    Where threads take turns, they change only at calls and in loops: the method has neither.
     """
     if takes_turns:
         return method
 
     @functools.wraps(method)
-    def locked(self: Any, *args: _P.args, **options: _P.kwargs) -> _T:
+    def locked(self: Any, *args: Any, **options: Any) -> Any:
         with self.lock:
             return method(self, *args, **options)
 
-    return cast("Callable[Concatenate[_S, _P], _T]", locked)
+    return cast("_Method", locked)
 
 
 def blocked_until(blocked_ns: Any, waiting: Any, now_ns: Any) -> Any:
-    """Return the time blocked until now, by what a cell holds; unsigned, numbers or arrays.
+    """Return the time blocked until now from the words of cells; unsigned, numbers or arrays.
 
     Examples
     --------
@@ -109,10 +105,8 @@ class Counts:
     """What one process has counted at one end of a queue, since it began."""
 
     name: str
-    """Of the end, such as "work.head"."""
     items: int
     bytes: int
-    """0 where nobody counts them."""
     blocked_events: int
     """Waits begun."""
     blocked_ns: int
@@ -121,7 +115,7 @@ class Counts:
     """Waits under way."""
     pid: int
     tid: int | None
-    """Thread that counts, as the system numbers it; None where several do, or it is unknown."""
+    """Native id of the thread that counts; None where several do, or it is unknown."""
     closed: bool
     """Whether nothing will be counted any more."""
 

@@ -18,20 +18,16 @@ class EndKey(NamedTuple):
 
 
 class End:
-    """One end of a queue, as whoever looks on reads it.
-
-    It may be sent to another process, which opens the page for reading.
+    """One end of a queue, as whoever looks on reads it; other processes may receive it.
 
     Parameters
     ----------
-    page
-        That holds the cells.
-    name
+    page, name
         Of the cells.
     servers
         How many threads of a process share this end.
     item_bytes
-        Of one item, where all have the same size; None where the cells count bytes, or nobody does.
+        Of one item, where all have the same size.
 
     Examples
     --------

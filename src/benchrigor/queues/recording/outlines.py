@@ -1,4 +1,4 @@
-"""What an end did over time, in so few stretches that they fit into memory and a picture."""
+"""What an end did over time, in few enough stretches for memory and a picture."""
 
 from __future__ import annotations
 
@@ -18,39 +18,25 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stretches:
-    """Successive stretches of time; arrays of shape (n,).
-
-    Parameters
-    ----------
-    start_s, stop_s
-        When they began and ended, in seconds since the first period.
-    rates
-        Items over the time in which the end did not wait, per second; NaN where it always did.
-    waiting
-        Share of the time in which it waited: 0 to 1. Where it is only known whether a period had
-        any waiting, the share of those that had.
-    """
+    """Successive stretches of time, shape (n,)."""
 
     start_s: Floats
+    """Seconds since the first period."""
     stop_s: Floats
     rates: Floats
+    """Items per second of the time in which the end did not wait; NaN where it always did."""
     waiting: Floats
+    """Share of the time in which it waited, or of the periods where only these are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What passed within a stretch of time.
-
-    Parameters
-    ----------
-    items_per_s
-        Items that passed per second, waiting or not.
-    item_bytes
-        Bytes of one item, in the mean; None where nobody counted them, or no item passed.
-    """
+    """What passed within a stretch of time."""
 
     items_per_s: float
+    """Items that passed per second, waiting or not."""
     item_bytes: float | None
+    """Mean size of an item; None where nobody counted bytes, or no item passed."""
 
 
 class Outline:
@@ -74,7 +60,7 @@ class Outline:
         """Take more periods."""
         stop_s = self._stop_s + np.cumsum(periods.period_s)
         capacity_s = periods.servers * periods.period_s
-        # Periods do not count of which it is not known how long it waited.
+        # Periods with an unknown time of waiting do not count.
         unknown = periods.blocked & (periods.blocked_s == 0.0)
         self._pooled.add(
             np.vstack(
@@ -92,7 +78,7 @@ class Outline:
         self._stop_s = float(stop_s[-1]) if periods.n else self._stop_s
 
     def stretches(self, most: int = 400) -> Stretches:
-        """Return what happened over time, in so many stretches at most."""
+        """Return what happened, in so many stretches at most."""
         sums = self._pooled.all()
         group = max(1, -(-sums.shape[1] // most))
         if group > 1:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from benchrigor.model import Floats
 from benchrigor.model.commented_csv import Part
 from benchrigor.queues.periods import Periods
-from benchrigor.queues.recording.recording_head import COLUMNS, RecordingHead
+from benchrigor.queues.recording.recording_head import RecordingHead, role_of, unit_of
 
 _INEXACT = 1e-3
 """Relative difference of blocked time and period that is allowed: a recorder reads clock and
@@ -18,7 +18,7 @@ counters one after the other, and writes so many digits."""
 _SUSPICIOUS = 20
 """So many rows in which nothing ever falls, and the items mostly rise, look like counters."""
 _NO_COUNTERS = ("period_s", "item_bytes", "servers")
-_ABOVE_0 = {"t": "a later time than in the row before", "period_s": "more than 0"}
+_ABOVE_0 = {"t_s": "a later time than in the row before", "period_s": "more than 0"}
 _RISING = "at least as much as in the row before, since counters are cumulative"
 
 Rows = npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ class EndReader:
         self._servers: int | None = None
 
     def periods(self, part: Part, rows: Rows) -> Periods | None:
-        """Return the periods of these rows; None where they are but the baseline."""
+        """Return the periods of these rows; None where the only row is the baseline."""
         if self._servers is None:
             self._check_counters(part, rows)
         servers = self._servers_of(part, rows)
@@ -41,7 +41,7 @@ class EndReader:
         gained, rows = self._gained(part, rows, skipped), rows[skipped:]
         if not rows.size:
             return None
-        period_s = gained["t" if "t" in gained else "period_s"]
+        period_s = gained["t_s" if "t_s" in gained else "period_s"]
         if "blocked_s" in gained:
             gained["blocked"] = gained["blocked_s"]
             gained["blocked_s"] = self._fitted(part, rows, gained, servers * period_s)
@@ -69,12 +69,12 @@ class EndReader:
         return self._servers
 
     def _gained(self, part: Part, rows: Rows, skipped: int) -> dict[str, Any]:
-        """Return what each period brought, in seconds, items or bytes, by what it tells."""
+        """Return what each column tells of each period, in seconds, items or bytes, by its role."""
         gained = {}
         for column in self._head.counted:
-            role, unit = COLUMNS[column]
+            role = role_of(column)
             values = part.columns[column][rows]
-            if role == "t" or (self._head.cumulative and role not in _NO_COUNTERS):
+            if role == "t_s" or (self._head.cumulative and role not in _NO_COUNTERS):
                 before = self._last.get(column, values[:0])
                 self._last[column] = values[-1:]
                 values = np.diff(np.concatenate([before, values]))
@@ -82,7 +82,7 @@ class EndReader:
                 values = values[skipped:]
             misfits = values <= 0.0 if role in _ABOVE_0 else values < 0.0
             _refuse(part, rows[skipped:], column, misfits, _ABOVE_0.get(role, _RISING))
-            gained[role] = values / unit
+            gained[role] = values / unit_of(column)
         return gained
 
     def _fitted(self, part: Part, rows: Rows, gained: dict[str, Any], capacity_s: Floats) -> Floats:

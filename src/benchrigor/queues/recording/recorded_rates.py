@@ -1,4 +1,4 @@
-"""Service rates of what was recorded, by the same estimator as while it runs."""
+"""Service rates of recordings, by the same estimator as of running programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RecordedEnd:
     name
         Of the end; empty where the recording names none.
     rates
-        As the estimator found them, in order; none where there was no period.
+        In order; none where there was no period.
     outline
         What happened over time.
     """
@@ -51,14 +51,12 @@ def rate_recording(
     recording
         Not read before.
     end
-        Look at this one only.
+        Only this one.
     method
         "busy-time", "quantile", or "published" ("quantile" without guards); None for "busy-time"
         where blocked time is known, and "quantile" where only blocked periods are.
-    target
-        Relative half-width at which "busy-time" has converged.
-    confidence
-        Nominal coverage of the intervals, in (0, 1).
+    target, confidence
+        As of `ServiceRateEstimator`.
 
     Returns
     -------
@@ -68,11 +66,7 @@ def rate_recording(
     Raises
     ------
     InvalidInput
-        Naming what the file holds and should not, or the ends that there are.
-
-    Notes
-    -----
-    The file is read part by part: memory does not grow with its length.
+        Naming line and column of what does not fit, or the ends that there are.
 
     Examples
     --------
@@ -127,6 +121,6 @@ def _estimator(
 
 def _unknown(end: str, recording: Recording) -> str:
     if recording.head.column("end") is None:
-        return f"{recording.name} has no column 'end', and so no end {end!r}: leave the name away"
+        return f"{recording.name} has no column 'end', and so no end {end!r}: leave the name out"
     names = ", ".join(recording.ends[:10]) + (", ..." if len(recording.ends) > 10 else "")
     return f"{recording.name} has no end {end!r}, expected one of {names}"

@@ -12,30 +12,10 @@ from benchrigor.model.series import short
 TITLE, VERSION = "benchrigor queue recording", "1"
 COUNTERS = ("delta", "cumulative")
 
-_NANO = 1e9
 _LARGEST = 1e100
 """Beyond it powers leave the range of a double."""
 _MOST = 1e9
 """Servers, or seconds of a period, of which there are always fewer."""
-COLUMNS = {
-    "t_ns": ("t", _NANO),
-    "t_s": ("t", 1.0),
-    "period_ns": ("period_s", _NANO),
-    "period_s": ("period_s", 1.0),
-    "items": ("items", 1.0),
-    "blocked": ("blocked", 1.0),
-    "blocked_ns": ("blocked_s", _NANO),
-    "blocked_s": ("blocked_s", 1.0),
-    "end": ("end", 1.0),
-    "bytes": ("bytes", 1.0),
-    "item_bytes": ("item_bytes", 1.0),
-    "cpu_ns": ("cpu_s", _NANO),
-    "cpu_s": ("cpu_s", 1.0),
-    "delay_ns": ("delay_s", _NANO),
-    "delay_s": ("delay_s", 1.0),
-    "servers": ("servers", 1.0),
-}
-"""What each column tells, and how many of its units are a second (or an item, or a byte)."""
 _REQUIRED = (
     ("t_ns", "t_s", "period_ns", "period_s"),
     ("items",),
@@ -49,6 +29,7 @@ _OPTIONAL = (
     ("servers",),
 )
 """Columns of which there is one, or one at most."""
+_KNOWN = [column for columns in (*_REQUIRED, *_OPTIONAL) for column in columns]
 _EXAMPLE = "t_ns,items,blocked_ns"
 
 
@@ -97,7 +78,7 @@ class RecordingHead:
     @property
     def has_baseline(self) -> bool:
         """Whether the first row of an end is only where its first period begins."""
-        return self.cumulative or self.column("t") is not None
+        return self.cumulative or self.column("t_s") is not None
 
     @property
     def has_blocked_time(self) -> bool:
@@ -106,7 +87,7 @@ class RecordingHead:
 
     def column(self, role: str) -> str | None:
         """Return the column that tells something, such as "blocked_s"; None where none does."""
-        return next((name for name in self.columns if COLUMNS[name][0] == role), None)
+        return next((each for each in self.columns if role_of(each) == role), None)
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -118,6 +99,16 @@ class RecordingHead:
         return {name: _kind(name) for name in self.columns}
 
 
+def role_of(column: str) -> str:
+    """Return what a column tells: its name, with seconds in place of nanoseconds."""
+    return f"{column.removesuffix('_ns')}_s" if column.endswith("_ns") else column
+
+
+def unit_of(column: str) -> float:
+    """Return how many units of a column are a second, an item or a byte."""
+    return 1e9 if column.endswith("_ns") else 1.0
+
+
 def check_columns(columns: Sequence[str], *, where: str) -> None:
     """Refuse columns that are not known, not enough, or contradict each other.
 
@@ -127,13 +118,13 @@ def check_columns(columns: Sequence[str], *, where: str) -> None:
     Traceback (most recent call last):
     benchrigor.errors.InvalidInput: run.csv, line 1: no column items, expected one
     """
-    unknown = [each for each in columns if each not in COLUMNS]
+    unknown = [each for each in columns if each not in _KNOWN]
     if len(unknown) == len(columns):
         raise InvalidInput(
             f"{where}: {short(','.join(columns))} names no column that is known, expected a "
             f"header such as {_EXAMPLE}"
         )
-    known = ", ".join(COLUMNS)
+    known = ", ".join(_KNOWN)
     problems = [f"{where}: column {short(each)}, expected one of {known}" for each in unknown]
     for names in (*_REQUIRED, *_OPTIONAL):
         present = [each for each in columns if each in names]
@@ -147,10 +138,10 @@ def check_columns(columns: Sequence[str], *, where: str) -> None:
 
 
 def _kind(column: str) -> Numbers | Labels:
-    role, _ = COLUMNS[column]
+    role = role_of(column)
     if role == "end":
         return Labels()
-    if role == "t":
+    if role == "t_s":
         return Numbers(least=-_LARGEST, most=_LARGEST, whole=column == "t_ns")
     return Numbers(least=0.0, most=_LARGEST, may_miss=role in {"cpu_s", "delay_s"})
 

@@ -8,26 +8,25 @@ order, and a row for each period of each end::
     1000000,parse,0,0
     51000000,parse,41,8200000
 
-=======================================  ===========================================================
-column                                   meaning
-=======================================  ===========================================================
-``t_ns`` or ``t_s``                      when the counters were read, ascending; the first row of an
-                                         end is where its first period begins, and no more
-``period_ns`` or ``period_s``            instead of that: the realised width of the period
-``items``                                items that were served
-``blocked_ns`` or ``blocked_s``          time spent waiting, for input or for room
-``blocked``                              where that time is not known: how often it waited; 0 or 1
-                                         will do
-``end``                                  name of the end, or of the stage, where there are several
-``bytes`` or ``item_bytes``              bytes served, or the size of one item
-``cpu_ns`` or ``cpu_s``                  processor time used; ``nan`` where it is not known
-``delay_ns`` or ``delay_s``              time spent waiting for a processor; likewise
-``servers``                              threads or processes that serve side by side at this end
-=======================================  ===========================================================
+================================  ==================================================================
+column                            meaning
+================================  ==================================================================
+``t_ns`` or ``t_s``               when the counters were read, ascending; the first row of an end is
+                                  where its first period begins, and no more
+``period_ns`` or ``period_s``     instead of that: the realised width of the period
+``items``                         items served
+``blocked_ns`` or ``blocked_s``   time spent waiting, for input or for room
+``blocked``                       where that is unknown: how often it waited; 0 or 1 will do
+``end``                           name of the end, or of the stage, where there are several
+``bytes`` or ``item_bytes``       bytes served, or the size of one item
+``cpu_ns`` or ``cpu_s``           processor time used; ``nan`` where it is unknown
+``delay_ns`` or ``delay_s``       time spent waiting for a processor; likewise
+``servers``                       threads or processes that serve side by side at this end
+================================  ==================================================================
 
-Time, items and one of the blocked columns must be there. Comments that mean something:
+Time, items and one of the blocked columns must be there. Comments with a meaning:
 
-``counters: delta`` (as when nothing is said)
+``counters: delta`` (the default)
     Each row holds what its period brought.
 ``counters: cumulative``
     All but times, ``period_*``, ``item_bytes`` and ``servers`` count from some beginning on, and

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,11 +25,11 @@ from benchrigor.queues.counting.owners import Owner, Owners
 from benchrigor.queues.period_calibrator import PeriodCalibrator
 from benchrigor.queues.periods import Periods, PooledPeriods
 from benchrigor.queues.rates import ServiceRateEstimator
+from benchrigor.queues.recording.recordings import RecordingWriter
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import StageFigures, WatchedStage
 from benchrigor.queues.stages.stage_reader import StageReader
-from benchrigor.queues.watching.period_log import Record, period_log
 from benchrigor.stats.service.rate_arithmetic import filter_ratio
 
 _SAMPLES = 256
@@ -39,6 +39,11 @@ _SOUGHT = 5
 _GLANCE_NS = 100_000_000
 """How often it is checked who has gone: asking takes as long as half a sample."""
 _STRETCHES = 256
+
+_COLUMNS = ("end", "servers", "period_s", "items", "blocked_s", "cpu_s", "delay_s")
+
+Record = Callable[[str, Periods], None]
+"""Takes the name of a stage, and periods of it that count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,3 +273,26 @@ def run_sampler(
     finally:
         sampler.record = None
         sampler.owners.close()
+
+
+@contextmanager
+def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record | None]:
+    """Return what writes periods to a file, which is closed in the end; None without a path.
+
+    A stage with another number of servers is another one: "hash", "hash (3 servers)".
+    """
+    if path is None:
+        yield None
+        return
+    facts, usual = {"period_s": period_s}, dict[str, int]()
+    with RecordingWriter.create(path, columns=_COLUMNS, counters="delta", facts=facts) as rows:
+
+        def record(stage: str, periods: Periods) -> None:
+            servers = periods.servers
+            is_usual = servers == usual.setdefault(stage, servers)
+            end = stage if is_usual else f"{stage} ({servers} servers)"
+            columns = [getattr(periods, name).tolist() for name in _COLUMNS[2:]]
+            for wall_s, items, *times in zip(*columns, strict=True):
+                rows.add(end, servers, wall_s, int(items), *times)
+
+        yield record

@@ -14,11 +14,11 @@ import pytest
 from benchrigor.queues import End, MonitorReport, Page, Stage
 from benchrigor.queues.counting.owners import Owners
 from benchrigor.queues.recording.recordings import Recording
-from benchrigor.queues.watching.process_watch import Order, published
+from benchrigor.queues.watching.process_watch import Order, published, watch
 from benchrigor.queues.watching.sampler import Watching
-from benchrigor.queues.watching.watcher import watch
 
-COMMAND = (sys.executable, "-P", "-m", "benchrigor.queues.watching.watcher")
+MAIN = "from benchrigor.queues.watching.process_watch import main; main()"
+COMMAND = (sys.executable, "-P", "-c", MAIN)
 PATIENCE_S = 20.0
 
 PROGRAM = """
