@@ -129,7 +129,8 @@ class Comparison:
             (verdict,),
         )
         lines = (" · ".join(parts) + ending for parts in choices)
-        return next((line for line in lines if len(line) <= _LONGEST), verdict)
+        without_time = verdict + ending.rpartition(",")[0]
+        return next((line for line in lines if len(line) <= _LONGEST), without_time)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -223,7 +223,7 @@ def test_a_spent_budget_is_no_result_as_asked_for() -> None:
     assert found.elapsed_s == pytest.approx(0.01, rel=0.1)
     assert found.notices[0].code is Code.NOT_CONVERGED
     assert found.notices[0] == found.ratio.notices[0]
-    assert found.notices[0].sentence.endswith("of the baseline, wanted 0.5%.")
+    assert found.notices[0].sentence.endswith("of the baseline, 0.5% is wanted.")
     assert "time budget spent" in str(found)
     assert len(str(found)) <= 100
 

@@ -16,6 +16,7 @@ from benchrigor.stats.service.rate_arithmetic import scaled
 from benchrigor.units import digits_for, scale_for
 
 _NAME = 1
+_ENDLESS = 10_000
 _SHORTEST_NAME = 8
 _HEADER = ("", "stage", "servers", "serves/s", "{} interval", "per cpu s", "arrive/s", "used")
 _SIDES = "<<>><>>>"
@@ -146,14 +147,15 @@ def _table(stages: Sequence[WatchedStage]) -> list[str]:
     confidence = next((percent(each.confidence, digits=10) for each in estimates), "")
     header = [cell.format(confidence).strip() for cell in _HEADER]
     rows = [header, *map(_row, stages)]
-    table = aligned(rows, _SIDES)
-    if len(table[0]) > WIDTH:
+    excess = len(aligned(rows, _SIDES, width=_ENDLESS)[0]) - WIDTH
+    if excess > 0:
         longest = max(len(row[_NAME]) for row in rows)
-        most = max(longest - len(table[0]) + WIDTH, _SHORTEST_NAME)
         for row in rows:
-            row[_NAME] = shortened(row[_NAME], most)
-        table = aligned(rows, _SIDES)
-    return [*table, *(line for stage in stages for line in _remarks(stage))]
+            row[_NAME] = shortened(row[_NAME], max(longest - excess, _SHORTEST_NAME))
+    return [
+        *aligned(rows, _SIDES, width=_ENDLESS),
+        *(line for stage in stages for line in _remarks(stage)),
+    ]
 
 
 def _row(stage: WatchedStage) -> list[str]:
