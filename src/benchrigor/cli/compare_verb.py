@@ -33,7 +33,7 @@ from benchrigor.model.text import (
     wrapped,
 )
 from benchrigor.session import compare_runs
-from benchrigor.session.run_comparison import label_of, rank_runs
+from benchrigor.session.pairs.run_comparison import label_of, rank_runs
 
 _LABEL = 11
 _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.NOT_CONVERGED}

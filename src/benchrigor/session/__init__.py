@@ -5,9 +5,9 @@ from __future__ import annotations
 from benchrigor.session.engine import Engine
 from benchrigor.session.measuring import measure
 from benchrigor.session.pairs.measuring_pair import measure_pair
+from benchrigor.session.pairs.run_comparison import compare_runs
 from benchrigor.session.replays.recorded_run import retraced
 from benchrigor.session.replays.replaying import replay
-from benchrigor.session.run_comparison import compare_runs
 from benchrigor.session.sample_size import plan
 from benchrigor.session.session import Session, as_workload, meter_for
 from benchrigor.session.stop_rules import default_rules

@@ -1,1 +1,1 @@
-"""Two functions measured in turn, until their ratio is known."""
+"""Two compared: functions measured in turn, and runs that were stored."""

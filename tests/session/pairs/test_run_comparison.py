@@ -8,7 +8,7 @@ import pytest
 import benchrigor as br
 from benchrigor.model import Code
 from benchrigor.session import compare_runs
-from benchrigor.session.run_comparison import rank_runs
+from benchrigor.session.pairs.run_comparison import rank_runs
 from benchrigor.testing import SyntheticWorkload
 
 READINGS = np.random.default_rng(1).normal(1.0, 0.05, 1000)
