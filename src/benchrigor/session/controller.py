@@ -153,7 +153,7 @@ class Controller(ABC, Generic[P, R]):
         return self._decision or Decision(stop=False)
 
     def _assess(self, *, look: bool) -> Progress:
-        """Analyse the readings if a look is due, and ask the stop rules: the first one wins."""
+        """Analyse the readings if asked to, and ask the stop rules: the first to stop wins."""
         self._look(fully=look)
         progress = self._current(fresh=look)
         answers = (rule(progress) for rule in self._stop_rules())

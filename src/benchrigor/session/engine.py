@@ -321,7 +321,7 @@ class Engine(Controller[RoundPlan, Round]):
 
 
 def _still_needed(analyses: Sequence[Analysis], readings: int) -> int | None:
-    """Return the further readings until all required metrics reach their targets, if known."""
+    """Return the further readings that all required metrics need, if each is known."""
     required = [each.required for each in analyses if each.metric.must_satisfy]
     known = [each for each in required if each is not None]
     if not known or len(known) < len(required):
