@@ -48,24 +48,12 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 class Engine(Controller[RoundPlan, Round]):
     """A session without I/O: it is asked for the next round and told its readings.
 
+    The parameters are those of `Session`, and these:
+
     Parameters
     ----------
-    options
-        Target and budgets, statistic and method.
-    metrics
-        None: the names in the first round that has any define them (lower is better, all must be
-        satisfied; "time" is in seconds).
     seed
         Source of every plan's own seed.
-    name, subject
-        What is measured, for people and for programs.
-    detector
-        Finds change points: a `protocols.Detector`, or a ruptures estimator, which gets the
-        default penalty of `stats.RupturesDetector`; None for the built-in one.
-    rules
-        Stop rules, the first to stop wins; None for `default_rules`.
-    next_work
-        Called with each plan; returns another work amount for it, or None to keep its own.
     recorded
         Whether the readings are a recording, so that none will follow.
 
