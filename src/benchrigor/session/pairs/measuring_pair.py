@@ -10,13 +10,7 @@ from functools import partial
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, ClockFailed, InvalidInput, WorkloadFailed
-from benchrigor.model import (
-    Comparison,
-    Notice,
-    Progress,
-    RoundPlan,
-    StopReason,
-)
+from benchrigor.model import Comparison, Notice, Progress, RoundPlan, StopReason
 from benchrigor.model.checks import attempt
 from benchrigor.protocols import Clock
 from benchrigor.session.controller import draw_seed

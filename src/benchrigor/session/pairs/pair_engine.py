@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput, PlanMismatch
+from benchrigor.errors import InvalidInput
 from benchrigor.model import (
     Comparison,
     Decision,
@@ -35,13 +35,7 @@ from benchrigor.session.pairs.ratio_look import (
     noted,
     required_pairs,
 )
-from benchrigor.session.stop_rules import (
-    GROWTH,
-    floor_for,
-    limit,
-    minimum_effective,
-    satisfied,
-)
+from benchrigor.session.stop_rules import GROWTH, floor_for, limit, minimum_effective, satisfied
 from benchrigor.stats.comparison.samples import check_margin, direction_named
 from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.estimation import Policy
@@ -166,7 +160,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             limit(StopReason.TIME_BUDGET, options.budget_s),
         )
         self._chunks: tuple[list[Floats], list[Floats]] = ([], [])
-        self._pairs = self._plans = 0
+        self._pairs = 0
         self._last = (0, 0)
         self._next_check = self._floor.first_check
         self._latest: RatioLook | None = None
@@ -185,29 +179,24 @@ class PairEngine(Controller[PairPlan, PairRound]):
             to_next_check=self._next_check - self._pairs,
         )
         blocks = math.ceil(next_readings(pace, self.options) / 2)
-        return PairPlan(index=self._plans, order=self._order(blocks))
+        return PairPlan(index=self._told, order=self._order(blocks))
 
     def _order(self, blocks: int) -> tuple[str, ...]:
         """Shuffle equally many blocks of either kind; an odd one is of a random kind."""
-        rng = np.random.default_rng(np.random.SeedSequence([self.seed, self._plans]))
+        rng = np.random.default_rng(np.random.SeedSequence([self.seed, self._told]))
         kinds = (np.arange(blocks) + rng.integers(2)) % 2
         return tuple(name for kind in rng.permutation(kinds) for name in _BLOCKS[kind])
 
     def tell(self, finished: PairRound) -> Decision:
         """Add the readings of a plan and decide whether to go on."""
         plan = finished.plan
-        if self._pending is None or plan != self._pending:
-            raise PlanMismatch(
-                f"plan {plan.index} is not the one that ask() returned last, or was told already; "
-                "tell each plan once"
-            )
+        self._check_plan(plan)
         for chunks, values in zip(
             self._chunks, (finished.baseline, finished.candidate), strict=True
         ):
             chunks.append(values)
         for each in finished.notices:
             self.note(each)
-        self._plans += 1
         self._pairs += plan.pairs
         self._last = plan.pairs, finished.elapsed_ns
         return self._decide(finished.elapsed_ns)
@@ -256,14 +245,11 @@ class PairEngine(Controller[PairPlan, PairRound]):
         look, floor = self._latest, self._floor
         required = None if look is None else required_pairs(look, self._target, floor)
         needed = None if required is None else max(0, required - self._pairs)
-        return Progress(
-            rounds=self._plans,
+        return self._progress_of(
             readings=self._pairs,
+            needed=needed,
+            rounds=self._told,
             rejected_rounds=0,
-            elapsed_s=self._elapsed_ns / 1e9,
-            seconds_left=self._seconds_left(needed, self._pairs),
-            readings_needed=needed,
-            stop_requested=self._stop_requested,
             analyses=() if look is None else (as_analysis(look, required),),
             fresh=fresh,
             missing=() if self._pairs >= floor.first_check else (RATIO.name,),

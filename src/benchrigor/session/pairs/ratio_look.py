@@ -6,16 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import (
-    Analysis,
-    Comparison,
-    Estimate,
-    Floats,
-    Kind,
-    Metric,
-    Notice,
-    Verdict,
-)
+from benchrigor.model import Analysis, Comparison, Estimate, Floats, Kind, Metric, Notice, Verdict
 from benchrigor.session.stop_rules import Floor
 from benchrigor.stats.comparison.two_sample import Question, compare_pairs
 from benchrigor.stats.estimators.estimation import notice_of

@@ -10,12 +10,7 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, Kind, Options, Replay, Ruling, RunRecord
 from benchrigor.session.replays.recorded_run import Recording, recording_of
-from benchrigor.session.replays.rulings import (
-    BUILT_IN,
-    Rule,
-    required_arguments,
-    ruling_of,
-)
+from benchrigor.session.replays.rulings import BUILT_IN, Rule, required_arguments, ruling_of
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import estimate
 from benchrigor.stats.planning.agreement import track_record
