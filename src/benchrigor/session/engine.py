@@ -184,10 +184,7 @@ class Engine(Controller[RoundPlan, Round]):
         return self._traces.is_due
 
     def _look(self, *, fully: bool) -> None:
-        if fully:
-            self._traces.look()
-        else:
-            self._traces.glance()
+        self._traces.look(fully=fully)
 
     def _stop_rules(self) -> Sequence[StopRule]:
         if self._rules is not None:

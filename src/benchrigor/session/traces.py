@@ -46,7 +46,6 @@ class Trace:
     n: int = 0
     batch: int = 1
     schedule: WorkSchedule | None = None
-    """Of rounds of various work: chooses the amounts, and the rounds that count."""
     analysis: Analysis | None = None
     report: Analysis | None = None
 
@@ -133,7 +132,6 @@ class Traces:
             if metric.name in self.by_name:
                 self.by_name[metric.name].metric = metric
         usable = False
-        calls = finished.facts.get("inner_loop", 1)
         for name, kind, values in self._readings(finished):
             trace = self.by_name.get(name) or self._open(name, kind)
             if trace.schedule is not None:
@@ -147,7 +145,7 @@ class Traces:
                 usable |= kind != Kind.INVOCATIONS or values.size >= FEWEST
             trace.chunks.append(values)
             trace.n += 1 if kind is Kind.WORK else values.size
-            trace.batch = max(trace.batch, calls if isinstance(calls, int) else 1)
+            trace.batch = max(trace.batch, calls_per_reading(finished))
         self.rejected = 0 if usable else self.rejected + 1
 
     def _readings(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
@@ -204,26 +202,23 @@ class Traces:
         )
         return self.by_name[name]
 
-    def glance(self) -> None:
-        """Update the line through work and duration, which is shown after each round."""
-        for trace in self.by_name.values():
-            if trace.kind is Kind.WORK:
-                self._analyse(trace)
+    def look(self, *, fully: bool) -> None:
+        """Analyse all traces with new readings, and choose when to analyse them again.
 
-    def look(self) -> None:
-        """Analyse all traces with new readings, and choose when to analyse them again."""
+        Not ``fully``, only the line through work and duration, which is shown after each round.
+        """
         for trace in self.by_name.values():
-            self._analyse(trace)
-            if trace.units >= trace.next_check:
+            if fully or trace.kind is Kind.WORK:
+                self._analyse(trace)
+            if fully and trace.units >= trace.next_check:
                 trace.next_check = math.ceil(trace.units * GROWTH)
 
-    def _analyse(self, trace: Trace) -> Analysis:
-        """Return the analysis of all readings of a trace, made once for the same readings."""
+    def _analyse(self, trace: Trace) -> None:
+        """Analyse a trace, once for the same readings."""
         if trace.analysis is None or trace.analysis.n < trace.n:
             trace.analysis = look(self._material(trace))
             if not _usable(trace.analysis):
                 self.rejected = max(self.rejected, len(trace.chunks))
-        return trace.analysis
 
     def reports(self) -> dict[str, Analysis]:
         """Return the full analysis of each metric, made once for the same readings."""
@@ -232,11 +227,9 @@ class Traces:
     def _reported(self, trace: Trace) -> Analysis:
         """Analyse for the record, even if the detector fails."""
         if trace.report is None or trace.report.n < trace.n:
-            looked = trace.analysis
-            if looked is not None and looked.n < trace.n:
-                looked = None
+            fresh = trace.analysis is not None and trace.analysis.n == trace.n
             try:
-                trace.report = report(self._material(trace), looked)
+                trace.report = report(self._material(trace), trace.analysis if fresh else None)
             except DetectorFailed as error:
                 notice = Notice.refusal(Code.DETECTOR_FAILED, f"No phases: {error}.")
                 trace.report = Analysis(
@@ -331,6 +324,12 @@ def _usable(analysis: Analysis) -> bool:
     """Whether some invocation has a stable phase; other readings are always usable."""
     by_round = analysis.kind is Kind.INVOCATIONS
     return not by_round or any(phase.n >= FEWEST for phase in analysis.phases)
+
+
+def calls_per_reading(finished: Round) -> int:
+    """Return how many calls each reading of a round averages."""
+    calls = finished.facts.get("inner_loop", 1)
+    return calls if isinstance(calls, int) else 1
 
 
 def as_detector(detector: object) -> Detector | None:

@@ -60,29 +60,11 @@ def measure_pair(
     target
         Half-width of the ratio wanted; None for half the margin, or 0.005 without a margin. Above
         a ratio of 2 it grows in proportion.
-    confidence
-        Nominal coverage of the interval, in (0, 1).
-    statistic
-        "mean", "median", or a percentile such as "p10". Quantiles are those of single readings:
-        see ``batch``.
-    budget_s
-        Seconds of measuring at most, ``math.inf`` for no limit; a block of two pairs is the least.
-    setup, teardown
-        Called without arguments around each reading of either, never timed; teardown also after
-        a failure.
-    progress
-        Called with the state after each round: its metric is the ratio, its readings are pairs.
-    seed
-        Seed of the order; None draws one.
-    batch
-        Calls that each reading averages, for both functions; None for as many as the clock needs,
-        and a Notice says so where a quantile is wanted. 1 times single calls.
-    gc
-        "on" leaves the garbage collector as it is, "off" holds it back while readings are taken.
+    confidence, statistic, budget_s, setup, teardown, progress, seed, batch, gc, clock
+        As of `measure`. Both functions are set up and timed alike; ``progress`` shows the ratio,
+        whose readings are pairs; ``seed`` is that of the order.
     preset
         Evidence needed, see `benchrigor.model.Options`: "quick", "normal", "strict".
-    clock
-        Times the calls; None for the wall clock.
 
     Returns
     -------

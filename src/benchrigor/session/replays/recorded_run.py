@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +23,7 @@ from benchrigor.model import (
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report
 from benchrigor.session.engine import Engine
+from benchrigor.session.traces import calls_per_reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -135,7 +135,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         options=record.options,
         kind=kind,
         series=series,
-        batch=max((_calls(each.facts) for each in rounds), default=1),
+        batch=max(map(calls_per_reading, rounds), default=1),
         left_out=left_out,
     )
 
@@ -143,11 +143,6 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
 def _is_one_process(record: RunRecord) -> bool:
     """Whether nothing restarted the rounds, so that their readings continue one series."""
     return any(each.code is Code.THIS_PROCESS_ONLY for each in record.session_notices)
-
-
-def _calls(facts: Mapping[str, object]) -> int:
-    calls = facts.get("inner_loop", 1)
-    return calls if isinstance(calls, int) else 1
 
 
 def retraced(record: RunRecord) -> RunRecord:
