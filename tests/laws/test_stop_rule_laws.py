@@ -8,19 +8,20 @@ from hypothesis import strategies as st
 
 from benchrigor.model import Decision, Options, Progress, Round, StopReason
 from benchrigor.protocols import StopRule
-from benchrigor.session import Engine, default_rules, stop_rules
+from benchrigor.session import Engine, default_rules
+from benchrigor.session.stop_rules import limit
 
 SMALL: dict[StopReason, StopRule] = {
-    StopReason.TIME_BUDGET: stop_rules.time_budget(10.0),
-    StopReason.READINGS_BUDGET: stop_rules.readings_budget(10),
-    StopReason.ROUND_LIMIT: stop_rules.round_limit(10),
-    StopReason.TOO_MANY_REJECTED: stop_rules.too_many_rejected(10),
+    StopReason.TIME_BUDGET: limit(StopReason.TIME_BUDGET, 10.0),
+    StopReason.READINGS_BUDGET: limit(StopReason.READINGS_BUDGET, 10),
+    StopReason.ROUND_LIMIT: limit(StopReason.ROUND_LIMIT, 10),
+    StopReason.TOO_MANY_REJECTED: limit(StopReason.TOO_MANY_REJECTED, 10),
 }
 LARGE: dict[StopReason, StopRule] = {
-    StopReason.TIME_BUDGET: stop_rules.time_budget(20.0),
-    StopReason.READINGS_BUDGET: stop_rules.readings_budget(20),
-    StopReason.ROUND_LIMIT: stop_rules.round_limit(20),
-    StopReason.TOO_MANY_REJECTED: stop_rules.too_many_rejected(20),
+    StopReason.TIME_BUDGET: limit(StopReason.TIME_BUDGET, 20.0),
+    StopReason.READINGS_BUDGET: limit(StopReason.READINGS_BUDGET, 20),
+    StopReason.ROUND_LIMIT: limit(StopReason.ROUND_LIMIT, 20),
+    StopReason.TOO_MANY_REJECTED: limit(StopReason.TOO_MANY_REJECTED, 20),
 }
 START = Progress(
     rounds=0,

@@ -1,10 +1,10 @@
-"""Stop rules that look at the phases."""
+"""When sessions stop, by phases and by effective rounds."""
 
 import numpy as np
 
 from benchrigor.model import Code, Decision, Options, Progress, Round, RunRecord, StopReason
 from benchrigor.session import Engine, default_rules
-from benchrigor.session.stop_rules import MinimumEffective, RelativeWidth, Satisfied
+from benchrigor.session.stop_rules import minimum_effective, relative_width, satisfied
 
 SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
 
@@ -41,8 +41,8 @@ def test_a_session_goes_on_until_four_fifths_are_stable() -> None:
 
 
 def test_without_the_rule_the_same_session_ends_at_its_first_look() -> None:
-    criteria = (RelativeWidth(target=0.05), MinimumEffective(effective=100.0))
-    record = stepping(Engine(Options(target=0.05), rules=[Satisfied(criteria=criteria)]))
+    rule = satisfied(relative_width(0.05), minimum_effective(100.0))
+    record = stepping(Engine(Options(target=0.05), rules=[rule]))
     assert record.decision == SATISFIED
     assert record.readings().size == 500
 
@@ -75,7 +75,7 @@ def test_restarted_rounds_that_share_no_steady_state_end_the_session() -> None:
     ]
 
 
-def test_a_warm_up_that_ends_just_before_a_look_is_not_taken_for_the_result() -> None:
+def test_a_warm_up_that_ends_just_before_a_look_does_not_bias_the_estimate() -> None:
     rng = np.random.default_rng(12)
     readings = 1.0 + 0.1 * rng.normal(size=40_000) + 0.5 * (np.arange(40_000) < 450)
     engine, at = Engine(Options(target=0.05)), 0
@@ -89,7 +89,7 @@ def test_a_warm_up_that_ends_just_before_a_look_is_not_taken_for_the_result() ->
     assert estimate.low < 1.0 < estimate.high
 
 
-def test_a_phase_that_is_over_when_the_budget_ends_is_said_to_be() -> None:
+def test_a_phase_that_has_ended_before_the_budget_is_warned_of() -> None:
     rng = np.random.default_rng(13)
     engine = Engine(Options(max_rounds=1, readings_per_round=500))
     plan = engine.ask()

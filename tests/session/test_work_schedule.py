@@ -1,4 +1,4 @@
-"""Work amounts of a simulated workload, told round by round."""
+"""Work amounts for simulated workloads, round by round, and their order."""
 
 import itertools
 import math
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
+from scipy.stats import binom, spearmanr
 
 from benchrigor.errors import WorkTooShort
 from benchrigor.model import Code, Severity
@@ -19,6 +19,8 @@ from benchrigor.session.work_schedule import (
     PILOTS,
     QUICK_ROUNDS,
     WorkSchedule,
+    bisecting,
+    shuffled,
 )
 
 SPEED = 1e8
@@ -83,7 +85,7 @@ def pilots_of(low: float, high: float | None, lasting: Lasting) -> np.ndarray:
     return np.array(seconds[:-1])
 
 
-def said(schedule: WorkSchedule) -> dict[Code, int]:
+def notices_of(schedule: WorkSchedule) -> dict[Code, int]:
     return {notice.code: int(notice.evidence["rounds"]) for notice in schedule.notices}  # type: ignore[arg-type]
 
 
@@ -109,7 +111,7 @@ def test_amounts_double_until_a_round_is_long_enough() -> None:
     work, _ = drive(schedule, line(), rounds=30)
     assert list(work[:23]) == [3 * 2**i for i in range(23)]  # 3 * 2**22 last 0.126 s
     assert schedule.counted == (False,) * 22 + (True,) * 8
-    assert said(schedule) == {Code.SHORT_ROUNDS: 22}
+    assert notices_of(schedule) == {Code.SHORT_ROUNDS: 22}
     assert work[23:].min() >= work[22]
 
 
@@ -123,7 +125,7 @@ def test_a_largest_amount_that_is_too_short_ends_the_doubling() -> None:
         schedule.next()
     assert "raise the largest amount, lower short_round_s" in str(end.value)
     assert not any(schedule.counted)
-    assert said(schedule) == {Code.SHORT_ROUNDS: 11}
+    assert notices_of(schedule) == {Code.SHORT_ROUNDS: 11}
     schedule.tell(700, 0.02)
     with pytest.raises(
         WorkTooShort, match="work 700 took 20 ms"
@@ -148,7 +150,7 @@ def test_one_early_exit_leaves_smaller_rounds_as_they_are() -> None:
     work = schedule.next()
     schedule.tell(work, 0.001)
     assert schedule.counted == (False,) + (True,) * 11 + (False,)
-    assert said(schedule) == {Code.SHORT_ROUNDS: 1, Code.PILOT_ROUNDS: 1}
+    assert notices_of(schedule) == {Code.SHORT_ROUNDS: 1, Code.PILOT_ROUNDS: 1}
     after, _ = drive(schedule, line(), rounds=QUICK_ROUNDS)
     assert after.min() < 3e7
 
@@ -199,7 +201,7 @@ def test_a_first_answer_takes_a_minute(low: int) -> None:
     schedule = begun(low, 10**12)
     _, seconds = drive(schedule, line(), counted=QUICK_ROUNDS, noise=0.05)
     assert 0.7 * 60.0 <= seconds.sum() <= 1.3 * 60.0
-    assert Code.LONG_ROUNDS not in said(schedule)
+    assert Code.LONG_ROUNDS not in notices_of(schedule)
 
 
 def test_less_time_gives_shorter_rounds() -> None:
@@ -270,7 +272,7 @@ def test_of_bisecting_amounts_the_seed_orders_the_finer_ones() -> None:
 
 
 @pytest.mark.parametrize("order", ["bisecting", "random"])
-def test_all_follows_from_the_rounds_told(order: str) -> None:
+def test_the_same_rounds_give_the_same_amounts(order: str) -> None:
     schedule = begun(0, 10**12, order=order, seed=3)
     work, seconds = drive(schedule, line(0.2), rounds=70, noise=0.05)
     resumed = begun(0, 10**12, order=order, seed=3)
@@ -288,7 +290,7 @@ def test_rounds_with_more_overhead_than_work_are_left_out() -> None:
     amounts = [0.5, 1.0, 1.9, *np.linspace(2.1, 11.0, 10)]  # the overhead is worth 2.0
     tell(schedule, line(1.0, 2.0), amounts)
     assert schedule.counted == (False,) * 9 + (True,) * 10
-    assert said(schedule)[Code.PILOT_ROUNDS] == 6
+    assert notices_of(schedule)[Code.PILOT_ROUNDS] == 6
     (notice,) = [each for each in schedule.notices if each.code is Code.SMALL_WORK]
     assert notice.severity is Severity.NOTE
     assert notice.evidence == {"rounds": 3, "overhead_s": pytest.approx(1.0)}
@@ -302,7 +304,7 @@ def test_they_come_back_when_the_overhead_turns_out_smaller() -> None:
     assert sum(schedule.counted) == 10
     tell(schedule, line(0.0, 1.5), [*np.linspace(3.0, 60.0, 20)])
     assert schedule.counted == (False,) * 6 + (True,) * 33
-    assert Code.SMALL_WORK not in said(schedule)
+    assert Code.SMALL_WORK not in notices_of(schedule)
 
 
 def test_ten_rounds_are_kept_whatever_their_overhead() -> None:
@@ -315,13 +317,13 @@ def test_ten_rounds_are_kept_whatever_their_overhead() -> None:
     assert notice.evidence["rounds"] == 3
     schedule.tell(5.0, 3.5)
     assert schedule.counted == (False,) * 9 + (True,) * 10
-    assert said(schedule)[Code.SMALL_WORK] == 3
+    assert notices_of(schedule)[Code.SMALL_WORK] == 3
 
 
-def test_of_few_rounds_overhead_is_not_judged() -> None:
+def test_few_rounds_say_nothing_of_overhead() -> None:
     schedule = begun(0.0, 1000.0)
     tell(schedule, line(1.0, 2.0), [0.5, 1.0, 1.5, *np.linspace(2.1, 11.0, 6)])
-    assert said(schedule).keys() == {Code.LONG_ROUNDS, Code.PILOT_ROUNDS}
+    assert notices_of(schedule).keys() == {Code.LONG_ROUNDS, Code.PILOT_ROUNDS}
     assert schedule.counted == (False,) + (True,) * 8
 
 
@@ -337,7 +339,7 @@ def test_all_but_a_cold_first_round_or_ten_count_at_any_time() -> None:
 def test_a_range_of_overhead_is_used_whole() -> None:
     schedule = begun(10**6, 10**8)  # the overhead is worth three times the largest
     work, _ = drive(schedule, line(3.0), noise=0.001)
-    assert sum(schedule.counted) == schedule.sample == said(schedule)[Code.OVERHEAD_DOMINATES]
+    assert sum(schedule.counted) == schedule.sample == notices_of(schedule)[Code.OVERHEAD_DOMINATES]
     assert schedule.sample >= 40 - 10
     assert work[-20:].min() < 1e7
     assert work[-20:].max() > 9e7
@@ -351,25 +353,25 @@ def test_nothing_is_left_out_where_the_rest_would_be_much_alike(worth: float, cu
     small = int((amounts < worth).sum())
     assert sum(schedule.counted) == 40 - (small if cut else 0)  # 10 is 5 times 2, no more
     code = Code.SMALL_WORK if cut else Code.OVERHEAD_DOMINATES
-    assert said(schedule) == {Code.PILOT_ROUNDS: 6, code: small}
+    assert notices_of(schedule) == {Code.PILOT_ROUNDS: 6, code: small}
 
 
 def test_work_that_is_not_visible_has_no_overhead_to_compare_with() -> None:
     schedule = begun(1, 10**12)
     tell(schedule, lambda work: 0.5 - 1e-6 * work, [*range(1, 13)])
-    assert said(schedule) == {Code.PILOT_ROUNDS: 1}
+    assert notices_of(schedule) == {Code.PILOT_ROUNDS: 1}
     assert 48 <= schedule.next() <= 96
 
 
 def test_long_rounds_are_fewer_and_still_differ() -> None:
     schedule = begun(2 * 10**8, 10**12)
     work, seconds = drive(schedule, line(), rounds=6 + 29)  # 2 s at least: 30 rounds, not 50
-    assert said(schedule) == {Code.PILOT_ROUNDS: 6, Code.LONG_ROUNDS: 30}
+    assert notices_of(schedule) == {Code.PILOT_ROUNDS: 6, Code.LONG_ROUNDS: 30}
     (notice,) = [each for each in schedule.notices if each.code is Code.LONG_ROUNDS]
     assert "takes 150 s, as rounds take 2 s or more" in notice.sentence
     assert 7.0 < seconds.max() <= 8.0 * (1.0 + 1e-6)
     drive(schedule, line(), rounds=1)
-    assert said(schedule) == {Code.PILOT_ROUNDS: 6}
+    assert notices_of(schedule) == {Code.PILOT_ROUNDS: 6}
     assert work.min() == 2e8
 
 
@@ -459,21 +461,21 @@ def test_pilots_are_left_out_once_ten_others_are_long_enough() -> None:
         schedule.tell(5.0, 0.01 if told == 3 else lasting(2.0 + told))
         assert schedule.counted[:6] == (False,) + (True,) * 5
         assert schedule.sample == told - (told >= 3)
-        assert said(schedule)[Code.PILOT_ROUNDS] == 1
+        assert notices_of(schedule)[Code.PILOT_ROUNDS] == 1
     tell(schedule, lasting, [6.0, 7.0])
     assert schedule.counted == (False,) * 6 + (True,) * 2 + (False,) + (True,) * 8
     assert schedule.sample == 10
-    assert said(schedule)[Code.PILOT_ROUNDS] == 6
+    assert notices_of(schedule)[Code.PILOT_ROUNDS] == 6
 
 
 def test_a_first_round_counts_until_three_others_are_long_enough() -> None:
     schedule = begun(1.0, 1e6)
     tell(schedule, line(0.0, 2.0), [1.0, 4.0, 3.0])
     assert schedule.counted == (True,) * 3
-    assert Code.PILOT_ROUNDS not in said(schedule)
+    assert Code.PILOT_ROUNDS not in notices_of(schedule)
     schedule.tell(2.0, 1.0)
     assert schedule.counted == (False,) + (True,) * 3
-    assert said(schedule)[Code.PILOT_ROUNDS] == 1
+    assert notices_of(schedule)[Code.PILOT_ROUNDS] == 1
 
 
 def test_no_more_than_thirty_long_rounds_are_pilots() -> None:
@@ -535,3 +537,79 @@ def test_amounts_stay_within_the_range(
         assert high is None or work <= high
         seconds = max(overhead + work / 10.0**log_speed, 1e-9) * abs(1.0 + noise * rng.normal())
         schedule.tell(work, min(seconds, 1e12))
+
+
+Order = Callable[[int, np.random.Generator], np.ndarray]
+ORDERS = pytest.mark.parametrize("order", [bisecting, shuffled])
+
+
+def midpoints(levels: int, seed: int = 0) -> np.ndarray:
+    """Return the midpoints of so many whole levels, as parts of 1, in their order."""
+    parts = 2**levels
+    places = bisecting(parts - 1, np.random.default_rng(seed))
+    return (1.0 + places * (parts - 2)) / parts
+
+
+@ORDERS
+@given(n=st.integers(2, 300), seed=st.integers(0, 1000))
+def test_places_are_evenly_spaced(order: Order, n: int, seed: int) -> None:
+    places = order(n, np.random.default_rng(seed))
+    assert np.sort(places) == pytest.approx(np.linspace(0.0, 1.0, n))
+
+
+@ORDERS
+def test_a_single_place_is_the_first(order: Order) -> None:
+    assert order(1, np.random.default_rng(1)).tolist() == [0.0]
+
+
+@ORDERS
+def test_the_generator_decides(order: Order) -> None:
+    one, same, other = (order(50, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert list(one) == list(same)
+    assert list(one) != list(other)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_first_seven_are_the_midpoints_of_three_levels(seed: int) -> None:
+    middles = [1 / 2, 1 / 4, 3 / 4, 1 / 8, 7 / 8, 3 / 8, 5 / 8]
+    assert midpoints(3, seed) == pytest.approx(middles)
+    assert midpoints(6, seed)[:7] == pytest.approx(middles)
+
+
+@given(levels=st.integers(2, 8), seed=st.integers(0, 1000))
+def test_each_level_is_complete_before_the_next_and_comes_in_mirrored_pairs(
+    levels: int, seed: int
+) -> None:
+    found = midpoints(levels, seed)
+    for level in range(1, levels):
+        these = found[2**level - 1 : 2 ** (level + 1) - 1]
+        odd = np.arange(1, 2 ** (level + 1), 2) / 2.0 ** (level + 1)
+        assert np.sort(these) == pytest.approx(odd)
+        assert these[::2] + these[1::2] == pytest.approx(1.0)
+
+
+def test_within_a_level_each_midpoint_is_as_likely_to_come_first() -> None:
+    runs, pairs = 2000, 4
+    first = [midpoints(4, seed)[7] for seed in range(runs)]
+    values, times = np.unique(first, return_counts=True)
+    assert values == pytest.approx(np.arange(1, 16, 2) / 16)
+    low, high = binom.ppf([1e-5, 1.0 - 1e-5], runs, 0.5 / pairs)
+    assert times.min() >= low
+    assert times.max() <= high
+
+
+@pytest.mark.parametrize("n", [20, 30, 40, 50])
+def test_no_beginning_of_it_rises(n: int) -> None:
+    for seed in range(50):
+        places = bisecting(50, np.random.default_rng(seed))[:n]
+        assert abs(spearmanr(np.arange(n), places).statistic) < 0.3
+
+
+def test_shuffled_places_are_each_as_likely_to_come_first() -> None:
+    runs = 2000
+    first = [shuffled(5, np.random.default_rng(seed))[0] for seed in range(runs)]
+    _, times = np.unique(first, return_counts=True)
+    low, high = binom.ppf([1e-5, 1.0 - 1e-5], runs, 1 / 5)
+    assert times.size == 5
+    assert times.min() >= low
+    assert times.max() <= high

@@ -1,8 +1,7 @@
-"""From readings to an Analysis: a list of plain functions over immutable data.
+"""From readings to an Analysis: a chain of plain functions over immutable data.
 
-Each step takes the material and the analysis so far and returns a fuller analysis. `CHECK` is
-what a running session needs to decide; `DETAILS` add what only people look at. `LINE` and
-`LINE_CHECKS` take their place for pairs of work amount and duration.
+Each step takes the material and the analysis so far, and returns a fuller analysis. `look` makes
+what a running session needs to decide; `report` adds what only people read.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from benchrigor.model import (
     Notice,
     Options,
     StablePhase,
+    WpsFit,
     quantile_named,
 )
 from benchrigor.protocols import Detector
@@ -46,38 +46,39 @@ from benchrigor.stats.estimators.estimation import (
 from benchrigor.stats.estimators.multimodality import apart, modes_of
 from benchrigor.stats.estimators.variance_components import split_of
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
+from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction
 
 _HOPELESS = 1e6
-"""Beyond a million times the width wanted, a prediction has no meaning but "very many"."""
+"""A prediction for an interval that is a million times too wide only means "very many"."""
 _MODES = 0.01
 """Chance of taking one mode for several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Material:
-    """The readings of one metric, and how they are to be analysed."""
+    """The readings of one metric, and how to analyse them."""
 
     metric: Metric
     options: Options
     kind: Kind
     series: tuple[Floats, ...]
-    """One series for continuous rounds, one per round for restarted ones; two for rounds of
-    various work: their amounts, and their durations in seconds."""
+    """One series for continuous rounds, one per restarted round; for rounds of various work their
+    amounts, and their durations in seconds."""
     phases: tuple[StablePhase, ...] = ()
-    """Stable phases that are known already: of restarted rounds, by a detector of one's own."""
+    """Stable phases of restarted rounds by the user's detector."""
     detector: Detector | None = None
     batch: int = 1
     """Calls that each reading averages."""
     recorded: bool = False
-    """Whether no reading will follow, so that what comes last may be a cool-down."""
+    """Whether no reading will follow, so that the last ones may be a cool-down."""
     left_out: tuple[int, ...] = ()
-    """Indices of the pairs of work amount and duration that do not count."""
+    """Indices of the rounds of various work that do not count."""
     notices: tuple[Notice, ...] = ()
 
     @property
     def policy(self) -> Policy:
-        """How its readings become an estimate."""
+        """Which statistic is estimated, and by which method."""
         return Policy(
             kind=self.kind,
             q=quantile_named(self.options.statistic),
@@ -97,25 +98,33 @@ class Material:
 Step = Callable[[Material, Analysis], Analysis]
 
 
-def analyse(
-    material: Material, steps: Iterable[Step], analysis: Analysis | None = None
-) -> Analysis:
-    """Run the steps over the material, from an empty analysis or from where another one ended."""
-    if analysis is None:
-        pairs = material.kind is Kind.WORK
-        analysis = Analysis(
-            metric=material.metric,
-            kind=material.kind,
-            n=material.series[0].size if pairs else sum(series.size for series in material.series),
-            notices=material.notices,
-        )
+def look(material: Material) -> Analysis:
+    """Estimate the statistic, and predict how many readings the target takes."""
+    by_work = material.kind is Kind.WORK
+    series = material.series[:1] if by_work else material.series
+    analysis = Analysis(
+        metric=material.metric,
+        kind=material.kind,
+        n=sum(each.size for each in series),
+        notices=material.notices,
+    )
+    return _run(WORK_LOOK if by_work else LOOK, material, analysis)
+
+
+def report(material: Material, looked: Analysis | None = None) -> Analysis:
+    """Add to a look at the same material what only people read."""
+    details = WORK_DETAILS if material.kind is Kind.WORK else DETAILS
+    return _run(details, material, looked or look(material))
+
+
+def _run(steps: Iterable[Step], material: Material, analysis: Analysis) -> Analysis:
     for step in steps:
         analysis = step(material, analysis)
     return analysis
 
 
 def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[StablePhase, ...]:
-    """Find the stable phase of one series, by a detector of one's own if there is one."""
+    """Find the stable phase of one series, by the user's detector if there is one."""
     if detector is None:
         return trim((series,), policy)
     try:
@@ -135,18 +144,19 @@ def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[Stab
 
 
 def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
-    """Trim, fit and combine the readings into the statistic that is asked for."""
+    """Trim, fit and combine the readings."""
     phases = material.phases or None
     if phases is None and material.kind is not Kind.INVOCATIONS:
         phases = cut(material.series[0], material.policy, material.detector)
-    found = estimate(material.series, material.policy, phases)
-    notices = (*analysis.notices, *found.notices, *_moved_on(material, analysis.n, found.phases))
+    estimation = estimate(material.series, material.policy, phases)
+    moved = _moved_on(material, analysis.n, estimation.phases)
+    notices = (*analysis.notices, *estimation.notices, *moved)
     return replace(
         analysis,
-        phases=found.phases,
-        fits=found.fits,
-        n_kept=sum(series.size for series in found.kept if series is not None),
-        estimate=found.estimate and replace(found.estimate, notices=notices),
+        phases=estimation.phases,
+        fits=estimation.fits,
+        n_kept=sum(series.size for series in estimation.kept if series is not None),
+        estimate=estimation.estimate and replace(estimation.estimate, notices=notices),
         notices=notices,
     )
 
@@ -155,25 +165,25 @@ def _moved_on(material: Material, n: int, phases: tuple[StablePhase, ...]) -> tu
     """Warn where the readings of a running session have left the stable phase."""
     if material.kind is not Kind.UNIT_READINGS or material.recorded:
         return ()
-    over = [n - each.stop for each in phases if each.stop is not None and each.stop < n]
-    return moved_on(over[-1]) if over else ()
+    after = [n - each.stop for each in phases if each.stop is not None and each.stop < n]
+    return moved_on(after[-1]) if after else ()
 
 
-def foresee(material: Material, analysis: Analysis) -> Analysis:
+def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     """Predict how many readings in all the target takes."""
-    found = analysis.estimate
-    if found is None:
+    known = analysis.estimate
+    if known is None:
         return analysis
-    wanted = wanted_half_width(found, analysis.metric, material.options)
+    wanted = wanted_half_width(known, analysis.metric, material.options)
     if not wanted > 0.0:
         return analysis
-    units = found.n if material.kind in (Kind.INVOCATIONS, Kind.WORK) else analysis.n
-    ratio = min(found.half_width * caution(analysis) / wanted, _HOPELESS)
-    factor = max(ratio**2, material.floor.effective / found.n_effective)
+    units = known.n if material.kind in (Kind.INVOCATIONS, Kind.WORK) else analysis.n
+    ratio = min(known.half_width * caution(analysis) / wanted, _HOPELESS)
+    factor = max(ratio**2, material.floor.effective / known.n_effective)
     needed = max(units * factor, material.floor.first_check)
     if material.kind == Kind.UNIT_READINGS:
         needed = max(needed, needed_for_share(analysis))
-    if material.kind is Kind.WORK:  # what was left out need not be run again
+    if material.kind is Kind.WORK:  # rounds that were left out are not repeated
         needed += analysis.n - units
     else:
         needed *= analysis.n / units
@@ -186,7 +196,7 @@ def _kept(material: Material, analysis: Analysis) -> tuple[Floats, ...]:
 
 
 def merge_kept(material: Material, analysis: Analysis) -> Analysis:
-    """Merge the kept readings into subsessions, for the picture of their autocorrelation."""
+    """Merge the kept readings into subsessions, to show their autocorrelation."""
     kept = _kept(material, analysis)
     if material.kind == Kind.INVOCATIONS or not kept:
         return analysis
@@ -194,7 +204,7 @@ def merge_kept(material: Material, analysis: Analysis) -> Analysis:
 
 
 def describe(material: Material, analysis: Analysis) -> Analysis:
-    """Add the median, the floor, and the values around which the readings gather."""
+    """Add the median, the floor, and the modes or the variance components."""
     kept = _kept(material, analysis)
     if analysis.estimate is None or not kept:
         return analysis
@@ -217,38 +227,43 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
 def _several_modes(modes: tuple[Mode, ...]) -> tuple[Notice, ...]:
     if len(modes) < 2:
         return ()
-    sentence = f"The readings gather around {len(modes)} values; the mean need not be near any."
+    sentence = f"The readings have {len(modes)} modes; the mean may be near none of them."
     return (Notice.note(Code.SEVERAL_MODES, sentence, modes=len(modes)),)
 
 
 def fit_line(material: Material, analysis: Analysis) -> Analysis:
-    """Fit the line through the pairs of work amount and duration that count."""
-    return _fitted(material, analysis, checks=False)
-
-
-def fit_and_check(material: Material, analysis: Analysis) -> Analysis:
-    """Fit the line, and check whether it may be one: that takes most of the time."""
-    return _fitted(material, analysis, checks=True)
-
-
-def _fitted(material: Material, analysis: Analysis, *, checks: bool) -> Analysis:
-    counts = np.ones(analysis.n, dtype=bool)
-    counts[list(material.left_out)] = False
-    work, duration_s = (series[counts] for series in material.series)
+    """Fit the line through work amount and duration of the rounds that count."""
+    work, duration_s = _counted(material)
     analysis = replace(analysis, n_kept=work.size, left_out=material.left_out)
     if work.size == 0:
         none = Notice.refusal(Code.TOO_FEW_READINGS, "0 rounds count, expected at least 3.", n=0)
         return replace(analysis, notices=(none, *analysis.notices))
     try:
-        fit = fit_wps(work, duration_s, confidence=material.options.confidence, checks=checks)
+        fit = fit_wps(work, duration_s, confidence=material.options.confidence, checks=False)
     except NotEstimable as error:
         return replace(analysis, notices=(*analysis.notices, notice_of(error)))
-    notices = (*fit.notices, *analysis.notices)
-    speed = None if fit.speed is None else replace(fit.speed, notices=notices)
+    return _with_fit(fit, material, analysis)
+
+
+def check_line(material: Material, analysis: Analysis) -> Analysis:
+    """Check whether duration is linear in work, which takes more time than the fit."""
+    if analysis.wps is None:
+        return analysis
+    return _with_fit(check_fit(analysis.wps, *_counted(material)), material, analysis)
+
+
+def _counted(material: Material) -> tuple[Floats, Floats]:
+    work, duration_s = (np.delete(each, list(material.left_out)) for each in material.series)
+    return work, duration_s
+
+
+def _with_fit(fit: WpsFit, material: Material, analysis: Analysis) -> Analysis:
+    notices = (*fit.notices, *material.notices)
+    speed = fit.speed and replace(fit.speed, notices=notices)
     return replace(analysis, wps=fit, estimate=speed, notices=notices)
 
 
-LINE: tuple[Step, ...] = (fit_line, foresee)
-CHECK: tuple[Step, ...] = (estimate_statistic, foresee)
+LOOK: tuple[Step, ...] = (estimate_statistic, predict_readings)
 DETAILS: tuple[Step, ...] = (describe, merge_kept)
-LINE_REPORT: tuple[Step, ...] = (fit_and_check, foresee)
+WORK_LOOK: tuple[Step, ...] = (fit_line, predict_readings)
+WORK_DETAILS: tuple[Step, ...] = (check_line,)

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Decision, Notice, Options, Progress, StopReason
 from benchrigor.protocols import StopRule
 
@@ -94,6 +94,7 @@ class Controller(ABC, Generic[P, R]):
         self.options = options
         self._notices: list[Notice] = []
         self._pending: P | None = None
+        self._told = 0
         self._elapsed_ns = 0
         self._stop_requested = False
         self._decision: Decision | None = None
@@ -140,9 +141,19 @@ class Controller(ABC, Generic[P, R]):
     def tell(self, finished: R) -> Decision:
         """Add the result of the plan, and decide whether to go on."""
 
+    def _check_plan(self, plan: P) -> None:
+        """Raise PlanMismatch unless the plan was asked for and has not been told."""
+        if plan != self._pending:
+            told = plan.index < self._told
+            raise PlanMismatch(
+                f"plan {plan.index} {'has been told already' if told else 'was never asked for'}; "
+                "tell the plan that ask() returned, once"
+            )
+
     def _decide(self, elapsed_ns: int) -> Decision:
-        """Add the duration of a round whose readings were added, and ask the stop rules."""
+        """Count a round whose readings were added, and ask the stop rules."""
         self._pending = None
+        self._told += 1
         self._elapsed_ns += elapsed_ns
         progress = self._assess(look=self._is_due)
         if progress.decision is not None and not progress.fresh:
@@ -153,20 +164,27 @@ class Controller(ABC, Generic[P, R]):
         return self._decision or Decision(stop=False)
 
     def _assess(self, *, look: bool) -> Progress:
-        """Analyse the readings if a look is due, and ask the stop rules: the first one wins."""
+        """Analyse the readings if asked to, and ask the stop rules: the first to stop wins."""
         self._look(fully=look)
         progress = self._current(fresh=look)
         answers = (rule(progress) for rule in self._stop_rules())
         stops = (answer for answer in answers if answer is not None and answer.stop)
         return replace(progress, decision=next(stops, None))
 
-    def _seconds_left(self, needed: int | None, readings: int) -> float | None:
-        """Predict the seconds until the target is met or the budget is spent; None if unknown."""
+    def _progress_of(self, *, readings: int, needed: int | None, **more: Any) -> Progress:
+        """Return the state of the session, with the time until its target or its budget."""
         elapsed_s = self._elapsed_ns / 1e9
         left = self.options.budget_s - elapsed_s
         if needed is not None and readings:
             left = min(left, needed * elapsed_s / readings)
-        return max(left, 0.0) if math.isfinite(left) else None
+        return Progress(
+            readings=readings,
+            readings_needed=needed,
+            elapsed_s=elapsed_s,
+            seconds_left=max(left, 0.0) if math.isfinite(left) else None,
+            stop_requested=self._stop_requested,
+            **more,
+        )
 
     @abstractmethod
     def _next_plan(self) -> P | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import PlanMismatch, WorkTooShort
+from benchrigor.errors import WorkTooShort
 from benchrigor.model import (
     Analysis,
     Code,
@@ -26,12 +26,7 @@ from benchrigor.model import (
 )
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.controller import Controller, Pace, next_readings
-from benchrigor.session.outcomes import (
-    disagreement,
-    failed_hook,
-    not_converged,
-    without_readings,
-)
+from benchrigor.session.outcomes import disagreement, failed_hook, not_converged, without_readings
 from benchrigor.session.red_rounds import (
     disturbed,
     interference_of,
@@ -48,24 +43,12 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 class Engine(Controller[RoundPlan, Round]):
     """A session without I/O: it is asked for the next round and told its readings.
 
+    The parameters are those of `Session`, and these:
+
     Parameters
     ----------
-    options
-        Target and budgets, statistic and method.
-    metrics
-        None: the names in the first round that has any define them (lower is better, all must be
-        satisfied; "time" is in seconds).
     seed
         Source of every plan's own seed.
-    name, subject
-        What is measured, for people and for programs.
-    detector
-        Finds change points: a `protocols.Detector`, or a ruptures estimator, which gets the
-        default penalty of `stats.RupturesDetector`; None for the built-in one.
-    rules
-        Stop rules, the first to stop wins; None for `default_rules`.
-    next_work
-        Called with each plan; returns another work amount for it, or None to keep its own.
     recorded
         Whether the readings are a recording, so that none will follow.
 
@@ -110,16 +93,6 @@ class Engine(Controller[RoundPlan, Round]):
     def time_metric(self) -> str | None:
         """Name of the metric that says how long readings took; None where amounts vary."""
         return None if self._traces.schedule is not None else self._traces.time_metric
-
-    def ask(self) -> RoundPlan | None:
-        """Return the next plan, the same one until it is told; None when finished.
-
-        Raises
-        ------
-        WorkTooShort
-            When rounds of the largest work amount are too short; the session has ended.
-        """
-        return super().ask()
 
     def _next_plan(self) -> RoundPlan | None:
         index = len(self._rounds)
@@ -175,13 +148,7 @@ class Engine(Controller[RoundPlan, Round]):
 
     def check(self, finished: Round) -> None:
         """Raise what `tell` would raise for this round, without adding it."""
-        if self._pending is None or finished.plan != self._pending:
-            told = finished.plan.index < len(self._rounds)
-            raise PlanMismatch(
-                f"plan {finished.plan.index} "
-                + ("has been told already" if told else "was never asked for")
-                + "; tell the plan that ask() returned, once"
-            )
+        self._check_plan(finished.plan)
         self._traces.check(finished)
 
     def replay(self, finished: Round) -> Decision:
@@ -198,14 +165,14 @@ class Engine(Controller[RoundPlan, Round]):
     def _take(self, finished: Round) -> Decision:
         """Add a round that was checked."""
         self._rounds.append(finished)
-        if self._is_left_out(finished):
+        if self._drops(finished):
             self._red[finished.plan.index] = None
             self._traces.rejected += 1
         else:
             self._traces.take(finished)
         return self._decide(finished.elapsed_ns)
 
-    def _is_left_out(self, finished: Round) -> bool:
+    def _drops(self, finished: Round) -> bool:
         """Whether a round is red and red rounds are not kept."""
         if self.options.red_rounds == "keep":
             return False
@@ -217,10 +184,7 @@ class Engine(Controller[RoundPlan, Round]):
         return self._traces.is_due
 
     def _look(self, *, fully: bool) -> None:
-        if fully:
-            self._traces.look()
-        else:
-            self._traces.glance()
+        self._traces.look(fully=fully)
 
     def _stop_rules(self) -> Sequence[StopRule]:
         if self._rules is not None:
@@ -232,15 +196,11 @@ class Engine(Controller[RoundPlan, Round]):
         analyses = tuple(each.analysis for each in traces if each.analysis is not None)
         readings = max((each.n for each in traces), default=0)
         repeated = len(self._red) if self.options.red_rounds == "repeat" else 0
-        needed = _still_needed(analyses, readings)
-        return Progress(
-            rounds=len(self._rounds) - repeated,
+        return self._progress_of(
             readings=readings,
+            needed=_still_needed(analyses, readings),
+            rounds=len(self._rounds) - repeated,
             rejected_rounds=self._traces.rejected,
-            elapsed_s=self._elapsed_ns / 1e9,
-            seconds_left=self._seconds_left(needed, readings),
-            readings_needed=needed,
-            stop_requested=self._stop_requested,
             analyses=analyses,
             fresh=fresh,
             missing=self._traces.missing,
@@ -288,23 +248,20 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _flagged(self, analysis: Analysis) -> Analysis:
         """Warn of an estimate of one process only, or one that did not reach its target."""
-        analysis = self._of_one_process(analysis)
+        estimate, metric = analysis.estimate, analysis.metric
+        if estimate is None:
+            return analysis
+        if analysis.kind is Kind.INVOCATIONS:
+            only = [each for each in self._notices if each.code is Code.THIS_PROCESS_ONLY]
+            estimate = replace(estimate, notices=(*only, *estimate.notices))
+        notices = analysis.notices
         ended = self._decision is not None and self._decision.reason is not StopReason.SATISFIED
-        estimate = analysis.estimate
-        if not ended or estimate is None or not analysis.metric.must_satisfy:
-            return analysis
-        wanted = wanted_half_width(estimate, analysis.metric, self.options)
-        notice = not_converged(estimate.half_width, wanted, abs(estimate.value), "value")
-        flagged = replace(estimate, notices=(notice, *estimate.notices))
-        return replace(analysis, estimate=flagged, notices=(notice, *analysis.notices))
-
-    def _of_one_process(self, analysis: Analysis) -> Analysis:
-        """Warn on the estimate itself that its restarted rounds ran in one process."""
-        only = tuple(each for each in self._notices if each.code is Code.THIS_PROCESS_ONLY)
-        estimate = analysis.estimate
-        if not only or estimate is None or analysis.kind is not Kind.INVOCATIONS:
-            return analysis
-        return replace(analysis, estimate=replace(estimate, notices=(*only, *estimate.notices)))
+        if ended and metric.must_satisfy:
+            wanted = wanted_half_width(estimate, metric, self.options)
+            notice = not_converged(estimate.half_width, wanted, abs(estimate.value), "value")
+            estimate = replace(estimate, notices=(notice, *estimate.notices))
+            notices = (notice, *notices)
+        return replace(analysis, estimate=estimate, notices=notices)
 
     def _all_notices(self) -> tuple[Notice, ...]:
         """Return the Notices of the session, and the last of each code from its rounds."""
@@ -321,7 +278,7 @@ class Engine(Controller[RoundPlan, Round]):
 
 
 def _still_needed(analyses: Sequence[Analysis], readings: int) -> int | None:
-    """Return the further readings until all required metrics reach their targets, if known."""
+    """Return the further readings that all required metrics need, if each is known."""
     required = [each.required for each in analyses if each.metric.must_satisfy]
     known = [each for each in required if each is not None]
     if not known or len(known) < len(required):

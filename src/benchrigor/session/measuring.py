@@ -1,4 +1,4 @@
-"""measure: time a function, the shortest way to a number."""
+"""measure: time a function until its mean, or quantile, or speed is known."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def measure(
     gc: str = "on",
     clock: Clock | None = None,
 ) -> RunRecord:
-    """Time ``func()`` until its time per call is known well enough; or its speed.
+    """Time ``func()`` until its time per call, or its speed, is known well enough.
 
     Parameters
     ----------
     func
         Called without arguments; with ``work``, with a work amount.
     work
-        Range ``(low, high)`` of work amounts, whole numbers when both ends are; ``high`` may be
-        None. The estimate is the work per second then, free of what each call adds.
+        Range ``(low, high)`` of work amounts, whole numbers if both ends are; ``high`` may be
+        None. The estimate is then the work per second, without the overhead of each call.
     name
-        How the record calls it; None for the function's own name.
+        Name in the record; None for the function's own.
     target
         Half-width wanted, relative to the value.
     confidence
@@ -63,12 +63,12 @@ def measure(
     store
         A path or a `protocols.Store` that keeps each round; None keeps nothing.
     progress
-        Called with the session's standing after each round.
+        Called with the session's `Progress` after each round.
     seed
         Kept in the record; None draws one.
     batch
-        Calls of which each reading is the average; None for as many as the clock needs, which a
-        Notice tells where a quantile is wanted. 1 times single calls. Not with ``work``.
+        Calls that each reading averages; None for as many as the clock needs, and a Notice says so
+        where a quantile is wanted. 1 times single calls. Not with ``work``.
     gc
         "on" leaves the garbage collector as it is, "off" holds it back while the clock runs.
     clock
@@ -82,7 +82,7 @@ def measure(
     Raises
     ------
     InvalidInput
-        When an argument cannot be worked with.
+        When an argument is out of range.
     WorkloadFailed
         When ``func`` raises; the error's ``record`` holds the rounds finished before.
 

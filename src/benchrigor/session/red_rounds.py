@@ -22,6 +22,7 @@ from benchrigor.model import (
     Severity,
 )
 from benchrigor.model.text import many
+from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.interference.one_run import estimate_interference, profile_interference
 from benchrigor.stats.interference.traffic_light import light_of
 
@@ -207,8 +208,7 @@ def segments_of(finished: Round, metric: str | None, *, whole: bool = False) -> 
 def _reading_seconds(finished: Round, metric: str | None) -> Floats:
     """Return how long each reading of a round took, all its calls together."""
     if metric is not None and metric in finished.unit_readings:
-        calls = finished.facts.get("inner_loop")
-        seconds: Floats = finished.unit_readings[metric] * (calls if isinstance(calls, int) else 1)
+        seconds: Floats = finished.unit_readings[metric] * calls_per_reading(finished)
         return seconds
     return np.array([finished.readings.get(metric or "", finished.duration_s)])
 

@@ -1,4 +1,4 @@
-"""Planning from a run: what it knows of cost, and what the stopping rule asks for at least."""
+"""Sample sizes planned from a run: its cost, and the least that its stop rule takes."""
 
 from __future__ import annotations
 
@@ -23,48 +23,48 @@ def plan(
     half_widths: Sequence[float] = (0.05, 0.02, 0.01, 0.005),
     metric: str | None = None,
 ) -> Plan:
-    """Tell how much to measure to see a change, and what narrower intervals cost.
+    """Plan how much to measure to see a change, and what narrower intervals cost.
 
-    A short run is enough to plan a long one: it need not have reached its target.
+    The pilot run may be short: it need not have reached its target.
 
     Parameters
     ----------
     known
-        A run, which also tells what time it took; or an estimate alone.
+        A run, whose time gives the cost; or an estimate alone.
     change
-        Relative change of the mean that is to be seen, more than ``margin``: 0.03 for 3%.
+        Relative change of the mean to be seen, more than ``margin``: 0.03 for 3%.
     power
-        Chance of seeing it that is wanted, in (0, 1).
+        Probability of seeing it, in (0, 1).
     confidence
-        Of the comparison's interval and of the price list, in (0, 1); None for that of ``known``.
+        Confidence of the comparison's interval and of the prices, in (0, 1); None for that of
+        ``known``.
     margin
-        The change counts as seen when the whole interval of the ratio lies beyond this relative
-        margin, as in a comparison; 0 for the classical test.
+        The change is seen if the whole interval of the ratio lies beyond this relative margin; 0
+        for the classical test.
     half_widths
         Relative half-widths whose prices are wanted.
     metric
-        Of a run: which of its metrics; None for the first that must be satisfied.
+        Metric of a run; None for the first that must be satisfied.
 
     Returns
     -------
     Plan
-        ``print(plan)`` shows it. ``n`` counts readings or invocations, as the estimate does, and
-        is meant per side. Readings that were cut are paid for once per run; invocations bring
-        their own warm-up, and failed ones their share of failure.
+        ``print(plan)`` shows it. ``n`` counts readings or invocations of baseline and candidate
+        each. Readings that were cut are paid for once per run; each invocation pays for its own
+        warm-up, and for its share of failed ones.
 
     Raises
     ------
     InvalidInput
         When an argument is out of range, the value is (nearly) 0, or the change is out of reach.
     NotEstimable
-        When there is no estimate, or it tells nothing of the noise (a single invocation, constant
-        readings).
+        When there is no estimate, or it has no noise (a single invocation, constant readings).
 
     Notes
     -----
-    How sizes are found stands with `stats.planning.power.plan_sizes`. A run's prices are never
-    below what its stopping rule looks at first. Where the readings came from one process, what
-    differs from process to process is not in the plan, which a Notice says.
+    See `stats.planning.power.plan_sizes`. The prices of a run are at least what its stop rule
+    takes. If all readings are of one process, the variance between processes is not in the plan,
+    and a Notice says so.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def _estimate_of(record: RunRecord, metric: str | None) -> Estimate:
     if analysis is not None and analysis.estimate is not None:
         return analysis.estimate
     nothing = Notice.refusal(
-        Code.NO_DATA, f"The run of {record.name} has no estimate that a plan could start from."
+        Code.NO_DATA, f"The run of {record.name} has no estimate to plan from."
     )
     notices = () if analysis is None else analysis.notices
     raise NotEstimable(
@@ -111,7 +111,7 @@ def _estimate_of(record: RunRecord, metric: str | None) -> Estimate:
 
 
 def _least(record: RunRecord, metric: str | None, pilot: Estimate) -> int:
-    """Return the size below which the run's own stopping rule would not have stopped."""
+    """Return the least size at which the run's own stop rule stops."""
     analysis = record.analysis(metric)
     by_round = analysis is None or analysis.kind is not Kind.UNIT_READINGS
     floor = floor_for(record.options, by_round=by_round)
@@ -120,19 +120,22 @@ def _least(record: RunRecord, metric: str | None, pilot: Estimate) -> int:
 
 
 def _priced(sizes: Plan, record: RunRecord, metric: str | None) -> Plan:
-    """Add the name, the wall times, and what one process does not tell."""
+    """Add name and unit, wall times, and a warning of a single process."""
     analysis = record.analysis(metric)
     if analysis is None:  # for the type checker: there is an estimate
         return sizes
-    # An invocation pays for its own warm-up, each time; a series only once.
+    # Each invocation pays for its own warm-up, a series only once.
     cut = 0 if analysis.kind is Kind.INVOCATIONS else max(analysis.n - sizes.pilot.n, 0)
-    # Readings that were recorded elsewhere took no time here.
+    # Readings that were recorded elsewhere have no duration.
     spent = record.elapsed_s or None
 
     def seconds(size: int) -> float | None:
         return None if spent is None else spent * (size + cut) / (sizes.pilot.n + cut)
 
-    notices = (_one_process(),) if analysis.kind is Kind.UNIT_READINGS else ()
+    notices = sizes.notices
+    if analysis.kind is Kind.UNIT_READINGS:
+        sentence = "The pilot is one process: variance between processes is not in the plan."
+        notices = (Notice.warning(Code.THIS_PROCESS_ONLY, sentence), *notices)
     return replace(
         sizes,
         name=record.name,
@@ -140,12 +143,5 @@ def _priced(sizes: Plan, record: RunRecord, metric: str | None) -> Plan:
         seconds=seconds(sizes.n),
         pilot_seconds=spent,
         prices=tuple(replace(each, seconds=seconds(each.n)) for each in sizes.prices),
-        notices=(*notices, *sizes.notices),
-    )
-
-
-def _one_process() -> Notice:
-    return Notice.warning(
-        Code.THIS_PROCESS_ONLY,
-        "The pilot is one process: what differs from process to process is not in the plan.",
+        notices=notices,
     )

@@ -1,4 +1,4 @@
-"""The session: an engine with a loop, a journal, hooks and a clock around it."""
+"""The session: an engine with a clock, a loop, hooks and a store."""
 
 from __future__ import annotations
 
@@ -49,37 +49,39 @@ from benchrigor.workloads.amount import takes_amount
 
 
 class Session(Engine):
-    """One measurement: rounds are run until the interval is as narrow as asked for.
+    """One measurement: rounds are run until the interval is as narrow as wanted.
 
-    Use `run` to have a workload measured, or `ask` and `tell` to measure by other means.
+    Use `run` to measure a workload, or `ask` and `tell` to measure by other means.
 
     Parameters
     ----------
     options
-        What to reach and what may be spent.
+        Target and budgets, statistic and method.
     metrics
-        None: the names in the first round define them; lower is better, all must be satisfied.
+        None: the names in the first round with readings define them; lower is better, all must be
+        satisfied, and "time" is in seconds.
     name, subject
         What is measured, for people and for programs.
     seed
-        From which every plan's own seed is derived; None draws one. It is kept in the record.
+        Source of every plan's own seed, kept in the record; None draws one.
     store
         A path or a `protocols.Store` that keeps each round as soon as it is told; None keeps
         nothing.
     detector
-        Finds change points: a `protocols.Detector`, or a ruptures estimator, which is given the
+        Finds change points: a `protocols.Detector`, or a ruptures estimator, which gets the
         default penalty of `stats.RupturesDetector`; None for the built-in one.
     rules
-        Stop rules, the first answer wins; None for `default_rules`.
+        Stop rules, the first to stop wins; None for `default_rules`.
     clock
         Times the rounds; None for the wall clock.
     meter
-        Measures what functions lose to others while they run; None for the kernel's scheduler
-        statistics beside the wall clock, and for nothing beside another clock.
+        Measures delay by other processes; None for the kernel's scheduler statistics with the
+        wall clock, and for nothing with another clock.
     next_work
-        Called with each plan; returns another work amount for it, or None to leave it as it is.
+        Called with each plan; returns another work amount for it, or None to keep its own.
     before_round, after_round, progress
-        Plain callables; see `benchrigor.session.loop.Hooks`.
+        Called with the plan before each round, with the finished round, and with the session's
+        `Progress` after it. One that raises ends the session.
 
     Examples
     --------
@@ -128,7 +130,7 @@ class Session(Engine):
         self._provenance: Provenance | None = None
 
     def tell(self, finished: Round) -> Decision:
-        """Take in a finished round, keep it in the store, and decide whether to go on.
+        """Add a finished round, keep it in the store, and decide whether to go on.
 
         Raises
         ------
@@ -137,8 +139,8 @@ class Session(Engine):
         InvalidInput
             When its metrics are unknown or its readings impossible; the plan stays open.
         StoreFailed
-            When the store cannot keep the round: the plan stays open; or cannot keep the result:
-            then the session has ended, and ``error.record`` holds it.
+            When the store cannot keep the round, and the plan stays open; or cannot keep the
+            result, and ``error.record`` holds it.
         """
         self.check(finished)
         if self._store is not None:
@@ -154,7 +156,7 @@ class Session(Engine):
         Raises
         ------
         WorkTooShort
-            When even the largest work amount makes rounds too short; with ``error.record``.
+            When rounds of the largest work amount are too short; with ``error.record``.
         """
         try:
             return super().ask()
@@ -163,7 +165,7 @@ class Session(Engine):
             raise
 
     def result(self) -> RunRecord:
-        """Return everything found so far, also while the session runs.
+        """Return the record of all rounds so far, also while the session runs.
 
         Raises
         ------
@@ -177,21 +179,21 @@ class Session(Engine):
         return replace(super().result(), provenance=self._provenance, run_id=self._run_id)
 
     def run(self, workload: Workload | Callable[..., object]) -> RunRecord:
-        """Measure a workload until there is enough, and return what was found.
+        """Measure a workload until the session stops, and return the record.
 
         Parameters
         ----------
         workload
             A `protocols.Workload`; a plain function, which is timed; or a generator function,
-            of which each step is timed. A function with one argument is given the work amount of
-            each round.
+            each step of which is timed. A function with one argument gets the work amount of each
+            round.
 
         Raises
         ------
         WorkloadFailed, WorkTooShort, ClockFailed, InvalidInput, StoreFailed
-            With ``error.record``, the record of the rounds that were finished before.
+            With ``error.record``, the record of the rounds finished before.
         KeyboardInterrupt
-            As it came; `result` has the finished rounds, and so has its attribute ``record``.
+            As it came, with the attribute ``record``.
         """
         fresh = self.options.rounds == "restarted"
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
@@ -201,7 +203,7 @@ class Session(Engine):
         if self.options.work_range is not None:
             load_statsmodels()
         self._describe()
-        if self._store is not None:  # a store that cannot be used is known before time is spent
+        if self._store is not None:  # a store that fails should fail before time is spent
             self._begun(self._store)
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
         try:
@@ -210,7 +212,7 @@ class Session(Engine):
             drive(self, RoundRunner(self, adapted, self._clock, host), self._clock, self._hooks)
         except KeyboardInterrupt as stop:
             self.end(StopReason.INTERRUPTED)
-            stop.record = self._rescued()  # type: ignore[attr-defined]  # nothing finished is lost
+            stop.record = self._rescued()  # type: ignore[attr-defined]  # finished rounds are kept
             raise
         except BenchrigorError as error:
             if isinstance(error, WorkloadFailed | ClockFailed | InvalidInput):
@@ -226,23 +228,23 @@ class Session(Engine):
 
     @classmethod
     def resume(cls, store: str | Path | Store, run_id: str, **kwargs: Any) -> Session:
-        """Take up a run that was cut off, with every finished round counted once.
+        """Continue an interrupted run from its finished rounds.
 
         Parameters
         ----------
         store
-            Where the run was kept.
+            Where the run is kept.
         run_id
-            Its id, or enough of its beginning.
+            Its id, or the beginning of it.
         **kwargs
-            Detector, rules, clock, hooks as for `Session`; ``options`` to go on with others.
+            Detector, rules, clock, hooks as for `Session`; ``options`` replace those of the run.
 
         Raises
         ------
         StoreFailed
             When the store cannot be read or has no such run.
         InvalidInput
-            When the run came to its own end already.
+            When the run is finished.
         """
         opened = _as_store(store)
         before = opened.load(run_id)
@@ -258,17 +260,19 @@ class Session(Engine):
             store=opened,
             **kwargs,
         )
-        session._run_id = before.run_id  # its own class
+        session._run_id = before.run_id  # a private member of this class
         for finished in before.rounds:
             session.replay(finished)
-        session._note_resumed(len(before.rounds), before.provenance)  # its own class
+        session._note_resumed(
+            len(before.rounds), before.provenance
+        )  # a private member of this class
         return session
 
     def _note_resumed(self, rounds: int, where: Provenance | None) -> None:
         self.note(
             Notice.note(
                 Code.RESUMED,
-                f"Taken up again after round {rounds}: later rounds ran in a new process.",
+                f"Resumed after round {rounds}: later rounds ran in a new process.",
                 rounds_before=rounds,
                 host_before=where.host if where else None,
                 started_before=where.started_at if where else None,
@@ -287,7 +291,7 @@ class Session(Engine):
         return self._run_id
 
     def _finish(self) -> RunRecord:
-        """Freeze the record of an ended session, and write it down where rounds are kept."""
+        """Return the record of an ended session, and keep it in the store."""
         self._finished = True
         if self._provenance is not None:
             self._provenance = replace(self._provenance, load_after=instrument.load_average())
@@ -301,7 +305,7 @@ class Session(Engine):
         return record
 
     def _rescued(self) -> RunRecord:
-        """Return the record on the way out of an error, which a failing store must not hide."""
+        """Return the record after an error, even if the store fails too."""
         try:
             return self.result()
         except StoreFailed:
@@ -315,10 +319,10 @@ def as_workload(
     fresh: bool = False,
     meter: DelayMeter | None = None,
 ) -> Workload:
-    """Adapt a plain function or generator function; a Workload stays what it is.
+    """Adapt a plain function or generator function; return a Workload unchanged.
 
-    One with a single argument that must be given takes work amounts. With ``fresh``, each round
-    starts a new generator.
+    A function with one required argument takes work amounts. With ``fresh``, each round starts a
+    new generator.
 
     Raises
     ------
@@ -336,7 +340,7 @@ def as_workload(
 
 
 def meter_for(clock: Clock | None) -> DelayMeter | None:
-    """Return the kernel's meter of delay beside the wall clock; none beside another clock."""
+    """Return the kernel's meter of delay for the wall clock, and none for another clock."""
     if clock is not None and not isinstance(clock, WallClock):
         return None
     meter = RunDelay()
@@ -344,24 +348,24 @@ def meter_for(clock: Clock | None) -> DelayMeter | None:
 
 
 def _check_amounts(workload: Workload, options: Options) -> None:
-    """Refuse a function that wants an amount where there is none, or none where amounts vary."""
+    """Refuse a function whose argument does not fit the work amounts of the session."""
     if not isinstance(workload, AmountWorkload | CallableWorkload | StepwiseWorkload):
-        return  # others see for themselves what the plan holds
+        return  # other workloads read the plan
     takes = getattr(workload, "takes_amount", False)
     if takes and options.work is None and options.work_range is None:
         raise InvalidInput(
-            f"{workload.name} takes a work amount, and this session has none to give: choose "
+            f"{workload.name} takes a work amount, and this session has none: choose "
             "Options(work=(low, high)), or analysis='wps'"
         )
     if options.work_range is not None and not takes:
         raise InvalidInput(
             f"{workload.name} takes no work amount, and those of this session vary: give "
-            "a function with one argument that must be given (wrap a built-in one in a lambda)"
+            "a function with one required argument (wrap a built-in one in a lambda)"
         )
 
 
 def _as_store(store: str | Path | Store) -> Store:
-    """Open a path; a Store stays what it is."""
+    """Open a path; return a Store unchanged."""
     if isinstance(store, str | Path):
         return Journal(store)
     if not isinstance(store, Store) or isinstance(store, type):

@@ -1,4 +1,4 @@
-"""The readings of each metric that a session has so far, checked, and their analyses."""
+"""The readings of each metric of a running session, checked, with their analyses."""
 
 from __future__ import annotations
 
@@ -21,15 +21,7 @@ from benchrigor.model import (
     StablePhase,
 )
 from benchrigor.protocols import Detector
-from benchrigor.session.analysis_chain import (
-    CHECK,
-    DETAILS,
-    LINE,
-    LINE_REPORT,
-    Material,
-    analyse,
-    cut,
-)
+from benchrigor.session.analysis_chain import Material, cut, look, report
 from benchrigor.session.stop_rules import GROWTH, floor_for
 from benchrigor.session.work_schedule import QUICK_S, WorkSchedule
 from benchrigor.stats import RupturesDetector
@@ -38,12 +30,12 @@ from benchrigor.stats.series.level import FEWEST
 from benchrigor.units import Direction
 
 SPEED = Metric(name="speed", unit="/s", direction=Direction.HIGHER)
-"""What rounds of various work tell: work per second."""
+"""Work per second, measured by rounds of various work."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Trace:
-    """The readings of one metric as they come in, and the latest look at them."""
+    """The readings of one metric so far, and their latest analysis."""
 
     metric: Metric
     kind: Kind
@@ -54,14 +46,12 @@ class Trace:
     n: int = 0
     batch: int = 1
     schedule: WorkSchedule | None = None
-    """Of pairs of work amount and duration: which amounts come, and which pairs count."""
     analysis: Analysis | None = None
-    analysed_at: int = 0
     report: Analysis | None = None
 
     @property
     def units(self) -> int:
-        """Units of inference so far: readings, or the rounds that count where each is one."""
+        """Units of inference so far: readings, or rounds that count."""
         if self.schedule is not None:
             return self.schedule.sample
         if self.kind != Kind.INVOCATIONS:
@@ -72,7 +62,7 @@ class Trace:
 
 
 class Traces:
-    """Takes rounds in, a trace for each metric, and looks at what they gave."""
+    """Adds the readings of rounds to a trace for each metric, and analyses them."""
 
     def __init__(
         self,
@@ -87,7 +77,7 @@ class Traces:
         self.by_name: dict[str, Trace] = {}
         self.schedule = _schedule(options, seed)
         self.rejected = 0
-        """Rounds in a row, up to the last one, that gave nothing to work with."""
+        """Latest rounds in a row that allow no estimate."""
         self._options = options
         self._detector = as_detector(detector)
         self._recorded = recorded
@@ -97,79 +87,69 @@ class Traces:
 
     def _check_metrics(self) -> None:
         names = [metric.name for metric in self.metrics]
-        double = {name for name in names if names.count(name) > 1}
-        if double:
-            raise InvalidInput(f"metric {min(double)!r} is given twice, expected each name once")
-        given = next((each for each in self.metrics if each.name == SPEED.name), None)
-        varied = self.schedule is not None
-        if varied and given is not None and given.direction is not Direction.HIGHER:
+        repeated = {name for name in names if names.count(name) > 1}
+        if repeated:
+            raise InvalidInput(f"metric {min(repeated)!r} is given twice, expected each name once")
+        speed = next((each for each in self.metrics if each.name == SPEED.name), None)
+        by_work = self.schedule is not None
+        if by_work and speed is not None and speed.direction is not Direction.HIGHER:
             raise InvalidInput("metric 'speed' has direction 'lower', expected 'higher'")
-        speed_will = varied and given is None
-        if not speed_will and not any(metric.must_satisfy for metric in self.metrics):
+        if by_work and speed is None:  # the speed is added, and must be satisfied
+            return
+        if not any(metric.must_satisfy for metric in self.metrics):
             raise InvalidInput("no metric must be satisfied, expected at least one that must")
 
     def check(self, finished: Round) -> None:
-        """Collect all that is wrong with a round, and raise InvalidInput once."""
+        """Collect all problems of a round, and raise InvalidInput once."""
         where = f"round {finished.plan.index}"
         both = finished.unit_readings.keys() & finished.readings.keys()
         problems = [f"{where}: {name!r} is given both ways, expected one" for name in both]
         metrics = {metric.name: metric for metric in self._metrics_for(finished)}
         if self.schedule is not None:
             problems += _bad_pair(finished, where)
-            speed_counts = self.schedule.sample and metrics[SPEED.name].must_satisfy
-            if speed_counts and self._options.statistic != "mean":
-                asked = self._options.statistic
-                problems.append(f"statistic is {asked!r}, expected 'mean': a speed has no other")
-        for name, kind, values in self._given(finished):
+            statistic = self._options.statistic
+            must_satisfy = self.schedule.sample and metrics[SPEED.name].must_satisfy
+            if must_satisfy and statistic != "mean":
+                problems.append(
+                    f"statistic is {statistic!r}, expected 'mean': a speed has no other"
+                )
+        for name, kind, values in self._readings(finished):
             trace = self.by_name.get(name)
             if name not in metrics:
                 known = ", ".join(map(repr, metrics))
                 problems.append(f"{where}: metric {name!r} is unknown, expected one of {known}")
             elif trace is not None and trace.kind != kind:
                 problems.append(f"{where}: {name!r} came as {kind}, before as {trace.kind}")
-            elif metrics[name].averaging == "harmonic" and float(values.min()) <= 0.0:
-                worst = int(values.argmin())
-                problems.append(
-                    f"{where}: {name}[{worst}] is {float(values[worst])!r}, "
-                    "expected more than 0 for a harmonic mean"
-                )
-            elif metrics[name].is_duration and float(values.min()) < 0.0:
-                worst = int(values.argmin())
-                problems.append(
-                    f"{where}: {name}[{worst}] is {float(values[worst])!r} s, "
-                    "expected a duration of 0 or more"
-                )
+            else:
+                problems += _bad_values(metrics[name], values, where)
         if problems:
             raise InvalidInput(problems)
 
     def take(self, finished: Round) -> None:
-        """Add a checked round's readings."""
+        """Add the readings of a checked round."""
         self.metrics = self._metrics_for(finished)
         for metric in self.metrics:
             if metric.name in self.by_name:
                 self.by_name[metric.name].metric = metric
         usable = False
-        calls = finished.facts.get("inner_loop", 1)
-        calls = calls if isinstance(calls, int) else 1
-        for name, kind, values in self._given(finished):
+        for name, kind, values in self._readings(finished):
             trace = self.by_name.get(name) or self._open(name, kind)
             if trace.schedule is not None:
                 trace.schedule.tell(*values)
                 usable = True
             elif kind == Kind.INVOCATIONS and self._detector is not None:
-                # Before the readings are added: a detector may fail.
-                policy = self._material(trace).policy
-                trace.phases += cut(values, policy, self._detector)
+                # Before the readings are added, because a detector may fail.
+                trace.phases += cut(values, self._material(trace).policy, self._detector)
                 usable |= trace.phases[-1].n >= FEWEST
             else:
                 usable |= kind != Kind.INVOCATIONS or values.size >= FEWEST
             trace.chunks.append(values)
             trace.n += 1 if kind is Kind.WORK else values.size
-            trace.batch = max(trace.batch, calls)
+            trace.batch = max(trace.batch, calls_per_reading(finished))
         self.rejected = 0 if usable else self.rejected + 1
 
-    def _given(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
-        """Return name, kind and values of all that a round gave."""
+    def _readings(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
+        """Return name, kind and values of all readings of a round."""
         kind = Kind.INVOCATIONS if self._options.rounds == "restarted" else Kind.UNIT_READINGS
         units = [(name, kind, values) for name, values in finished.unit_readings.items()]
         single = [
@@ -184,32 +164,31 @@ class Traces:
 
     @property
     def _durations(self) -> set[str]:
-        """Names of readings that are nothing but how long a round of various work took."""
+        """Names of readings that are only the durations of rounds of various work."""
         named = {metric.name for metric in self.metrics} if self._named else set()
         return set() if self.schedule is None else {"time"} - named
 
     @property
     def time_metric(self) -> str:
-        """Name of the metric that says how long readings took."""
-        told = [each.name for each in self.metrics if each.is_duration and each.must_satisfy]
-        return next(iter(told), "time")
+        """Name of the metric that is the duration of readings."""
+        durations = (each.name for each in self.metrics if each.is_duration and each.must_satisfy)
+        return next(durations, "time")
 
     def _metrics_for(self, finished: Round) -> tuple[Metric, ...]:
-        """Return the metrics; unnamed sessions learn them from the first round that gives any."""
-        # Amounts may be too small at first for a single unit of work.
+        """Return the metrics; without names they are those of the first round with readings."""
         if self._named or set(self.metrics) - {SPEED}:
-            given = self.metrics
+            metrics = self.metrics
         else:
             single = [name for name in finished.readings if name not in self._durations]
             names = dict.fromkeys([*finished.unit_readings, *single])
-            given = tuple(Metric(name=name, unit="s" if name == "time" else "") for name in names)
-        if self.schedule is None or any(metric.name == SPEED.name for metric in given):
-            return given
+            metrics = tuple(Metric(name=name, unit="s" if name == "time" else "") for name in names)
+        if self.schedule is None or any(metric.name == SPEED.name for metric in metrics):
+            return metrics
         if self._options.analysis == "auto" and finished.unit_readings:
-            return (*given, replace(SPEED, must_satisfy=False))
+            return (*metrics, replace(SPEED, must_satisfy=False))
         if self._named:
-            return (SPEED, *given)
-        return (SPEED, *(replace(metric, must_satisfy=False) for metric in given))
+            return (SPEED, *metrics)
+        return (SPEED, *(replace(metric, must_satisfy=False) for metric in metrics))
 
     def _open(self, name: str, kind: Kind) -> Trace:
         metric = next(each for each in self.metrics if each.name == name)
@@ -223,55 +202,49 @@ class Traces:
         )
         return self.by_name[name]
 
-    def glance(self) -> None:
-        """Bring the line through work and durations up to date: it is shown while it is refined."""
-        for trace in self.by_name.values():
-            if trace.kind is Kind.WORK:
-                self._analyse(trace)
+    def look(self, *, fully: bool) -> None:
+        """Analyse all traces with new readings, and choose when to analyse them again.
 
-    def look(self) -> None:
-        """Analyse all traces that have grown since the last look, and set their next one."""
+        Not ``fully``, only the line through work and duration, which is shown after each round.
+        """
         for trace in self.by_name.values():
-            self._analyse(trace)
-            if trace.units >= trace.next_check:
+            if fully or trace.kind is Kind.WORK:
+                self._analyse(trace)
+            if fully and trace.units >= trace.next_check:
                 trace.next_check = math.ceil(trace.units * GROWTH)
 
     def _analyse(self, trace: Trace) -> None:
-        if trace.analysed_at == trace.n:
-            return
-        trace.analysis = analyse(self._material(trace), LINE if trace.kind is Kind.WORK else CHECK)
-        trace.analysed_at = trace.n
-        if not _usable(trace.analysis):
-            self.rejected = max(self.rejected, len(trace.chunks))
+        """Analyse a trace, once for the same readings."""
+        if trace.analysis is None or trace.analysis.n < trace.n:
+            trace.analysis = look(self._material(trace))
+            if not _usable(trace.analysis):
+                self.rejected = max(self.rejected, len(trace.chunks))
 
     def reports(self) -> dict[str, Analysis]:
         """Return the full analysis of each metric, made once for the same readings."""
-        for trace in self.by_name.values():
-            if trace.report is None or trace.report.n < trace.n:
-                trace.report = self._reported(trace)
-        return {name: each.report for name, each in self.by_name.items() if each.report}
+        return {name: self._reported(trace) for name, trace in self.by_name.items() if trace.n}
 
     def _reported(self, trace: Trace) -> Analysis:
-        """Analyse for the record, which a failing detector must not keep back."""
-        material = self._material(trace)
-        fresh = trace.analysed_at == trace.n
-        try:
-            if trace.kind is Kind.WORK:
-                return analyse(material, LINE_REPORT)
-            looked = trace.analysis if fresh else analyse(material, CHECK)
-            return analyse(material, DETAILS, looked)
-        except DetectorFailed as error:
-            notice = Notice.refusal(Code.DETECTOR_FAILED, f"No phases: {error}.")
-            return Analysis(metric=trace.metric, kind=trace.kind, n=trace.n, notices=(notice,))
+        """Analyse for the record, even if the detector fails."""
+        if trace.report is None or trace.report.n < trace.n:
+            fresh = trace.analysis is not None and trace.analysis.n == trace.n
+            try:
+                trace.report = report(self._material(trace), trace.analysis if fresh else None)
+            except DetectorFailed as error:
+                notice = Notice.refusal(Code.DETECTOR_FAILED, f"No phases: {error}.")
+                trace.report = Analysis(
+                    metric=trace.metric, kind=trace.kind, n=trace.n, notices=(notice,)
+                )
+        return trace.report
 
     @property
     def is_due(self) -> bool:
-        """Whether some trace has grown enough for another look."""
+        """Whether some trace has enough new readings for the next analysis."""
         return any(trace.units >= trace.next_check for trace in self.by_name.values())
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Names of the metrics that must be satisfied and lack readings for a first look."""
+        """Names of the metrics that must be satisfied and have too few readings for an analysis."""
         enough = {name for name, trace in self.by_name.items() if trace.units >= trace.first_check}
         return tuple(
             metric.name
@@ -280,14 +253,13 @@ class Traces:
         )
 
     def _material(self, trace: Trace) -> Material:
-        """Return a trace as the chain of analysis wants it."""
+        """Return a trace as the chain of analysis takes it."""
         notices: tuple[Notice, ...] = ()
         left_out: tuple[int, ...] = ()
         if trace.schedule is not None:
             series = tuple(np.array(trace.chunks).T)
             notices = trace.schedule.notices
-            counted = trace.schedule.counted
-            left_out = tuple(index for index, counts in enumerate(counted) if not counts)
+            left_out = tuple(np.flatnonzero(~np.array(trace.schedule.counted)).tolist())
         elif trace.kind == Kind.INVOCATIONS:
             series = tuple(trace.chunks)
         else:
@@ -309,7 +281,7 @@ class Traces:
 
 
 def _schedule(options: Options, seed: int) -> WorkSchedule | None:
-    """Return what chooses work amounts; None where all rounds are alike."""
+    """Return what chooses work amounts; None if all rounds do the same work."""
     if options.work_range is None:
         return None
     return WorkSchedule(
@@ -326,8 +298,8 @@ def _bad_pair(finished: Round, where: str) -> list[str]:
     problems = []
     if SPEED.name in finished.readings or SPEED.name in finished.unit_readings:
         problems.append(
-            f"{where}: a reading is called {SPEED.name!r}, which is what work and duration give: "
-            "give it another name"
+            f"{where}: a reading is called {SPEED.name!r}, which work and duration give: give it "
+            "another name"
         )
     if finished.plan.work is None:
         problems.append(f"{where}: the plan has no work amount, expected one above 0")
@@ -336,14 +308,32 @@ def _bad_pair(finished: Round, where: str) -> list[str]:
     return problems
 
 
+def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
+    """Say which reading the metric cannot have, if any."""
+    index = int(values.argmin())
+    least = float(values[index])
+    reading = f"{where}: {metric.name}[{index}] is {least!r}"
+    if metric.averaging == "harmonic" and least <= 0.0:
+        return [f"{reading}, expected more than 0 for a harmonic mean"]
+    if metric.is_duration and least < 0.0:
+        return [f"{reading} s, expected a duration of 0 or more"]
+    return []
+
+
 def _usable(analysis: Analysis) -> bool:
-    """Whether rounds that are invocations have a steady state in common."""
+    """Whether some invocation has a stable phase; other readings are always usable."""
     by_round = analysis.kind is Kind.INVOCATIONS
     return not by_round or any(phase.n >= FEWEST for phase in analysis.phases)
 
 
+def calls_per_reading(finished: Round) -> int:
+    """Return how many calls each reading of a round averages."""
+    calls = finished.facts.get("inner_loop", 1)
+    return calls if isinstance(calls, int) else 1
+
+
 def as_detector(detector: object) -> Detector | None:
-    """Adapt a ruptures estimator; a Detector, or None for the built-in one, stays what it is."""
+    """Adapt a ruptures estimator; return a Detector, or None for the built-in one, unchanged."""
     if detector is None:
         return None
     if not isinstance(detector, type):

@@ -14,7 +14,7 @@ import benchrigor as br
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, Metric, Replay, Ruling
 from benchrigor.session import replay
-from benchrigor.session.replays.rivals import BUILT_IN
+from benchrigor.session.replays.rulings import BUILT_IN
 from benchrigor.stats import RupturesDetector, detect_changes, estimate_mean, merge_subsessions
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
 
@@ -355,7 +355,7 @@ def test_rules_that_know_one_series_refuse_rounds_that_were_restarted() -> None:
     *refused, blind, by_detector, merged = replay(record, judges=judges).rulings
     for each in refused:
         assert (each.stopped, each.final) == (None, None)
-        assert "knows one series only" in each.sentence
+        assert "takes one series only" in each.sentence
         assert "12 rounds" in each.sentence
     for each in (by_detector, merged):
         assert each.final is not None

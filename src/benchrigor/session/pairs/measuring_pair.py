@@ -1,4 +1,4 @@
-"""measure_pair: time two functions in turn, the shortest way to a verdict."""
+"""measure_pair: time two functions in turn until their ratio is known."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, ClockFailed, InvalidInput, WorkloadFailed
-from benchrigor.model import (
-    Comparison,
-    Notice,
-    Progress,
-    RoundPlan,
-    StopReason,
-)
+from benchrigor.model import Comparison, Notice, Progress, RoundPlan, StopReason
 from benchrigor.model.checks import attempt
 from benchrigor.protocols import Clock
 from benchrigor.session.controller import draw_seed
@@ -60,51 +54,32 @@ def measure_pair(
     Parameters
     ----------
     baseline, candidate
-        Called without arguments; the same function twice shows what chance does.
+        Called without arguments; the same function twice shows the effect of chance.
     margin
         Relative change that does not matter, at least 0; 0 for the classical test.
     target
-        Half-width of the ratio wanted; None for half the margin, or 0.005 without a margin. From
-        a ratio of 2 on, which is told in times, it grows in proportion.
-    confidence
-        Nominal coverage of the interval, in (0, 1).
-    statistic
-        "mean", "median", or a percentile such as "p10". Quantiles are those of single readings:
-        see ``batch``.
-    budget_s
-        Seconds of measuring at most; a block of two pairs is the least that is measured.
-    setup, teardown
-        Called without arguments around each reading of either, never timed; teardown also after
-        a failure.
-    progress
-        Called with the standing after each round: its metric is the ratio, its readings are
-        pairs.
-    seed
-        Of the order; None draws one.
-    batch
-        Calls of which each reading is the average, for both; None for as many as the clock
-        needs, which a Notice tells where a quantile is wanted. 1 times single calls.
-    gc
-        "on" leaves the garbage collector as it is, "off" holds it back while readings are taken.
+        Half-width of the ratio wanted; None for half the margin, or 0.005 without a margin. Above
+        a ratio of 2 it grows in proportion.
+    confidence, statistic, budget_s, setup, teardown, progress, seed, batch, gc, clock
+        As of `measure`. Both functions are set up and timed alike; ``progress`` shows the ratio,
+        whose readings are pairs; ``seed`` is that of the order.
     preset
-        Evidence asked for, see `benchrigor.model.Options`: "quick", "normal", "strict".
-    clock
-        Times the calls; None for the wall clock.
+        Evidence needed, see `benchrigor.model.Options`: "quick", "normal", "strict".
 
     Returns
     -------
     Comparison
         ``print(comparison)`` shows it in one line. Its ``reason`` says why the measuring ended;
-        where that is not SATISFIED, it carries the Notice "not-converged". Without a stable phase
-        it holds no number, its verdict is UNDECIDED, and a Notice says why.
+        unless that is SATISFIED, it has the Notice "not-converged". Without a stable phase it has
+        no estimate, its verdict is UNDECIDED, and a Notice says why.
 
     Raises
     ------
     InvalidInput
-        Naming every argument that cannot be worked with, in one go.
+        For all unsuitable arguments at once.
     WorkloadFailed
-        When a function raises, naming the side; the error's ``record`` is the Comparison of the
-        rounds finished before.
+        When a function raises, naming it; the error's ``record`` is the Comparison of the rounds
+        finished before.
     ClockFailed
         When the clock goes backwards or stands still; likewise.
     KeyboardInterrupt
@@ -112,11 +87,9 @@ def measure_pair(
 
     Notes
     -----
-    Readings come in blocks, baseline-candidate-candidate-baseline or the reverse, shuffled, so
-    that what drifts alike for both cancels. Each function has its own number of calls per
-    reading: enough for the clock, and for means so many that a reading of either lasts about as
-    long. See `session.pairs.pair_engine.PairEngine` for when it stops; a difference, however
-    clear, does not end it.
+    Each function has its own number of calls per reading: enough for the clock, and for means so
+    many that a reading of either lasts about as long. `session.pairs.pair_engine.PairEngine` says
+    in which order readings are taken, and when it stops.
 
     Examples
     --------
@@ -127,22 +100,32 @@ def measure_pair(
     >>> round(found.ratio.value, 3), str(found.verdict), str(found.reason)
     (1.03, 'worse', 'satisfied')
     """
-    how = {
-        "margin": margin,
-        "target": target,
-        "confidence": confidence,
-        "statistic": statistic,
-        "budget_s": budget_s,
-        "preset": preset,
-    }
-    timing = {"setup": setup, "teardown": teardown, "inner": batch, "gc": gc}
-    sides = {BASELINE: baseline, CANDIDATE: candidate}
-    engine, pair = _checked(sides, how, seed, timing, clock or WallClock())
+    problems = [*_unfit(BASELINE, baseline), *_unfit(CANDIDATE, candidate)]
+    engine = attempt(
+        problems,
+        lambda: PairEngine(
+            margin=margin,
+            target=target,
+            confidence=confidence,
+            statistic=statistic,
+            budget_s=budget_s,
+            preset=preset,
+            seed=draw_seed() if seed is None else seed,
+        ),
+    )
+    problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
+    if problems or engine is None:
+        raise InvalidInput(problems)
+    clock = clock or WallClock()
+    functions = {BASELINE: baseline, CANDIDATE: candidate}
+    runner = _PairRunner(
+        functions, statistic, clock, batch=batch, setup=setup, teardown=teardown, gc=gc
+    )
     try:
-        drive(engine, pair, pair.clock, Hooks(progress=progress))
+        drive(engine, runner, clock, Hooks(progress=progress))
     except KeyboardInterrupt as stop:
         engine.end(StopReason.INTERRUPTED)
-        stop.record = engine.result()  # type: ignore[attr-defined]  # what was finished is kept
+        stop.record = engine.result()  # type: ignore[attr-defined]  # finished rounds are kept
         raise
     except BenchrigorError as error:
         engine.end(StopReason.WORKLOAD_FAILED, failed_workload(error))
@@ -152,64 +135,70 @@ def measure_pair(
 
 
 class _PairRunner:
-    """Carries out the plans of a comparison: both functions, timed by one clock."""
+    """Carries out the plans of a comparison: times both functions by one clock."""
 
     def __init__(
-        self, functions: Mapping[str, Call], timing: Mapping[str, Any], statistic: str
+        self,
+        functions: Mapping[str, Call],
+        statistic: str,
+        clock: Clock,
+        *,
+        batch: int | None,
+        setup: Call | None,
+        teardown: Call | None,
+        gc: str,
     ) -> None:
-        self.clock: Clock = timing["clock"]
         self._functions = functions
-        self._timing = timing
         self._of_means = statistic == "mean"
-        plain = all(timing[each] is None for each in ("inner", "setup", "teardown"))
-        self._alike = self._of_means and plain  # readings of either then last about as long
-        self._workloads = {
-            side: CallableWorkload(each, **timing) for side, each in functions.items()
-        }
+        plain = batch is None and setup is None and teardown is None
+        self._lengthens = self._of_means and plain
+        self._gc = gc
+        timed = partial(CallableWorkload, clock=clock, setup=setup, teardown=teardown, gc=gc)
+        self._timed = timed
+        self._workloads = {name: timed(each, inner=batch) for name, each in functions.items()}
         self._calls: dict[str, int] = {}
         self._taken = 0
-        self._stopwatch = Stopwatch(self.clock)
+        self._stopwatch = Stopwatch(clock)
 
-    def _settle(self) -> None:
-        """Choose the calls per reading of both."""
-        for side, each in self._workloads.items():
-            with _naming(side):
-                self._calls[side] = each.settle()
-        if self._alike:
-            with collector_kept(self._timing["gc"]):
+    def _choose_calls(self) -> None:
+        """Choose the calls per reading of both functions."""
+        for name, each in self._workloads.items():
+            with _naming(name):
+                self._calls[name] = each.settle()
+        if self._lengthens:
+            with collector_kept(self._gc):
                 self._lengthen()
 
     def _lengthen(self) -> None:
-        """Give the side with the shorter readings more calls, as many times as they fit."""
+        """Give the shorter function more calls, so that readings of both last about as long."""
         lasting = {}
-        for side, each in self._workloads.items():
-            with _naming(side):
-                lasting[side] = each.time_once(0)
-        shorter, longer = sorted(lasting, key=lambda side: lasting[side])
+        for name, each in self._workloads.items():
+            with _naming(name):
+                lasting[name] = each.time_once(0)
+        shorter, longer = sorted(lasting, key=lambda name: lasting[name])
         calls = self._calls[shorter] * lasting[longer] // max(lasting[shorter], 1)
         if calls > self._calls[shorter]:
-            timing = {**self._timing, "inner": calls}
-            self._workloads[shorter] = CallableWorkload(self._functions[shorter], **timing)
+            self._workloads[shorter] = self._timed(self._functions[shorter], inner=calls)
             self._calls[shorter] = calls
 
     def __call__(self, plan: PairPlan) -> Callable[[int], PairRound]:
         """Take the readings of a plan, in seconds per call."""
         if not self._calls:
-            self._settle()
-        elapsed_ns: dict[str, list[int]] = {side: [] for side in self._workloads}
-        time_once = {side: each.time_once for side, each in self._workloads.items()}
-        side = BASELINE
-        with collector_kept(self._timing["gc"]):
+            self._choose_calls()
+        elapsed_ns: dict[str, list[int]] = {name: [] for name in self._workloads}
+        time_once = {name: each.time_once for name, each in self._workloads.items()}
+        name = BASELINE
+        with collector_kept(self._gc):
             try:
-                for side in plan.order:
-                    taken = elapsed_ns[side]
-                    taken.append(time_once[side](self._taken + len(taken)))
+                for name in plan.order:
+                    taken = elapsed_ns[name]
+                    taken.append(time_once[name](self._taken + len(taken)))
             except WorkloadFailed as error:
-                raise WorkloadFailed(f"{side}: {error}") from error
+                raise WorkloadFailed(f"{name}: {error}") from error
         readings = {}
-        for side, taken in elapsed_ns.items():
-            with _naming(side):
-                readings[side] = in_seconds(taken, done=self._taken, inner=self._calls[side])
+        for name, taken in elapsed_ns.items():
+            with _naming(name):
+                readings[name] = in_seconds(taken, done=self._taken, inner=self._calls[name])
         notices = tuple(self._objections(elapsed_ns))
         calls = max(self._calls.values())
         if self._taken == 0 and not self._of_means and calls > 1:
@@ -222,52 +211,33 @@ class _PairRunner:
         return finish
 
     def _objections(self, elapsed_ns: Mapping[str, list[int]]) -> list[Notice]:
-        """Return what is wrong with the clock, each thing once."""
+        """Return what is wrong with the clock, each problem once."""
         objections: list[Notice] = []
-        for side, taken in elapsed_ns.items():
+        for name, taken in elapsed_ns.items():
             recorder = RoundRecorder()
             self._stopwatch.report(recorder, taken)
-            found = recorder.finish(RoundPlan(index=0), elapsed_ns=0).notices
-            objections += (_of_side(side, each) for each in found)
+            notices = recorder.finish(RoundPlan(index=0), elapsed_ns=0).notices
+            objections += (
+                replace(each, sentence=f"{name.capitalize()}: {each.sentence}") for each in notices
+            )
         return objections
 
 
 @contextmanager
-def _naming(side: str) -> Iterator[None]:
-    """Name the side in what is raised."""
+def _naming(name: str) -> Iterator[None]:
+    """Name the function in errors."""
     try:
         yield
     except (WorkloadFailed, ClockFailed) as error:
-        raise type(error)(f"{side}: {error}") from error
+        raise type(error)(f"{name}: {error}") from error
 
 
-def _of_side(side: str, notice: Notice) -> Notice:
-    return replace(notice, sentence=f"{side.capitalize()}: {notice.sentence}")
-
-
-def _checked(
-    functions: Mapping[str, Call],
-    how: Mapping[str, Any],
-    seed: int | None,
-    timing: Mapping[str, Any],
-    clock: Clock,
-) -> tuple[PairEngine, _PairRunner]:
-    """Check all arguments of `measure_pair`, and raise once for all problems."""
-    problems = [each for side, func in functions.items() for each in _unfit(side, func)]
-    drawn = draw_seed() if seed is None else seed
-    engine = attempt(problems, lambda: PairEngine(seed=drawn, **how))
-    problems += misfits(**timing, inner_name="batch")
-    if problems or engine is None:
-        raise InvalidInput(problems)
-    return engine, _PairRunner(functions, {**timing, "clock": clock}, how["statistic"])
-
-
-def _unfit(side: str, func: object) -> list[str]:
+def _unfit(name: str, func: object) -> list[str]:
     if not callable(func):
-        return [f"{side} is {func!r}, expected a function without arguments"]
+        return [f"{name} is {func!r}, expected a function without arguments"]
     if inspect.isgeneratorfunction(func) or inspect.iscoroutinefunction(func):
         return [
-            f"{side} is {func!r}: calling it only makes an object; "
+            f"{name} is {func!r}: calling it only makes an object; "
             "wrap it in a function that runs it to its end"
         ]
     return []

@@ -1,4 +1,4 @@
-"""Two functions measured in turn: whose reading is next, and when their ratio is known. No I/O."""
+"""Two functions measured in turn: whose turn is next, and when the ratio is known. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput, PlanMismatch
+from benchrigor.errors import InvalidInput
 from benchrigor.model import (
     Comparison,
     Decision,
@@ -35,14 +35,7 @@ from benchrigor.session.pairs.ratio_look import (
     noted,
     required_pairs,
 )
-from benchrigor.session.stop_rules import (
-    GROWTH,
-    MinimumEffective,
-    Satisfied,
-    floor_for,
-    stop_requested,
-    time_budget,
-)
+from benchrigor.session.stop_rules import GROWTH, floor_for, limit, minimum_effective, satisfied
 from benchrigor.stats.comparison.samples import check_margin, direction_named
 from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.estimation import Policy
@@ -55,19 +48,16 @@ _BLOCKS = (
     (CANDIDATE, BASELINE, BASELINE, CANDIDATE),
 )
 _CLASSICAL = 0.005
-"""Half-width wanted where there is no margin to tell it."""
+"""Default half-width without a margin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairPlan:
-    """Readings to be taken of both, in turn.
-
-    ``index`` is the plan's identity, counted from 0. ``order`` says whose reading is next, four
-    to a block: the i-th reading of the one and the i-th of the other are a pair.
-    """
+    """Pairs of readings to take."""
 
     index: int
     order: tuple[str, ...]
+    """Whose reading is next, in blocks of four; the i-th readings of both are a pair."""
 
     @property
     def pairs(self) -> int:
@@ -77,16 +67,14 @@ class PairPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PairRound:
-    """What came of a plan: the readings of both in the order in which they were taken.
-
-    ``baseline`` and ``candidate`` have shape (plan.pairs,); ``elapsed_ns`` is the wall time since
-    the plan before, in whole nanoseconds.
-    """
+    """The readings of a plan, of each function in the order in which they were taken."""
 
     plan: PairPlan
     baseline: Any
     candidate: Any
+    """Shape (plan.pairs,), like ``baseline``."""
     elapsed_ns: int
+    """Wall time since the plan before."""
     notices: tuple[Notice, ...] = ()
 
     def __post_init__(self) -> None:
@@ -111,37 +99,19 @@ class PairRound:
 
 
 class PairEngine(Controller[PairPlan, PairRound]):
-    """A comparison without I/O: asked whose reading is next, told what came of it.
+    """A comparison without I/O: it is asked whose turn is next, and told the readings.
 
-    The order is made of blocks, baseline-candidate-candidate-baseline or the reverse, as many of
-    either, shuffled: whatever drifts alike for both cancels within each block.
-
-    Parameters
-    ----------
-    margin
-        Relative change that does not matter, at least 0.
-    target
-        Half-width of the ratio wanted; None for half the margin, or 0.005 without a margin. From
-        a ratio of 2 on, which is told in times, it grows in proportion.
-    confidence
-        Nominal coverage of the interval, in (0, 1).
-    statistic
-        "mean", "median", or a percentile such as "p10".
-    budget_s
-        Seconds of the plans' wall time that may be spent; ``math.inf`` for no limit.
-    direction
-        Which way is better: "lower" or "higher".
-    preset
-        Evidence asked for, see `benchrigor.model.Options`.
-    seed
-        Of the order.
+    The parameters are those of `measure_pair`.
 
     Notes
     -----
-    It looks at 500 pairs first (by the preset), then at half as many again each time, and is
-    satisfied by the width of the ratio's interval alone, on 100 effective pairs of which the
-    stable phase holds 0.8. Neither a verdict nor a p-value is ever looked at: whoever goes on
-    until there is a difference will find one.
+    Readings come in blocks, baseline-candidate-candidate-baseline or the reverse, equally many of
+    either, shuffled: drift that both share cancels within each block.
+
+    The first look is at 500 pairs (by the preset), and each further one at half as many again. The
+    engine is satisfied by the width of the ratio's interval alone, with 100 effective pairs, of
+    which the stable phase holds 0.8. It never looks at a verdict or a p-value, since whoever goes
+    on until there is a difference will find one.
 
     Examples
     --------
@@ -181,25 +151,23 @@ class PairEngine(Controller[PairPlan, PairRound]):
         super().__init__(options)
         self._floor = floor_for(options, by_round=False)
         self._rules: tuple[StopRule, ...] = (
-            Satisfied(
-                criteria=(
-                    MinimumEffective(effective=self._floor.effective),
-                    self._is_steady,
-                    self._is_narrow,
-                )
+            satisfied(
+                minimum_effective(self._floor.effective),
+                self._is_steady,
+                self._is_narrow,
             ),
-            stop_requested(),
-            time_budget(options.budget_s),
+            limit(StopReason.STOP_REQUESTED, 1),
+            limit(StopReason.TIME_BUDGET, options.budget_s),
         )
         self._chunks: tuple[list[Floats], list[Floats]] = ([], [])
-        self._pairs = self._plans = 0
+        self._pairs = 0
         self._last = (0, 0)
         self._next_check = self._floor.first_check
         self._latest: RatioLook | None = None
 
     @property
     def pairs(self) -> int:
-        """Pairs told so far."""
+        """Pairs so far."""
         return self._pairs
 
     def _next_plan(self) -> PairPlan:
@@ -211,38 +179,32 @@ class PairEngine(Controller[PairPlan, PairRound]):
             to_next_check=self._next_check - self._pairs,
         )
         blocks = math.ceil(next_readings(pace, self.options) / 2)
-        return PairPlan(index=self._plans, order=self._order(blocks))
+        return PairPlan(index=self._told, order=self._order(blocks))
 
     def _order(self, blocks: int) -> tuple[str, ...]:
-        """Shuffle as many blocks of either kind; of an odd number chance takes the last."""
-        rng = np.random.default_rng(np.random.SeedSequence([self.seed, self._plans]))
+        """Shuffle equally many blocks of either kind; an odd one is of a random kind."""
+        rng = np.random.default_rng(np.random.SeedSequence([self.seed, self._told]))
         kinds = (np.arange(blocks) + rng.integers(2)) % 2
         return tuple(name for kind in rng.permutation(kinds) for name in _BLOCKS[kind])
 
     def tell(self, finished: PairRound) -> Decision:
-        """Take in the readings of a plan and decide whether to go on."""
+        """Add the readings of a plan and decide whether to go on."""
         plan = finished.plan
-        if self._pending is None or plan != self._pending:
-            raise PlanMismatch(
-                f"plan {plan.index} is not the one that ask() returned last, or was told already; "
-                "tell each plan once"
-            )
+        self._check_plan(plan)
         for chunks, values in zip(
             self._chunks, (finished.baseline, finished.candidate), strict=True
         ):
             chunks.append(values)
         for each in finished.notices:
             self.note(each)
-        self._plans += 1
         self._pairs += plan.pairs
         self._last = plan.pairs, finished.elapsed_ns
         return self._decide(finished.elapsed_ns)
 
     def result(self) -> Comparison:
-        """Return everything found so far, also while it runs; changes nothing.
+        """Return the comparison of all pairs so far, also while it runs.
 
-        Where the pairs allow no honest number the Comparison holds none: its verdict is UNDECIDED,
-        and a Notice says why.
+        If the pairs allow no estimate its verdict is UNDECIDED, and a Notice says why.
         """
         look = self._looked()
         ended = self._decision is not None and self._decision.reason is not StopReason.SATISFIED
@@ -251,9 +213,9 @@ class PairEngine(Controller[PairPlan, PairRound]):
         if ended and ratio is not None:
             wanted = self._target.at(ratio.value)
             before = (not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
-        over = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
+        after = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
         return replace(
-            noted(look.comparison, before=before, after=(*over, *self._notices)),
+            noted(look.comparison, before=before, after=(*after, *self._notices)),
             reason=None if self._decision is None else self._decision.reason,
             elapsed_s=self._elapsed_ns / 1e9,
         )
@@ -283,14 +245,11 @@ class PairEngine(Controller[PairPlan, PairRound]):
         look, floor = self._latest, self._floor
         required = None if look is None else required_pairs(look, self._target, floor)
         needed = None if required is None else max(0, required - self._pairs)
-        return Progress(
-            rounds=self._plans,
+        return self._progress_of(
             readings=self._pairs,
+            needed=needed,
+            rounds=self._told,
             rejected_rounds=0,
-            elapsed_s=self._elapsed_ns / 1e9,
-            seconds_left=self._seconds_left(needed, self._pairs),
-            readings_needed=needed,
-            stop_requested=self._stop_requested,
             analyses=() if look is None else (as_analysis(look, required),),
             fresh=fresh,
             missing=() if self._pairs >= floor.first_check else (RATIO.name,),

@@ -1,4 +1,4 @@
-"""What the pairs of a running comparison show so far, and whether that is enough."""
+"""The comparison of the pairs so far, and whether there are enough."""
 
 from __future__ import annotations
 
@@ -6,39 +6,30 @@ import math
 from dataclasses import dataclass, replace
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import (
-    Analysis,
-    Comparison,
-    Estimate,
-    Floats,
-    Kind,
-    Metric,
-    Notice,
-    Verdict,
-)
+from benchrigor.model import Analysis, Comparison, Estimate, Floats, Kind, Metric, Notice, Verdict
 from benchrigor.session.stop_rules import Floor
 from benchrigor.stats.comparison.two_sample import Question, compare_pairs
 from benchrigor.stats.estimators.estimation import notice_of
 from benchrigor.stats.phases.trimming import STABLE_SHARE
 
 RATIO = Metric(name="ratio")
-"""What is measured: candidate over baseline, pairs being its readings."""
+"""The metric of a comparison: candidate over baseline, whose readings are pairs."""
 
 _TIMES = 2.0
-"""From this ratio on a change is told in times rather than in per cent of the baseline."""
+"""From this ratio on a change is shown as a factor instead of per cent of the baseline."""
 _HOPELESS = 1e6
-"""Beyond a million times the width wanted a prediction means nothing but "very many"."""
+"""A prediction for an interval that is a million times too wide only means "very many"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatioTarget:
-    """What is asked of pairs: the question, and the half-width of the ratio wanted."""
+    """The question of a comparison, and the half-width of the ratio wanted."""
 
     question: Question
     half_width: float
 
     def at(self, ratio: float) -> float:
-        """Return the half-width wanted at a ratio: in proportion to it where it counts times."""
+        """Return the half-width wanted at a ratio, in proportion to a ratio above 2."""
         return self.half_width * max(1.0, ratio / _TIMES)
 
 
@@ -47,14 +38,14 @@ class RatioLook:
     """The comparison of ``n`` pairs, of which those from ``start`` to ``stop`` count."""
 
     comparison: Comparison
-    """Without a number where the pairs allow none; ``start`` and ``stop`` are 0 then."""
+    """Without an estimate, and ``start`` and ``stop`` 0, if the pairs allow none."""
     n: int
     start: int = 0
     stop: int = 0
 
     @property
     def is_steady(self) -> bool:
-        """Whether the stable phase goes on, and holds most pairs: what changed may change again."""
+        """Whether the stable phase lasts to the end and holds most pairs."""
         return self.stop == self.n and self.stop - self.start >= STABLE_SHARE * self.n
 
 
@@ -68,20 +59,20 @@ def look_at(baseline: Floats, candidate: Floats, question: Question) -> RatioLoo
 
 
 def required_pairs(look: RatioLook, target: RatioTarget, floor: Floor) -> int | None:
-    """Predict how many pairs in all the width wanted takes; None where there is no ratio."""
+    """Predict how many pairs in all the target takes; None without a ratio."""
     ratio = look.comparison.ratio
     if ratio is None:
         return None
     shrink = ratio.half_width / target.at(ratio.value)
     factor = max(min(shrink, _HOPELESS) ** 2, floor.effective / ratio.n_effective)
-    # Of a phase that is over nothing will count.
-    lost = look.start if look.stop == look.n else look.stop
-    needed_to_keep = lost / (1.0 - STABLE_SHARE)
-    return math.ceil(max(look.n * factor, needed_to_keep, floor.first_check))
+    # A phase that has ended will not count.
+    before = look.start if look.stop == look.n else look.stop
+    needed_for_share = before / (1.0 - STABLE_SHARE)
+    return math.ceil(max(look.n * factor, needed_for_share, floor.first_check))
 
 
 def as_analysis(look: RatioLook, required: int | None) -> Analysis:
-    """Return the same as the analysis of a session, for stop rules and displays of progress."""
+    """Return the look as an Analysis, for stop rules and displays of progress."""
     return Analysis(
         metric=RATIO,
         kind=Kind.UNIT_READINGS,
@@ -112,7 +103,7 @@ def noted(
 
 
 def _unknown(question: Question, notice: Notice) -> Comparison:
-    """Return the comparison of pairs that allow no number."""
+    """Return the comparison of pairs that allow no estimate."""
     return Comparison(
         statistic=question.statistic,
         direction=question.direction,

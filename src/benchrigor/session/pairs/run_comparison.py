@@ -21,7 +21,7 @@ from benchrigor.model import (
     RunRecord,
 )
 from benchrigor.model.text import ended
-from benchrigor.session.replays.recorded_run import Recorded, recorded
+from benchrigor.session.replays.recorded_run import Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS
@@ -149,7 +149,7 @@ class _Side:
 
     label: str
     run: RunRecord | None
-    recorded: Recorded
+    recorded: Recording
 
     @property
     def by_process(self) -> bool:
@@ -163,7 +163,7 @@ class _Side:
             raise InvalidInput(
                 f"{self.label}: statistic is {statistic!r}, expected 'mean': a speed is a mean"
             )
-        analysis = self.recorded.judged(
+        analysis = self.recorded.analyse(
             replace(
                 self.recorded.options,
                 target=None,
@@ -187,8 +187,8 @@ class _Side:
 
 def _side(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) -> _Side:
     if isinstance(given, RunRecord):
-        return _Side(label=label_of(given), run=given, recorded=recorded(given, metric=metric))
-    return _Side(label=label, run=None, recorded=recorded(given))
+        return _Side(label=label_of(given), run=given, recorded=recording_of(given, metric=metric))
+    return _Side(label=label, run=None, recorded=recording_of(given))
 
 
 def _settled(

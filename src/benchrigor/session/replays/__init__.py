@@ -1,1 +1,1 @@
-"""Recorded readings judged once more."""
+"""Recorded readings, replayed under other rules."""

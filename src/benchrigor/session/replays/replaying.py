@@ -1,4 +1,4 @@
-"""Replay: recorded readings judged under any rule, as if each had been measuring."""
+"""Replay: what each rule finds in recorded readings, and when it would have stopped."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, Kind, Options, Replay, Ruling, RunRecord
-from benchrigor.session.replays.recorded_run import Recorded, recorded
-from benchrigor.session.replays.rivals import (
-    BUILT_IN,
-    Outcome,
-    Rule,
-    outcome_of,
-    required_arguments,
-)
+from benchrigor.session.replays.recorded_run import Recording, recording_of
+from benchrigor.session.replays.rulings import BUILT_IN, Rule, required_arguments, ruling_of
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import estimate
 from benchrigor.stats.planning.agreement import track_record
@@ -33,55 +27,52 @@ def replay(
     metric: str | None = None,
     unit: str = "",
 ) -> Replay:
-    """Judge recorded readings under several rules: when each stops, and with what number.
+    """Apply rules to recorded readings: when each would have stopped, and with what estimate.
 
     Parameters
     ----------
     readings
         Values of one continuous series, shape (n,); or a `RunRecord`, whose rounds are replayed
-        one by one where they were restarted.
+        one by one if they were restarted.
     judges
-        Each the name of a rule that is built in, or a pair of a name and a rule of one's own:
+        Each the name of a built-in rule, or a pair of a name and a rule:
 
-        - "benchrigor": a session, fed the readings in the portions that it asks for;
+        - "benchrigor": a session, which is given the readings that it asks for;
         - "subsessions": the same with ``method="subsessions"``;
-        - "plain t": Student's t on readings taken for independent, looked at after each from the
-          fifth on;
+        - "plain t": Student's t for independent readings, applied after each from the fifth on;
         - `Options`: a session with these, but the replay's target and confidence;
         - a detector of change points (a `protocols.Detector` or a ruptures estimator): a session
           that cuts by it;
-        - a function of the readings so far that returns their `Estimate`: looked at when a
-          session would look (first at 500 readings, then each time at half as many again);
-        - a function of all readings, the target and the confidence, that returns what it would
-          do: where it would stop (or None), its `Estimate` there (or None), and a sentence that
-          says why there is none (or an empty one).
+        - a function of the readings so far that returns their `Estimate`: applied when a session
+          looks (first at 500 readings, then each time at half as many again);
+        - a function of all readings, the target and the confidence, that returns where it stops
+          (or None), its `Estimate` there (or None), and a sentence that says why there is none.
 
-        None: all that are built in.
+        None: all built-in rules.
     target
         Relative half-width at which to stop; None for that of the run, and 5% for values.
     confidence
         Nominal coverage, in (0, 1); None for that of the run, and 0.95 for values.
     metric
-        Of a run: which metric; None for the first that must be satisfied. Of values: their name.
+        Metric of a run, None for the first that must be satisfied; or the name of the values.
     unit
-        Of values.
+        Unit of the values.
 
     Returns
     -------
     Replay
-        One `Ruling` per judge. Budgets do not count: a rule stops when it is satisfied.
+        One `Ruling` per judge. Budgets are ignored: a rule stops when it is satisfied.
 
     Raises
     ------
     InvalidInput
-        When the readings or arguments cannot be worked with, or a judge returns something else.
+        When the readings or an argument are unsuitable, or a judge returns something else.
 
     Notes
     -----
-    Where at least 30 readings (or two rounds) follow the stop, they tell whether the interval
-    held: it did if 0 lies in the interval of the difference between both, at its own confidence
-    and given both errors. Later readings are not trimmed: a step after the stop counts against
-    every rule that stopped before it.
+    At least 30 readings (or two rounds) after the stop show whether the interval holds: it does if
+    the interval of the difference between both estimates contains 0. Later readings are not
+    trimmed, so a step after the stop counts against every rule that stopped before it.
 
     Examples
     --------
@@ -92,34 +83,31 @@ def replay(
     >>> [(each.name, each.stopped, each.held) for each in shown.rulings]
     [('benchrigor', 500, True), ('untrimmed', 500, True)]
     """
-    given = recorded(readings, metric=metric, unit=unit)
-    if given.kind is Kind.WORK:
+    recording = recording_of(readings, metric=metric, unit=unit)
+    if recording.kind is Kind.WORK:
         raise InvalidInput(
-            f"{given.name} was measured by rounds of various work, and each was chosen by what the "
-            "ones before had shown: only readings can be replayed"
+            f"{recording.name} was measured by rounds of various work, each chosen by the ones "
+            "before: expected readings, or rounds that do the same work"
         )
     options = replace(
-        given.options,
-        target=given.options.target if target is None else target,
-        confidence=given.options.confidence if confidence is None else confidence,
+        recording.options,
+        target=recording.options.target if target is None else target,
+        confidence=recording.options.confidence if confidence is None else confidence,
     )
     rules = _checked(tuple(BUILT_IN) if judges is None else judges)
-    rulings = tuple(
-        _ruled(name, outcome_of(name, rule, given, options), given) for name, rule in rules
-    )
     return Replay(
-        name=given.name,
-        n=given.n,
-        counted_in="reading" if given.kind is Kind.UNIT_READINGS else "round",
+        name=recording.name,
+        n=recording.n,
+        counted_in="reading" if recording.kind is Kind.UNIT_READINGS else "round",
         target=options.target,
         confidence=options.confidence,
-        unit=given.metric.unit,
-        rulings=rulings,
+        unit=recording.metric.unit,
+        rulings=tuple(_replayed(name, rule, recording, options) for name, rule in rules),
     )
 
 
 def _checked(judges: object) -> list[tuple[str, object]]:
-    """Return name and rule of each judge; what is built in has its name for a rule."""
+    """Return name and rule of each judge; a built-in rule is its name."""
     if isinstance(judges, str) or not isinstance(judges, Sequence) or not judges:
         raise InvalidInput(f"judges is {judges!r}, expected a sequence of at least one judge")
     rules: list[tuple[str, object]] = []
@@ -127,7 +115,12 @@ def _checked(judges: object) -> list[tuple[str, object]]:
     for index, judge in enumerate(judges):
         if isinstance(judge, str) and judge in BUILT_IN:
             rules.append((judge, judge))
-        elif isinstance(judge, tuple) and len(judge) == 2 and _names(judge[0]) and _fits(judge[1]):
+        elif (
+            isinstance(judge, tuple)
+            and len(judge) == 2
+            and _is_name(judge[0])
+            and _is_rule(judge[1])
+        ):
             rules.append(judge)
         else:
             known = ", ".join(map(repr, BUILT_IN))
@@ -136,18 +129,18 @@ def _checked(judges: object) -> list[tuple[str, object]]:
                 "a detector, or a function of readings, or of readings, target and confidence"
             )
     names = [name for name, _ in rules]
-    double = sorted({name for name in names if names.count(name) > 1})
-    problems += [f"judge {name!r} is given twice, expected each name once" for name in double]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    problems += [f"judge {name!r} is given twice, expected each name once" for name in repeated]
     if problems:
         raise InvalidInput(problems)
     return rules
 
 
-def _names(name: object) -> bool:
+def _is_name(name: object) -> bool:
     return isinstance(name, str) and bool(name.strip())
 
 
-def _fits(rule: object) -> bool:
+def _is_rule(rule: object) -> bool:
     if isinstance(rule, type):
         return False
     return isinstance(rule, Options | Estimator) or (
@@ -155,33 +148,26 @@ def _fits(rule: object) -> bool:
     )
 
 
-def _ruled(name: str, outcome: Outcome, given: Recorded) -> Ruling:
-    """Compare the number of a rule with the readings that follow its stop."""
-    later = None
-    if outcome.stopped is not None and outcome.estimate is not None:
-        later = _later(given.after(outcome.stopped), outcome.options)
-    held = None
-    if later is not None and outcome.estimate is not None:
-        held = track_record([(outcome.estimate, later)]).held == 1
-    return Ruling(
-        name=name,
-        stopped=outcome.stopped,
-        estimate=outcome.estimate,
-        final=outcome.final,
-        sentence=outcome.sentence,
-        later=later,
-        held=held,
-    )
+def _replayed(name: str, rule: object, recording: Recording, options: Options) -> Ruling:
+    """Apply a rule, and compare its estimate with the readings after its stop."""
+    if isinstance(rule, Options):
+        options = replace(rule, target=options.target, confidence=options.confidence)
+    ruling = ruling_of(name, rule, recording, options)
+    if ruling.stopped is None or ruling.estimate is None:
+        return ruling
+    later = _later(recording.after(ruling.stopped), options)
+    held = None if later is None else track_record([(ruling.estimate, later)]).held == 1
+    return replace(ruling, later=later, held=held)
 
 
-def _later(rest: Recorded | None, options: Options) -> Estimate | None:
-    """Estimate what follows a stop; None where too little does."""
+def _later(rest: Recording | None, options: Options) -> Estimate | None:
+    """Estimate the readings after a stop; None if there are too few."""
     options = replace(options, method=METHOD)
     if rest is None or rest.n < (FEWEST if rest.kind is Kind.INVOCATIONS else FEW):
         return None
     if rest.kind is Kind.INVOCATIONS:
-        found = rest.judged(options).estimate
-        return found if found is not None and found.n >= FEWEST else None
-    # What follows a stop is no start: no transient is looked for.
-    policy = replace(rest.material(options).policy, trim=False)
-    return estimate(rest.series, policy).estimate
+        later = rest.analyse(options).estimate
+        return later if later is not None and later.n >= FEWEST else None
+    # The readings after a stop do not start with a warm-up: no transient is fitted.
+    policy = replace(rest, options=options).policy
+    return estimate(rest.series, replace(policy, trim=False)).estimate

@@ -8,12 +8,7 @@ import numpy as np
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, Notice, StablePhase
-from benchrigor.stats.phases.trimming import (
-    FEWEST_CUT,
-    STABLE_SHARE,
-    measured_part,
-    measured_phase,
-)
+from benchrigor.stats.phases.trimming import FEWEST_CUT, STABLE_SHARE, measured_part, measured_phase
 from benchrigor.stats.series.level import FEWEST, too_few
 from benchrigor.stats.series.transients import TRANSIENTS
 

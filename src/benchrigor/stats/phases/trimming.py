@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import (
-    ChangePoints,
-    Code,
-    Floats,
-    Notice,
-    StablePhase,
-)
+from benchrigor.model import ChangePoints, Code, Floats, Notice, StablePhase
 from benchrigor.stats.changepoints.detector import detect_changes
 from benchrigor.stats.phases.stable_phase import (
     despite_few,

@@ -9,16 +9,7 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.model import (
-    Code,
-    Decision,
-    Metric,
-    Options,
-    Progress,
-    Round,
-    RunRecord,
-    StopReason,
-)
+from benchrigor.model import Code, Decision, Metric, Options, Progress, Round, RunRecord, StopReason
 from benchrigor.session import Engine, default_rules
 from benchrigor.stats import compare, estimate_mean, estimate_quantile, estimate_rate
 from benchrigor.stats.phases.trimming import trimmed

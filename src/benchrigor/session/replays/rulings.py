@@ -1,0 +1,265 @@
+"""What each rule finds in a recording: sessions, plain t, and functions of the user."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from numbers import Integral
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from benchrigor.errors import DetectorFailed, InvalidInput, NotEstimable
+from benchrigor.model import (
+    Analysis,
+    ChangePoints,
+    Estimate,
+    Floats,
+    Kind,
+    Metric,
+    Options,
+    Ruling,
+    StopReason,
+    quantile_named,
+)
+from benchrigor.protocols import Detector
+from benchrigor.session.engine import Engine
+from benchrigor.session.replays.recorded_run import Recording
+from benchrigor.session.stop_rules import GROWTH, floor_for, wanted_half_width
+from benchrigor.session.traces import as_detector
+from benchrigor.stats import RupturesDetector, estimate_level
+from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.estimators.estimation import notice_of
+from benchrigor.stats.series.interval import METHOD, student_t
+from benchrigor.stats.series.subsessions import MERGING, fit_merged
+
+PLAIN_T = "plain t"
+_FIRST_SIZE = 5
+"""Plain t is applied after each reading from this one on, as by scripts that wait for it."""
+
+WholeRule = Callable[[Floats, float | None, float], tuple[int | None, Estimate | None, str]]
+"""Takes all readings, target and confidence; returns where it stops, its estimate there, and a
+sentence if it has none."""
+Rule = Options | Detector | Estimator | Callable[[Floats], Estimate] | WholeRule
+
+
+def required_arguments(function: Callable[..., object]) -> int:
+    """Count the positional arguments without a default."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # functions written in C may have no signature
+        return 1
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(each.default is each.empty and each.kind in positional for each in parameters)
+
+
+def ruling_of(name: str, rule: object, recording: Recording, options: Options) -> Ruling:
+    """Apply a rule to a recording; ``options`` are the rule itself if it is Options."""
+    if isinstance(rule, str):
+        return BUILT_IN[rule](name, recording, options)
+    if isinstance(rule, Options):
+        return _by_session(name, recording, options)
+    if isinstance(rule, Estimator | RupturesDetector) or not callable(rule):
+        return _by_session(name, recording, options, as_detector(rule))
+    if required_arguments(rule) == 3:
+        return _by_whole_rule(name, rule, recording, options)
+    return _by_function(name, rule, recording, options)
+
+
+def _by_session(
+    name: str, recording: Recording, options: Options, detector: Detector | None = None
+) -> Ruling:
+    """Give a session the readings that it asks for until it is satisfied or none is left."""
+    options = _without_budgets(options, recording)
+    engine = Engine(options, (recording.metric,), detector=detector)
+    n = 0
+    try:
+        while n < recording.n and (plan := engine.ask()) is not None:
+            piece, n = recording.piece(plan, n)
+            engine.tell(piece)
+        final = recording.analyse(options, detector)
+    except DetectorFailed as error:
+        return Ruling(name=name, sentence=f"{error}.")
+    progress, decision = engine.progress, engine.decision
+    ruling = Ruling(name=name, final=final.estimate, sentence=_why_none(final))
+    if progress is None or decision is None or decision.reason is not StopReason.SATISFIED:
+        return ruling
+    return replace(ruling, stopped=n, estimate=progress.analyses[0].estimate)
+
+
+def _without_budgets(options: Options, recording: Recording) -> Options:
+    """Remove the budgets, since all recorded readings may be used."""
+    continuous = recording.kind is Kind.UNIT_READINGS
+    return replace(
+        options,
+        rounds="restarted" if recording.kind is Kind.INVOCATIONS else "continuous",
+        budget_s=math.inf,
+        budget_readings=None,
+        readings_per_round=None,
+        # The pieces of a continuous series are not the rounds in which it was measured.
+        min_rounds=1 if continuous else options.min_rounds,
+        max_rounds=None,
+        max_rejected=recording.n + 1,
+    )
+
+
+def _why_none(analysis: Analysis) -> str:
+    """Say why an analysis has no estimate, if so."""
+    if analysis.estimate is not None:
+        return ""
+    return next((each.sentence for each in analysis.notices), "The readings allow no estimate.")
+
+
+def _by_long_run_variance(name: str, recording: Recording, options: Options) -> Ruling:
+    return _by_session(name, recording, replace(options, method=METHOD))
+
+
+def _by_subsessions(name: str, recording: Recording, options: Options) -> Ruling:
+    if quantile_named(options.statistic) is not None:
+        sentence = f"Subsessions merge means, and {options.statistic} is wanted."
+        return Ruling(name=name, sentence=sentence)
+    return _by_session(name, recording, replace(options, method=MERGING))
+
+
+def _by_plain_t(name: str, recording: Recording, options: Options) -> Ruling:
+    """Apply Student's t after each reading, as if all were independent."""
+    if refusal := _several_series(recording):
+        return Ruling(name=name, sentence=refusal)
+    averaging, statistic = recording.metric.averaging, options.statistic
+    if statistic != "mean" or averaging != "arithmetic":
+        wanted = statistic if statistic != "mean" else f"a {averaging} mean"
+        sentence = f"{PLAIN_T} estimates arithmetic means, and {wanted} is wanted."
+        return Ruling(name=name, sentence=sentence)
+    (series,) = recording.series
+    stopped = _first_narrow(series, recording.metric, options)
+    try:
+        final = _plain_t(series, options.confidence)
+    except NotEstimable as error:
+        return Ruling(name=name, sentence=notice_of(error).sentence)
+    estimate = None if stopped is None else _plain_t(series[:stopped], options.confidence)
+    return Ruling(name=name, stopped=stopped, estimate=estimate, final=final)
+
+
+def _plain_t(series: Floats, confidence: float) -> Estimate:
+    # Any autocorrelation is within 1, so nothing is merged.
+    return replace(estimate_level(fit_merged(series, limit=1.0), confidence), method=PLAIN_T)
+
+
+def _first_narrow(series: Floats, metric: Metric, options: Options) -> int | None:
+    """Return the first size whose t interval is as narrow as wanted; None if none is.
+
+    Running sums of deviations from the first reading make a million looks as cheap as a few.
+    """
+    deviations = series - series[0]
+    scale = float(np.abs(deviations).max()) or 1.0
+    deviations /= scale
+    sizes = np.arange(1, series.size + 1, dtype=np.float64)[_FIRST_SIZE - 1 :]
+    sums = np.cumsum(deviations)[_FIRST_SIZE - 1 :]
+    squares = np.cumsum(np.square(deviations))[_FIRST_SIZE - 1 :]
+    means = sums / sizes
+    errors = np.sqrt(np.maximum(squares - sums * means, 0.0) / (sizes - 1.0) / sizes) * scale
+    wanted = np.full(sizes.size, math.inf)
+    if options.target is not None:
+        wanted = options.target * np.abs(series[0] + means * scale)
+    if metric.absolute_half_width is not None:
+        wanted = np.minimum(wanted, metric.absolute_half_width)
+    # Quantiles of t are slow to compute, and always above the normal one.
+    normal = student_t(math.inf, options.confidence)
+    candidates = np.flatnonzero((errors * normal <= wanted) & (wanted > 0.0))
+    for some in _growing(candidates):
+        t = -special.stdtrit(sizes[some] - 1.0, (1.0 - options.confidence) / 2.0)
+        narrow = some[errors[some] * t <= wanted[some]]
+        if narrow.size:
+            return int(narrow[0]) + _FIRST_SIZE
+    return None
+
+
+def _growing(indices: npt.NDArray[np.intp]) -> Iterator[npt.NDArray[np.intp]]:
+    """Cut an array into pieces, each twice as long as the one before."""
+    start, size = 0, 64
+    while start < indices.size:
+        yield indices[start : start + size]
+        start, size = start + size, 2 * size
+
+
+def _by_function(
+    name: str, function: Callable[[Floats], object], recording: Recording, options: Options
+) -> Ruling:
+    """Apply a function whenever a session would look; or cut by it if it finds change points."""
+    final: Estimate | None = None
+    sentence = ""
+    try:
+        returned = function(recording.series[0])
+    except NotEstimable as error:
+        sentence = notice_of(error).sentence
+    else:
+        if isinstance(returned, ChangePoints):
+            return _by_session(name, recording, options, as_detector(function))
+        final = _check_estimate(name, returned)
+    if refusal := _several_series(recording):
+        return Ruling(name=name, sentence=refusal)
+    ruling = Ruling(name=name, final=final, sentence=sentence)
+    for size in _look_sizes(recording, options):
+        try:
+            estimate = _check_estimate(name, function(recording.series[0][:size]))
+        except NotEstimable:
+            continue
+        if 0.0 < wanted_half_width(estimate, recording.metric, options) >= estimate.half_width:
+            return replace(ruling, stopped=size, estimate=estimate)
+    return ruling
+
+
+def _look_sizes(recording: Recording, options: Options) -> Iterator[int]:
+    """Yield the numbers of readings at which a session looks."""
+    by_round = recording.kind is not Kind.UNIT_READINGS
+    size = floor_for(options, by_round=by_round).first_check
+    while size <= recording.n:
+        yield size
+        size = math.ceil(size * GROWTH)
+
+
+def _check_estimate(name: str, returned: object) -> Estimate:
+    if not isinstance(returned, Estimate):
+        raise InvalidInput(
+            f"judge {name!r} returned {returned!r}, expected an Estimate, or the ChangePoints of a "
+            "detector"
+        )
+    return returned
+
+
+def _by_whole_rule(
+    name: str, rule: Callable[..., object], recording: Recording, options: Options
+) -> Ruling:
+    """Apply a rule that takes the whole series and chooses its own stop."""
+    if refusal := _several_series(recording):
+        return Ruling(name=name, sentence=refusal)
+    returned = rule(recording.series[0], options.target, options.confidence)
+    match returned:
+        case (None | Integral() as stop, Estimate() | None as estimate, str() as sentence):
+            stopped = None if stop is None or isinstance(stop, bool) else int(stop)
+            if stop is None or (stopped is not None and 1 <= stopped <= recording.n):
+                return Ruling(name=name, stopped=stopped, estimate=estimate, sentence=sentence)
+    raise InvalidInput(
+        f"judge {name!r} returned {returned!r}, expected where it stops (1 to {recording.n}, or "
+        "None), an Estimate or None, and a sentence"
+    )
+
+
+def _several_series(recording: Recording) -> str:
+    """Say why a rule for one series refuses restarted rounds, if these are."""
+    if recording.kind is not Kind.INVOCATIONS:
+        return ""
+    return (
+        f"This rule takes one series only, and the {recording.n} rounds were restarted: joined, "
+        "their warm-ups and the differences between them would look like noise."
+    )
+
+
+BUILT_IN: dict[str, Callable[[str, Recording, Options], Ruling]] = {
+    "benchrigor": _by_long_run_variance,
+    MERGING: _by_subsessions,
+    PLAIN_T: _by_plain_t,
+}
