@@ -168,7 +168,7 @@ class Nearest:
         (rpt.Pelt, {}, "estimator is <class .*Pelt'>, expected an object with fit and predict"),
         (len, {}, "estimator is <built-in function len>, expected"),
         (rpt.Pelt().fit(np.zeros((9, 1))), {}, "Pelt is fitted to 9 samples already"),
-        (Nearest(), {}, "Nearest.predict takes none of pen, n_bkps, epsilon"),
+        (Nearest(), {}, "Nearest.predict takes no pen, expected one of pen, n_bkps, epsilon"),
         (rpt.Dynp(), {}, "Dynp.predict takes no pen, expected n_bkps"),
         (rpt.Pelt(), {"n_bkps": 2}, "Pelt.predict takes no n_bkps, expected pen"),
         (

@@ -1,4 +1,4 @@
-"""Detectors of other packages, made to fit."""
+"""The change-point estimators of ruptures as detectors."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from benchrigor.stats.changepoints.variance_inflation import inflation_across
 
 __all__ = ["Estimator", "RupturesDetector"]
 
-_CRITERIA: dict[str, type] = {"pen": Real, "n_bkps": Integral, "epsilon": Real}
-"""What an estimator may stop at, and the kind of number that is."""
+_CRITERIA = ("pen", "n_bkps", "epsilon")
+"""What an estimator may stop at."""
 _MEDIAN_TO_SD = 1.4826
 """Standard over median absolute deviation of normal readings."""
 _MEAN_TO_SD = math.sqrt(math.pi / 2.0)
@@ -43,17 +43,16 @@ class Estimator(Protocol):
 class RupturesDetector:
     """Makes a change-point estimator of ruptures a `protocols.Detector`.
 
-    It is called with readings, shape (n,), and returns `ChangePoints`. The estimator sees them
-    less their median and over their median absolute deviation scaled to a standard deviation (the
-    mean absolute deviation where more than half of the readings are equal). A constant series,
-    and fewer than twice the estimator's ``min_size``, have no change points.
+    It is called with readings, shape (n,), and returns `ChangePoints`. The estimator sees the
+    readings less their median and over their median absolute deviation scaled to a standard
+    deviation (the mean absolute deviation where more than half of the readings are equal). A
+    constant series, and fewer than twice the estimator's ``min_size``, have no change points.
 
     Parameters
     ----------
     estimator
         ``Pelt``, ``Binseg``, ``BottomUp``, ``Window``, ``Dynp``, ``KernelCPD``, or any object with
-        their ``fit`` and ``predict``; not fitted yet. It is copied for every series: fitted twice,
-        some estimators keep what they learned from the first.
+        their ``fit`` and ``predict``; not fitted yet. It is copied for every series.
     pen, n_bkps, epsilon
         What ``predict`` stops at, one of the three: the least decrease of cost that a change point
         must bring, the number of change points, or the cost left. None given: a penalty of
@@ -67,20 +66,15 @@ class RupturesDetector:
 
     Notes
     -----
-    With cost "l2" the default is the usual 3 s^2 ln n, the standard deviation s taken to be 1.
-    Really it is less where changes widen the median absolute deviation (small changes stay
-    unseen), more where tails are heavy. A kernel that is at most 1, such as "rbf", has a cost of
-    at most 1 per reading: 3 ln n is then as much as so many readings can cost, so that small
-    changes, and stretches of fewer than about that many readings, stay unseen. Other costs have
-    other scales: give ``pen``. Series of 500 readings without change that got change points,
-    measured: "l2" 0 of 40 normal and 39 of 40 lognormal ones (sigma 0.8), "rbf" none of either.
+    With cost "l2" the default is the usual 3 s^2 ln n, the standard deviation s taken to be 1. It
+    is too large where changes widen the median absolute deviation (small changes stay unseen), too
+    small where tails are heavy. A kernel that is at most 1, such as "rbf", has a cost of at most 1
+    per reading: small changes, and segments of fewer than about 3 ln n readings, stay unseen. Other
+    costs have other scales: give ``pen``. Series of 500 readings without change that got change
+    points, measured: "l2" 0 of 40 normal and 39 of 40 lognormal ones (sigma 0.8), "rbf" none.
 
-    Such estimators make no allowance for autocorrelation and promise no rate of false change
-    points: the ``level`` of the result is None. Its ``inflation`` is estimated from the
-    series as for `detect_changes`, because a stable phase is judged by it.
-
-    The points are the same for a*x + b, a > 0, within rounding, and exactly for b = 0 and a a
-    power of two. Time and memory are the estimator's.
+    Such estimators ignore autocorrelation and promise no rate of false change points: the ``level``
+    of the result is None. Its ``inflation`` is estimated from the series as for `detect_changes`.
 
     Examples
     --------
@@ -97,17 +91,19 @@ class RupturesDetector:
     epsilon: float | None = None
 
     def __post_init__(self) -> None:
-        problems = _of_estimator(self.estimator)
+        problems = _wrong_estimator(self.estimator)
         if not problems:
-            problems = [*_of_criteria(self._given), *_of_predict(self.estimator, self._given)]
+            given = self._criterion
+            problems = [*_wrong_criterion(given), *_not_taken(self.estimator, given)]
         if problems:
             raise InvalidInput(problems)
+        # Fitted twice, some estimators keep what they learned from the first series.
         object.__setattr__(self, "estimator", copy.deepcopy(self.estimator))
 
     @property
-    def _given(self) -> dict[str, float]:
-        found = {name: getattr(self, name) for name in _CRITERIA}
-        return {name: value for name, value in found.items() if value is not None}
+    def _criterion(self) -> dict[str, float]:
+        values = {name: getattr(self, name) for name in _CRITERIA}
+        return {name: value for name, value in values.items() if value is not None}
 
     def __call__(self, values: npt.ArrayLike) -> ChangePoints:
         """Return the change points of readings, shape (n,)."""
@@ -123,7 +119,7 @@ class RupturesDetector:
 
     def _cut(self, readings: Floats) -> tuple[int, ...]:
         n = readings.size
-        criterion = self._given or {"pen": 3.0 * math.log(n)}
+        criterion = self._criterion or {"pen": 3.0 * math.log(n)}
         estimator = copy.deepcopy(self.estimator)
         try:
             estimator.fit(readings[:, np.newaxis])
@@ -145,41 +141,34 @@ def _standardised(series: Floats) -> Floats:
     return deviations / max(scale, float(sizes.max()) / _LARGEST) if scale else deviations
 
 
-def _of_estimator(estimator: object) -> list[str]:
+def _wrong_estimator(estimator: object) -> list[str]:
     if isinstance(estimator, type) or not isinstance(estimator, Estimator):
-        return [
-            f"estimator is {estimator!r}, expected an object with fit and predict, "
-            "such as ruptures.Pelt()"
-        ]
+        expected = "an object with fit and predict, such as ruptures.Pelt()"
+        return [f"estimator is {estimator!r}, expected {expected}"]
     fitted = getattr(estimator, "n_samples", None)
-    if fitted is not None:
-        return [
-            f"estimator {type(estimator).__name__} is fitted to {fitted} samples already and may "
-            "keep what it learned from them, expected a new one"
-        ]
-    return []
+    if fitted is None:
+        return []
+    name = type(estimator).__name__
+    return [f"estimator {name} is fitted to {fitted} samples already, expected a new one"]
 
 
-def _of_criteria(given: dict[str, float]) -> list[str]:
+def _wrong_criterion(given: dict[str, float]) -> list[str]:
     problems = []
     for name, value in given.items():
-        kind = _CRITERIA[name]
+        kind, word = (Integral, "whole") if name == "n_bkps" else (Real, "finite")
         if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < math.inf:
-            word = "whole" if kind is Integral else "finite"
             problems.append(f"{name} is {value!r}, expected a {word} number above 0")
     if len(given) > 1:
         problems.append(f"{' and '.join(given)} are given, expected one of {', '.join(_CRITERIA)}")
     return problems
 
 
-def _of_predict(estimator: Estimator, given: dict[str, float]) -> list[str]:
+def _not_taken(estimator: Estimator, given: dict[str, float]) -> list[str]:
     parameters = inspect.signature(estimator.predict).parameters
     taken = [name for name in _CRITERIA if name in parameters]
-    name = type(estimator).__name__
-    if not taken:
-        return [f"{name}.predict takes none of {', '.join(_CRITERIA)}, expected one that does"]
+    expected = " or ".join(taken) or f"one of {', '.join(_CRITERIA)}"
     return [
-        f"{name}.predict takes no {each}, expected {' or '.join(taken)}"
-        for each in given or ("pen",)
-        if each not in taken
+        f"{type(estimator).__name__}.predict takes no {name}, expected {expected}"
+        for name in given or ("pen",)
+        if name not in taken
     ]

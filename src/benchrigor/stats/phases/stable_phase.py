@@ -23,7 +23,7 @@ from benchrigor.model import (
     StablePhase,
     as_series,
 )
-from benchrigor.model.checks import wrong_level
+from benchrigor.model.checks import wrong_share
 from benchrigor.stats.changepoints.detector import detect_changes
 from benchrigor.stats.phases.stability_rules import Findings, judge, least_independent, refusal
 from benchrigor.stats.phases.stationarity import (
@@ -181,7 +181,7 @@ def without_margin(start: int, stop: int, n: int) -> slice:
 
 
 def _check(n: int, level: float, materiality: float, change_points: object) -> None:
-    problems = wrong_level(level)
+    problems = wrong_share("level", level)
     number = isinstance(materiality, Real) and not isinstance(materiality, bool)
     if not number or not 0.0 <= materiality < math.inf:
         problems.append(f"materiality is {materiality!r}, expected a finite number, at least 0")

@@ -46,7 +46,7 @@ def independent_readings(series: Floats) -> float:
     square = float(ranks @ ranks)
     if ranks.size < _FEWEST or square == 0.0:
         return math.inf
-    return square / long_run_variance(ranks).most
+    return square / long_run_variance(ranks).largest
 
 
 def chance_of_movement(series: Floats) -> float:
@@ -85,7 +85,7 @@ def chance_of_movement(series: Floats) -> float:
     noise = long_run_variance(residuals, fitted=weights.size)
     # Noise is seldom less than white; an autoregression fitted to white noise says so at times.
     least = float(residuals @ residuals) / (m - weights.size)
-    moved = float(weights[-_WAVES:] @ weights[-_WAVES:]) / max(noise.most, least)
+    moved = float(weights[-_WAVES:] @ weights[-_WAVES:]) / max(noise.largest, least)
     freedom = noise.degrees_of_freedom
     return float((1.0 + moved / freedom) ** (-freedom / 2.0))
 
@@ -143,7 +143,7 @@ def _chances(ranks: Floats, starts: Ints, counts: Ints) -> tuple[Floats, float]:
         return _BY_NOISE * 0.5 * weight.min() / weight, 1.0
     noise = long_run_variance(residuals, fitted=counts.size)
     white = square / (ranks.size - counts.size)
-    inflation = max(1.0, noise.most / white)
+    inflation = max(1.0, noise.largest / white)
     errors = np.sqrt(white * inflation * (1.0 / counts[1:] + 1.0 / counts[:-1]))
     tails = special.stdtr(noise.degrees_of_freedom, -np.abs(np.diff(levels)) / errors)
     return np.asarray(2.0 * tails), inflation

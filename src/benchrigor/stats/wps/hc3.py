@@ -274,7 +274,8 @@ def _degrees_of_freedom(fit: Regression, projected: Floats) -> float:
 
 
 def _inflation(scores: Floats) -> float:
-    coefficients, innovation, variance = autoregression(scores, highest=_HIGHEST)
+    coefficients, innovation, covariances = autoregression(scores, highest=_HIGHEST)
+    variance = float(covariances[0])
     if coefficients.size == 0:
         return 1.0
     gain = 1.0 - min(float(coefficients.sum()), 1.0 - 1.0 / scores.size)
@@ -295,7 +296,8 @@ def _modelled_covariances(fit: Regression) -> list[Floats]:
     for power in (each for each, likelihood in likelihoods.items() if likelihood >= least):
         sizes = fit.levels**power * fit.roots
         series = fit.residuals / sizes / np.sqrt(1.0 - fit.leverages)
-        coefficients, _, variance = autoregression(series, highest=_HIGHEST)
+        coefficients, _, autocovariances = autoregression(series, highest=_HIGHEST)
+        variance = float(autocovariances[0])
         if coefficients.size == 0:
             continue
         correlations = _correlations(_unbiased(coefficients, n), n)

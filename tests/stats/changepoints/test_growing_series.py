@@ -13,6 +13,7 @@ from ruptures.metrics import hausdorff, precision_recall
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
 from benchrigor.stats import ChangeDetector, detect_changes
+from benchrigor.stats.changepoints.windows import Windows
 
 SETTLED = 31 * 2**6
 """A length with but five leading bits: there one shot and appending see by the same quantiles."""
@@ -95,16 +96,14 @@ def test_appending_costs_no_more_work_than_its_own_intervals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked_at = 0
-    from benchrigor.stats.changepoints.windows import Lens  # noqa: PLC0415  # only this test looks inside
+    ratios = Windows.ratios
 
-    strengths = Lens.strengths
-
-    def counting(lens: Lens, window: object, start: object, split: Floats, *rest: object, **more):  # type: ignore[no-untyped-def]
+    def counting(windows: Windows, intervals: object, split: Floats, *rest: object, **more):  # type: ignore[no-untyped-def]
         nonlocal looked_at
         looked_at += split.size
-        return strengths(lens, window, start, split, *rest, **more)  # type: ignore[arg-type]
+        return ratios(windows, intervals, split, *rest, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Lens, "strengths", counting)
+    monkeypatch.setattr(Windows, "ratios", counting)
     work = {}
     for n in (2**13, 2**18):
         series = np.repeat([3.0, 0.0], [n // 8, n]) + np.random.default_rng(1).normal(
