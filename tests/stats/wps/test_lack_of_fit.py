@@ -86,7 +86,7 @@ def test_two_outlying_rounds_do_not_hide_each_other() -> None:
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_outlying_rounds_that_carry_the_speed_are_warned_of(sign: float) -> None:
+def test_outlying_rounds_that_change_the_speed_are_warned_of(sign: float) -> None:
     rng = np.random.default_rng(8)
     duration = 0.6 + WORK / 1e6 + 0.01 * rng.normal(size=40)
     far = sorted(np.argsort(WORK)[-2:].tolist())
@@ -102,7 +102,7 @@ def test_outlying_rounds_that_carry_the_speed_are_warned_of(sign: float) -> None
     assert notice.evidence["faster"] == pytest.approx(faster)
     way = "higher" if sign > 0.0 else "lower"
     assert notice.sentence.endswith(
-        f"and carry the result: without them the speed is {abs(faster):.1%} {way}."
+        f"and change the result: without them the speed is {abs(faster):.1%} {way}."
     )
 
 
@@ -117,7 +117,7 @@ def test_a_speed_that_rests_on_the_outlying_rounds_alone_is_warned_of() -> None:
     notice = next(each for each in fit.notices if each.code is Code.OUTLYING_ROUNDS)
     assert fit.speed is not None
     assert notice.severity is Severity.WARNING
-    assert notice.sentence.endswith("carry the result: without them there is no speed.")
+    assert notice.sentence.endswith("change the result: without them there is no speed.")
     assert notice.evidence["faster"] is None
 
 

@@ -13,33 +13,35 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice, WpsFit, as_series
 from benchrigor.model.options import check_work
 from benchrigor.model.series import short
-from benchrigor.stats.series.interval import METHOD, check_confidence, student_t
+from benchrigor.stats.series.interval import METHOD, check_confidence
 from benchrigor.stats.series.long_run_variance import batch_means
-from benchrigor.stats.series.subsessions import MERGING, merge_subsessions
+from benchrigor.stats.series.subsessions import MERGING, MIN_MERGED, merge_subsessions
 from benchrigor.stats.wps.hc3 import (
     ESTIMATORS,
-    CoefficientError,
     Regression,
     coefficient_errors,
     is_determined,
     regress,
 )
-from benchrigor.stats.wps.lack_of_fit import judge_linearity, outlying
-from benchrigor.stats.wps.line_diagnostics import doubts
+from benchrigor.stats.wps.lack_of_fit import LackOfFit, find_lack_of_fit
+from benchrigor.stats.wps.line_diagnostics import (
+    diagnose_lack_of_fit,
+    diagnose_line,
+    diagnose_outliers,
+)
 
 __all__ = ["WPS", "fit_wps"]
 
 WPS = "wps"
-"""With this word begins the method of an estimate by work and duration."""
+"""The method of an estimate by work and duration begins with this word."""
 
-_FEWEST = 3
-_FEWEST_MERGED = 5
+_MIN_ROUNDS = 3
 _KEPT = 0.5
 """Share of the variance of the work, as merging a ramp would keep it, that merging must keep."""
 _PLAIN = (ESTIMATORS[0], METHOD)
 _LARGEST = sys.float_info.max
 _FLAT = 1e-13
-"""Rise of the line, relative to the longest duration, that is nothing but rounding."""
+"""Rise of the line, relative to the longest duration, that is rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +55,8 @@ class _Rounds:
 
     def merged(self, size: int) -> _Rounds:
         """Average adjacent rounds; the line of the means is that of the sums, overhead apart."""
-        return replace(
-            self,
-            work=batch_means(self.work, size),
-            durations=batch_means(self.durations, size),
-        )
+        work, durations = batch_means(self.work, size), batch_means(self.durations, size)
+        return replace(self, work=work, durations=durations)
 
 
 def fit_wps(
@@ -87,7 +86,7 @@ def fit_wps(
     method
         "long-run-variance"; or "subsessions": adjacent rounds are merged until the residuals of
         neighbours correlate by 0.1 at most. Only for rounds that run through the amounts in
-        order: in a bisecting or shuffled order neighbours together do alike work.
+        order: in a bisecting or shuffled order neighbours together do similar work.
     checks
         False leaves out bend, growth and outliers, which take most of the time.
 
@@ -99,17 +98,17 @@ def fit_wps(
     Raises
     ------
     InvalidInput
-        When an amount or duration is none, or there are not as many of one as of the other; when
-        an argument is none of those named; when merging would leave hardly any spread of work.
+        When an argument is out of range, the lengths differ, or merging would leave hardly any
+        spread of work.
     NotEstimable
         With fewer than three rounds, where amounts differ in one round only, where all durations
         are 0, or where no merging decorrelates the residuals.
 
     Notes
     -----
-    Standard errors hold under unequal and autocorrelated noise (`benchrigor.stats.wps.hc3`);
-    Student t quantiles. The interval of the speed is that of the slope turned over. The method
-    of work and duration: Li et al. 2016.
+    The method of work and duration: Li et al. 2016. Standard errors are HC3, extended to
+    autocorrelated noise (`benchrigor.stats.wps.hc3`), with Student t quantiles. The interval of the
+    speed is that of the reciprocal slope.
 
     Examples
     --------
@@ -122,57 +121,44 @@ def fit_wps(
     _check_choice("method", method, (METHOD, MERGING))
     rounds = _checked(work, duration_s)
     line, centre = _line(rounds, estimator)
-    unmerged_slope = float(line.coefficients[1])
+    n, lack = rounds.work.size, LackOfFit()
+    if checks:
+        lack = find_lack_of_fit(
+            rounds.work,
+            rounds.durations,
+            slope=float(line.coefficients[1]),
+            unit=rounds.unit,
+            estimator=estimator,
+            confidence=confidence,
+        )
+    faster = _faster_without(lack.outliers, rounds, line, estimator)
     merged = _subsession(rounds.work, line) if method == MERGING else 1
     if merged > 1:
         line, centre = _line(rounds.merged(merged), estimator)
     errors = coefficient_errors(line, [[0.0, 1.0], [1.0, -centre]])
     name = "-".join([WPS, *(each for each in (estimator, method) if each not in _PLAIN)])
-    slope, overhead = (_estimate(each, rounds, line, confidence, name) for each in errors)
-    speed = _turned_over(slope)
+    slope, overhead = (each.estimate(confidence, n, name, merged=merged) for each in errors)
+    speed = _reciprocal(slope)
     prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / rounds.durations.mean())
-    notices = doubts(rounds.work, line, speed, prediction_error, merged=merged)
+    notices = (
+        *diagnose_line(rounds.work, line, speed, prediction_error, merged),
+        *diagnose_lack_of_fit(lack),
+        *diagnose_outliers(len(lack.outliers), n, speed, faster),
+    )
     rate = rounds.unit / rounds.seconds
-    fit = WpsFit(
+    return WpsFit(
         speed=None if speed is None else replace(_scaled(speed, rate), notices=notices),
         overhead=_scaled(overhead, rounds.seconds),
         slope=_scaled(slope, rounds.seconds / rounds.unit),
-        n=rounds.work.size,
+        n=n,
         naive_speed=_times(float(rounds.work.sum() / rounds.durations.sum()), rate),
         prediction_error=prediction_error,
+        bend=lack.bend,
+        growth=lack.growth,
+        shape=lack.shape,
+        outliers=lack.outliers,
         inflation=errors[0].inflation,
         merged=merged,
-        notices=notices,
-    )
-    return _with_checks(fit, rounds, unmerged_slope, estimator) if checks else fit
-
-
-def check_fit(fit: WpsFit, work: Floats, duration_s: Floats) -> WpsFit:
-    """Add bend, growth and outliers to a least-squares fit of these rounds without merging."""
-    rounds = _checked(work, duration_s)
-    slope = fit.slope.value * (rounds.unit / rounds.seconds)
-    return _with_checks(fit, rounds, slope, ESTIMATORS[0])
-
-
-def _with_checks(fit: WpsFit, rounds: _Rounds, slope: float, estimator: str) -> WpsFit:
-    linearity = judge_linearity(
-        rounds.work,
-        rounds.durations,
-        slope=slope,
-        unit=rounds.unit,
-        estimator=estimator,
-        confidence=fit.slope.confidence,
-    )
-    faster = _faster_without(linearity.outliers, rounds, slope, estimator)
-    outliers = outlying(linearity.outliers, fit.n, fit.speed, faster)
-    notices = (*fit.notices, *linearity.notices, *outliers)
-    return replace(
-        fit,
-        speed=fit.speed and replace(fit.speed, notices=notices),
-        bend=linearity.bend,
-        growth=linearity.growth,
-        shape=linearity.shape,
-        outliers=linearity.outliers,
         notices=notices,
     )
 
@@ -183,7 +169,7 @@ def _check_choice(name: str, chosen: object, choices: tuple[str, ...]) -> None:
 
 
 def _checked(work: object, duration_s: object) -> _Rounds:
-    """Check amounts and durations, and that a line can be laid through them."""
+    """Check amounts and durations, and that they determine a line."""
     amounts = _amounts(work)
     durations = as_series(duration_s, name="duration_s")
     if len(amounts) != durations.size:
@@ -220,10 +206,10 @@ def _amounts(work: object) -> list[float]:
 
 
 def _check_determined(work: Floats, seconds: float) -> None:
-    """Raise unless a line can be laid through rounds of these amounts, the longest of seconds."""
+    """Raise unless rounds of these amounts, the longest of seconds, determine a line."""
     n = work.size
-    if n < _FEWEST:
-        code, sentence = Code.TOO_FEW_READINGS, f"{n} rounds, expected at least {_FEWEST}."
+    if n < _MIN_ROUNDS:
+        code, sentence = Code.TOO_FEW_READINGS, f"{n} rounds, expected at least {_MIN_ROUNDS}."
     elif not is_determined(_design(work)[0]):
         code = Code.TOO_FEW_READINGS
         sentence = (
@@ -252,25 +238,25 @@ def _line(rounds: _Rounds, estimator: str) -> tuple[Regression, float]:
 
 
 def _faster_without(
-    outliers: tuple[int, ...], rounds: _Rounds, slope: float, estimator: str
+    outliers: tuple[int, ...], rounds: _Rounds, line: Regression, estimator: str
 ) -> float | None:
     """Return the share by which the speed rises without some rounds; None without a speed."""
     work, durations = (np.delete(each, outliers) for each in (rounds.work, rounds.durations))
     if not outliers or not is_determined(_design(work)[0]):
         return 0.0
     rest, _ = _line(replace(rounds, work=work, durations=durations), estimator)
-    without = float(rest.coefficients[1])
-    return slope / without - 1.0 if without > 0.0 else None
+    slope = float(rest.coefficients[1])
+    return float(line.coefficients[1]) / slope - 1.0 if slope > 0.0 else None
 
 
 def _subsession(work: Floats, line: Regression) -> int:
     """Return how many adjacent rounds to merge so that neighbours (nearly) do not correlate."""
     merged = merge_subsessions(line.residuals)
-    if merged.size is None or merged.means.size < _FEWEST_MERGED:
+    if merged.size is None or merged.means.size < MIN_MERGED:
         raise NotEstimable(
             Notice.refusal(
                 Code.STILL_CORRELATED,
-                f"No subsession size that leaves {_FEWEST_MERGED} merged rounds brings the "
+                f"No subsession size that leaves {MIN_MERGED} merged rounds brings the "
                 f"autocorrelation of the residuals of {work.size} rounds within "
                 f"{merged.limit:g}.",
                 n=work.size,
@@ -280,31 +266,14 @@ def _subsession(work: Floats, line: Regression) -> int:
     kept = float(batch_means(work, merged.size).var())
     if kept < _KEPT * float(batch_means(np.sort(work), merged.size).var()):
         raise InvalidInput(
-            f"method is {MERGING!r}, but {merged.size} neighbouring rounds together do alike "
+            f"method is {MERGING!r}, but {merged.size} neighbouring rounds together do similar "
             f"work in this order, which leaves no line to fit: expected rounds that run through "
             f"the amounts in order, or method {METHOD!r}"
         )
     return merged.size
 
 
-def _estimate(
-    error: CoefficientError, rounds: _Rounds, line: Regression, confidence: float, method: str
-) -> Estimate:
-    reach = student_t(error.degrees_of_freedom, confidence) * error.standard_error
-    return Estimate(
-        value=error.value,
-        low=error.value - reach,
-        high=error.value + reach,
-        confidence=confidence,
-        n=rounds.work.size,
-        n_effective=line.residuals.size / error.inflation,
-        method=method,
-        standard_error=error.standard_error,
-        degrees_of_freedom=error.degrees_of_freedom,
-    )
-
-
-def _turned_over(slope: Estimate) -> Estimate | None:
+def _reciprocal(slope: Estimate) -> Estimate | None:
     """Return the speed; None where the slope may be 0."""
     if slope.low <= 0.0 or slope.standard_error is None:
         return None
