@@ -33,8 +33,7 @@ class SeededIntervals:
         self._criterion = criterion
         # Even a perfect split of fewer readings (T = 0.74 (n/r - 3)) would not be significant.
         readings = max(
-            2 * criterion.min_segment,
-            round((1.35 * criterion.penalty + 3) * criterion.inflation),
+            2 * criterion.min_segment, round((1.35 * criterion.penalty + 3) * criterion.inflation)
         )
         shortest = max(-(-readings // scales.grid), _MIN_BLOCKS if scales.grid > 1 else 1)
         lengths = _lengths(shortest, 2 * scales.whole.n // scales.grid)

@@ -15,11 +15,7 @@ import numpy.typing as npt
 
 from benchrigor.model import Floats
 from benchrigor.model.series import Ints
-from benchrigor.stats.changepoints.likelihood_ratio import (
-    Criterion,
-    Ratios,
-    log_likelihood_ratio,
-)
+from benchrigor.stats.changepoints.likelihood_ratio import Criterion, Ratios, log_likelihood_ratio
 from benchrigor.stats.changepoints.rank_counts import THRESHOLDS, RankCounts, quantiles
 
 __all__ = ["SPLIT", "WINDOW", "Intervals", "Scales", "Splits", "Windows"]

@@ -237,9 +237,7 @@ def _standing(comparison: Comparison, adjusted: float, rate: float) -> Verdict:
     return comparison.verdict
 
 
-def _summary(
-    comparisons: Mapping[str, Comparison],
-) -> tuple[Estimate | None, tuple[Notice, ...]]:
+def _summary(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, tuple[Notice, ...]]:
     """Return the geometric mean of the ratios, and who is left out of it."""
     ratios = {
         name: each.ratio

@@ -159,10 +159,7 @@ def _notices(fit: LevelFit) -> tuple[Notice, ...]:
         )
         notices.append(
             Notice.warning(
-                Code.PERSISTENT_AND_SKEWED,
-                sentence,
-                inflation=fit.inflation,
-                skewness=fit.skewness,
+                Code.PERSISTENT_AND_SKEWED, sentence, inflation=fit.inflation, skewness=fit.skewness
             )
         )
     return tuple(notices)

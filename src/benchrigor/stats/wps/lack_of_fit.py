@@ -47,13 +47,7 @@ class LackOfFit:
 
 
 def find_lack_of_fit(
-    work: Floats,
-    durations: Floats,
-    *,
-    slope: float,
-    unit: float,
-    estimator: str,
-    confidence: float,
+    work: Floats, durations: Floats, *, slope: float, unit: float, estimator: str, confidence: float
 ) -> LackOfFit:
     """Look for what speaks against a line of that slope.
 
