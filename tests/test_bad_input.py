@@ -14,6 +14,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import ruptures as rpt
+from ruptures.base import BaseCost
 
 import benchrigor as br
 from benchrigor import stats
@@ -60,6 +61,17 @@ def python(code: str, **given: object) -> Notices:
 def timed(func: Callable[[], object], clock: FakeClock) -> Notices:
     workload = CallableWorkload(func, clock=clock)
     return br.Session(br.Options(max_rounds=2), seed=1, clock=clock).run(workload).notices
+
+
+class NoCost(BaseCost):
+    model = "none"
+    min_size = 2
+
+    def fit(self, signal: object) -> "NoCost":
+        return self
+
+    def error(self, start: int, end: int) -> float:
+        return 1 / 0
 
 
 def raising() -> None:
@@ -229,10 +241,10 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
         "pen is 0,",
     ),
     (
-        "more change points than readings",
-        lambda _: stats.RupturesDetector(rpt.Binseg(), n_bkps=99)([1.0, 2.0, 3.0, 4.0]),
+        "an estimator that fails",
+        lambda _: stats.RupturesDetector(rpt.Pelt(custom_cost=NoCost()))([1.0, 2.0, 3.0, 4.0]),
         InvalidInput,
-        "Binseg cannot cut 4 values with n_bkps=99 .BadSegmentationParameters",
+        r"Pelt cannot cut 4 values with pen=4.16 .ZeroDivisionError",
     ),
     (
         "a number for a detector",

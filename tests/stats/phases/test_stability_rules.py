@@ -96,14 +96,14 @@ def test_each_reason_has_one_rule(
         (
             UP_AND_DOWN,
             {"inflation": 20.0},
-            "100 of the 400 readings with an effective sample size of 5.0, at least 30 is wanted.",
+            "100 of the 400 readings with an effective sample size of 5.0, wanted at least 30.",
         ),
         (
             [(5, 2_000)],
             {"slow_effective": 29.0, "inflation": 100.0},
-            "holds 2000 of the 2000 readings with an effective sample size of 29.0, at least 30",
+            "2000 readings with an effective sample size of 29.0, wanted at least 30.",
         ),
-        ([(5, 100)], {"inflation": 40.0}, "an effective sample size of 2.5, at least 5 is wanted"),
+        ([(5, 100)], {"inflation": 40.0}, "an effective sample size of 2.5, wanted at least 5"),
         ([(5, 100)], {"changes": (30, 60)}, "it changes inside, at 30, 60."),
         ([(5, 100)], {"changes": tuple(range(10, 90, 10))}, "at 10, 20, 30, 40, 50 and 3 more."),
         ([(5, 100)], {"thirds": (5.0, 6.5, 5.0)}, "the medians of its thirds are 5, 6.5, 5."),

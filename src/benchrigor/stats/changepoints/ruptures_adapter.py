@@ -6,7 +6,7 @@ import copy
 import inspect
 import math
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,8 +18,6 @@ from benchrigor.stats.changepoints.variance_inflation import inflation_across
 
 __all__ = ["Estimator", "RupturesDetector"]
 
-_CRITERIA = ("pen", "n_bkps", "epsilon")
-"""What an estimator may stop at."""
 _MEDIAN_TO_SD = 1.4826
 """Standard over median absolute deviation of normal readings."""
 _MEAN_TO_SD = math.sqrt(math.pi / 2.0)
@@ -51,18 +49,16 @@ class RupturesDetector:
     Parameters
     ----------
     estimator
-        ``Pelt``, ``Binseg``, ``BottomUp``, ``Window``, ``Dynp``, ``KernelCPD``, or any object with
-        their ``fit`` and ``predict``; not fitted yet. It is copied for every series.
-    pen, n_bkps, epsilon
-        What ``predict`` stops at, one of the three: the least decrease of cost that a change point
-        must bring, the number of change points, or the cost left. None given: a penalty of
-        3 ln n.
+        ``Pelt``, ``Binseg``, ``BottomUp``, ``Window``, ``KernelCPD``, or any object with their
+        ``fit`` and ``predict``; not fitted yet. It is copied for every series.
+    pen
+        Penalty: the least decrease of cost that a change point must bring; None for 3 ln n.
 
     Raises
     ------
     InvalidInput
-        When the estimator is none, or fitted, or its ``predict`` does not take what is given; on
-        a call, when the values are no readings, or the estimator cannot cut so many.
+        When the estimator is none, or fitted, or its ``predict`` takes no ``pen``; on a call, when
+        the values are no readings, or the estimator cannot cut so many.
 
     Notes
     -----
@@ -87,23 +83,16 @@ class RupturesDetector:
     estimator: Estimator
     _: KW_ONLY
     pen: float | None = None
-    n_bkps: int | None = None
-    epsilon: float | None = None
 
     def __post_init__(self) -> None:
         problems = _wrong_estimator(self.estimator)
-        if not problems:
-            given = self._criterion
-            problems = [*_wrong_criterion(given), *_not_taken(self.estimator, given)]
+        number = isinstance(self.pen, Real) and not isinstance(self.pen, bool)
+        if self.pen is not None and not (number and 0.0 < self.pen < math.inf):
+            problems.append(f"pen is {self.pen!r}, expected a finite number above 0")
         if problems:
             raise InvalidInput(problems)
         # Fitted twice, some estimators keep what they learned from the first series.
         object.__setattr__(self, "estimator", copy.deepcopy(self.estimator))
-
-    @property
-    def _criterion(self) -> dict[str, float]:
-        values = {name: getattr(self, name) for name in _CRITERIA}
-        return {name: value for name, value in values.items() if value is not None}
 
     def __call__(self, values: npt.ArrayLike) -> ChangePoints:
         """Return the change points of readings, shape (n,)."""
@@ -119,16 +108,15 @@ class RupturesDetector:
 
     def _cut(self, readings: Floats) -> tuple[int, ...]:
         n = readings.size
-        criterion = self._criterion or {"pen": 3.0 * math.log(n)}
+        pen = 3.0 * math.log(n) if self.pen is None else self.pen
         estimator = copy.deepcopy(self.estimator)
         try:
             estimator.fit(readings[:, np.newaxis])
-            ends = [int(end) for end in estimator.predict(**criterion)]
+            ends = [int(end) for end in estimator.predict(pen=pen)]
         except Exception as error:
-            ((name, value),) = criterion.items()
             raise InvalidInput(
-                f"{type(estimator).__name__} cannot cut {n} values with {name}={value:g} "
-                f"({error!r}): give more values or another {name}"
+                f"{type(estimator).__name__} cannot cut {n} values with pen={pen:g} ({error!r}): "
+                "give more values or another pen"
             ) from error
         return tuple(end for end in ends if end != n)
 
@@ -145,30 +133,9 @@ def _wrong_estimator(estimator: object) -> list[str]:
     if isinstance(estimator, type) or not isinstance(estimator, Estimator):
         expected = "an object with fit and predict, such as ruptures.Pelt()"
         return [f"estimator is {estimator!r}, expected {expected}"]
-    fitted = getattr(estimator, "n_samples", None)
-    if fitted is None:
-        return []
-    name = type(estimator).__name__
-    return [f"estimator {name} is fitted to {fitted} samples already, expected a new one"]
-
-
-def _wrong_criterion(given: dict[str, float]) -> list[str]:
-    problems = []
-    for name, value in given.items():
-        kind, word = (Integral, "whole") if name == "n_bkps" else (Real, "finite")
-        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < math.inf:
-            problems.append(f"{name} is {value!r}, expected a {word} number above 0")
-    if len(given) > 1:
-        problems.append(f"{' and '.join(given)} are given, expected one of {', '.join(_CRITERIA)}")
-    return problems
-
-
-def _not_taken(estimator: Estimator, given: dict[str, float]) -> list[str]:
-    parameters = inspect.signature(estimator.predict).parameters
-    taken = [name for name in _CRITERIA if name in parameters]
-    expected = " or ".join(taken) or f"one of {', '.join(_CRITERIA)}"
-    return [
-        f"{type(estimator).__name__}.predict takes no {name}, expected {expected}"
-        for name in given or ("pen",)
-        if name not in taken
-    ]
+    name, fitted = type(estimator).__name__, getattr(estimator, "n_samples", None)
+    if fitted is not None:
+        return [f"estimator {name} is fitted to {fitted} samples already, expected a new one"]
+    if "pen" not in inspect.signature(estimator.predict).parameters:
+        return [f"{name}.predict takes no pen, expected an estimator that stops at a penalty"]
+    return []

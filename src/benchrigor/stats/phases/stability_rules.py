@@ -201,8 +201,8 @@ def _sentence(reason: PhaseReason, phase: LongestPhase) -> str:
         case PhaseReason.FEW_EFFECTIVE:
             effective, wanted = (phase.dominant and phase.shortage) or (phase.effective, FEW)
             return (
-                f"There is no certain stable phase: {longest} holds {size} of the {n} readings with "
-                f"an effective sample size of {effective:.1f}, at least {wanted:.3g} is wanted."
+                f"There is no certain stable phase: {longest} holds {size} of the {n} readings "
+                f"with an effective sample size of {effective:.1f}, wanted at least {wanted:.3g}."
             )
         case PhaseReason.NOT_STABLE_INSIDE:
             return f"{holds}, but a second search shows that it {_unrest(phase)}."

@@ -13,7 +13,6 @@ from scipy import special
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
 from benchrigor.model.checks import wrong_share
-from benchrigor.stats.comparison.fieller_mover import Contrast, Side, difference_of
 from benchrigor.stats.estimators.invocations import ENOUGH
 from benchrigor.stats.estimators.invocations import METHOD as BY_INVOCATION
 from benchrigor.stats.series.interval import MAX_RELATIVE_WIDTH, required_readings, student_t
@@ -187,21 +186,10 @@ class _Design:
     margin: float
 
     def _welch(self, noise: _Noise) -> tuple[float, float, float]:
-        """Return standard error, degrees of freedom and critical value of the comparison."""
-        baseline, candidate = (
-            Side(
-                value=factor,
-                below=factor * noise.error,
-                above=factor * noise.error,
-                degrees_of_freedom=noise.degrees_of_freedom,
-            )
-            for factor in (1.0 + self.margin, 1.0)
-        )
-        contrast = Contrast(baseline=baseline, candidate=candidate)
-        size = (noise.n, float(noise.n))
-        difference = difference_of(contrast, self.confidence, size, "planned")
-        error = difference.standard_error or math.inf
-        freedom = difference.degrees_of_freedom or math.inf
+        """Return standard error, degrees of freedom and critical value of y_c - (1 + m) y_b."""
+        square = (1.0 + self.margin) ** 2
+        error = noise.error * math.sqrt(1.0 + square)
+        freedom = noise.degrees_of_freedom * (1.0 + square) ** 2 / (1.0 + square**2)
         return error, freedom, student_t(freedom, self.confidence)
 
     def power_of(self, noise: _Noise, change: float) -> float:

@@ -115,22 +115,23 @@ def merge_subsessions(
             f"values[{index}] is {float(series[index])!r}, a harmonic mean needs values above 0"
         )
     averaged = 1.0 / series if harmonic else series
+    size: int | None
     for size in _sizes(series.size // _MIN_READINGS):
         means = batch_means(averaged, size)
         merged = 1.0 / means if harmonic else means
         correlation = _autocorrelation(merged)
         if abs(correlation) <= limit:
-            return _subsessions(size, merged, correlation, series.size % size, limit)
-    return _subsessions(None, series[:0], _autocorrelation(series), 0, limit)
-
-
-def _subsessions(
-    size: int | None, merged: Floats, correlation: float, dropped: int, limit: float
-) -> Subsessions:
-    means = np.array(merged)
-    means.flags.writeable = False
+            break
+    else:
+        size, merged, correlation = None, series[:0], _autocorrelation(series)
+    merged = np.array(merged)
+    merged.flags.writeable = False
     return Subsessions(
-        size=size, means=means, autocorrelation=correlation, dropped=dropped, limit=float(limit)
+        size=size,
+        means=merged,
+        autocorrelation=correlation,
+        dropped=series.size % size if size else 0,
+        limit=float(limit),
     )
 
 
