@@ -53,29 +53,21 @@ def detect_changes(
     Raises
     ------
     InvalidInput
-        When the values are no readings, an option is out of range, or there are too many values
-        for "edm".
+        When the values or an option are invalid, or there are too many values for "edm".
 
     Notes
     -----
     Like E-Divisive with medians (James, Kejariwal & Matteson 2016) a robust, non-parametric energy
-    statistic, but at linear cost and with a significance test:
-
-    - shares above 16 quantiles of the series, and of short windows of it (`windows`);
-    - a likelihood ratio from an energy statistic of these shares (`likelihood_ratio`);
-    - seeded intervals, with few splits in each (`seeded_intervals`);
-    - pruning of the significant splits, each at its exact place (`pruning`);
-    - a penalty, 3.1 + ln(n/r)/2 + ln(0.05/level), fitted to series without change, where r is the
-      variance inflation, by which every log-likelihood ratio is divided (`variance_inflation`).
-
-    r is estimated from the whole series, in a way that shifts hardly touch, and again inside the
-    segments: slow noise hidden under white noise shows only there. r is at most n/40, so that a
-    perfect split remains visible however persistent the series is; an effective sample size below
-    40 therefore has more false change points.
+    statistic, but at linear cost and with a significance test: likelihood ratios of the shares
+    above 16 quantiles of the series, and of short windows of it; in seeded intervals; pruned by a
+    penalty of 3.1 + ln(n/r)/2 + ln(0.05/level), fitted to series without change. The variance
+    inflation r, by which every log-likelihood ratio is divided, is estimated from the whole series
+    and again inside the segments. It is at most n/40, so that a perfect split remains visible
+    however persistent the series is; an effective sample size below 40 has more false change
+    points.
 
     What lasts for less than about sqrt(n)/2 readings (50 of 10,000) may be missed. Very slow noise
-    hidden under white is taken for changes. Time and memory are O(n). Measured rates of false
-    change points, accuracy, and times stand in docs/evidence.
+    hidden under white is taken for changes. Time and memory are O(n).
 
     Examples
     --------
@@ -106,17 +98,14 @@ class ChangeDetector:
     Notes
     -----
     Quantiles, variance inflation and penalty are those of the first n' of n readings, where n' is n
-    with all but its five leading bits cleared, more than 15/16 of n, and n itself below 4096. So
-    the result depends on the readings alone, not on the batches in which they came, and is that of
-    `detect_changes` where n' = n. Complete intervals are searched once; only those that touch the
-    end are searched anew. Starting over whenever n' moves costs O(n) in all.
+    without all but its five leading bits, and n itself below 4096. So the result depends on the
+    readings alone, not on the batches in which they came, and is that of `detect_changes` where n'
+    = n. Only intervals that touch the end are searched anew.
 
     Examples
     --------
     >>> detector = ChangeDetector()
     >>> detector.append([4.0] * 30 + [9.0] * 130)
-    >>> detector.change_points().indices
-    (30,)
     >>> detector.append([4.0] * 30)
     >>> detector.change_points().indices
     (30, 160)

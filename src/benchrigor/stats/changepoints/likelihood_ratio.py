@@ -37,24 +37,18 @@ def log_likelihood_ratio(
     """Return T = -(n/r - 3)/2 ln(1 - R) of S splits in each of I intervals; 0 next to the ends.
 
     R is the share of the variation of the readings' ranks that the split explains, r the variance
-    inflation. ``left`` counts the readings left of the splits, shape (S, I, K), and ``whole``
-    those of the intervals, shape (I, K), of n_left and n readings, shapes (S, I) and (I,).
+    inflation. ``left`` counts the readings left of the splits, shape (S, I, K), ``whole`` those of
+    the intervals, shape (I, K), of n_left and n readings, shapes (S, I) and (I,).
 
-    The energy distance with exponent 1 is twice the integral of the squared difference of the
-    distribution functions (Szekely & Rizzo 2005), here over ranks and weighted as by Anderson &
-    Darling (1952): the squared differences of the shares at or above each threshold, each over
-    its variance, are summed and divided by the largest eigenvalue of the indicators'
-    correlations. That over n is R, which behaves like the squared correlation of one normal
-    variable with the side. Without change the tail of T is about exp(-T)/2 for any interval of 20
-    readings or more, and for any number of thresholds (measured: 0.2 to 0.8 up to T = 6).
-
-    The difference of the smaller side from the whole is standardised by the variance that a
-    share has a third of the way from the whole's to its own: half its square over that is the
-    Kullback-Leibler divergence to third order, which stays true for rare readings. Thresholds
-    that hardly any reading is above, or below, are left out. That correction favours splits that
-    part few extreme readings perfectly, of which slow noise has many; to locate a split, the
-    variance of the whole's share is better (2 sd under AR(1) 0.5 are located within 12 readings
-    in 0.96 instead of 0.93 of series).
+    The energy distance of the ranks (Szekely & Rizzo 2005), weighted as by Anderson & Darling
+    (1952), is the sum of the squared differences of the shares at or above each threshold, each
+    over its variance. Over n and the largest eigenvalue of the indicators' correlations it is R,
+    which behaves like the squared correlation of one normal variable with the side; the tail of T
+    without change is about exp(-T)/2. The variance is that a third of the way from the whole's
+    share to that of the smaller side, by which half the square is the Kullback-Leibler divergence
+    to third order and holds for rare readings. To locate a split, the variance of the whole's share
+    is better: slow noise has many splits that part few extreme readings perfectly. Thresholds that
+    hardly any reading is above, or below, are left out.
     """
     size = np.maximum(n, 1).astype(np.float32)
     before = n_left.astype(np.float32)
@@ -90,10 +84,9 @@ def log_likelihood_ratio(
 def _eigenvalue(share: Ratios, variance: Ratios, active: Ratios) -> Ratios:
     """Return the largest eigenvalue of the correlations of the indicators ``x >= threshold``.
 
-    By the Rayleigh quotient of the standard deviations (exact for many even thresholds), which
-    is the variance of the readings' codes over the sum of the variances. The active thresholds,
-    1 where the others are 0, follow each other: their places are those among all less the
-    number of those that nearly all readings reach.
+    By the Rayleigh quotient of the standard deviations (exact for many even thresholds): the
+    variance of the readings' codes over the sum of the variances. The active thresholds, 1 where
+    the others are 0, follow each other, behind those that nearly all readings reach.
     """
     shares = share * active
     total = shares @ _ONES

@@ -34,10 +34,7 @@ class _Neighbourhood(NamedTuple):
 
 
 class Pruning:
-    """Chooses change points among splits, and remembers what it has computed.
-
-    The series may be extended between calls.
-    """
+    """Chooses change points among splits of a series that may grow; remembers what it computed."""
 
     def __init__(self, scales: Scales, criterion: Criterion) -> None:
         self._scales = scales
@@ -75,11 +72,7 @@ class Pruning:
         return np.array([place for place, _ in points], dtype=np.int64)
 
     def _locate(self, points: list[_Point], only: set[_Point] | None = None) -> list[_Point]:
-        """Move each split, or ``only`` some, to the place with the largest ratio.
-
-        Only readings within eight tolerances are used, so that what lies further behind, however
-        much is appended, does not matter.
-        """
+        """Move each split, or ``only`` some, to the place with the largest ratio nearby."""
         borders = [0, *(place for place, _ in points), self._scales.whole.n]
         around = [
             _Neighbourhood(
@@ -166,10 +159,7 @@ class Pruning:
         return ratios
 
     def _inside(self, points: list[_Point]) -> list[_Point]:
-        """Return splits inside the segments, which are intervals that no seed has hit.
-
-        Of the last one, which grows, up to a sixteenth may be left for later.
-        """
+        """Return splits inside the segments; a sixteenth of the last, which grows, may be left."""
         borders = [0, *(place for place, _ in points)]
         borders.append(borders[-1] + leading_bits(self._scales.whole.n - borders[-1], 5))
         segments = [

@@ -21,8 +21,8 @@ _CHUNK = 32_768
 def quantiles(rows: Floats, sample: int) -> Floats:
     """Return 16 ascending thresholds for each row, from about ``sample`` of its readings.
 
-    They are readings themselves and above the least one (interpolated quantiles would leave it to
-    rounding on which side of them ties fall). Where fewer are distinct the rest are infinite.
+    They are readings above the least one, since rounding would decide on which side of an
+    interpolated quantile ties fall; where fewer are distinct the rest are infinite.
     """
     ordered = np.sort(rows[:, :: -(-rows.shape[1] // sample)], axis=1)
     size = ordered.shape[1]
@@ -37,12 +37,7 @@ def quantiles(rows: Floats, sample: int) -> Floats:
 
 
 class RankCounts:
-    """Prefix counts of readings at or above 16 thresholds; readings can be appended.
-
-    The difference of two prefixes is the distribution between them, seen at 16 points. Stored are
-    one bit per reading and threshold, and the counts before each block of ``step`` (8, 16, 32 or
-    64) readings: 2 and 64/step bytes per reading. Bits inside a block are counted on demand.
-    """
+    """Prefix counts of readings at or above 16 thresholds, by bits and counts before each block."""
 
     def __init__(self, step: int) -> None:
         self.n = 0
@@ -51,11 +46,7 @@ class RankCounts:
         self._before: Counts = np.zeros((65, THRESHOLDS), dtype=np.int32)
 
     def append(self, rows: Floats, thresholds: Floats) -> None:
-        """Count more readings, shape (R, W), each row by its own thresholds, shape (R, 16).
-
-        W is a multiple of ``step`` unless there is but one row, after which `truncate` comes
-        before more.
-        """
+        """Count more readings, shape (R, W), each row by its own thresholds, shape (R, 16)."""
         count, width = rows.shape
         first = self.n // self.step
         per_row = -(-width // self.step)

@@ -20,13 +20,7 @@ _MIN_BLOCKS = 12
 
 
 class SeededIntervals:
-    """The intervals of a series that hold a significant split.
-
-    Intervals are fixed in advance, half overlapping, of lengths that grow by sqrt 2; the short
-    ones are seen through windows. None depends on the readings behind it, so each is searched but
-    once, however often readings are appended; only those that touch the end, one of each length,
-    are searched again.
-    """
+    """The intervals of a series with a significant split; only those at the end change."""
 
     def __init__(self, scales: Scales, criterion: Criterion) -> None:
         self._scales = scales
@@ -84,12 +78,9 @@ class SeededIntervals:
         self._windows = scales.complete
 
     def _significant(self, windows: Windows, intervals: Intervals) -> tuple[Splits, Ints]:
-        """Return the significant splits of intervals, given in multiples of the grid, and which.
-
-        Three splits of each interval tell whether more are tried: beside a split of ratio T the
-        next of the three has about T/4 or more.
-        """
+        """Return the significant splits of intervals, given on the grid, and which they are."""
         criterion, grid = self._criterion, windows.grid
+        # Beside a split of ratio T the next of three splits has about T/4 or more.
         few = windows.best_splits(intervals, criterion, count=_SCREENING_SPLITS, step=grid)
         at = np.nonzero(few["ratio"] > _SCREENING_SHARE * criterion.penalty)[0]
         hopeful = Intervals._make(each[at] for each in intervals)

@@ -27,10 +27,7 @@ _ROUNDING = 1e-14
 
 
 class Segmenter:
-    """Finds the change points of a series, and again while readings are appended.
-
-    The first readings, not all the same, settle quantiles, variance inflation and penalty.
-    """
+    """Finds the change points of a series, not all the same, and again while it grows."""
 
     def __init__(self, series: Floats, level: float, min_segment: int) -> None:
         self.known = series.size
@@ -84,10 +81,7 @@ class Segmenter:
 
 
 def _moved_to_gaps(series: Floats, points: Ints, min_segment: int) -> tuple[int, ...]:
-    """Move each point to the widest gap, if any, that parts its surroundings perfectly.
-
-    Sixteen quantiles leave a clear step a few readings uncertain; the readings do not.
-    """
+    """Move each point to the widest gap, if any, that parts its surroundings perfectly."""
     borders = np.concatenate(([0], points, [series.size]))
     before, behind = borders[:-2, np.newaxis], borders[2:, np.newaxis]
     places = points[:, np.newaxis] + np.arange(-_REACH, _REACH)

@@ -37,13 +37,11 @@ _SLOW = 1.5
 def inflation_across(series: Floats) -> float:
     """Estimate the variance inflation, at least 1, of a series that may hold level shifts.
 
-    The mean squared difference at lag k is proportional to 1 - rho(k), and a few level shifts
-    hardly touch it once its largest 1 % are trimmed. rho(k) = phi^k (lags 1 and 2) gives one
-    figure, c phi^k (lags 1, 2 and 4: autocorrelation hidden under white noise) another where it
-    differs significantly; no fit may claim more variance than there is. From 1000 readings on the
-    means of adjacent batches of 24 give a third. Medians, measured with AR(1) series of n = 200,
-    600, 1000, 10000: 2.8, 3.0, 3.0, 3.0 for phi 0.5 (truth 2.9 for ranks) and 13, 16, 17, 18 for
-    phi 0.9 (truth 18.5). 1 for fewer than 10 readings and for a series that hardly ever moves.
+    From mean squared differences, proportional to 1 - rho(k) at lag k, which a few shifts hardly
+    touch once the largest 1 % are trimmed. rho(k) = phi^k (lags 1 and 2) gives one figure, c phi^k
+    (lags 1, 2 and 4: autocorrelation hidden under white noise) another where it differs
+    significantly, the means of adjacent batches of 24 a third from 1000 readings on. Medians for
+    AR(1) 0.9 and n = 200, 600, 1000, 10000: 13, 16, 17, 18 (truth 18.5).
     """
     rows = series[np.newaxis]
     if series.size > _SAMPLE:
@@ -55,10 +53,9 @@ def inflation_across(series: Floats) -> float:
 def inflation_within(series: Floats, borders: Sequence[int]) -> float | None:
     """Estimate the variance inflation inside the segments between ``borders``.
 
-    None when no segment holds 100 readings. Differences at short lags see no shifts,
-    autoregressions see slow noise as well. The latter count where they say much more, by the
-    median over at most three windows spread over the series: slow noise shows in all of them, an
-    overlooked change only in its own.
+    None when no segment holds 100 readings. Differences at short lags see no shifts;
+    autoregressions, which see slow noise too, count where their median over three windows is much
+    larger: slow noise shows in all of them, an overlooked change only in its own.
     """
     long = [(start, stop) for start, stop in pairwise(borders) if stop - start >= _MIN_SEGMENT]
     if not long:
@@ -134,11 +131,7 @@ def _mean_square_difference(ranks: npt.NDArray[np.float32], lag: int) -> float:
 
 
 def _by_batches(ranks: npt.NDArray[np.float32], variance: float) -> float:
-    """Estimate it from squared differences of the means of adjacent batches, if significant.
-
-    Slow noise hidden under fast shows there before it shows in any single lag. Their median
-    leaves out those with a shift between them, as long as segments hold some 200 readings.
-    """
+    """Estimate it from the means of adjacent batches, if significant."""
     rows, width = ranks.shape
     count = width // _BATCH
     if ranks.size < _MIN_READINGS_FOR_BATCHES or count < 2:

@@ -40,11 +40,7 @@ class Intervals(NamedTuple):
 
 
 class Windows:
-    """Rank counts of windows that half overlap, or of one window that grows with the series.
-
-    Window r holds ``size`` readings from ``r * hop`` on; its counts are stored behind those of
-    window r - 1. Intervals begin and end at multiples of ``grid`` readings.
-    """
+    """Rank counts of windows that half overlap, or of one window that grows with the series."""
 
     def __init__(self, grid: int, size: int = 0) -> None:
         self.grid = grid
@@ -67,10 +63,7 @@ class Windows:
     def ratios(
         self, intervals: Intervals, split: Ints, criterion: Criterion, *, step: int = 1
     ) -> Ratios:
-        """Return the log-likelihood ratios of splits, shape (S, I), of intervals.
-
-        Positions are multiples of ``step``, or the end of the series.
-        """
+        """Return the ratios of splits, shape (S, I), at multiples of ``step`` or the end."""
         counts = self.ranks.before_blocks if step == self.ranks.step else self.ranks.before
         chunks = []
         at_once = max(1, _CHUNK // (THRESHOLDS * split.shape[0]))

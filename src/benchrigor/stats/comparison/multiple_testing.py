@@ -37,9 +37,6 @@ def compare_family(
 ) -> Family:
     """Compare many pairs of baseline and candidate, and keep false discoveries rare.
 
-    Of twenty comparisons without a difference, one is BETTER or WORSE by chance. In a family at
-    most a share ``rate`` of these verdicts is expected to be false.
-
     Parameters
     ----------
     pairs
@@ -54,8 +51,7 @@ def compare_family(
     -------
     Family
         Verdicts that are not significant in the family become UNDECIDED; EQUIVALENT stays.
-        ``summary`` is the geometric mean of the ratios: of these benchmarks, not of all that there
-        might be.
+        ``summary`` is the geometric mean of the ratios of these benchmarks.
 
     Raises
     ------
@@ -66,11 +62,9 @@ def compare_family(
 
     Notes
     -----
-    Benjamini & Hochberg (1995), applied to the p-value that the ratio lies within the margin; it
-    holds for comparisons that are independent or positively dependent. The logarithm of the
-    summary is the mean of the logarithms of the ratios; its standard error follows from those of
-    the ratios (delta method), taken as independent, with the degrees of freedom of Satterthwaite
-    (1946).
+    Benjamini & Hochberg (1995), applied to the p-value that the ratio lies within the margin, for
+    independent or positively dependent comparisons. The summary has the standard error of
+    independent ratios (delta method), with the degrees of freedom of Satterthwaite (1946).
 
     Examples
     --------
@@ -137,8 +131,7 @@ def rank(
     -------
     tuple of Ranked
         Best first. A result shares the place of the best of its group unless the two differ; the
-        first that differs opens the next group. So two results may share a place and yet differ
-        from each other, and two neighbours of different places need not differ.
+        first that differs opens the next group. Two that share a place may differ from each other.
 
     Raises
     ------
@@ -149,8 +142,8 @@ def rank(
 
     Notes
     -----
-    Two of m results differ when the test of Welch (1947) is significant at
-    (1 - confidence) / (m (m - 1) / 2) (Bonferroni).
+    Two of m results differ when the test of Welch (1947) is significant at (1 - confidence) / (m (m
+    - 1) / 2) (Bonferroni).
 
     Examples
     --------

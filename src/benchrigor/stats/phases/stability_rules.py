@@ -111,21 +111,15 @@ def min_effective(size: int) -> float:
 def find_reason(phase: LongestPhase) -> PhaseReason:
     """Return why the phase is stable, or why it is not.
 
-    * Trend, still moving: the medians of at least four phases, all or those from the middle
-      reading on, rise or fall with a rank correlation with time of 0.8 or more (Mann 1945,
-      Kendall 1938); a trend also the segments that were joined, one by one, into a phase that so
-      became dominant, or all of them where the phase looks like a random walk. What moves behind a
-      dominant phase counts when it holds a quarter of the readings: less is a cool-down.
-    * Random walk: the effective sample size by the slowest noise is below 6.85, and its geometric
-      mean with `LongestPhase.effective` clearly too. For AR(1) these are n (1 - phi)/2 or so, and
-      the coefficient test of Dickey & Fuller (1979) does not reject a unit root at the 5 % level
-      unless n (1 - phi) exceeds 13.7 (n = 100).
-    * Too few effective readings: see `LongestPhase.shortage`. Also where both estimates do not
-      agree on a random walk, and where nothing dominates and slow noise (variance inflation 5 or
-      more) leaves the longest phase an effective sample size below 30, which does not tell changes
-      from noise.
-    * Not stable inside: a second search, with the phase's own quantiles and variance inflation,
-      found changes that are material, or the phase drifts or bends as a whole.
+    * Trend, still moving: the medians of all phases, or those from the middle reading on, are
+      concordant with time (Mann 1945, Kendall 1938); a trend also the segments joined into a phase
+      that so became dominant, or all of them where the phase looks like a random walk. Behind a
+      dominant phase a quarter of the readings must move: less is a cool-down.
+    * Random walk: for AR(1) the effective sample size by the slowest noise is about n (1 - phi)/2;
+      Dickey & Fuller (1979) reject a unit root at 5 % if n (1 - phi) exceeds 13.7 (n = 100).
+    * Too few effective readings: see `LongestPhase.shortage`; also where only one estimate is that
+      of a random walk, and where nothing dominates and noise is too slow to tell changes from it.
+    * Not stable inside: a second search finds material changes, or the phase drifts or bends.
     """
     if not phase.dominant:
         rules = {
@@ -154,10 +148,7 @@ def _concordant(medians: Sequence[float]) -> bool:
 
 
 def concordance(levels: Sequence[float]) -> float:
-    """Return Kendall's rank correlation of levels with their order, from -1 to 1.
-
-    Of more than 512 levels an evenly spaced part is used.
-    """
+    """Return Kendall's rank correlation of levels (or of 512 of them) with their order."""
     chosen = np.asarray(levels)[:: -(-len(levels) // _MAX_PHASES)]
     signs = np.sign(chosen[np.newaxis, :] - chosen[:, np.newaxis])
     return float(np.triu(signs).sum()) / (chosen.size * (chosen.size - 1) / 2)

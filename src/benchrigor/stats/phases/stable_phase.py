@@ -61,7 +61,7 @@ def find_stable_phase(
         Chance of any false change point, in (0, 1); see `detect_changes`.
     materiality
         Neighbouring segments whose medians differ by less than this share of the smaller one are
-        one phase. Never applied across medians of different sign, or 0. 0 joins nothing.
+        one phase, unless they have different signs or one is 0. 0 joins nothing.
     change_points
         From another detector; None to find them here.
 
@@ -74,17 +74,14 @@ def find_stable_phase(
     Raises
     ------
     InvalidInput
-        When the values are no readings, an option is out of range, or the change points are not
-        those of a series of this length.
+        When the values or an option are invalid, or the change points are of another series.
 
     Notes
     -----
-    The rules are those of `stats.phases.stability_rules`. The phase is searched a second time by
-    itself, unless another detector has found no change at all. Measured shares of series called
-    stable: random walks of 500 to 5000 readings 0 to 5 % (more where they stay within the
-    materiality), AR(1) 0.9 series of 1000 readings 100 %, independent readings (n = 20 to 10000)
-    99 % or more. A slow cycle of which the run holds half a period or less is hardly told from a
-    level.
+    The phase is searched a second time by itself, unless another detector has found no change at
+    all. Measured shares of series called stable: random walks of 500 to 5000 readings 0 to 5 %,
+    AR(1) 0.9 series of 1000 readings 100 %, independent readings 99 % or more. A slow cycle of
+    which the run holds half a period or less is hardly told from a level.
 
     Examples
     --------
@@ -102,10 +99,7 @@ def find_stable_phase(
 def judged_phase(
     series: Floats, points: ChangePoints, *, level: float, materiality: float, again: bool
 ) -> StablePhase:
-    """Test the longest phase between these change points, see `find_stable_phase`.
-
-    With ``again`` it is searched a second time by itself.
-    """
+    """Test the longest phase between these change points; ``again`` searches it a second time."""
     raw = _medians(series, points.borders)
     borders, medians = _join_similar(series, points.borders, raw, materiality)
     index = int(np.argmax(np.diff(borders)))
@@ -140,11 +134,10 @@ def judged_phase(
 
 
 def despite_few(phase: StablePhase) -> StablePhase:
-    """Admit the longest phase where only its effective sample size is too small.
+    """Admit the longest phase, with a warning, where only its effective sample size is too small.
 
-    Nobody can claim that it is stable, but an interval that allows for the autocorrelation covers
-    all the same (0.93 to 0.96 for AR(1) 0.9 and 0.97, n = 200 to 1000); a warning takes the
-    refusal's place. What may be a random walk, which has no level, stays refused.
+    An interval that allows for the autocorrelation covers all the same (0.93 to 0.96 for AR(1) 0.9
+    and 0.97, n = 200 to 1000). What may be a random walk, which has no level, stays refused.
     """
     index = max(range(len(phase.phases)), key=lambda each: phase.phases[each].n)
     longest = phase.phases[index]
@@ -169,10 +162,9 @@ def despite_few(phase: StablePhase) -> StablePhase:
 def without_margin(start: int, stop: int, n: int) -> slice:
     """Return what is measured of the stable phase of a series of n readings.
 
-    A change point lies where a transient sinks into the noise; its tail goes on. So half as many
-    readings again as were cut are left out at each end, up to a quarter of the phase. Where
-    nothing was cut at the start, a few cold readings may stand there, too few to be found: the
-    first ten are left out, or the fiftieth part of a short series.
+    The tail of a transient goes on behind the change point: half as many readings again as were cut
+    are left out at each end, up to a quarter of the phase; at least the first ten, which may be
+    cold, or the fiftieth part of a short series.
     """
     most = (stop - start) // 4
     early = start // 2 if start else min(_COLD, n // 50)
@@ -196,8 +188,7 @@ def _wrong_points(n: int, points: ChangePoints) -> list[str]:
     if points.n != n:
         return [f"change_points are of a series of {points.n} values, expected {n} as in values"]
     problems = []
-    number = isinstance(points.inflation, Real) and not isinstance(points.inflation, bool)
-    if not number or not 1.0 <= points.inflation < math.inf:
+    if not 1.0 <= points.inflation < math.inf:
         problems.append(f"change_points have inflation {points.inflation!r}, expected 1 or more")
     whole = all(isinstance(each, int) for each in points.indices)
     if not whole or any(a >= b for a, b in pairwise(points.borders)):
@@ -211,16 +202,12 @@ def _wrong_points(n: int, points: ChangePoints) -> list[str]:
 def _join_similar(
     series: Floats, borders: tuple[int, ...], raw: list[float], materiality: float
 ) -> tuple[list[int], list[float]]:
-    """Join the most similar neighbours first, until all differ materially.
-
-    Returns the borders left and the medians between them. The median of a union lies between the
-    medians of its parts, so their weighted mean is off by less than the materiality; it spares a
-    new median of all readings after each join.
-    """
+    """Join the most similar neighbours first; return the borders left and medians between them."""
     kept, medians = list(borders), list(raw)
     gaps = [_relative_gap(a, b) for a, b in pairwise(medians)]
     while gaps and min(gaps) < materiality:
         at = gaps.index(min(gaps))
+        # It lies between the medians of the parts, as the median of the union does.
         share = (kept[at + 1] - kept[at]) / (kept[at + 2] - kept[at])
         medians[at : at + 2] = [share * medians[at] + (1.0 - share) * medians[at + 1]]
         del kept[at + 1], gaps[at]
@@ -263,12 +250,7 @@ def _longest_part(series: Floats, inner: slice, indices: tuple[int, ...]) -> Flo
 def _searched_again(
     series: Floats, phase: LongestPhase, level: float, materiality: float
 ) -> LongestPhase:
-    """Search the phase a second time, for changes and for slow movement that are material.
-
-    Its own quantiles and its own variance inflation show more than those of the whole series.
-    Changes are searched where the phase would be measured, for what moves in the margins does no
-    harm; of a long phase in every k-th reading, which is ample.
-    """
+    """Search the phase a second time, with its own quantiles and variance inflation."""
     if phase.effective < MIN_EFFECTIVE_TO_SEARCH:
         return phase
     start, stop = phase.borders[phase.index : phase.index + 2]
@@ -295,8 +277,8 @@ def _searched_again(
 def _labels(medians: list[float], stable: int) -> list[PhaseLabel]:
     """Label the phases around the stable one.
 
-    A phase at most half as far from the stable level as another that parts it from the stable
-    phase had arrived there already: what lies between is a disturbance, no warm-up.
+    A phase at most half as far from the stable level as one nearer to the stable phase had arrived
+    there already: what lies between is a disturbance, no warm-up.
     """
     away = [abs(median - medians[stable]) for median in medians]
     before = [PhaseLabel.WARM_UP] * stable

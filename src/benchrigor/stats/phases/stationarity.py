@@ -28,10 +28,9 @@ _ROUNDING = 1e-12
 
 
 def effective_sample_size(series: Floats) -> float:
-    """Return the effective sample size by the slowest noise of a series, in batch means.
+    """Return the effective sample size of the batch means by the slowest noise of their ranks.
 
-    Batch means times marginal over long-run variance of their ranks; infinite for fewer than 30
-    readings and for constant ones, of which nothing is known.
+    Infinite for fewer than 30 readings and for constant ones, of which nothing is known.
     """
     ranks = _ranks(series)
     square = float(ranks @ ranks)
@@ -43,11 +42,9 @@ def effective_sample_size(series: Floats) -> float:
 def movement_p_value(series: Floats) -> float:
     """Return the p-value of slow movement; 1 for fewer than 30 readings and without noise.
 
-    An F test of the two slowest cosines, half a wave and a whole one, against the long-run
-    variance around them; in econometrics such low-frequency averages tell a stationary series
-    from one that is not (Mueller & Watson 2008). Fading transients are fitted beside them: an
-    estimate absorbs those. With two degrees of freedom in the numerator the F distribution is
-    1 - (1 + 2 F / nu)^(-nu/2).
+    An F test of the two slowest cosines against the long-run variance around them (Mueller & Watson
+    2008), with fading transients fitted beside them. With two degrees of freedom in the numerator
+    the F distribution is 1 - (1 + 2 F / nu)^(-nu/2).
     """
     ranks = _ranks(series)
     m = ranks.size
@@ -73,15 +70,12 @@ def movement_p_value(series: Floats) -> float:
 def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int, ...], float]:
     """Return which of these steps slow noise does not explain, and the variance inflation.
 
-    ``places`` are the first index of each level but the first, ascending, chosen by looking at the
-    series. The search for change points allows for the autocorrelation at short lags; slower noise
-    looks like steps to it. Here each step is tested against the long-run variance around all
-    levels: Student t of the difference of two neighbouring levels of ranks. The least significant
-    is dropped unless its p-value is below 0.0002 (the places were chosen), and what is left is
-    tested anew, for noise that was cut into levels is noise no longer. Of more than twelve the
-    least significant are dropped at once: what changes that often is a process, and its levels are
-    its noise. All steps are left for fewer than 30 readings, and where steps lie closer together
-    than batches.
+    ``places`` are the first index of each level but the first. Each step is tested against the
+    long-run variance around all levels, by Student t of the difference of neighbouring levels of
+    ranks. The least significant is dropped unless its p-value is below 0.0002, and what is left is
+    tested anew. Of more than twelve the least significant are dropped at once: what changes that
+    often is a process, and its levels are its noise. All steps are left for fewer than 30 readings,
+    and where steps lie closer together than batches.
     """
     ranks = _ranks(series)
     m, left, inflation = ranks.size, tuple(places), 1.0

@@ -32,15 +32,13 @@ def track_record(
 ) -> TrackRecord:
     """Count how often an earlier interval contained what a later, independent run estimated.
 
-    The later run errs as well, so the interval that is tested is that of the difference, at the
-    confidence of the earlier one: it held if it contains 0. Of an asymmetric interval that end
-    counts which points towards the other run.
+    The later run errs as well: an interval held if that of the difference, at its confidence,
+    contains 0. Of an asymmetric interval that end counts which points towards the other run.
 
     Parameters
     ----------
     pairs
-        Estimate of the earlier and of the later run, all at one confidence. The pairs should be
-        independent: no run in two of them.
+        Estimate of the earlier and of the later run, all at one confidence, no run in two pairs.
     names
         What was measured, one name per pair; or empty.
     host
@@ -53,10 +51,9 @@ def track_record(
 
     Notes
     -----
-    The interval of the difference is recovered from the ends of both intervals (MOVER, Zou &
-    Donner 2008); where those are symmetric it is that of Welch (1947). The interval of the share
-    is that of Wilson (1927), 95%; the nominal coverage is tested by the binomial test, each tail
-    2.5%.
+    The interval of the difference is MOVER (Zou & Donner 2008), or Welch (1947) where both are
+    symmetric; that of the share is Wilson (1927), 95%. The nominal coverage is tested by the
+    binomial test, each tail 2.5%.
 
     Examples
     --------
@@ -96,7 +93,7 @@ def track_records(pairs: Iterable[RunPair]) -> tuple[TrackRecord, ...]:
     Returns
     -------
     tuple of TrackRecord
-        Those with the most pairs first; empty without pairs.
+        Those with the most pairs first.
     """
     groups: dict[tuple[str, float], list[RunPair]] = defaultdict(list)
     for pair in pairs:
@@ -113,13 +110,12 @@ def track_records(pairs: Iterable[RunPair]) -> tuple[TrackRecord, ...]:
 
 
 def pair_runs(records: Iterable[RunRecord]) -> tuple[RunPair, ...]:
-    """Pair runs of the same thing, each with the next one on the same machine.
+    """Pair runs of the same thing, in order of time, on the same machine.
 
-    Runs are the same when name, subject, machine, interpreter, commit, metric, statistic, method,
-    confidence, work amount and kind of rounds are. Only runs that reached their target count. In
-    order of time the first is paired with the second, the third with the fourth: no run is in two
-    pairs, so that the pairs are independent, and a pair once made stays when more runs come. Of
-    each run the first metric that must be satisfied counts.
+    The first is paired with the second, the third with the fourth, so that the pairs are
+    independent. Only runs that reached their target count, each with the first metric that must be
+    satisfied. Runs are the same when name, subject, machine, interpreter, commit, metric,
+    statistic, method, confidence, work amount and kind of rounds are.
 
     Parameters
     ----------

@@ -36,23 +36,14 @@ def plan_sizes(
 ) -> Plan:
     """Plan the sizes of a comparison and of narrower intervals, see `benchrigor.plan`.
 
-    No size of an interval is below ``least``. Baseline and candidate are taken to have the pilot's
-    noise and the same size. The candidate is shown to exceed (1 + m) times the baseline by Welch's
-    t test of y_c - (1 + m) y_b, which is what the interval of the ratio says (Fieller 1954). With
-    s the standard error of one mean over the pilot's value, the statistic is noncentral t with the
-    degrees of freedom of Welch (1947) and noncentrality (change - m) / (s sqrt(1 + (1 + m)^2)).
-    Only a verdict in the right direction counts.
+    Welch's t test of y_c - (1 + m) y_b, of candidate and baseline with the pilot's noise and the
+    same size, says what the interval of the ratio says (Fieller 1954): noncentral t with
+    noncentrality (change - m) / (s sqrt(1 + (1 + m)^2)), s the standard error of one mean over the
+    pilot's value. Only a verdict in the right direction counts. The range of sizes is that of the
+    chi-square interval of the pilot's variance. No size of an interval is below ``least``.
 
-    The range of sizes is what the chi-square interval of the pilot's variance gives, as if the
-    readings were normal: with heavy tails it is wider.
-
-    Raises
-    ------
-    InvalidInput
-        When an argument is out of range, the pilot's value is (nearly) 0, or the change is out of
-        reach.
-    NotEstimable
-        When the pilot is a single invocation, or holds no noise.
+    Raises InvalidInput when an argument is invalid, the pilot's value is (nearly) 0, or the change
+    is out of reach; NotEstimable when the pilot is a single invocation, or has no noise.
     """
     level = pilot.confidence if confidence is None else confidence
     problems = [
@@ -141,11 +132,7 @@ class _Noise:
         return max(FEWEST, math.ceil(2.0 / self.density - 1e-9))
 
     def at(self, size: int) -> _Noise:
-        """Return the noise of an estimate from ``size`` readings (or invocations).
-
-        The variance of a mean shrinks with the size; degrees of freedom, with the one that the
-        mean took, grow with it.
-        """
+        """Return the noise of an estimate from ``size`` readings (or invocations)."""
         return replace(
             self,
             error=self.error * math.sqrt(self.n / size),

@@ -49,7 +49,7 @@ def student_t(degrees_of_freedom: float, confidence: float) -> float:
 
 
 def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
-    """Turn the fit of a level into an estimate with its interval.
+    """Turn the fit of a level, from `fit_level`, into an estimate with its interval.
 
     Parameters
     ----------
@@ -79,8 +79,7 @@ def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
 def required_readings(estimate: Estimate, target: float) -> int:
     """Return how many readings in all bring the relative half-width down to ``target``.
 
-    The half-width shrinks with the square root of the number of readings; the gain in degrees of
-    freedom is left out, so the answer is on the safe side.
+    The half-width shrinks with the square root of their number.
 
     Parameters
     ----------
@@ -92,7 +91,7 @@ def required_readings(estimate: Estimate, target: float) -> int:
     Raises
     ------
     InvalidInput
-        When the target is not a finite number above 0 or out of reach, or the value is (nearly) 0.
+        When the target is invalid or out of reach, or the value is (nearly) 0.
 
     Examples
     --------

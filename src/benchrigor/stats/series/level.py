@@ -36,9 +36,8 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     series
         Readings, shape (n,), n >= 2.
     transients
-        Time constants, as shares of n, of decaying exponentials that are always fitted beside the
-        level, from 30 readings on. They absorb a transient too small to be detected, which would
-        bias the mean by a standard error or two.
+        Time constants, as shares of n, of decaying exponentials fitted beside the level from 30
+        readings on, for transients too small to be detected.
 
     Raises
     ------
@@ -88,8 +87,8 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
 def _regress(points: Floats, basis: Floats) -> tuple[float, float, Floats]:
     """Fit transients beside the level of points of mean zero.
 
-    Returns the shift from mean to level, the factor by which the transients raise the variance
-    of the level, and the residuals.
+    Returns the shift from mean to level, the factor by which the transients raise the variance of
+    the level, and the residuals.
     """
     means = basis.mean(axis=1)
     centred = basis - means[:, None]
@@ -102,11 +101,7 @@ def _regress(points: Floats, basis: Floats) -> tuple[float, float, Floats]:
 
 
 def _skewness_of_mean(residuals: Floats, tau: float) -> float:
-    """Estimate the skewness of the mean from batches that are nearly independent.
-
-    Batches hold about two correlation times ``tau`` (in points), and there are at least 15 of
-    them. Skewness of a mean of k independent batches: that of one batch over sqrt(k).
-    """
+    """Estimate the skewness of the mean from batches of two correlation times ``tau``."""
     size = int(min(max(round(2.0 * tau), 1), residuals.size // _MIN_BATCHES_FOR_SKEWNESS))
     batches = batch_means(residuals, size) if size > 1 or tau > 1.0 else residuals
     deviations = batches - batches.mean()

@@ -1,9 +1,8 @@
 """Long-run variance: what autocorrelation does to the variance of a mean.
 
 The long-run variance of a stationary series is the sum of its autocovariances over all lags; the
-mean of n readings has variance (long-run variance)/n. It is the spectral density at frequency zero
-of an autoregressive model, fitted to the readings and, while they are persistent, again to the
-means of ever larger batches, where slow components stand out from fast ones.
+mean of n readings has variance (long-run variance)/n. It is read off autoregressive models of the
+readings and of the means of ever larger batches, which show slow components.
 """
 
 from __future__ import annotations
@@ -56,8 +55,8 @@ def batch_means(series: Floats, size: int) -> Floats:
 def long_run_variance(residuals: Floats, *, fitted: int = 1) -> LongRunVariance:
     """Estimate the long-run variance of residuals from a fit of ``fitted`` coefficients.
 
-    Each further fit has batches larger by max(2, tau/4), while tau = (long-run variance)/variance
-    exceeds 2 and 50 batches remain.
+    Each fit has batches larger by max(2, tau/4) than the last, while tau = (long-run
+    variance)/variance exceeds 2 and 50 batches remain.
     """
     batch, fits = 1, []
     while True:
@@ -71,8 +70,8 @@ def long_run_variance(residuals: Floats, *, fitted: int = 1) -> LongRunVariance:
 def _combined(fits: list[LongRunVariance]) -> LongRunVariance:
     """Take the midpoint of the mean and the largest of the fits.
 
-    With one time scale the mean is right and the largest a quarter too large (coverage 0.87 at
-    nominal 0.80); with several the largest is right and the mean too small (0.93 at nominal 0.95).
+    With one time scale the mean is right and the largest a quarter too large; with several the
+    largest is right (coverage of the mean 0.93 at nominal 0.95).
     """
     best = max(fits, key=lambda fit: fit.value)
     mean = sum(fit.value for fit in fits) / len(fits)
@@ -87,9 +86,8 @@ def _combined(fits: list[LongRunVariance]) -> LongRunVariance:
 def spectral_fit(points: Floats, fitted: int) -> tuple[LongRunVariance, float]:
     """Fit one autoregressive model; also return long-run over marginal variance.
 
-    The degrees of freedom follow by the delta method from the variance of the innovations and of
-    the sum of the coefficients, which is corrected for its first-order bias towards zero (Marriott
-    & Pope 1954, Kendall 1954).
+    The spectral density at frequency zero, with degrees of freedom by the delta method; the sum of
+    the coefficients is corrected for its bias (Marriott & Pope 1954, Kendall 1954).
     """
     n = points.size
     coefficients, innovation, covariances = autoregression(points)
@@ -118,11 +116,7 @@ def white_noise(variance: float, n: int, fitted: int = 1) -> LongRunVariance:
 
 
 def autoregression(points: Floats, *, highest: int | None = None) -> tuple[Floats, float, Floats]:
-    """Fit an autoregressive model to a series of mean zero; the least AICc chooses its order.
-
-    Orders are tried up to ``highest``, by default the lesser of 10 log10(n) and n/4. Returns the
-    coefficients, the variance of the innovations, and the biased autocovariances (divisor n).
-    """
+    """Return coefficients, innovation variance and autocovariances of an autoregressive model."""
     n = points.size
     if highest is None:
         highest = min(int(10.0 * math.log10(n)), n // 4)
@@ -135,10 +129,7 @@ def autoregression(points: Floats, *, highest: int | None = None) -> tuple[Float
 
 
 def _levinson_durbin(covariances: Floats, n: int) -> tuple[Floats, float]:
-    """Solve the Yule-Walker equations of all orders; keep the one with the least AICc.
-
-    Source: Durbin (1960); Hurvich & Tsai (1989) for AICc.
-    """
+    """Solve the Yule-Walker equations (Durbin 1960); take the least AICc (Hurvich & Tsai 1989)."""
     gamma = covariances.tolist()
     coefficients = np.zeros(covariances.size)
     innovation = gamma[0]

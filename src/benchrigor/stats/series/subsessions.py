@@ -37,13 +37,13 @@ def autocorrelation(values: npt.ArrayLike, lag: int = 1) -> float:
     Returns
     -------
     float
-        The biased estimator about the mean of all readings, in [-1, 1]; 0.0 for constant values:
-        sum (x_i - m)(x_{i+lag} - m) / sum (x_i - m)^2 (Box & Jenkins 1976, equation 2.1.10).
+        sum (x_i - m)(x_{i+lag} - m) / sum (x_i - m)^2 about the mean of all readings, in [-1, 1]
+        (Box & Jenkins 1976, equation 2.1.10); 0.0 for constant values.
 
     Raises
     ------
     InvalidInput
-        When the values are no readings or the lag is out of range.
+        When the values or the lag are invalid.
 
     Examples
     --------
@@ -84,19 +84,17 @@ def merge_subsessions(
     Returns
     -------
     Subsessions
-        ``size`` is None when no q up to n/3 brings the autocorrelation within the limit. A
-        constant series is merged with q = 1.
+        ``size`` is None when no q up to n/3 brings the autocorrelation within the limit.
 
     Raises
     ------
     InvalidInput
-        When the values are no readings, or not positive for a harmonic mean, or the limit or
-        mean is not one of those named.
+        When the values or an option are invalid.
 
     Notes
     -----
-    Source: subsession analysis of Pilot (Li et al. 2016). Every q up to 16 is tried; beyond, q
-    grows by 5 % a step, so that the search costs O(n log n).
+    Subsession analysis of Pilot (Li et al. 2016). Beyond 16, q grows by 5 % a step, so that the
+    search costs O(n log n).
 
     Examples
     --------
@@ -136,17 +134,11 @@ def merge_subsessions(
 
 
 def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
-    """Fit the mean of a series, with the standard error of readings merged until uncorrelated.
+    """Fit the mean of a series, with Student's t on readings merged until uncorrelated.
 
-    The interval of Pilot (Li et al. 2016): Student t on the h merged readings, standard error
-    sqrt(sum (s_i - m)^2 / (h - 1) / h) with m the mean of all readings. It ignores the
-    autocorrelation within the ``limit``, and so covers less than it claims.
-
-    Raises
-    ------
-    NotEstimable
-        With fewer than three readings, or when no size that leaves five merged readings is within
-        the limit.
+    Of h merged readings s_i the standard error is sqrt(sum (s_i - m)^2 / (h - 1) / h) with m the
+    mean of all readings (Li et al. 2016). Raises NotEstimable with fewer than three readings, or
+    when no size that leaves five merged readings is within the limit.
     """
     if series.size < _MIN_READINGS:
         raise NotEstimable(too_few(series.size, _MIN_READINGS))

@@ -16,10 +16,7 @@ COMPLETE = (*TRANSIENTS, -1 / 24)
 
 
 def transient_basis(size: int, shares: tuple[float, ...]) -> Floats:
-    """Return exponentials at the centres of ``size`` points, one row per time constant.
-
-    Time constants are shares of ``size``; a negative one is of growth towards the end.
-    """
+    """Return exponentials at the centres of points, a row each; negative shares grow to the end."""
     rates = 1.0 / np.array(shares)[:, np.newaxis]
     centres = (np.arange(size) + 0.5) / size
     basis: Floats = np.exp(-rates * (centres - (rates < 0.0)))

@@ -1,7 +1,6 @@
 """Least squares whose standard errors hold under unequal and autocorrelated noise.
 
-The covariance of the coefficients is pseudo-inverse, covariance of the noise, pseudo-inverse. The
-covariance of the noise is estimated from the residuals three ways, and the largest counts: HC3;
+The covariance of the noise is estimated from the residuals three ways, and the largest counts: HC3;
 HC3 with the autocorrelation of the scores; and autoregressive noise whose size grows with what is
 measured.
 """
@@ -117,11 +116,10 @@ def is_determined(design: Floats) -> bool:
 def regress(design: Floats, response: Floats, *, estimator: str = "ols") -> Regression:
     """Fit a linear regression to a determined design and a response of size 1 or so.
 
-    "weighted" weights with the inverse squares of the fitted values of "ols"; "robust" limits the
-    residuals far from the others (Huber's T). It solves X' psi(e) = 0, with psi the limited
-    residual, and its coefficients move by (X' D X)^-1 X' psi(e), with D the derivative of psi: 1,
-    or 0 where it limits (Huber 1981, section 7.6). That is the weighted fit, with weights D, to
-    fitted values plus psi/D, where 1/20 stands for 0, since points without limit may be all alike.
+    "weighted" weights with the inverse squares of the fitted values of "ols". "robust" limits the
+    residuals (Huber's T) and solves X' psi(e) = 0, with psi the limited residual; its coefficients
+    move by (X' D X)^-1 X' psi(e), with D the derivative of psi (Huber 1981, section 7.6). That is
+    the fit with weights D to fitted values plus psi/D; 1/20 stands for 0 in D.
     """
     # Its import takes over a second, which only those who come here shall pay.
     from statsmodels.regression.linear_model import WLS  # type: ignore[import-untyped] # noqa: PLC0415
@@ -176,10 +174,8 @@ def _regression(fit: Any, response: Floats) -> Regression:
 
 
 def noise_likelihoods(fit: Regression, *, order: int = 2) -> dict[float, float]:
-    """Return the log-likelihood of each power of the fitted value as the size of the noise.
-
-    Of order 2 for normal noise, of order 1 for Laplace's, on which outliers have less pull.
-    """
+    """Return the log-likelihood of each power of the fitted value as the size of normal noise."""
+    # Order 1 is for noise of Laplace, on which outliers have less pull.
     residuals = np.abs(fit.residuals / fit.roots)
     logs = np.log(fit.levels)
     return {
@@ -197,10 +193,9 @@ def coefficient_errors(
     """Return combinations of coefficients, shape (m, k), with their standard errors.
 
     HC3 (MacKinnon & White 1985): the sum of the squares of the scores p_i e_i / (1 - h_i), with p
-    the combined row of the pseudo-inverse, e residuals and h leverages, in the order in which the
-    points were taken. It is multiplied by the long-run over the marginal variance of the scores,
-    from an autoregression of order 3 at most. Where the order of the amounts makes the scores look
-    uncorrelated though the noise is not, the noise itself is modelled.
+    the combined row of the pseudo-inverse, e residuals and h leverages, times the variance
+    inflation of the scores. Where the order of the amounts makes the scores look uncorrelated
+    though the noise is not, the noise itself is modelled.
     """
     rows = np.asarray(combinations, dtype=np.float64)
     covariances = _modelled_covariances(fit) if fit.residuals.any() else []
@@ -225,8 +220,7 @@ def coefficient_errors(
 def _bell_mccaffrey(fit: Regression, projected: Floats) -> float:
     """Return the degrees of freedom of HC3 under equal variances, at most n - k.
 
-    They are (tr K)^2 / tr(K K) with K = M diag(p^2 / (1 - h)^2) M and M = I - H (Bell & McCaffrey
-    2002), computed without a matrix of n x n.
+    (tr K)^2 / tr(K K) with K = M diag(p^2 / (1 - h)^2) M and M = I - H (Bell & McCaffrey 2002).
     """
     n, k = fit.design.shape
     shares = (projected / (1.0 - fit.leverages)) ** 2
@@ -249,9 +243,9 @@ def _variance_inflation(scores: Floats) -> float:
 def _modelled_covariances(fit: Regression) -> list[Floats]:
     """Return the covariance of the coefficients under each likely model of autocorrelated noise.
 
-    The noise of a point is s x, with s a power of the fitted value and x an autoregressive
-    series. The autoregression is fitted to the residuals over s; their size is held against what
-    residuals of such noise would have, since the regression takes part of slow noise for signal.
+    The noise of a point is s x, with s a power of the fitted value and x an autoregressive series,
+    fitted to the residuals over s; the regression takes part of slow noise for signal, so the size
+    of the residuals is compared with what residuals of such noise would have.
     """
     n = fit.residuals.size
     likelihoods = noise_likelihoods(fit)
@@ -279,11 +273,7 @@ def _modelled_covariances(fit: Regression) -> list[Floats]:
 
 
 def _unbiased(coefficients: Floats, n: int) -> Floats:
-    """Correct the coefficient sum for its bias towards zero, and keep the series stationary.
-
-    With two coefficients fitted before, the first-order bias is (1 + 4 sum) / n where that of
-    a mean is (1 + 3 sum) / n (Marriott & Pope 1954).
-    """
+    """Correct the sum for its bias (1 + 4 sum) / n (Marriott & Pope 1954); keep it stationary."""
     total = float(coefficients.sum())
     corrected = coefficients.copy()
     if total > 0.0:
@@ -296,10 +286,7 @@ def _unbiased(coefficients: Floats, n: int) -> Floats:
 
 
 def _correlations(coefficients: Floats, n: int) -> Floats:
-    """Return the autocorrelations of an autoregressive series at lags 0 to n - 1.
-
-    Yule-Walker: r_k = sum_j phi_j r_|k - j| for k = 1 to the order, with r_0 = 1.
-    """
+    """Return the autocorrelations of an autoregressive series at lags 0 to n - 1 (Yule-Walker)."""
     order = coefficients.size
     system = np.eye(order + 1)
     for lag in range(1, order + 1):

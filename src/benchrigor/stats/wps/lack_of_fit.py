@@ -49,10 +49,7 @@ class LackOfFit:
 def find_lack_of_fit(
     work: Floats, durations: Floats, *, slope: float, unit: float, estimator: str, confidence: float
 ) -> LackOfFit:
-    """Look for what speaks against a line of that slope.
-
-    Work and durations are shares of their largest, in round order; ``unit`` is the largest work.
-    """
+    """Look for lack of fit; work and durations are shares of their largest, ``unit`` of work."""
     bend, significant = _bend(work, durations, slope, estimator, confidence)
     growth = _growth(work, durations, estimator, confidence) if slope > 0.0 else None
     return LackOfFit(
@@ -70,7 +67,7 @@ def _bend(
     """Estimate the bend, and say whether it is significant.
 
     With duration = a + b w + c w^2 the time per unit of work grows by 2 c (largest - smallest),
-    here as a share of the slope of the line, which is far better known.
+    here as a share of the slope of the line.
     """
     if slope <= 0.0 or np.unique(work).size < 4 or work.size < 5:
         return None, False
@@ -154,12 +151,7 @@ def _curve(work: Floats, growth: Estimate | None) -> Floats:
 
 
 def _outliers(regressors: Floats, durations: Floats) -> tuple[int, ...]:
-    """Return the rounds that lie far from the line, by Rosner's (1983) generalized ESD test.
-
-    The farthest round is left out and the line fitted again, up to ten times; outliers are those
-    up to the last that lies beyond Bonferroni's t quantile. Each residual is divided by the size
-    of noise that is likeliest there, and compared with the spread of the others.
-    """
+    """Return the rounds far from the line, by Rosner's (1983) generalized ESD test."""
     design = np.column_stack([np.ones(durations.size), regressors])
     left = np.arange(durations.size)
     suspects: list[int] = []
@@ -182,6 +174,7 @@ def _farthest(fit: Regression) -> tuple[int, bool]:
     n, k = fit.design.shape
     likelihoods = noise_likelihoods(fit, order=1)
     sizes = fit.levels ** max(likelihoods, key=likelihoods.__getitem__)
+    # Each residual over the size of noise that is likeliest there.
     squares = (fit.residuals / sizes) ** 2
     distances = squares / (1.0 - fit.leverages)
     farthest = int(np.argmax(distances))

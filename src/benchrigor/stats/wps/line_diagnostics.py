@@ -105,10 +105,7 @@ def diagnose_lack_of_fit(lack: LackOfFit) -> Iterator[Notice]:
 def diagnose_outliers(
     outliers: int, n: int, speed: Estimate | None, faster: float | None
 ) -> Iterator[Notice]:
-    """Yield how many rounds lie far from the line, as a warning where they change the speed.
-
-    ``faster`` is the share by which the speed rises without them; None where none is left.
-    """
+    """Yield a warning where outliers change the speed, which is so much faster without them."""
     sentence = f"{outliers} of {n} rounds lie far from the line"
     if not outliers:
         return

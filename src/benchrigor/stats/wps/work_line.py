@@ -80,13 +80,11 @@ def fit_wps(
     confidence
         Nominal coverage, in (0, 1).
     estimator
-        "ols", least squares; "weighted", least squares for noise that grows with the duration;
-        "robust", which limits the pull of rounds far from the line (Huber's T): the line of
-        typical rounds, not of their mean, where noise is skewed.
+        "ols"; "weighted", for noise that grows with the duration; "robust", which limits the pull
+        of rounds far from the line (Huber's T): the line of typical rounds, not of their mean.
     method
         "long-run-variance"; or "subsessions": adjacent rounds are merged until the residuals of
-        neighbours correlate by 0.1 at most. Only for rounds that run through the amounts in
-        order: in a bisecting or shuffled order neighbours together do similar work.
+        neighbours correlate by 0.1 at most, for rounds that run through the amounts in order.
     checks
         False leaves out bend, growth and outliers, which take most of the time.
 
@@ -98,17 +96,15 @@ def fit_wps(
     Raises
     ------
     InvalidInput
-        When an argument is out of range, the lengths differ, or merging would leave hardly any
-        spread of work.
+        When an argument is invalid, or merging would leave hardly any spread of work.
     NotEstimable
         With fewer than three rounds, where amounts differ in one round only, where all durations
         are 0, or where no merging decorrelates the residuals.
 
     Notes
     -----
-    The method of work and duration: Li et al. 2016. Standard errors are HC3, extended to
-    autocorrelated noise (`benchrigor.stats.wps.hc3`), with Student t quantiles. The interval of the
-    speed is that of the reciprocal slope.
+    Work per second: Li et al. 2016. Standard errors are HC3, extended to autocorrelated noise
+    (`benchrigor.stats.wps.hc3`). The interval of the speed is that of the reciprocal slope.
 
     Examples
     --------
