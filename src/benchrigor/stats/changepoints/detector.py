@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ChangePoints, Floats, as_series
-from benchrigor.model.checks import wrong_share
+from benchrigor.model.checks import wrong_choice, wrong_share
 from benchrigor.stats.changepoints.edm import detect_by_medians
 from benchrigor.stats.changepoints.pruning import leading_bits
 from benchrigor.stats.changepoints.segmentation import Segmenter
@@ -171,11 +171,9 @@ class ChangeDetector:
 
 
 def _check(level: object, min_segment: object, method: object = "ranks") -> None:
-    problems = wrong_share("level", level)
+    problems = [*wrong_share("level", level), *wrong_choice("method", method, _METHODS)]
     if isinstance(min_segment, bool) or not isinstance(min_segment, Integral) or min_segment < 2:
         problems.append(f"min_segment is {min_segment!r}, expected a whole number, at least 2")
-    if method not in _METHODS:
-        problems.append(f"method is {method!r}, expected one of {', '.join(map(repr, _METHODS))}")
     if problems:
         raise InvalidInput(problems)
 

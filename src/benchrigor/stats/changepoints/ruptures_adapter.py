@@ -6,7 +6,6 @@ import copy
 import inspect
 import math
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ChangePoints, Floats, as_series
+from benchrigor.model.checks import wrong_number
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
 
 __all__ = ["Estimator", "RupturesDetector"]
@@ -82,9 +82,8 @@ class RupturesDetector:
 
     def __post_init__(self) -> None:
         problems = _wrong_estimator(self.estimator)
-        number = isinstance(self.pen, Real) and not isinstance(self.pen, bool)
-        if self.pen is not None and not (number and 0.0 < self.pen < math.inf):
-            problems.append(f"pen is {self.pen!r}, expected a finite number above 0")
+        if self.pen is not None:
+            problems += wrong_number("pen", self.pen)
         if problems:
             raise InvalidInput(problems)
         # Fitted twice, some estimators keep what they learned from the first series.

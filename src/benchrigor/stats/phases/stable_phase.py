@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,7 @@ from benchrigor.model import (
     StablePhase,
     as_series,
 )
-from benchrigor.model.checks import wrong_share
+from benchrigor.model.checks import wrong_number, wrong_share
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
 from benchrigor.stats.changepoints.segmentation import MIN_EFFECTIVE_TO_SEARCH
 from benchrigor.stats.phases.stability_rules import LongestPhase, find_reason, min_effective, refuse
@@ -173,9 +172,7 @@ def without_margin(start: int, stop: int, n: int) -> slice:
 
 def _check(n: int, level: float, materiality: float, change_points: object) -> None:
     problems = wrong_share("level", level)
-    number = isinstance(materiality, Real) and not isinstance(materiality, bool)
-    if not number or not 0.0 <= materiality < math.inf:
-        problems.append(f"materiality is {materiality!r}, expected a finite number, at least 0")
+    problems += wrong_number("materiality", materiality, zero=True)
     if isinstance(change_points, ChangePoints):
         problems += _wrong_points(n, change_points)
     elif change_points is not None:

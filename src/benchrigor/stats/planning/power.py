@@ -6,13 +6,12 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 
 from scipy import special
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
-from benchrigor.model.checks import wrong_share
+from benchrigor.model.checks import wrong_number, wrong_share
 from benchrigor.stats.estimators.invocations import ENOUGH
 from benchrigor.stats.estimators.invocations import METHOD as BY_INVOCATION
 from benchrigor.stats.series.interval import MAX_RELATIVE_WIDTH, required_readings, student_t
@@ -47,11 +46,11 @@ def plan_sizes(
     """
     level = pilot.confidence if confidence is None else confidence
     problems = [
-        *_wrong_number("change", change),
+        *wrong_number("change", change),
         *wrong_share("power", power),
         *wrong_share("confidence", level),
-        *_wrong_number("margin", margin, zero=True),
-        *_wrong_number("least", least),
+        *wrong_number("margin", margin, zero=True),
+        *wrong_number("least", least),
     ]
     widths = _read_half_widths(half_widths, problems)
     if not problems and change <= margin:
@@ -89,15 +88,6 @@ def plan_sizes(
     )
 
 
-def _wrong_number(name: str, value: object, *, zero: bool = False) -> list[str]:
-    if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
-        if 0.0 < number < math.inf or (zero and number == 0.0):
-            return []
-    expected = "a finite number from 0 on" if zero else "a finite number above 0"
-    return [f"{name} is {value!r}, expected {expected}"]
-
-
 def _read_half_widths(half_widths: Sequence[float], problems: list[str]) -> tuple[float, ...]:
     try:
         widths = tuple(half_widths)
@@ -105,7 +95,7 @@ def _read_half_widths(half_widths: Sequence[float], problems: list[str]) -> tupl
         problems.append(f"half_widths is {half_widths!r}, expected a sequence such as (0.05, 0.01)")
         return ()
     for index, width in enumerate(widths):
-        problems += _wrong_number(f"half_widths[{index}]", width)
+        problems += wrong_number(f"half_widths[{index}]", width)
     return widths
 
 

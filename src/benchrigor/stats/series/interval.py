@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 
 import numpy as np
 from scipy import special
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, LevelFit, Notice
-from benchrigor.model.checks import wrong_share
+from benchrigor.model.checks import wrong_number, wrong_share
 from benchrigor.model.series import short
 from benchrigor.stats.series.level import FEW
 
@@ -102,9 +101,9 @@ def required_readings(estimate: Estimate, target: float) -> int:
     """
     if not isinstance(estimate, Estimate):
         raise InvalidInput(f"estimate is {short(estimate)}, expected an Estimate")
-    number = isinstance(target, Real) and not isinstance(target, bool)
-    if not number or not 0.0 < float(target) < math.inf:
-        raise InvalidInput(f"target is {target!r}, expected a finite number above 0")
+    problems = wrong_number("target", target)
+    if problems:
+        raise InvalidInput(problems)
     width = estimate.relative_half_width
     ratio = width / target
     if ratio > MAX_RELATIVE_WIDTH:

@@ -10,10 +10,18 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Floats, LevelFit, Notice, Subsessions, as_series
+from benchrigor.model.checks import wrong_choice
 from benchrigor.stats.series.level import too_few
 from benchrigor.stats.series.long_run_variance import batch_means
 
-__all__ = ["MERGING", "MIN_MERGED", "autocorrelation", "fit_merged", "merge_subsessions"]
+__all__ = [
+    "MERGING",
+    "MIN_MERGED",
+    "autocorrelation",
+    "fit_merged",
+    "merge_subsessions",
+    "still_correlated",
+]
 
 MERGING = "subsessions"
 
@@ -102,10 +110,11 @@ def merge_subsessions(
     1
     """
     series = as_series(values)
+    problems = wrong_choice("mean", mean, ("arithmetic", "harmonic"))
     if isinstance(limit, bool) or not isinstance(limit, Real) or not 0.0 < float(limit) <= 1.0:
-        raise InvalidInput(f"limit is {limit!r}, expected more than 0 and at most 1")
-    if mean not in ("arithmetic", "harmonic"):
-        raise InvalidInput(f"mean is {mean!r}, expected 'arithmetic' or 'harmonic'")
+        problems.append(f"limit is {limit!r}, expected more than 0 and at most 1")
+    if problems:
+        raise InvalidInput(problems)
     harmonic = mean == "harmonic"
     if harmonic and float(series.min()) <= 0.0:
         index = int(np.argmax(series <= 0.0))
@@ -145,10 +154,12 @@ def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
     merged = merge_subsessions(series, limit=limit)
     constant = float(series.min()) == float(series.max())
     # Few means, or such as happen to be alike, seem uncorrelated whatever they are.
-    if merged.size is None or (merged.size > 1 and merged.means.size < MIN_MERGED):
-        raise NotEstimable(_still_correlated(merged, series.size))
-    if merged.means.min() == merged.means.max() and not constant:
-        raise NotEstimable(_still_correlated(merged, series.size))
+    if (
+        merged.size is None
+        or (merged.size > 1 and merged.means.size < MIN_MERGED)
+        or (merged.means.min() == merged.means.max() and not constant)
+    ):
+        raise NotEstimable(still_correlated(merged, f"{series.size} readings", n=series.size))
     level = float(series.mean())
     count = merged.means.size
     between = 0.0 if constant else float(np.sum((merged.means - level) ** 2)) / (count - 1)
@@ -167,11 +178,12 @@ def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
     )
 
 
-def _still_correlated(merged: Subsessions, n: int) -> Notice:
+def still_correlated(merged: Subsessions, what: str, n: int) -> Notice:
+    """Refuse n readings, or rounds, that no merging decorrelates."""
     return Notice.refusal(
         Code.STILL_CORRELATED,
-        f"No subsession size that leaves {MIN_MERGED} different means brings the "
-        f"autocorrelation of {n} readings within {merged.limit:g}.",
+        f"No subsession size that leaves {MIN_MERGED} different means brings the autocorrelation "
+        f"of {what} within {merged.limit:g}.",
         n=n,
         autocorrelation=merged.autocorrelation,
         limit=merged.limit,

@@ -11,11 +11,17 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice, WpsFit, as_series
+from benchrigor.model.checks import wrong_choice
 from benchrigor.model.options import check_work
 from benchrigor.model.series import short
 from benchrigor.stats.series.interval import METHOD, check_confidence
 from benchrigor.stats.series.long_run_variance import batch_means
-from benchrigor.stats.series.subsessions import MERGING, MIN_MERGED, merge_subsessions
+from benchrigor.stats.series.subsessions import (
+    MERGING,
+    MIN_MERGED,
+    merge_subsessions,
+    still_correlated,
+)
 from benchrigor.stats.wps.hc3 import (
     ESTIMATORS,
     Regression,
@@ -113,8 +119,10 @@ def fit_wps(
     (2066116, 0.045, 1992032)
     """
     check_confidence(confidence)
-    _check_choice("estimator", estimator, ESTIMATORS)
-    _check_choice("method", method, (METHOD, MERGING))
+    problems = wrong_choice("estimator", estimator, ESTIMATORS)
+    problems += wrong_choice("method", method, (METHOD, MERGING))
+    if problems:
+        raise InvalidInput(problems)
     rounds = _checked(work, duration_s)
     line, centre = _line(rounds, estimator)
     n, lack = rounds.work.size, LackOfFit()
@@ -157,11 +165,6 @@ def fit_wps(
         merged=merged,
         notices=notices,
     )
-
-
-def _check_choice(name: str, chosen: object, choices: tuple[str, ...]) -> None:
-    if not isinstance(chosen, str) or chosen not in choices:
-        raise InvalidInput(f"{name} is {short(chosen)}, expected one of {', '.join(choices)}")
 
 
 def _checked(work: object, duration_s: object) -> _Rounds:
@@ -250,14 +253,7 @@ def _subsession(work: Floats, line: Regression) -> int:
     merged = merge_subsessions(line.residuals)
     if merged.size is None or merged.means.size < MIN_MERGED:
         raise NotEstimable(
-            Notice.refusal(
-                Code.STILL_CORRELATED,
-                f"No subsession size that leaves {MIN_MERGED} merged rounds brings the "
-                f"autocorrelation of the residuals of {work.size} rounds within "
-                f"{merged.limit:g}.",
-                n=work.size,
-                limit=merged.limit,
-            )
+            still_correlated(merged, f"the residuals of {work.size} rounds", n=work.size)
         )
     kept = float(batch_means(work, merged.size).var())
     if kept < _KEPT * float(batch_means(np.sort(work), merged.size).var()):
