@@ -75,6 +75,16 @@ def test_a_series_that_begins_with_equal_readings_is_seen_once_it_moves() -> Non
     assert detector.change_points().indices == (1_020,)
 
 
+def test_readings_behind_the_last_window_add_no_change_point() -> None:
+    numbers = []
+    for seed in range(10):
+        series = np.repeat([5.0, 0.0, -4.0], [800, 4_000, 250])
+        series += np.random.default_rng(seed).lognormal(0.0, 0.8, series.size)
+        # Five leading bits of 5050 are 4864: there the last window ends.
+        numbers.append(len(fed(series, [4_900]).change_points().indices))
+    assert numbers == [2] * 10
+
+
 def test_few_readings_have_no_change_points() -> None:
     detector = ChangeDetector(min_segment=10)
     assert (detector.change_points().indices, detector.change_points().n) == ((), 0)

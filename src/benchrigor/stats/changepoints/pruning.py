@@ -11,7 +11,7 @@ import numpy as np
 from benchrigor.model.series import Ints
 from benchrigor.stats.changepoints.likelihood_ratio import Criterion, Ratios
 from benchrigor.stats.changepoints.seeded_intervals import SPLITS
-from benchrigor.stats.changepoints.windows import Intervals, Scales, Splits, Windows
+from benchrigor.stats.changepoints.windows import Scales, Splits, Windows
 
 __all__ = ["Pruning", "leading_bits"]
 
@@ -89,7 +89,7 @@ class Pruning:
         new = [each for each in around if each not in self._exact]
         if new:
             place, tolerance, start, stop = np.array(new, dtype=np.int64).T
-            for windows, mine in self._scales.by_length(stop - start, 2):
+            for windows, mine in self._scales.by_length(start, stop, 2):
                 some = np.nonzero(mine)[0]
                 exact = self._exact_places(
                     windows, place[mine], tolerance[mine], start[mine], stop[mine]
@@ -171,10 +171,10 @@ class Pruning:
             return []
         start, stop = np.array(segments, dtype=np.int64).T
         found: list[_Point] = []
-        for windows, mine in self._scales.by_length(stop - start, 1):
-            begin, end = start[mine], stop[mine]
-            window = windows.clipped((begin + end) // 2, begin, end).window
-            best = windows.best_splits(Intervals(window, begin, end), self._criterion, count=SPLITS)
+        for windows, mine in self._scales.by_length(start, stop, 1):
+            middle = (start[mine] + stop[mine]) // 2
+            intervals = windows.clipped(middle, start[mine], stop[mine])
+            best = windows.best_splits(intervals, self._criterion, count=SPLITS)
             hit = best["ratio"] > self._criterion.penalty
             found += [_point(at, stop - start) for start, at, stop, _ in best[hit].tolist()]
             self._unsplit.update((start, stop) for start, _, stop, _ in best[~hit].tolist())

@@ -88,7 +88,7 @@ class Windows:
             return best
         places = np.arange(1, count + 1)[:, np.newaxis]
         split = (start + (stop - start) * places // (count + 1)) * step
-        begin, end = start * step, np.minimum(stop * step, self.n) if step > 1 else stop
+        begin, end = start * step, np.minimum(stop * step, self.n)
         ratio = self.ratios(Intervals(window, begin, end), split, criterion, step=step)
         at, columns = ratio.argmax(axis=0), np.arange(start.size)
         best["start"], best["stop"] = begin, end
@@ -123,10 +123,11 @@ class Scales:
             self._add_windows(series)
 
     def by_length(
-        self, lengths: Ints, longest: int
+        self, start: Ints, stop: Ints, longest: int
     ) -> Iterator[tuple[Windows, npt.NDArray[np.bool_]]]:
         """Yield each scale with a mask of its intervals; up to ``longest`` hops are local."""
-        short = lengths <= (longest * self.local.hop if self.local.count else 0)
+        # The last window may end before the series does.
+        short = (stop - start <= longest * self.local.hop) & (stop <= self.local.n)
         for windows, mine in ((self.whole, ~short), (self.local, short)):
             if mine.any():
                 yield windows, mine
