@@ -92,3 +92,10 @@ def wrong_confidences(name: str, quantities: Iterable[Any]) -> list[str]:
         return []
     listed = " and ".join(f"{confidence:g}" for confidence in found)
     return [f"{name} have confidences {listed}, expected one: estimate all with the same"]
+
+
+def wrong_choice(name: str, value: object, choices: tuple[str, ...]) -> list[str]:
+    """Return what is wrong with an argument that must be one of some words."""
+    if isinstance(value, str) and value in choices:
+        return []
+    return [f"{name} is {short(value)}, expected {' or '.join(map(repr, choices))}"]

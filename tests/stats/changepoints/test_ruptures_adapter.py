@@ -175,7 +175,7 @@ class Nearest:
         (rpt.Pelt().fit(np.zeros((9, 1))), {}, "Pelt is fitted to 9 samples already"),
         (Nearest(), {}, "Nearest.predict takes no pen, expected"),
         (rpt.Dynp(), {}, "Dynp.predict takes no pen, expected"),
-        (rpt.Binseg(), {"pen": 0.0}, "pen is 0.0, expected a finite number above 0"),
+        (rpt.Binseg(), {"pen": 0.0}, "pen is 0.0, expected a number above 0"),
         (rpt.Binseg(), {"pen": float("nan")}, "pen is nan"),
         (rpt.Binseg(), {"pen": float("inf")}, "pen is inf"),
         (rpt.Binseg(), {"pen": "high"}, "pen is 'high'"),

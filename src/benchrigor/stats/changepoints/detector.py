@@ -15,8 +15,6 @@ from benchrigor.stats.changepoints.edm import detect_by_medians
 from benchrigor.stats.changepoints.pruning import leading_bits
 from benchrigor.stats.changepoints.segmentation import Segmenter
 
-__all__ = ["MIN_SEGMENT", "ChangeDetector", "detect_changes"]
-
 MIN_SEGMENT = 10
 """Readings between two change points, at least; fewer than twice as many have none."""
 _METHODS = ("ranks", "edm")

@@ -9,8 +9,6 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
 
-__all__ = ["MAX_READINGS", "detect_by_medians"]
-
 MAX_READINGS = 5_000
 """The square of more readings costs too much time and memory."""
 _PENALTY = 0.25

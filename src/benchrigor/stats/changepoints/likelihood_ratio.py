@@ -10,8 +10,6 @@ import numpy.typing as npt
 from benchrigor.model.series import Ints
 from benchrigor.stats.changepoints.rank_counts import THRESHOLDS, Counts
 
-__all__ = ["Criterion", "Ratios", "log_likelihood_ratio"]
-
 Ratios = npt.NDArray[np.float32]
 
 _MAX_EXPLAINED = np.float32(0.95)

@@ -13,8 +13,6 @@ from benchrigor.stats.changepoints.likelihood_ratio import Criterion, Ratios
 from benchrigor.stats.changepoints.seeded_intervals import SPLITS
 from benchrigor.stats.changepoints.windows import Scales, Splits, Windows
 
-__all__ = ["Pruning", "leading_bits"]
-
 _PLACES_AT_ONCE = 33
 _MAX_POINTS = 4_096
 _MAX_PASSES = 3

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from benchrigor.model import Floats
 from benchrigor.model.series import Ints
 
-__all__ = ["THRESHOLDS", "Counts", "RankCounts", "quantiles"]
-
 Counts = npt.NDArray[np.int32]
 
 THRESHOLDS = 16

@@ -16,8 +16,6 @@ from benchrigor.model import ChangePoints, Floats, as_series
 from benchrigor.model.checks import wrong_number
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
 
-__all__ = ["Estimator", "RupturesDetector"]
-
 _MEDIAN_TO_SD = 1.4826
 """Standard over median absolute deviation of normal readings."""
 _MEAN_TO_SD = math.sqrt(math.pi / 2.0)

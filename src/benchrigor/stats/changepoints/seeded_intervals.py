@@ -10,8 +10,6 @@ from benchrigor.model.series import Ints
 from benchrigor.stats.changepoints.likelihood_ratio import Criterion
 from benchrigor.stats.changepoints.windows import SPLIT, WINDOW, Intervals, Scales, Splits, Windows
 
-__all__ = ["SPLITS", "SeededIntervals"]
-
 SPLITS = 31
 """Splits tried in an interval."""
 _SCREENING_SPLITS = 3

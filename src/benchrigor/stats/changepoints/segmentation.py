@@ -14,8 +14,6 @@ from benchrigor.stats.changepoints.seeded_intervals import SeededIntervals
 from benchrigor.stats.changepoints.variance_inflation import inflation_across, inflation_within
 from benchrigor.stats.changepoints.windows import Scales
 
-__all__ = ["MIN_EFFECTIVE_TO_SEARCH", "Segmenter"]
-
 MIN_EFFECTIVE_TO_SEARCH = 40
 """Effective sample size below which false change points are more frequent than stated."""
 _SAME = 0.05

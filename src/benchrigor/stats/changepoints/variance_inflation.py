@@ -14,8 +14,6 @@ import numpy.typing as npt
 from benchrigor.model import Floats
 from benchrigor.stats.series.long_run_variance import long_run_variance
 
-__all__ = ["MIN_EFFECTIVE", "inflation_across", "inflation_within"]
-
 MIN_EFFECTIVE = 20
 """Least effective sample size that can be told: the variance inflation of n readings is at most
 n/20."""

@@ -18,8 +18,6 @@ from benchrigor.model.series import Ints
 from benchrigor.stats.changepoints.likelihood_ratio import Criterion, Ratios, log_likelihood_ratio
 from benchrigor.stats.changepoints.rank_counts import THRESHOLDS, RankCounts, quantiles
 
-__all__ = ["SPLIT", "WINDOW", "Intervals", "Scales", "Splits", "Windows"]
-
 WINDOW = 128
 """Multiples of the grid in a window."""
 _SAMPLE_OF_SERIES = 16_384

@@ -11,23 +11,26 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Ranked, Verdict
-from benchrigor.model.checks import wrong_share
+from benchrigor.model.checks import attempt, wrong_share
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
-from benchrigor.stats.comparison.fieller_mover import Contrast, Side, chance_at, side_of
+from benchrigor.stats.comparison.fieller_mover import (
+    Contrast,
+    UncertainValue,
+    p_value_at,
+    uncertain_value,
+)
 from benchrigor.stats.comparison.samples import (
     Values,
-    attempt,
     direction_named,
-    estimate_given,
-    read_given,
+    estimate_sample,
+    read_sample,
     unit_of,
 )
 from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.series.interval import check_confidence, student_t
 from benchrigor.units import Direction
-
-__all__ = ["compare_family", "rank"]
 
 _OF_A_PAIR = ("baseline", "candidate", "paired")
 
@@ -161,26 +164,27 @@ def rank(
     attempt(problems, check_confidence, confidence)
     way = attempt(problems, direction_named, direction)
     samples = {
-        name: attempt(problems, read_given, each, f"results[{name!r}]")
+        name: attempt(problems, read_sample, each, f"results[{name!r}]")
         for name, each in (results.items() if isinstance(results, Mapping) else ())
     }
     if problems:
         raise InvalidInput(problems)
+    policy = Policy(q=q, confidence=float(confidence), trim=trim)
     estimates: dict[str, Estimate] = {}
-    sides: dict[str, Side] = {}
-    for name, each in samples.items():
-        if each is not None:
-            estimates[name] = estimate_given(each, q, float(confidence), trim=trim)
+    values: dict[str, UncertainValue] = {}
+    for name, sample in samples.items():
+        if sample is not None:
+            estimates[name] = estimate_sample(sample, policy).required()
             symmetric = q is None and unit_of(estimates[name]) != "round"
-            sides[name] = side_of(estimates[name], symmetric=symmetric)
+            values[name] = uncertain_value(estimates[name], symmetric=symmetric)
     ordered = sorted(
         estimates, key=lambda name: estimates[name].value, reverse=way is Direction.HIGHER
     )
     tests = max(1, math.comb(len(ordered), 2))
     first, ranked = 0, []
     for index, name in enumerate(ordered):
-        contrast = Contrast(baseline=sides[ordered[first]], candidate=sides[name])
-        if chance_at(contrast, 1.0) * tests <= 1.0 - confidence:
+        contrast = Contrast(baseline=values[ordered[first]], candidate=values[name])
+        if p_value_at(contrast, 1.0) * tests <= 1.0 - confidence:
             first = index
         ranked.append(Ranked(name=name, estimate=estimates[name], place=first + 1))
     return tuple(ranked)

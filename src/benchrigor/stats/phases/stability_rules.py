@@ -15,8 +15,6 @@ import numpy as np
 from benchrigor.model import Code, Notice, PhaseReason
 from benchrigor.stats.series.level import FEW
 
-__all__ = ["LongestPhase", "concordance", "find_reason", "min_effective", "refuse"]
-
 _UNIT_ROOT = 13.7 / 2
 _BOTH = 0.8
 _SLOW = 5.0

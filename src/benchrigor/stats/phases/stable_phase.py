@@ -32,8 +32,6 @@ from benchrigor.stats.phases.stationarity import (
     steps_beyond_noise,
 )
 
-__all__ = ["despite_few", "find_stable_phase", "judged_phase", "without_margin"]
-
 _MAX_SEARCHED = 16_384
 _COLD = 10
 _LASTING = 10

@@ -18,8 +18,6 @@ from benchrigor.stats.series.level import FEW
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 from benchrigor.stats.series.transients import TRANSIENTS, transient_basis
 
-__all__ = ["effective_sample_size", "movement_p_value", "steps_beyond_noise"]
-
 _POINTS = 1_024
 _WAVES = 2
 _LEVEL = 0.0002

@@ -11,10 +11,8 @@ from scipy import special
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, RunPair, RunRecord, Standing, StopReason, Tally, TrackRecord
-from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, side_of
+from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
 from benchrigor.stats.estimators.proportion import estimate_proportion
-
-__all__ = ["pair_runs", "track_record", "track_records"]
 
 _TAIL = 0.025
 """Counts less likely than that, on one side, contradict the nominal coverage."""
@@ -169,8 +167,8 @@ def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
 
 def _distance(earlier: Estimate, later: Estimate) -> float:
     """Return the difference in half-widths of its interval, towards 0; at most 1 if it held."""
-    sides = (side_of(each, symmetric=False) for each in (earlier, later))
-    contrast = Contrast(baseline=next(sides), candidate=next(sides))
+    baseline, candidate = (uncertain_value(each, symmetric=False) for each in (earlier, later))
+    contrast = Contrast(baseline=baseline, candidate=candidate)
     size = (earlier.n, earlier.n_effective)
     difference = difference_of(contrast, earlier.confidence, size, "held-out")
     value = difference.value

@@ -12,12 +12,9 @@ from scipy import special
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
 from benchrigor.model.checks import wrong_number, wrong_share
-from benchrigor.stats.estimators.invocations import ENOUGH
-from benchrigor.stats.estimators.invocations import METHOD as BY_INVOCATION
+from benchrigor.stats.estimators.estimation import ENOUGH, INVOCATION_MEANS
 from benchrigor.stats.series.interval import MAX_RELATIVE_WIDTH, required_readings, student_t
 from benchrigor.stats.series.level import FEW, FEWEST
-
-__all__ = ["plan_sizes"]
 
 _MAX_READINGS = 10**12
 """A plan that takes more is out of reach."""
@@ -67,7 +64,7 @@ def plan_sizes(
         for factor in (1.0, *factors)
     )
     estimate = _at_confidence(pilot, noise, level)
-    by_invocation = pilot.method == BY_INVOCATION
+    by_invocation = pilot.method == INVOCATION_MEANS
     return Plan(
         pilot=estimate,
         counted_in="invocation" if by_invocation else "reading",

@@ -13,16 +13,6 @@ from benchrigor.model.checks import wrong_number, wrong_share
 from benchrigor.model.series import short
 from benchrigor.stats.series.level import FEW
 
-__all__ = [
-    "MAX_RELATIVE_WIDTH",
-    "METHOD",
-    "check_confidence",
-    "correct_for_skewness",
-    "estimate_level",
-    "required_readings",
-    "student_t",
-]
-
 METHOD = "long-run-variance"
 
 MAX_RELATIVE_WIDTH = 1e9

@@ -11,8 +11,6 @@ from benchrigor.model import Code, Floats, LevelFit, Notice
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance, white_noise
 from benchrigor.stats.series.transients import transient_basis
 
-__all__ = ["FEW", "FEWEST", "fit_level", "too_few"]
-
 FEWEST = 2
 """Fewer readings, or invocations, have no variance."""
 FEW = 30

@@ -14,16 +14,6 @@ import numpy as np
 
 from benchrigor.model import Floats
 
-__all__ = [
-    "MIN_BATCHES",
-    "LongRunVariance",
-    "autoregression",
-    "batch_means",
-    "long_run_variance",
-    "spectral_fit",
-    "white_noise",
-]
-
 MIN_BATCHES = 50
 """Fewer batch means say too little of their long-run variance."""
 

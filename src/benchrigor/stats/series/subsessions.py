@@ -14,15 +14,6 @@ from benchrigor.model.checks import wrong_choice
 from benchrigor.stats.series.level import too_few
 from benchrigor.stats.series.long_run_variance import batch_means
 
-__all__ = [
-    "MERGING",
-    "MIN_MERGED",
-    "autocorrelation",
-    "fit_merged",
-    "merge_subsessions",
-    "still_correlated",
-]
-
 MERGING = "subsessions"
 
 MIN_MERGED = 5

@@ -6,8 +6,6 @@ import numpy as np
 
 from benchrigor.model import Floats
 
-__all__ = ["COMPLETE", "TRANSIENTS", "transient_basis"]
-
 TRANSIENTS = (1 / 30, 1 / 7)
 """Time constants of the transients fitted beside the level, as shares of the readings."""
 

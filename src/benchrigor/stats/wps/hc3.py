@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,6 @@ from scipy import linalg
 from benchrigor.model import Estimate, Floats
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.long_run_variance import autoregression
-
-__all__ = [
-    "ESTIMATORS",
-    "CoefficientError",
-    "Regression",
-    "coefficient_errors",
-    "is_determined",
-    "noise_likelihoods",
-    "regress",
-]
 
 ESTIMATORS = ("ols", "weighted", "robust")
 
@@ -138,6 +129,11 @@ def regress(design: Floats, response: Floats, *, estimator: str = "ols") -> Regr
     if np.abs(limited).max() <= _MIN_LIMIT:
         fit = replace(fit, residuals=np.zeros_like(limited))
     return fit
+
+
+def load_statsmodels() -> None:
+    """Import what `regress` needs, which takes over a second, before anything is timed."""
+    import_module("statsmodels.regression.linear_model")
 
 
 def _huber(design: Floats, response: Floats) -> tuple[Floats, Floats, Floats]:

@@ -19,8 +19,6 @@ from benchrigor.stats.wps.hc3 import (
     regress,
 )
 
-__all__ = ["NEGLIGIBLE", "LackOfFit", "find_lack_of_fit"]
-
 NEGLIGIBLE = 1e-3
 """Difference of exponents, or relative difference of speeds, that does not matter."""
 _LEVEL = 0.01

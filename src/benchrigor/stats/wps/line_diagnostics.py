@@ -10,8 +10,6 @@ from benchrigor.model import Code, Estimate, Floats, Notice
 from benchrigor.stats.wps.hc3 import Regression
 from benchrigor.stats.wps.lack_of_fit import NEGLIGIBLE, LackOfFit
 
-__all__ = ["diagnose_lack_of_fit", "diagnose_line", "diagnose_outliers"]
-
 _ENOUGH_ROUNDS = 10
 _POOR_PREDICTION = 0.1
 _WIDE = 0.25

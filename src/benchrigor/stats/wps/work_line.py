@@ -36,8 +36,6 @@ from benchrigor.stats.wps.line_diagnostics import (
     diagnose_outliers,
 )
 
-__all__ = ["WPS", "fit_wps"]
-
 WPS = "wps"
 """The method of an estimate by work and duration begins with this word."""
 
