@@ -19,7 +19,7 @@ from benchrigor.model import (
 from benchrigor.protocols import StopRule
 from benchrigor.stats.phases.trimming import STABLE_SHARE
 from benchrigor.stats.series.interval import student_t
-from benchrigor.stats.series.level import FEW
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
 GROWTH = 1.5
 """Factor from one look to the next: whoever looks after every reading stops on a lucky small
@@ -151,7 +151,7 @@ class MinimumEffective:
         # each other so much that few count.
         if analysis.kind is Kind.INVOCATIONS and found.n < _BY_ROUND.first_check:
             return False  # so many were told, but some did not count
-        if found.n < FEW:
+        if found.n < MIN_FOR_AUTOCORRELATION:
             return found.half_width > 0.0
         return found.n_effective >= EFFECTIVE_ROUNDS
 

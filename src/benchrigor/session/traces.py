@@ -34,7 +34,7 @@ from benchrigor.session.stop_rules import GROWTH, floor_for
 from benchrigor.session.work_schedule import QUICK_S, WorkSchedule
 from benchrigor.stats import RupturesDetector
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
-from benchrigor.stats.series.level import FEWEST
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.units import Direction
 
 SPEED = Metric(name="speed", unit="/s", direction=Direction.HIGHER)
@@ -67,8 +67,8 @@ class Trace:
         if self.kind != Kind.INVOCATIONS:
             return self.n
         if self.phases:
-            return sum(phase.n >= FEWEST for phase in self.phases)
-        return sum(chunk.size >= FEWEST for chunk in self.chunks)
+            return sum(phase.n >= MIN_FOR_VARIANCE for phase in self.phases)
+        return sum(chunk.size >= MIN_FOR_VARIANCE for chunk in self.chunks)
 
 
 class Traces:
@@ -160,9 +160,9 @@ class Traces:
                 # Before the readings are added: a detector may fail.
                 policy = self._material(trace).policy
                 trace.phases += cut(values, policy, self._detector)
-                usable |= trace.phases[-1].n >= FEWEST
+                usable |= trace.phases[-1].n >= MIN_FOR_VARIANCE
             else:
-                usable |= kind != Kind.INVOCATIONS or values.size >= FEWEST
+                usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
             trace.chunks.append(values)
             trace.n += 1 if kind is Kind.WORK else values.size
             trace.batch = max(trace.batch, calls)
@@ -339,7 +339,7 @@ def _bad_pair(finished: Round, where: str) -> list[str]:
 def _usable(analysis: Analysis) -> bool:
     """Whether rounds that are invocations have a steady state in common."""
     by_round = analysis.kind is Kind.INVOCATIONS
-    return not by_round or any(phase.n >= FEWEST for phase in analysis.phases)
+    return not by_round or any(phase.n >= MIN_FOR_VARIANCE for phase in analysis.phases)
 
 
 def as_detector(detector: object) -> Detector | None:

@@ -21,7 +21,7 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import estimate
 from benchrigor.stats.planning.agreement import track_record
 from benchrigor.stats.series.interval import METHOD
-from benchrigor.stats.series.level import FEW, FEWEST
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
 
 
 def replay(
@@ -177,11 +177,13 @@ def _ruled(name: str, outcome: Outcome, given: Recorded) -> Ruling:
 def _later(rest: Recorded | None, options: Options) -> Estimate | None:
     """Estimate what follows a stop; None where too little does."""
     options = replace(options, method=METHOD)
-    if rest is None or rest.n < (FEWEST if rest.kind is Kind.INVOCATIONS else FEW):
+    if rest is None or rest.n < (
+        MIN_FOR_VARIANCE if rest.kind is Kind.INVOCATIONS else MIN_FOR_AUTOCORRELATION
+    ):
         return None
     if rest.kind is Kind.INVOCATIONS:
         found = rest.judged(options).estimate
-        return found if found is not None and found.n >= FEWEST else None
+        return found if found is not None and found.n >= MIN_FOR_VARIANCE else None
     # What follows a stop is no start: no transient is looked for.
     policy = replace(rest.material(options).policy, trim=False)
     return estimate(rest.series, policy).estimate

@@ -16,7 +16,9 @@ from benchrigor.stats.changepoints.pruning import leading_bits
 from benchrigor.stats.changepoints.segmentation import Segmenter
 
 MIN_SEGMENT = 10
-"""Readings between two change points, at least; fewer than twice as many have none."""
+"""Readings between two change points, at least."""
+MIN_FOR_CHANGES = 2 * MIN_SEGMENT
+"""Fewer readings have no change points."""
 _METHODS = ("ranks", "edm")
 _SHORT = 4_096
 

@@ -14,7 +14,7 @@ from scipy import special
 
 from benchrigor.model import Floats
 from benchrigor.model.series import Ints
-from benchrigor.stats.series.level import FEW
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 from benchrigor.stats.series.transients import TRANSIENTS, transient_basis
 
@@ -32,7 +32,7 @@ def effective_sample_size(series: Floats) -> float:
     """
     ranks = _ranks(series)
     square = float(ranks @ ranks)
-    if ranks.size < FEW or square == 0.0:
+    if ranks.size < MIN_FOR_AUTOCORRELATION or square == 0.0:
         return math.inf
     return square / long_run_variance(ranks).largest
 
@@ -46,7 +46,7 @@ def movement_p_value(series: Floats) -> float:
     """
     ranks = _ranks(series)
     m = ranks.size
-    if m < FEW:
+    if m < MIN_FOR_AUTOCORRELATION:
         return 1.0
     centres = (np.arange(m) + 0.5) / m
     waves = np.cos(np.pi * np.outer(np.arange(1, _WAVES + 1), centres))
@@ -80,7 +80,7 @@ def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int
     while left:
         borders = np.array([0, *(place * m // series.size for place in left), m])
         counts = np.diff(borders)
-        if m < FEW or counts.min() == 0 or counts.size >= m:
+        if m < MIN_FOR_AUTOCORRELATION or counts.min() == 0 or counts.size >= m:
             break
         p_values, inflation = _step_p_values(ranks, borders[:-1], counts)
         weakest = int(np.argmax(p_values))

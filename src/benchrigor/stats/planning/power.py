@@ -14,7 +14,7 @@ from benchrigor.model import Code, Estimate, Notice, Plan, Price
 from benchrigor.model.checks import wrong_number, wrong_share
 from benchrigor.stats.estimators.estimation import ENOUGH, INVOCATION_MEANS
 from benchrigor.stats.series.interval import MAX_RELATIVE_WIDTH, required_readings, student_t
-from benchrigor.stats.series.level import FEW, FEWEST
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
 
 _MAX_READINGS = 10**12
 """A plan that takes more is out of reach."""
@@ -116,7 +116,7 @@ class _Noise:
     @property
     def least(self) -> int:
         """Size from which on there is a degree of freedom, and so an interval."""
-        return max(FEWEST, math.ceil(2.0 / self.density - 1e-9))
+        return max(MIN_FOR_VARIANCE, math.ceil(2.0 / self.density - 1e-9))
 
     def at(self, size: int) -> _Noise:
         """Return the noise of an estimate from ``size`` readings (or invocations)."""
@@ -213,7 +213,7 @@ def _at_confidence(pilot: Estimate, noise: _Noise, confidence: float) -> Estimat
 
 def _too_small(n: int, *, by_invocation: bool) -> tuple[Notice, ...]:
     """Note that a plan is for fewer than an interval should rest on."""
-    wanted = ENOUGH if by_invocation else FEW
+    wanted = ENOUGH if by_invocation else MIN_FOR_AUTOCORRELATION
     if n >= wanted:
         return ()
     code = Code.FEW_INVOCATIONS if by_invocation else Code.FEW_READINGS

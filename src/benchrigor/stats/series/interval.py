@@ -11,7 +11,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, LevelFit, Notice
 from benchrigor.model.checks import wrong_number, wrong_share
 from benchrigor.model.series import short
-from benchrigor.stats.series.level import FEW
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
 METHOD = "long-run-variance"
 
@@ -118,7 +118,7 @@ def correct_for_skewness(quantile: float, skewness: float) -> float:
 
 
 def _notices(fit: LevelFit) -> tuple[Notice, ...]:
-    n, effective, wanted = fit.n, fit.n_effective, FEW
+    n, effective, wanted = fit.n, fit.n_effective, MIN_FOR_AUTOCORRELATION
     notices = []
     if fit.standard_error == 0.0:
         found = (

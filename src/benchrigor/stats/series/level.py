@@ -11,9 +11,9 @@ from benchrigor.model import Code, Floats, LevelFit, Notice
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance, white_noise
 from benchrigor.stats.series.transients import transient_basis
 
-FEWEST = 2
+MIN_FOR_VARIANCE = 2
 """Fewer readings, or invocations, have no variance."""
-FEW = 30
+MIN_FOR_AUTOCORRELATION = 30
 """Fewer readings do not show autocorrelation: a plain t interval, and a Notice."""
 
 _MAX_POINTS = 4096
@@ -43,15 +43,15 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
         With fewer than two readings.
     """
     n = series.size
-    if n < FEWEST:
-        raise NotEstimable(too_few(n, FEWEST))
+    if n < MIN_FOR_VARIANCE:
+        raise NotEstimable(too_few(n, MIN_FOR_VARIANCE))
     mean = float(series.mean())
     # Scaled by the largest deviation, powers of tiny and of huge readings stay in range.
     scale = float(np.abs(series - mean).max())
     if series.min() == series.max() or scale == 0.0:
         return _exact_fit(float(series[0]), n, ())
     deviations = (series - mean) / scale
-    many = n >= FEW
+    many = n >= MIN_FOR_AUTOCORRELATION
     shares = transients if many else ()
     points = batch_means(deviations, max(1, n // _MAX_POINTS))
     size = n // points.size
