@@ -15,6 +15,8 @@ import numpy as np
 from benchrigor.model import Code, Notice, PhaseReason
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
+_WANTED = float(MIN_FOR_AUTOCORRELATION)
+"""Effective sample size."""
 _UNIT_ROOT = 13.7 / 2
 _BOTH = 0.8
 _SLOW = 5.0
@@ -76,10 +78,7 @@ class LongestPhase:
         Wanted are 30 by the better of both estimates, 5 by the variance inflation alone, and as
         many as exclude a unit root; less of a short phase, in which neither is known well.
         """
-        both = (
-            max(self.effective, self.slow_effective),
-            min(float(MIN_FOR_AUTOCORRELATION), self.size / 4),
-        )
+        both = max(self.effective, self.slow_effective), min(_WANTED, self.size / 4)
         one = self.effective, min(5.0, self.size / 20)
         slow = self.slow_effective, min_effective(self.size)
         return next((each for each in (one, both, slow) if each[0] < each[1]), None)
@@ -127,8 +126,7 @@ def find_reason(phase: LongestPhase) -> PhaseReason:
             PhaseReason.TREND: _concordant(phase.medians) or _concordant(phase.raw),
             PhaseReason.RANDOM_WALK: phase.like_random_walk,
             PhaseReason.STILL_MOVING: _concordant(phase.recent),
-            PhaseReason.FEW_EFFECTIVE: phase.inflation >= _SLOW
-            and phase.effective < MIN_FOR_AUTOCORRELATION,
+            PhaseReason.FEW_EFFECTIVE: phase.inflation >= _SLOW and phase.effective < _WANTED,
             PhaseReason.NO_DOMINANT_SEGMENT: True,
         }
     else:
@@ -192,10 +190,7 @@ def _sentence(reason: PhaseReason, phase: LongestPhase) -> str:
                 f"effective sample size of its {size} readings is {phase.slow_effective:.2g}."
             )
         case PhaseReason.FEW_EFFECTIVE:
-            effective, wanted = (phase.dominant and phase.shortage) or (
-                phase.effective,
-                MIN_FOR_AUTOCORRELATION,
-            )
+            effective, wanted = (phase.dominant and phase.shortage) or (phase.effective, _WANTED)
             return (
                 f"There is no certain stable phase: {longest} holds {size} of the {n} readings "
                 f"with an effective sample size of {effective:.1f}, wanted at least {wanted:.3g}."
