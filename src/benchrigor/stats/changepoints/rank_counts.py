@@ -93,7 +93,13 @@ class RankCounts:
 
     def _reserve(self, blocks: int) -> None:
         # One block more than there are: positions at the very end look there for no bits.
-        more = blocks + blocks // 8 + 64 - self._bits.shape[0]
         if blocks >= self._bits.shape[0]:
-            self._bits = np.pad(self._bits, ((0, more), (0, 0)))
-            self._before = np.pad(self._before, ((0, more), (0, 0)))
+            size = blocks + blocks // 8 + 64
+            self._bits, self._before = _grown(self._bits, size), _grown(self._before, size + 1)
+
+
+def _grown(rows: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    # Other than np.pad, this touches no memory before it is needed.
+    grown = np.zeros((size, THRESHOLDS), dtype=rows.dtype)
+    grown[: rows.shape[0]] = rows
+    return grown
