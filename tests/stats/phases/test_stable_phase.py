@@ -169,7 +169,7 @@ def test_a_very_long_phase_is_searched_once_more_in_part_and_placed_within_a_ste
     assert found.notices[0].evidence["changes_inside"] == 1
 
 
-def test_readings_worth_too_few_independent_ones_are_refused() -> None:
+def test_a_small_effective_sample_size_is_refused() -> None:
     series = np.random.default_rng(1).lognormal(size=100)
     found = find_stable_phase(series, change_points=points(n=100, inflation=40.0))
     assert (found.start, found.reason) == (None, PhaseReason.FEW_EFFECTIVE)

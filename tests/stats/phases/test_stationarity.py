@@ -24,7 +24,7 @@ def autoregressive(phi: float, n: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("series", [np.arange(29.0), np.ones(500)])
-def test_nothing_is_said_of_few_and_of_constant_readings(series: np.ndarray) -> None:
+def test_few_and_constant_readings_are_left_open(series: np.ndarray) -> None:
     assert effective_sample_size(series) == math.inf
     assert movement_p_value(series) == 1.0
 
@@ -98,7 +98,7 @@ def test_the_inflation_is_never_below_one() -> None:
     assert steps_beyond_noise(np.repeat([2.0, 1.0], [40, 60]), (40,)) == ((40,), 1.0)
 
 
-def test_all_steps_are_left_where_nothing_can_be_said_of_them() -> None:
+def test_all_steps_are_left_of_few_readings_and_within_batches() -> None:
     noise = np.random.default_rng(1).normal(size=5_000)
     assert steps_beyond_noise(noise[:29], (10, 20)) == ((10, 20), 1.0)
     assert steps_beyond_noise(noise[:30], (10, 20))[0] == ()

@@ -138,7 +138,7 @@ def test_a_robust_fit_keeps_small_noise() -> None:
 
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("power", [0.0, 1.0])
-def test_the_growth_of_noise_is_told(order: int, power: float) -> None:
+def test_the_growth_of_noise_has_the_largest_likelihood(order: int, power: float) -> None:
     rng = np.random.default_rng(7)
     level = 0.1 + np.linspace(0.1, 1.0, 200)
     duration = level + 0.05 * level**power * rng.normal(size=200)

@@ -27,7 +27,7 @@ def test_a_bend_is_the_growth_of_the_time_per_unit_as_a_share_of_the_slope() -> 
     assert notice.sentence.startswith("Duration is not linear in work: the time per unit of work")
 
 
-def test_a_quadratic_is_named_where_it_is_said_not_to_be_linear() -> None:
+def test_a_quadratic_is_named_where_duration_is_not_linear() -> None:
     level = 0.1 + CURVES["quadratic"](WORK)
     fit = fit_wps(WORK, level * (1.0 + 0.01 * np.random.default_rng(1).normal(size=40)))
     notice = next(each for each in fit.notices if each.code is Code.NOT_LINEAR)
@@ -62,7 +62,7 @@ def test_noisy_rounds_name_no_shape() -> None:
         ([1.0, 2.0, 4.0, 8.0, 16.0, 3.0], True, True),
     ],
 )
-def test_few_amounts_tell_of_no_bend_or_growth(work: list[float], bend: bool, growth: bool) -> None:
+def test_few_amounts_have_no_bend_or_growth(work: list[float], bend: bool, growth: bool) -> None:
     noise = 1e-3 * np.random.default_rng(4).normal(size=len(work))
     fit = fit_wps(work, 0.5 + np.array(work) + noise)
     assert (fit.bend is not None, fit.growth is not None) == (bend, growth)
