@@ -8,7 +8,12 @@ from collections.abc import Sequence
 import pytest
 
 from benchrigor.model import Code, PhaseReason, Severity
-from benchrigor.stats.phases.stability_rules import LongestPhase, concordance, find_reason, refuse
+from benchrigor.stats.phases.stability_rules import (
+    LongestPhase,
+    concordance,
+    explain_reason,
+    find_reason,
+)
 
 
 def longest(*phases: tuple[float, int], **others: object) -> LongestPhase:
@@ -114,7 +119,7 @@ def test_the_notice_says_what_was_found_with_figures(
 ) -> None:
     phase = longest(*phases, **others)
     reason = find_reason(phase)
-    notice = refuse(reason, phase)
+    notice = explain_reason(reason, phase)
     assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, Severity.REFUSAL)
     assert phrase in notice.sentence
     assert notice.evidence["reason"] == str(reason)

@@ -8,9 +8,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import ChangePoints, Floats, as_series
-from benchrigor.model.checks import wrong_choice, wrong_share
+from benchrigor.model.checks import refuse, wrong_choice, wrong_share
 from benchrigor.stats.changepoints.edm import detect_by_medians
 from benchrigor.stats.changepoints.pruning import leading_bits
 from benchrigor.stats.changepoints.segmentation import Segmenter
@@ -171,11 +170,10 @@ class ChangeDetector:
 
 
 def _check(level: object, min_segment: object, method: object = "ranks") -> None:
-    problems = [*wrong_share("level", level), *wrong_choice("method", method, _METHODS)]
+    segment: list[str] = []
     if isinstance(min_segment, bool) or not isinstance(min_segment, Integral) or min_segment < 2:
-        problems.append(f"min_segment is {min_segment!r}, expected a whole number, at least 2")
-    if problems:
-        raise InvalidInput(problems)
+        segment = [f"min_segment is {min_segment!r}, expected a whole number, at least 2"]
+    refuse(wrong_share("level", level), segment, wrong_choice("method", method, _METHODS))
 
 
 def _unchanged(n: int, level: float) -> ChangePoints:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ChangePoints, Floats, as_series
-from benchrigor.model.checks import wrong_number
+from benchrigor.model.checks import refuse, wrong_number
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
 
 _MEDIAN_TO_SD = 1.4826
@@ -82,8 +82,7 @@ class RupturesDetector:
         problems = _wrong_estimator(self.estimator)
         if self.pen is not None:
             problems += wrong_number("pen", self.pen)
-        if problems:
-            raise InvalidInput(problems)
+        refuse(problems)
         # Fitted twice, some estimators keep what they learned from the first series.
         object.__setattr__(self, "estimator", copy.deepcopy(self.estimator))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Ranked, Verdict
-from benchrigor.model.checks import attempt, wrong_share
+from benchrigor.model.checks import attempt, refuse, wrong_share
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
 from benchrigor.stats.comparison.fieller_mover import (
@@ -87,8 +87,7 @@ def compare_family(
     if not isinstance(pairs, Mapping) or not pairs:
         expected = "a mapping of names to at least one pair"
         problems.append(f"pairs is {short(pairs)}, expected {expected}")
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     comparisons, refused = _compare_each(pairs, options)
     adjusted = _benjamini_hochberg(comparisons)
     verdicts = {name: each.verdict for name, each in comparisons.items()}
@@ -167,8 +166,7 @@ def rank(
         name: attempt(problems, read_sample, each, f"results[{name!r}]")
         for name, each in (results.items() if isinstance(results, Mapping) else ())
     }
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     policy = Policy(q=q, confidence=float(confidence), trim=trim)
     estimates: dict[str, Estimate] = {}
     values: dict[str, UncertainValue] = {}
@@ -213,8 +211,7 @@ def _compare_each(
             notice = error.notice
             if isinstance(notice, Notice):
                 refused.append(replace(notice, sentence=f"{name}: {notice.sentence}"))
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     if not comparisons:
         raise NotEstimable(refused[0])
     return comparisons, refused
@@ -229,9 +226,7 @@ def _benjamini_hochberg(comparisons: Mapping[str, Comparison]) -> dict[str, floa
     return dict(zip(comparisons, map(float, adjusted), strict=True))
 
 
-def _summarise(
-    comparisons: Mapping[str, Comparison],
-) -> tuple[Estimate | None, tuple[Notice, ...]]:
+def _summarise(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, tuple[Notice, ...]]:
     """Return the geometric mean of the ratios, and what is left out of it."""
     ratios = {
         name: each.ratio

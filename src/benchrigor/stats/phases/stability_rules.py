@@ -154,7 +154,7 @@ def concordance(levels: Sequence[float]) -> float:
     return float(np.triu(signs).sum()) / (chosen.size * (chosen.size - 1) / 2)
 
 
-def refuse(reason: PhaseReason, phase: LongestPhase) -> Notice:
+def explain_reason(reason: PhaseReason, phase: LongestPhase) -> Notice:
     """Return the Notice that says with figures why there is no stable phase."""
     slow = phase.slow_effective
     return Notice.refusal(

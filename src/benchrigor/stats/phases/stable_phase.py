@@ -10,7 +10,6 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import (
     ChangePoints,
     Code,
@@ -22,10 +21,15 @@ from benchrigor.model import (
     StablePhase,
     as_series,
 )
-from benchrigor.model.checks import wrong_number, wrong_share
+from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
 from benchrigor.stats.changepoints.segmentation import MIN_EFFECTIVE_TO_SEARCH
-from benchrigor.stats.phases.stability_rules import LongestPhase, find_reason, min_effective, refuse
+from benchrigor.stats.phases.stability_rules import (
+    LongestPhase,
+    explain_reason,
+    find_reason,
+    min_effective,
+)
 from benchrigor.stats.phases.stationarity import (
     effective_sample_size,
     movement_p_value,
@@ -126,7 +130,7 @@ def judged_phase(
             for (first, end), label, median in zip(pairwise(borders), labels, medians, strict=True)
         ),
         change_points=points,
-        notices=() if stable else (refuse(reason, longest),),
+        notices=() if stable else (explain_reason(reason, longest),),
     )
 
 
@@ -175,8 +179,7 @@ def _check(n: int, level: float, materiality: float, change_points: object) -> N
         problems += _wrong_points(n, change_points)
     elif change_points is not None:
         problems.append(f"change_points is {change_points!r}, expected ChangePoints or None")
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
 
 
 def _wrong_points(n: int, points: ChangePoints) -> list[str]:

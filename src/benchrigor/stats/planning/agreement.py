@@ -11,6 +11,7 @@ from scipy import special
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, RunPair, RunRecord, Standing, StopReason, Tally, TrackRecord
+from benchrigor.model.checks import refuse
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
 from benchrigor.stats.estimators.proportion import estimate_proportion
 
@@ -215,6 +216,5 @@ def _check(pairs: Sequence[tuple[Estimate, Estimate]], names: Sequence[str]) -> 
         problems.append(
             f"there are {len(names)} names, expected one for each of {len(pairs)} pairs"
         )
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     return confidences[0]

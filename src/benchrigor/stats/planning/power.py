@@ -11,7 +11,7 @@ from scipy import special
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
-from benchrigor.model.checks import wrong_number, wrong_share
+from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.stats.estimators.estimation import ENOUGH, INVOCATION_MEANS
 from benchrigor.stats.series.interval import MAX_RELATIVE_WIDTH, required_readings, student_t
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
@@ -54,8 +54,7 @@ def plan_sizes(
         problems.append(f"change is {change!r}, expected more than the margin, {margin!r}")
     if pilot.half_width > 0.0 and pilot.relative_half_width > MAX_RELATIVE_WIDTH:
         problems.append(f"the value is {pilot.value!r}: no change is relative to (nearly) 0")
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     noise = _noise_of(pilot)
     design = _Design(power=power, confidence=level, margin=margin)
     factors = _variance_range(noise.degrees_of_freedom, level)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import special
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, LevelFit, Notice
-from benchrigor.model.checks import wrong_number, wrong_share
+from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.series import short
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
@@ -26,9 +27,7 @@ estimated from the same few bursts."""
 
 def check_confidence(confidence: float) -> None:
     """Raise InvalidInput unless ``confidence`` lies strictly between 0 and 1."""
-    problems = wrong_share("confidence", confidence)
-    if problems:
-        raise InvalidInput(problems)
+    refuse(wrong_share("confidence", confidence))
 
 
 def student_t(degrees_of_freedom: float, confidence: float) -> float:
@@ -61,7 +60,7 @@ def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
         method=fit.method,
         standard_error=fit.standard_error,
         degrees_of_freedom=fit.degrees_of_freedom,
-        notices=_notices(fit),
+        notices=tuple(_notices(fit)),
     )
 
 
@@ -91,9 +90,7 @@ def required_readings(estimate: Estimate, target: float) -> int:
     """
     if not isinstance(estimate, Estimate):
         raise InvalidInput(f"estimate is {short(estimate)}, expected an Estimate")
-    problems = wrong_number("target", target)
-    if problems:
-        raise InvalidInput(problems)
+    refuse(wrong_number("target", target))
     width = estimate.relative_half_width
     ratio = width / target
     if ratio > MAX_RELATIVE_WIDTH:
@@ -117,37 +114,27 @@ def correct_for_skewness(quantile: float, skewness: float) -> float:
     return float((np.cbrt(1.0 + 6.0 * b * (quantile - b)) - 1.0) / (2.0 * b))
 
 
-def _notices(fit: LevelFit) -> tuple[Notice, ...]:
+def _notices(fit: LevelFit) -> Iterator[Notice]:
     n, effective, wanted = fit.n, fit.n_effective, MIN_FOR_AUTOCORRELATION
-    notices = []
     if fit.standard_error == 0.0:
-        found = (
-            f"{n} readings without noise"
-            if fit.transients
-            else f"All {n} readings are {fit.level!r}"
-        )
-        notices.append(
-            Notice.warning(
-                Code.CONSTANT, f"{found}: the interval has no width.", n=n, value=fit.level
-            )
-        )
+        noiseless = f"The {n} readings have no noise"
+        readings = noiseless if fit.transients else f"All {n} readings are {fit.level!r}"
+        sentence = f"{readings}: the interval has no width."
+        yield Notice.warning(Code.CONSTANT, sentence, n=n, value=fit.level)
     if n < wanted:
         sentence = f"Only {n} readings: fewer than {wanted} do not show autocorrelation."
-        notices.append(Notice.warning(Code.FEW_READINGS, sentence, n=n, wanted=wanted))
+        yield Notice.warning(Code.FEW_READINGS, sentence, n=n, wanted=wanted)
     elif effective < wanted:
         sentence = (
             f"The effective sample size is {int(effective)} of {n:,} readings: below {wanted} "
             "the interval is unreliable."
         )
-        notices.append(Notice.warning(Code.FEW_EFFECTIVE, sentence, n=n, n_effective=effective))
-    if fit.inflation >= _PERSISTENT and abs(fit.skewness) >= max(_SKEWED, _BY_CHANCE / effective):
+        yield Notice.warning(Code.FEW_EFFECTIVE, sentence, n=n, n_effective=effective)
+    inflation, skewness = fit.inflation, fit.skewness
+    if inflation >= _PERSISTENT and abs(skewness) >= max(_SKEWED, _BY_CHANCE / effective):
         sentence = (
-            f"The readings are strongly autocorrelated (variance inflation {fit.inflation:.0f}) "
-            "and skewed, as in a busy queue: 95% intervals of such readings cover 85 to 90%."
+            f"The readings are strongly autocorrelated (variance inflation {inflation:.0f}) and "
+            "skewed, as in a busy queue: 95% intervals of such readings cover 85 to 90%."
         )
-        notices.append(
-            Notice.warning(
-                Code.PERSISTENT_AND_SKEWED, sentence, inflation=fit.inflation, skewness=fit.skewness
-            )
-        )
-    return tuple(notices)
+        code = Code.PERSISTENT_AND_SKEWED
+        yield Notice.warning(code, sentence, inflation=inflation, skewness=skewness)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Floats, LevelFit, Notice, Subsessions, as_series
-from benchrigor.model.checks import wrong_choice
+from benchrigor.model.checks import refuse, wrong_choice
 from benchrigor.stats.series.level import too_few
 from benchrigor.stats.series.long_run_variance import batch_means
 
@@ -104,8 +104,7 @@ def merge_subsessions(
     problems = wrong_choice("mean", mean, ("arithmetic", "harmonic"))
     if isinstance(limit, bool) or not isinstance(limit, Real) or not 0.0 < float(limit) <= 1.0:
         problems.append(f"limit is {limit!r}, expected more than 0 and at most 1")
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     harmonic = mean == "harmonic"
     if harmonic and float(series.min()) <= 0.0:
         index = int(np.argmax(series <= 0.0))

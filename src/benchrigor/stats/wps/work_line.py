@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice, WpsFit, as_series
-from benchrigor.model.checks import wrong_choice
+from benchrigor.model.checks import refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import short
-from benchrigor.stats.series.interval import METHOD, check_confidence
+from benchrigor.stats.series.interval import METHOD
 from benchrigor.stats.series.long_run_variance import batch_means
 from benchrigor.stats.series.subsessions import (
     MERGING,
@@ -116,11 +116,11 @@ def fit_wps(
     >>> round(fit.speed.value), round(fit.overhead.value, 3), round(fit.naive_speed)
     (2066116, 0.045, 1992032)
     """
-    check_confidence(confidence)
-    problems = wrong_choice("estimator", estimator, ESTIMATORS)
-    problems += wrong_choice("method", method, (METHOD, MERGING))
-    if problems:
-        raise InvalidInput(problems)
+    refuse(
+        wrong_share("confidence", confidence),
+        wrong_choice("estimator", estimator, ESTIMATORS),
+        wrong_choice("method", method, (METHOD, MERGING)),
+    )
     rounds = _checked(work, duration_s)
     line, centre = _line(rounds, estimator)
     n, lack = rounds.work.size, LackOfFit()
