@@ -36,12 +36,12 @@ _MAX_OUTLIERS = 10
 class LackOfFit:
     """What speaks against a line; fields as of `WpsFit`."""
 
-    bend: Estimate | None = None
-    significant: bool = False
+    bend: Estimate | None
+    significant: bool
     """Whether the bend is."""
-    growth: Estimate | None = None
-    shape: str | None = None
-    outliers: tuple[int, ...] = ()
+    growth: Estimate | None
+    shape: str | None
+    outliers: tuple[int, ...]
 
 
 def find_lack_of_fit(

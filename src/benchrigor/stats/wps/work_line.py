@@ -29,7 +29,7 @@ from benchrigor.stats.wps.hc3 import (
     is_determined,
     regress,
 )
-from benchrigor.stats.wps.lack_of_fit import LackOfFit, find_lack_of_fit
+from benchrigor.stats.wps.lack_of_fit import find_lack_of_fit
 from benchrigor.stats.wps.line_diagnostics import (
     diagnose_lack_of_fit,
     diagnose_line,
@@ -123,44 +123,57 @@ def fit_wps(
     )
     rounds = _checked(work, duration_s)
     line, centre = _line(rounds, estimator)
-    n, lack = rounds.work.size, LackOfFit()
-    if checks:
-        lack = find_lack_of_fit(
-            rounds.work,
-            rounds.durations,
-            slope=float(line.coefficients[1]),
-            unit=rounds.unit,
-            estimator=estimator,
-            confidence=confidence,
-        )
-    faster = _faster_without(lack.outliers, rounds, line, estimator)
+    unmerged_slope = float(line.coefficients[1])
     merged = _subsession(rounds.work, line) if method == MERGING else 1
     if merged > 1:
         line, centre = _line(rounds.merged(merged), estimator)
     errors = coefficient_errors(line, [[0.0, 1.0], [1.0, -centre]])
+    n, rate = rounds.work.size, rounds.unit / rounds.seconds
     name = "-".join([WPS, *(each for each in (estimator, method) if each not in _PLAIN)])
     slope, overhead = (each.estimate(confidence, n, name, merged=merged) for each in errors)
     speed = _reciprocal(slope)
     prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / rounds.durations.mean())
-    notices = (
-        *diagnose_line(rounds.work, line, speed, prediction_error, merged),
-        *diagnose_lack_of_fit(lack),
-        *diagnose_outliers(len(lack.outliers), n, speed, faster),
-    )
-    rate = rounds.unit / rounds.seconds
-    return WpsFit(
+    notices = tuple(diagnose_line(rounds.work, line, speed, prediction_error, merged))
+    fit = WpsFit(
         speed=None if speed is None else replace(_scaled(speed, rate), notices=notices),
         overhead=_scaled(overhead, rounds.seconds),
         slope=_scaled(slope, rounds.seconds / rounds.unit),
         n=n,
         naive_speed=_times(float(rounds.work.sum() / rounds.durations.sum()), rate),
         prediction_error=prediction_error,
+        inflation=errors[0].inflation,
+        merged=merged,
+        notices=notices,
+    )
+    return _with_checks(fit, rounds, unmerged_slope, estimator) if checks else fit
+
+
+def check_fit(fit: WpsFit, work: Floats, duration_s: Floats) -> WpsFit:
+    """Add bend, growth and outliers to a least-squares fit of these rounds without merging."""
+    rounds = _checked(work, duration_s)
+    slope = fit.slope.value * (rounds.unit / rounds.seconds)
+    return _with_checks(fit, rounds, slope, ESTIMATORS[0])
+
+
+def _with_checks(fit: WpsFit, rounds: _Rounds, slope: float, estimator: str) -> WpsFit:
+    lack = find_lack_of_fit(
+        rounds.work,
+        rounds.durations,
+        slope=slope,
+        unit=rounds.unit,
+        estimator=estimator,
+        confidence=fit.slope.confidence,
+    )
+    faster = _faster_without(lack.outliers, rounds, slope, estimator)
+    outliers = diagnose_outliers(len(lack.outliers), fit.n, fit.speed, faster)
+    notices = (*fit.notices, *diagnose_lack_of_fit(lack), *outliers)
+    return replace(
+        fit,
+        speed=fit.speed and replace(fit.speed, notices=notices),
         bend=lack.bend,
         growth=lack.growth,
         shape=lack.shape,
         outliers=lack.outliers,
-        inflation=errors[0].inflation,
-        merged=merged,
         notices=notices,
     )
 
@@ -235,15 +248,15 @@ def _line(rounds: _Rounds, estimator: str) -> tuple[Regression, float]:
 
 
 def _faster_without(
-    outliers: tuple[int, ...], rounds: _Rounds, line: Regression, estimator: str
+    outliers: tuple[int, ...], rounds: _Rounds, slope: float, estimator: str
 ) -> float | None:
     """Return the share by which the speed rises without some rounds; None without a speed."""
     work, durations = (np.delete(each, outliers) for each in (rounds.work, rounds.durations))
     if not outliers or not is_determined(_design(work)[0]):
         return 0.0
     rest, _ = _line(replace(rounds, work=work, durations=durations), estimator)
-    slope = float(rest.coefficients[1])
-    return float(line.coefficients[1]) / slope - 1.0 if slope > 0.0 else None
+    without = float(rest.coefficients[1])
+    return slope / without - 1.0 if without > 0.0 else None
 
 
 def _subsession(work: Floats, line: Regression) -> int:
