@@ -62,6 +62,13 @@ def timed(func: Callable[[], object], clock: FakeClock) -> Notices:
     return br.Session(br.Options(max_rounds=2), seed=1, clock=clock).run(workload).notices
 
 
+class Unable:
+    def fit(self, signal: object) -> None: ...
+
+    def predict(self, pen: float) -> list[int]:
+        raise ZeroDivisionError
+
+
 def raising() -> None:
     raise ZeroDivisionError("a unit of work failed")
 
@@ -229,10 +236,10 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
         "pen is 0,",
     ),
     (
-        "more change points than readings",
-        lambda _: stats.RupturesDetector(rpt.Binseg(), n_bkps=99)([1.0, 2.0, 3.0, 4.0]),
+        "an estimator that fails",
+        lambda _: stats.RupturesDetector(Unable())([1.0, 2.0, 3.0, 4.0]),
         InvalidInput,
-        "Binseg cannot cut 4 values with n_bkps=99 .BadSegmentationParameters",
+        r"Unable cannot cut 4 values with pen=4.16 .ZeroDivisionError",
     ),
     (
         "a number for a detector",

@@ -42,7 +42,7 @@ def test_the_interval_of_the_exponent_covers(curve: str) -> None:
     assert covered >= scipy_stats.binom.ppf(1e-3, REPETITIONS, 0.95)
 
 
-def test_a_line_is_seldom_said_to_bend() -> None:
+def test_a_line_seldom_bends_significantly() -> None:
     found = fits("linear", noise=0.05)
     warned = sum(Code.NOT_LINEAR in {each.code for each in fit.notices} for fit in found)
     assert warned <= scipy_stats.binom.ppf(0.999, REPETITIONS, 0.01)
@@ -52,7 +52,7 @@ def test_a_line_is_seldom_said_to_bend() -> None:
 
 
 @pytest.mark.parametrize("growing", [False, True])
-def test_outlying_rounds_are_found_and_others_are_not_accused(growing: bool) -> None:
+def test_outlying_rounds_are_found_and_others_are_not(growing: bool) -> None:
     rng = np.random.default_rng(6)
     level = 0.3 + WORK / 1e6
     sizes = 0.03 * (level if growing else np.full(40, level.mean()))

@@ -57,7 +57,7 @@ def test_strong_autocorrelation_is_not_taken_for_a_random_walk(phi: float, n: in
 
 
 @pytest.mark.parametrize("n", [20, 60, 200, 1_000])
-def test_independent_readings_without_change_are_stable(n: int) -> None:
+def test_effective_sample_size_without_change_are_stable(n: int) -> None:
     stable = sum(
         find_stable_phase(np.random.default_rng([n, seed]).lognormal(size=n)).reason
         is PhaseReason.STABLE

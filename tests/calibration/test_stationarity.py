@@ -9,7 +9,7 @@ import pytest
 
 from benchrigor.stats import detect_changes
 from benchrigor.stats.phases.stationarity import (
-    chance_of_movement,
+    movement_p_value,
     steps_beyond_noise,
 )
 
@@ -30,7 +30,7 @@ def switching(n: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
 def test_steady_readings_seem_to_move_as_often_as_stated(phi: float) -> None:
-    chances = [chance_of_movement(autoregressive(phi, 1_500, seed)) for seed in range(400)]
+    chances = [movement_p_value(autoregressive(phi, 1_500, seed)) for seed in range(400)]
     # Of 400 at 5.5 %, 38 or more have a chance below 0.1 %.
     assert sum(chance < 0.05 for chance in chances) <= 37
 

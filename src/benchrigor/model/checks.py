@@ -41,13 +41,6 @@ def wrong_values(checks: Iterable[tuple[str, object, bool, str]]) -> list[str]:
     ]
 
 
-def wrong_level(level: object) -> list[str]:
-    """Return what is wrong with a level, nothing if it lies strictly between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
-        return [f"level is {level!r}, expected more than 0 and less than 1"]
-    return []
-
-
 def wrong_share(name: str, value: Any) -> list[str]:
     """Return what is wrong with an argument that must lie strictly between 0 and 1."""
     known = isinstance(value, Real) and not isinstance(value, bool)
@@ -99,3 +92,10 @@ def wrong_confidences(name: str, quantities: Iterable[Any]) -> list[str]:
         return []
     listed = " and ".join(f"{confidence:g}" for confidence in found)
     return [f"{name} have confidences {listed}, expected one: estimate all with the same"]
+
+
+def wrong_choice(name: str, value: object, choices: tuple[str, ...]) -> list[str]:
+    """Return what is wrong with an argument that must be one of some words."""
+    if isinstance(value, str) and value in choices:
+        return []
+    return [f"{name} is {short(value)}, expected {' or '.join(map(repr, choices))}"]

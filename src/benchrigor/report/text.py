@@ -33,7 +33,7 @@ from benchrigor.report.interference_text import (
     warnings_of,
 )
 from benchrigor.stats import readings_per_invocation
-from benchrigor.stats.series.level import FEW
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.units import Direction
 
 _MOST_NAMED = 6
@@ -257,7 +257,7 @@ def _evidence(estimate: Estimate, analysis: Analysis) -> str:
 def _correlation(analysis: Analysis) -> str:
     """Say what merging adjacent readings shows of their autocorrelation."""
     merged = analysis.subsessions
-    if merged is None or merged.size == 1 or analysis.n_kept < FEW:
+    if merged is None or merged.size == 1 or analysis.n_kept < MIN_FOR_AUTOCORRELATION:
         return ""
     if merged.size is None:
         return f"autocorrelated ({merged.autocorrelation:.2f}), however many are merged"

@@ -18,7 +18,7 @@ from benchrigor.model import (
 from benchrigor.protocols import StopRule
 from benchrigor.stats.phases.trimming import STABLE_SHARE
 from benchrigor.stats.series.interval import student_t
-from benchrigor.stats.series.level import FEW
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
 GROWTH = 1.5
 """Factor from one look to the next. A session that looked after every reading would stop when the
@@ -123,7 +123,7 @@ def _is_enough(analysis: Analysis, effective: float) -> bool:
         return known is not None and known.n_effective >= effective
     if analysis.kind is Kind.INVOCATIONS and known.n < _BY_ROUND.first_check:
         return False  # enough rounds were run, but some do not count
-    if known.n < FEW:
+    if known.n < MIN_FOR_AUTOCORRELATION:
         return known.half_width > 0.0
     return known.n_effective >= EFFECTIVE_ROUNDS
 

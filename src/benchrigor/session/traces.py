@@ -26,7 +26,7 @@ from benchrigor.session.stop_rules import GROWTH, floor_for
 from benchrigor.session.work_schedule import QUICK_S, WorkSchedule
 from benchrigor.stats import RupturesDetector
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
-from benchrigor.stats.series.level import FEWEST
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.units import Direction
 
 SPEED = Metric(name="speed", unit="/s", direction=Direction.HIGHER)
@@ -57,8 +57,8 @@ class Trace:
         if self.kind != Kind.INVOCATIONS:
             return self.n
         if self.phases:
-            return sum(phase.n >= FEWEST for phase in self.phases)
-        return sum(chunk.size >= FEWEST for chunk in self.chunks)
+            return sum(phase.n >= MIN_FOR_VARIANCE for phase in self.phases)
+        return sum(chunk.size >= MIN_FOR_VARIANCE for chunk in self.chunks)
 
 
 class Traces:
@@ -140,9 +140,9 @@ class Traces:
             elif kind == Kind.INVOCATIONS and self._detector is not None:
                 # Before the readings are added, because a detector may fail.
                 trace.phases += cut(values, self._material(trace).policy, self._detector)
-                usable |= trace.phases[-1].n >= FEWEST
+                usable |= trace.phases[-1].n >= MIN_FOR_VARIANCE
             else:
-                usable |= kind != Kind.INVOCATIONS or values.size >= FEWEST
+                usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
             trace.chunks.append(values)
             trace.n += 1 if kind is Kind.WORK else values.size
             trace.batch = max(trace.batch, calls_per_reading(finished))
@@ -323,7 +323,7 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
 def _usable(analysis: Analysis) -> bool:
     """Whether some invocation has a stable phase; other readings are always usable."""
     by_round = analysis.kind is Kind.INVOCATIONS
-    return not by_round or any(phase.n >= FEWEST for phase in analysis.phases)
+    return not by_round or any(phase.n >= MIN_FOR_VARIANCE for phase in analysis.phases)
 
 
 def calls_per_reading(finished: Round) -> int:

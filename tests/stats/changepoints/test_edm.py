@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
-from benchrigor.stats.changepoints.edm import LONGEST, detect_by_medians
+from benchrigor.stats.changepoints.edm import MAX_READINGS, detect_by_medians
 
 
-def literally(readings: list[float], shortest: int, percent: float) -> tuple[int, ...]:
+def literally(readings: list[float], shortest: int) -> tuple[int, ...]:
     """Carry the recursion out as it is written down, each median from scratch."""
     n = len(readings)
     best, last = [0.0] * (n + 1), [0] * (n + 1)
@@ -29,7 +29,7 @@ def literally(readings: list[float], shortest: int, percent: float) -> tuple[int
             if reached > best[stop]:
                 best[stop], last[stop] = reached, split
         point = last[stop]
-        if point > 0 and best[stop] - best[point] < percent * best[point]:
+        if point > 0 and best[stop] - best[point] < 0.25 * best[point]:
             best[stop], last[stop] = best[point], last[point]
     points = []
     point = last[n]
@@ -46,12 +46,10 @@ readings = st.one_of(
 
 
 @settings(derandomize=True, max_examples=300, deadline=None)
-@given(series=readings, shortest=st.integers(1, 6), percent=st.sampled_from([0.0, 0.25, 1.0]))
-def test_the_points_are_those_of_the_recursion(
-    series: list[float], shortest: int, percent: float
-) -> None:
-    found = detect_by_medians(np.array(series), min_segment=shortest, percent=percent)
-    assert found == literally(series, shortest, percent)
+@given(series=readings, shortest=st.integers(1, 6))
+def test_the_points_are_those_of_the_recursion(series: list[float], shortest: int) -> None:
+    found = detect_by_medians(np.array(series), min_segment=shortest)
+    assert found == literally(series, shortest)
 
 
 @pytest.mark.parametrize("digits", [0, 1, 9])
@@ -60,7 +58,7 @@ def test_longer_series_with_and_without_ties_are_cut_like_by_the_recursion(digit
         rng = np.random.default_rng(seed)
         series = np.round(np.repeat([6.0, 0.0, 4.0], 50) + rng.normal(size=150), digits)
         found = detect_by_medians(series, min_segment=10)
-        assert found == literally(series.tolist(), 10, 0.25)
+        assert found == literally(series.tolist(), 10)
         assert found
 
 
@@ -114,7 +112,9 @@ def test_the_readings_are_left_as_they_are() -> None:
 
 
 def test_a_series_of_the_greatest_length_is_cut_in_bounded_memory() -> None:
-    series = np.random.default_rng(1).normal(size=LONGEST) + (np.arange(LONGEST) < 1_000) * 9.0
+    series = (
+        np.random.default_rng(1).normal(size=MAX_READINGS) + (np.arange(MAX_READINGS) < 1_000) * 9.0
+    )
     tracemalloc.start()
     found = detect_by_medians(series, min_segment=30)
     peak = tracemalloc.get_traced_memory()[1]
@@ -125,4 +125,4 @@ def test_a_series_of_the_greatest_length_is_cut_in_bounded_memory() -> None:
 
 def test_a_longer_series_is_refused_with_the_reason_and_the_way_out() -> None:
     with pytest.raises(InvalidInput, match=r"5001 readings.*5000.*quadratic.*default method"):
-        detect_by_medians(np.zeros(LONGEST + 1), min_segment=30)
+        detect_by_medians(np.zeros(MAX_READINGS + 1), min_segment=30)

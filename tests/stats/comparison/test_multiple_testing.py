@@ -124,7 +124,7 @@ def test_a_family_that_allows_no_number_raises() -> None:
         compare_family({"short": ([1.0], [1.0])})
 
 
-def test_all_that_is_wrong_with_a_family_is_said_at_once() -> None:
+def test_all_problems_of_a_family_are_named_at_once() -> None:
     bad = [1.0, math.nan]
     with pytest.raises(InvalidInput) as caught:
         compare_family({"a": (bad, bad), "b": (bad, bad), "c": "no pair"}, margin=-1)  # type: ignore[dict-item]
@@ -225,7 +225,7 @@ def test_medians_and_estimates_are_ranked_too() -> None:
     assert [each.place for each in means] == [1, 2]
 
 
-def test_all_that_is_wrong_with_a_ranking_is_said_at_once() -> None:
+def test_all_problems_of_a_ranking_are_named_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
         rank({"a": []}, statistic="mode", confidence=0.0, direction="up")
     assert len(caught.value.problems) == 4

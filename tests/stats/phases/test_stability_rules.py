@@ -8,22 +8,27 @@ from collections.abc import Sequence
 import pytest
 
 from benchrigor.model import Code, PhaseReason, Severity
-from benchrigor.stats.phases.stability_rules import Findings, concordance, judge, refusal
+from benchrigor.stats.phases.stability_rules import (
+    LongestPhase,
+    concordance,
+    explain_reason,
+    find_reason,
+)
 
 
-def findings(*phases: tuple[float, int], **others: object) -> Findings:
-    """Return what is known of phases given as (median, readings)."""
+def longest(*phases: tuple[float, int], **others: object) -> LongestPhase:
+    """Return the longest of phases given as (median, readings)."""
     borders = [0]
     for _, count in phases:
         borders.append(borders[-1] + count)
     known: dict[str, object] = {
         "borders": tuple(borders),
         "medians": tuple(float(median) for median, _ in phases),
-        "longest": max(range(len(phases)), key=lambda each: phases[each][1]),
+        "index": max(range(len(phases)), key=lambda each: phases[each][1]),
         "inflation": 1.0,
-        "independent": math.inf,
+        "slow_effective": math.inf,
     }
-    return Findings(**(known | others))  # type: ignore[arg-type] # fields by name
+    return LongestPhase(**(known | others))  # type: ignore[arg-type] # fields by name
 
 
 RISING = [(5, 100), (6, 100), (7, 100), (8, 100)]
@@ -50,16 +55,16 @@ TURNING = [(7, 60), (9, 60), (5, 150), (6, 60), (7, 60), (8, 60)]
         (LEAVING, {}, PhaseReason.STILL_MOVING),
         (COOLING_DOWN, {}, PhaseReason.STABLE),
         (TURNING, {}, PhaseReason.STILL_MOVING),
-        ([(5, 100)], {"independent": 6.8, "inflation": 30.0}, PhaseReason.RANDOM_WALK),
-        ([(5, 100)], {"independent": 6.8, "inflation": 10.0}, PhaseReason.FEW_EFFECTIVE),
+        ([(5, 100)], {"slow_effective": 6.8, "inflation": 30.0}, PhaseReason.RANDOM_WALK),
+        ([(5, 100)], {"slow_effective": 6.8, "inflation": 10.0}, PhaseReason.FEW_EFFECTIVE),
         (UP_AND_DOWN, {"inflation": 5.1}, PhaseReason.FEW_EFFECTIVE),
         (UP_AND_DOWN, {"inflation": 4.9}, PhaseReason.NO_DOMINANT_SEGMENT),
-        ([(5, 60)], {"independent": 6.1}, PhaseReason.STABLE),
-        (UP_AND_DOWN, {"independent": 2.0, "inflation": 10.0}, PhaseReason.RANDOM_WALK),
-        (RISING, {"independent": 2.0}, PhaseReason.TREND),
-        ([(5, 2_000)], {"independent": 29.0, "inflation": 70.0}, PhaseReason.FEW_EFFECTIVE),
-        ([(5, 2_000)], {"independent": 31.0, "inflation": 70.0}, PhaseReason.STABLE),
-        ([(5, 2_000)], {"independent": 29.0, "inflation": 66.0}, PhaseReason.STABLE),
+        ([(5, 60)], {"slow_effective": 6.1}, PhaseReason.STABLE),
+        (UP_AND_DOWN, {"slow_effective": 2.0, "inflation": 10.0}, PhaseReason.RANDOM_WALK),
+        (RISING, {"slow_effective": 2.0}, PhaseReason.TREND),
+        ([(5, 2_000)], {"slow_effective": 29.0, "inflation": 70.0}, PhaseReason.FEW_EFFECTIVE),
+        ([(5, 2_000)], {"slow_effective": 31.0, "inflation": 70.0}, PhaseReason.STABLE),
+        ([(5, 2_000)], {"slow_effective": 29.0, "inflation": 66.0}, PhaseReason.STABLE),
         ([(5, 2_000)], {"inflation": 401.0}, PhaseReason.FEW_EFFECTIVE),
         ([(5, 100)], {"changes": (30,)}, PhaseReason.NOT_STABLE_INSIDE),
         ([(5, 100)], {"thirds": (5.0, 6.0, 5.0)}, PhaseReason.NOT_STABLE_INSIDE),
@@ -68,14 +73,18 @@ TURNING = [(7, 60), (9, 60), (5, 150), (6, 60), (7, 60), (8, 60)]
 def test_each_reason_has_one_rule(
     phases: list[tuple[float, int]], others: dict[str, object], reason: PhaseReason
 ) -> None:
-    assert judge(findings(*phases, **others)) is reason
+    assert find_reason(longest(*phases, **others)) is reason
 
 
 @pytest.mark.parametrize(
     ("phases", "others", "phrase"),
     [
         (UP_AND_DOWN, {}, "the longest of 4 segments holds 25% of the 400 readings"),
-        (RISING, {}, "Trend, no stable phase: the medians of 4 segments rise from 5 to 8."),
+        (
+            RISING,
+            {},
+            "There is no stable phase but a trend: the medians of 4 segments rise from 5 to 8.",
+        ),
         (RISING[::-1], {}, "segments fall from 8 to 5."),
         (
             [(9, 30), (5, 100)],
@@ -86,20 +95,20 @@ def test_each_reason_has_one_rule(
         (TURNING, {}, "the last 4 of 6 segments rise from 5 to 8."),
         (
             [(5, 100)],
-            {"independent": 3.21, "inflation": 20.0},
-            "its 100 readings are worth 3.2 independent ones.",
+            {"slow_effective": 3.21, "inflation": 20.0},
+            "the effective sample size of its 100 readings is 3.2.",
         ),
         (
             UP_AND_DOWN,
             {"inflation": 20.0},
-            "holds 100 of the 400 readings, worth 5.0 independent ones, at least 30 are needed.",
+            "100 of the 400 readings with an effective sample size of 5.0, wanted at least 30.",
         ),
         (
             [(5, 2_000)],
-            {"independent": 29.0, "inflation": 100.0},
-            "holds 2000 of the 2000 readings, worth 29.0 independent ones, at least 30 are needed.",
+            {"slow_effective": 29.0, "inflation": 100.0},
+            "2000 readings with an effective sample size of 29.0, wanted at least 30.",
         ),
-        ([(5, 100)], {"inflation": 40.0}, "worth 2.5 independent ones, at least 5 are needed"),
+        ([(5, 100)], {"inflation": 40.0}, "an effective sample size of 2.5, wanted at least 5"),
         ([(5, 100)], {"changes": (30, 60)}, "it changes inside, at 30, 60."),
         ([(5, 100)], {"changes": tuple(range(10, 90, 10))}, "at 10, 20, 30, 40, 50 and 3 more."),
         ([(5, 100)], {"thirds": (5.0, 6.5, 5.0)}, "the medians of its thirds are 5, 6.5, 5."),
@@ -108,12 +117,13 @@ def test_each_reason_has_one_rule(
 def test_the_notice_says_what_was_found_with_figures(
     phases: list[tuple[float, int]], others: dict[str, object], phrase: str
 ) -> None:
-    found = findings(*phases, **others)
-    notice = refusal(judge(found), found)
+    phase = longest(*phases, **others)
+    reason = find_reason(phase)
+    notice = explain_reason(reason, phase)
     assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, Severity.REFUSAL)
     assert phrase in notice.sentence
-    assert notice.evidence["reason"] == str(judge(found))
-    assert notice.evidence["n"] == found.n
+    assert notice.evidence["reason"] == str(reason)
+    assert notice.evidence["n"] == phase.n
 
 
 @pytest.mark.parametrize(

@@ -169,18 +169,20 @@ def test_a_very_long_phase_is_searched_once_more_in_part_and_placed_within_a_ste
     assert found.notices[0].evidence["changes_inside"] == 1
 
 
-def test_readings_worth_too_few_independent_ones_are_refused() -> None:
+def test_a_small_effective_sample_size_is_refused() -> None:
     series = np.random.default_rng(1).lognormal(size=100)
     found = find_stable_phase(series, change_points=points(n=100, inflation=40.0))
     assert (found.start, found.reason) == (None, PhaseReason.FEW_EFFECTIVE)
-    assert "worth 2.5 independent ones" in found.notices[0].sentence
+    assert "an effective sample size of 2.5" in found.notices[0].sentence
 
 
 def test_sorted_readings_have_no_stable_phase() -> None:
     for n in (60, 1_001, 20_000):
         found = find_stable_phase(np.sort(np.random.default_rng(n).lognormal(size=n)))
         assert (found.start, found.reason) == (None, PhaseReason.TREND)
-        assert found.notices[0].sentence.startswith("Trend, no stable phase: the medians of ")
+        assert found.notices[0].sentence.startswith(
+            "There is no stable phase but a trend: the medians of "
+        )
 
 
 def test_a_drift_of_several_sd_has_no_stable_phase() -> None:
@@ -229,7 +231,7 @@ def test_change_points_that_no_detector_gives_are_named() -> None:
     for wrong, phrase in (
         ({"inflation": 0.0}, "inflation 0.0, expected 1 or more"),
         ({"indices": (10.5,)}, "expected whole numbers"),
-        ({"indices": (20, 10)}, "expected ascending"),
+        ({"indices": (20, 10)}, "ascending within 1 to 49"),
     ):
         given_points = ChangePoints(
             **({"indices": (10,), "n": 50, "level": None, "inflation": 1.0} | wrong)  # type: ignore[arg-type]

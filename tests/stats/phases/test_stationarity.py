@@ -9,8 +9,8 @@ import pytest
 
 from benchrigor.stats import detect_changes
 from benchrigor.stats.phases.stationarity import (
-    chance_of_movement,
-    independent_readings,
+    effective_sample_size,
+    movement_p_value,
     steps_beyond_noise,
 )
 from benchrigor.stats.series.transients import transient_basis
@@ -24,13 +24,13 @@ def autoregressive(phi: float, n: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("series", [np.arange(29.0), np.ones(500)])
-def test_nothing_is_said_of_few_and_of_constant_readings(series: np.ndarray) -> None:
-    assert independent_readings(series) == math.inf
-    assert chance_of_movement(series) == 1.0
+def test_few_and_constant_readings_are_left_open(series: np.ndarray) -> None:
+    assert effective_sample_size(series) == math.inf
+    assert movement_p_value(series) == 1.0
 
 
-def test_autocorrelation_leaves_as_few_independent_readings_as_theory_says() -> None:
-    found = [independent_readings(autoregressive(0.9, 2_000, seed)) for seed in range(40)]
+def test_autocorrelation_leaves_as_small_an_effective_sample_size_as_theory_says() -> None:
+    found = [effective_sample_size(autoregressive(0.9, 2_000, seed)) for seed in range(40)]
     # 2000 (1 - phi) / (1 + phi) = 105, a little more for ranks.
     assert 75 <= np.median(found) <= 125
 
@@ -38,27 +38,27 @@ def test_autocorrelation_leaves_as_few_independent_readings_as_theory_says() -> 
 def test_a_random_walk_leaves_no_more_the_longer_it_is() -> None:
     for n in (500, 50_000):
         walks = [np.random.default_rng([n, seed]).normal(size=n).cumsum() for seed in range(40)]
-        assert np.median([independent_readings(walk) for walk in walks]) <= 5
+        assert np.median([effective_sample_size(walk) for walk in walks]) <= 5
 
 
 def test_a_fading_transient_is_no_movement_but_a_bend_is() -> None:
     noise = np.random.default_rng(1).normal(size=1_000)
     time = np.linspace(0.0, 1.0, 1_000)
-    assert chance_of_movement(noise + 2.0 * np.exp(-time * 10.0)) > 0.01
-    assert chance_of_movement(noise + 0.7 * np.sin(np.pi * time)) < 1e-4
-    assert chance_of_movement(noise + 2.0 * time) < 1e-4
+    assert movement_p_value(noise + 2.0 * np.exp(-time * 10.0)) > 0.01
+    assert movement_p_value(noise + 0.7 * np.sin(np.pi * time)) < 1e-4
+    assert movement_p_value(noise + 2.0 * time) < 1e-4
 
 
 def test_units_do_not_matter() -> None:
     series = autoregressive(0.5, 500, 1)
-    assert chance_of_movement(1e-9 * series) == chance_of_movement(series)
-    assert independent_readings(1e9 * series) == independent_readings(series)
-    assert independent_readings(series[::-1]) == pytest.approx(independent_readings(series))
+    assert movement_p_value(1e-9 * series) == movement_p_value(series)
+    assert effective_sample_size(1e9 * series) == effective_sample_size(series)
+    assert effective_sample_size(series[::-1]) == pytest.approx(effective_sample_size(series))
 
 
-def test_readings_without_autocorrelation_are_all_independent() -> None:
+def test_readings_without_autocorrelation_are_all_effective() -> None:
     found = [
-        independent_readings(np.random.default_rng(seed).lognormal(size=800)) for seed in range(21)
+        effective_sample_size(np.random.default_rng(seed).lognormal(size=800)) for seed in range(21)
     ]
     assert np.median(found) == pytest.approx(800, rel=0.01)
 
@@ -98,7 +98,7 @@ def test_the_inflation_is_never_below_one() -> None:
     assert steps_beyond_noise(np.repeat([2.0, 1.0], [40, 60]), (40,)) == ((40,), 1.0)
 
 
-def test_all_steps_are_left_where_nothing_can_be_said_of_them() -> None:
+def test_all_steps_are_left_of_few_readings_and_within_batches() -> None:
     noise = np.random.default_rng(1).normal(size=5_000)
     assert steps_beyond_noise(noise[:29], (10, 20)) == ((10, 20), 1.0)
     assert steps_beyond_noise(noise[:30], (10, 20))[0] == ()

@@ -115,7 +115,7 @@ def test_the_claim_stands_unless_the_binomial_test_rejects_it(held: int, pairs: 
     assert found.standing is (Standing.MORE if more < 0.025 else expected)
 
 
-def test_an_estimate_without_a_standard_error_is_judged_by_its_interval() -> None:
+def test_an_estimate_without_a_standard_error_counts_by_its_interval() -> None:
     edge = 1.96 * math.sqrt(2.0)
     bare = [replace(make(value), standard_error=None) for value in (0.0, edge, 1.1 * edge)]
     assert track_record([(bare[0], bare[1]), (bare[0], bare[2])]).held == 1
@@ -158,7 +158,7 @@ def test_scale_shift_and_order_of_a_pair_do_not_matter(
     assert found.widening == pytest.approx(plain.widening, rel=1e-3)
 
 
-def test_intervals_widened_as_told_would_have_held() -> None:
+def test_intervals_widened_by_the_widening_would_have_held() -> None:
     values = np.random.default_rng(24).normal(0.0, 3.0, (100, 2))
     found = track_record([(make(one), make(two)) for one, two in values])
     assert found.widening is not None

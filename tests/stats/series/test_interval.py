@@ -14,7 +14,7 @@ from benchrigor.stats import (
     fit_level,
     required_readings,
 )
-from benchrigor.stats.series.interval import _cube_root
+from benchrigor.stats.series.interval import correct_for_skewness
 from benchrigor.stats.series.transients import TRANSIENTS
 
 RNG = np.random.default_rng(20)
@@ -48,9 +48,9 @@ def test_mirrored_readings_get_the_mirrored_interval() -> None:
 
 
 def test_the_correction_for_skewness_vanishes_without_skewness() -> None:
-    assert _cube_root(1.96, 0.0) == 1.96
-    assert _cube_root(1.96, 1e-4) == pytest.approx(1.96, abs=1e-3)
-    assert _cube_root(1.96, 0.3) < 1.96 < -_cube_root(-1.96, 0.3)
+    assert correct_for_skewness(1.96, 0.0) == 1.96
+    assert correct_for_skewness(1.96, 1e-4) == pytest.approx(1.96, abs=1e-3)
+    assert correct_for_skewness(1.96, 0.3) < 1.96 < -correct_for_skewness(-1.96, 0.3)
 
 
 @given(st.floats(1e-9, 1e9), st.sampled_from([(), TRANSIENTS]))
@@ -100,7 +100,7 @@ def test_constant_readings_have_no_width_and_a_notice(value: float) -> None:
     assert Code.CONSTANT in [notice.code for notice in found.notices]
 
 
-def test_persistent_readings_say_how_few_they_are_worth() -> None:
+def test_persistent_readings_have_a_small_effective_sample_size() -> None:
     walk = np.random.default_rng(7).normal(size=200).cumsum()
     found = estimate_mean(walk)
     assert found.n_effective < 30
@@ -237,7 +237,7 @@ def warned(values: np.ndarray) -> bool:
     return Code.PERSISTENT_AND_SKEWED in [notice.code for notice in notices]
 
 
-def test_what_queues_do_to_intervals_is_said() -> None:
+def test_the_readings_of_a_busy_queue_are_warned_of() -> None:
     # Measured 95 %; of 20 at 90 % fewer than 14 have a chance below 0.5 %.
     assert sum(warned(waiting(5_000, seed)) for seed in range(20)) >= 14
 

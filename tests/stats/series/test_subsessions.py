@@ -139,11 +139,11 @@ def test_readings_that_no_size_decorrelates_are_refused() -> None:
         estimate_mean(walk, method="subsessions")
     notice = caught.value.notice
     assert notice.code is Code.STILL_CORRELATED
-    assert notice.sentence.startswith("No subsession size that leaves 5 means to tell apart")
+    assert notice.sentence.startswith("No subsession size that leaves 5 different means")
     assert notice.evidence["n"] == 30
 
 
-def test_merged_readings_that_happen_to_be_alike_tell_nothing() -> None:
+def test_merged_readings_that_happen_to_be_equal_are_refused() -> None:
     values = [0.0, 2.0, 1.0, 1.0, 2.0, 0.0] * 4  # by twos their means are all 1
     assert merge_subsessions(values, limit=0.1).size == 2
     with pytest.raises(NotEstimable):

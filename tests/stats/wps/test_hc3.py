@@ -138,7 +138,7 @@ def test_a_robust_fit_keeps_small_noise() -> None:
 
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("power", [0.0, 1.0])
-def test_the_growth_of_noise_is_told(order: int, power: float) -> None:
+def test_the_growth_of_noise_has_the_largest_likelihood(order: int, power: float) -> None:
     rng = np.random.default_rng(7)
     level = 0.1 + np.linspace(0.1, 1.0, 200)
     duration = level + 0.05 * level**power * rng.normal(size=200)
@@ -155,7 +155,8 @@ def test_points_that_alone_decide_a_coefficient_do_not_determine_it() -> None:
 def test_the_highest_order_bounds_that_of_an_autoregression() -> None:
     rng = np.random.default_rng(5)
     series = np.repeat(rng.normal(size=100), 8) + 0.01 * rng.normal(size=800)
-    free, _, variance = autoregression(series)
-    bounded, innovation, same = autoregression(series, highest=3)
+    free, _, covariances = autoregression(series)
+    bounded, innovation, few = autoregression(series, highest=3)
     assert free.size > 3 >= bounded.size
-    assert innovation < variance == same == pytest.approx(float(series @ series) / 800)
+    assert few.size == 4
+    assert innovation < covariances[0] == few[0] == pytest.approx(float(series @ series) / 800)

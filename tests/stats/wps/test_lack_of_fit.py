@@ -27,7 +27,7 @@ def test_a_bend_is_the_growth_of_the_time_per_unit_as_a_share_of_the_slope() -> 
     assert notice.sentence.startswith("Duration is not linear in work: the time per unit of work")
 
 
-def test_a_quadratic_is_named_where_it_is_said_not_to_be_linear() -> None:
+def test_a_quadratic_is_named_where_duration_is_not_linear() -> None:
     level = 0.1 + CURVES["quadratic"](WORK)
     fit = fit_wps(WORK, level * (1.0 + 0.01 * np.random.default_rng(1).normal(size=40)))
     notice = next(each for each in fit.notices if each.code is Code.NOT_LINEAR)
@@ -62,7 +62,7 @@ def test_noisy_rounds_name_no_shape() -> None:
         ([1.0, 2.0, 4.0, 8.0, 16.0, 3.0], True, True),
     ],
 )
-def test_few_amounts_tell_of_no_bend_or_growth(work: list[float], bend: bool, growth: bool) -> None:
+def test_few_amounts_have_no_bend_or_growth(work: list[float], bend: bool, growth: bool) -> None:
     noise = 1e-3 * np.random.default_rng(4).normal(size=len(work))
     fit = fit_wps(work, 0.5 + np.array(work) + noise)
     assert (fit.bend is not None, fit.growth is not None) == (bend, growth)
@@ -86,7 +86,7 @@ def test_two_outlying_rounds_do_not_hide_each_other() -> None:
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_outlying_rounds_that_carry_the_speed_are_warned_of(sign: float) -> None:
+def test_outlying_rounds_that_change_the_speed_are_warned_of(sign: float) -> None:
     rng = np.random.default_rng(8)
     duration = 0.6 + WORK / 1e6 + 0.01 * rng.normal(size=40)
     far = sorted(np.argsort(WORK)[-2:].tolist())
@@ -102,7 +102,7 @@ def test_outlying_rounds_that_carry_the_speed_are_warned_of(sign: float) -> None
     assert notice.evidence["faster"] == pytest.approx(faster)
     way = "higher" if sign > 0.0 else "lower"
     assert notice.sentence.endswith(
-        f"and carry the result: without them the speed is {abs(faster):.1%} {way}."
+        f"and change the result: without them the speed is {abs(faster):.1%} {way}."
     )
 
 
@@ -117,7 +117,7 @@ def test_a_speed_that_rests_on_the_outlying_rounds_alone_is_warned_of() -> None:
     notice = next(each for each in fit.notices if each.code is Code.OUTLYING_ROUNDS)
     assert fit.speed is not None
     assert notice.severity is Severity.WARNING
-    assert notice.sentence.endswith("carry the result: without them there is no speed.")
+    assert notice.sentence.endswith("change the result: without them there is no speed.")
     assert notice.evidence["faster"] is None
 
 

@@ -1,4 +1,4 @@
-"""What makes a line through work and duration weaker than it looks."""
+"""Diagnostics of a work line."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def shuffled(low: float, high: float, n: int = 40) -> np.ndarray:
     return np.random.default_rng(3).permutation(np.linspace(low, high, n))
 
 
-def test_a_line_through_steady_rounds_is_not_doubted() -> None:
+def test_a_line_through_steady_rounds_has_no_notice() -> None:
     assert said(fitted(shuffled(1.0, 10.0), 0.01)) == set()
 
 
@@ -29,7 +29,7 @@ def test_a_line_through_steady_rounds_is_not_doubted() -> None:
     [(shuffled(1.0, 10.0), 0.3), (shuffled(9.0, 10.0), 0.0001), (shuffled(5.0, 10.5, 10), 0.15)],
     ids=["poor prediction", "amounts too alike", "speed hardly known"],
 )
-def test_it_is_doubted_where_it_predicts_badly_tells_little_or_spans_little(
+def test_poor_prediction_wide_intervals_and_similar_amounts_are_warned_of(
     work: np.ndarray, noise: float
 ) -> None:
     fit = fitted(work, noise)
@@ -44,7 +44,7 @@ def test_it_is_doubted_where_it_predicts_badly_tells_little_or_spans_little(
     )
 
 
-def test_few_rounds_and_exact_ones_are_told() -> None:
+def test_few_rounds_and_exact_ones_are_warned_of() -> None:
     assert Code.FEW_READINGS in said(fitted(shuffled(1.0, 10.0, 9), 0.01))
     assert Code.FEW_READINGS not in said(fitted(shuffled(1.0, 10.0, 10), 0.01))
     assert Code.CONSTANT in said(fitted(shuffled(1.0, 10.0), 0.0))

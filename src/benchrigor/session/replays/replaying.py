@@ -15,7 +15,7 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import estimate
 from benchrigor.stats.planning.agreement import track_record
 from benchrigor.stats.series.interval import METHOD
-from benchrigor.stats.series.level import FEW, FEWEST
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
 
 
 def replay(
@@ -163,11 +163,13 @@ def _replayed(name: str, rule: object, recording: Recording, options: Options) -
 def _later(rest: Recording | None, options: Options) -> Estimate | None:
     """Estimate the readings after a stop; None if there are too few."""
     options = replace(options, method=METHOD)
-    if rest is None or rest.n < (FEWEST if rest.kind is Kind.INVOCATIONS else FEW):
+    if rest is None or rest.n < (
+        MIN_FOR_VARIANCE if rest.kind is Kind.INVOCATIONS else MIN_FOR_AUTOCORRELATION
+    ):
         return None
     if rest.kind is Kind.INVOCATIONS:
         later = rest.analyse(options).estimate
-        return later if later is not None and later.n >= FEWEST else None
+        return later if later is not None and later.n >= MIN_FOR_VARIANCE else None
     # The readings after a stop do not start with a warm-up: no transient is fitted.
     policy = replace(rest, options=options).policy
     return estimate(rest.series, replace(policy, trim=False)).estimate

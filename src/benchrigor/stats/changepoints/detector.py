@@ -8,21 +8,26 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import ChangePoints, Floats, as_series
-from benchrigor.model.checks import wrong_level
+from benchrigor.model.checks import refuse, wrong_choice, wrong_share
 from benchrigor.stats.changepoints.edm import detect_by_medians
 from benchrigor.stats.changepoints.pruning import leading_bits
 from benchrigor.stats.changepoints.segmentation import Segmenter
 
-__all__ = ["ChangeDetector", "detect_changes"]
-
+MIN_SEGMENT = 10
+"""Readings between two change points, at least."""
+MIN_FOR_CHANGES = 2 * MIN_SEGMENT
+"""Fewer readings have no change points."""
 _METHODS = ("ranks", "edm")
 _SHORT = 4_096
 
 
 def detect_changes(
-    values: npt.ArrayLike, *, level: float = 0.01, min_segment: int = 10, method: str = "ranks"
+    values: npt.ArrayLike,
+    *,
+    level: float = 0.01,
+    min_segment: int = MIN_SEGMENT,
+    method: str = "ranks",
 ) -> ChangePoints:
     """Find where a series changes its distribution.
 
@@ -33,11 +38,11 @@ def detect_changes(
     level
         Chance of any change point in a series without change, in (0, 1).
     min_segment
-        Least readings between two change points, at least 2; twice the inflation where that is
-        more. Fewer than ``2 * min_segment`` values have no change points.
+        Least readings between two change points, at least 2; twice the variance inflation where
+        that is more. Fewer than ``2 * min_segment`` values have no change points.
     method
         "ranks"; or "edm", E-Divisive with medians as published, for up to 5000 values: a
-        reference to compare with, which has no test and so no use for ``level``.
+        reference to compare with, which has no test and does not use ``level``.
 
     Returns
     -------
@@ -47,37 +52,21 @@ def detect_changes(
     Raises
     ------
     InvalidInput
-        When the values are no readings, an option is out of range, or there are too many values
-        for "edm".
+        When the values or an option are invalid, or there are too many values for "edm".
 
     Notes
     -----
-    The purpose is that of E-Divisive with medians (James, Kejariwal & Matteson 2016): a robust,
-    non-parametric energy statistic. Its quadratic computation and its missing test are replaced:
+    Like E-Divisive with medians (James, Kejariwal & Matteson 2016) a robust, non-parametric energy
+    statistic, but at linear cost and with a significance test: likelihood ratios of the shares
+    above 16 quantiles of the series, and of short windows of it; in seeded intervals; pruned by a
+    penalty of 3.1 + ln(n/r)/2 + ln(0.05/level), fitted to series without change. The variance
+    inflation r, by which every log-likelihood ratio is divided, is estimated from the whole series
+    and again inside the segments. It is at most n/40, so that a perfect split remains visible
+    however persistent the series is; an effective sample size below 40 has more false change
+    points.
 
-    - shares above 16 quantiles of the series, and of short windows of it (`lenses`);
-    - an energy statistic of these shares (`strength`);
-    - intervals fixed in advance, few splits in each (`seeding`);
-    - the strongest splits, moved to their exact place and judged between their neighbours
-      (`selecting`);
-    - a threshold for the strongest of all splits, 3.1 + ln(n/r)/2 + ln(0.05/level), fitted to
-      series without change, where r is the inflation by autocorrelation, which also divides
-      every strength.
-
-    r comes first from the whole series, in a way that shifts hardly touch. When changes are
-    found it is estimated once more inside the segments, and the search repeated if it differs:
-    slow noise hidden under white noise shows only there. No r above n/40 is used, so that a
-    perfect split remains visible however persistent the series is; series worth fewer than 40
-    independent readings therefore have more false change points.
-
-    A series of n readings is searched in intervals of 3/4 to 3/2 sqrt(n) readings and more: what
-    lasts for less than about sqrt(n)/2 (50 readings of 10,000, 200 of a million) may be missed,
-    however far it lies. Very slow noise hidden under white is taken for changes. Reversed series
-    have the same points within a few readings where steps stand out; where they do not, and where
-    a transient fades, others may be chosen.
-
-    Time and memory are O(n). Measured rates of false change points, accuracy, and times stand in
-    docs/evidence.
+    What lasts for less than about sqrt(n)/2 readings (50 of 10,000) may be missed. Very slow noise
+    hidden under white is taken for changes. Time and memory are O(n).
 
     Examples
     --------
@@ -97,37 +86,25 @@ def detect_changes(
 class ChangeDetector:
     """Finds change points in a series that grows, at a cost that hardly grows with it.
 
-    It follows the estimator interface of ruptures (``fit``, ``predict``), whose metrics and
-    displays so work on it, and is itself a `protocols.Detector`.
+    It follows the estimator interface of ruptures (``fit``, ``predict``), so that its metrics and
+    displays work on it, and is itself a `protocols.Detector`.
 
     Parameters
     ----------
     level, min_segment
         As for `detect_changes`.
 
-    Raises
-    ------
-    InvalidInput
-        When an option is out of range.
-
     Notes
     -----
-    Quantiles, inflation and threshold are those of the first n' of n readings, where n' is n with
-    all but its five leading bits cleared, more than 15/16 of n, and n itself below 4096. So the
-    result depends on the readings alone, not on the batches in which they came, and is that of
-    `detect_changes` where n' = n. Otherwise what is new since n' is seen by the quantiles of what
-    was there before.
-
-    Intervals that are complete are looked at once; only those that touch the end, one of each of
-    O(log n) lengths, are looked at anew. Starting over whenever n' moves costs O(n) in all, however
-    many batches there are.
+    Quantiles, variance inflation and penalty are those of the first n' of n readings, where n' is n
+    without all but its five leading bits, and n itself below 4096. So the result depends on the
+    readings alone, not on the batches in which they came, and is that of `detect_changes` where n'
+    = n. Only intervals that touch the end are searched anew.
 
     Examples
     --------
     >>> detector = ChangeDetector()
     >>> detector.append([4.0] * 30 + [9.0] * 130)
-    >>> detector.change_points().indices
-    (30,)
     >>> detector.append([4.0] * 30)
     >>> detector.change_points().indices
     (30, 160)
@@ -135,7 +112,7 @@ class ChangeDetector:
     [30, 160]
     """
 
-    def __init__(self, *, level: float = 0.01, min_segment: int = 10) -> None:
+    def __init__(self, *, level: float = 0.01, min_segment: int = MIN_SEGMENT) -> None:
         _check(level, min_segment)
         self._level = level
         self._min_segment = int(min_segment)
@@ -149,13 +126,7 @@ class ChangeDetector:
         return detect_changes(values, level=self._level, min_segment=self._min_segment)
 
     def append(self, values: npt.ArrayLike) -> None:
-        """Take in further readings, shape (m,).
-
-        Raises
-        ------
-        InvalidInput
-            When the values are no readings; none of them is taken in then.
-        """
+        """Add readings, shape (m,); none of them where one is invalid (InvalidInput)."""
         more = as_series(values)
         n = self._n + more.size
         if n > self._readings.size:
@@ -181,13 +152,7 @@ class ChangeDetector:
         return self._segmenter.change_points(self._readings[:n])
 
     def fit(self, signal: npt.ArrayLike) -> Self:
-        """Forget all readings and take in others, shape (n,) or (n, 1).
-
-        Raises
-        ------
-        InvalidInput
-            When the values are no readings; those there were are kept then.
-        """
+        """Replace all readings by others, shape (n,) or (n, 1), unless one is invalid."""
         column = isinstance(signal, np.ndarray) and signal.ndim == 2 and signal.shape[1] == 1
         series = as_series(np.ravel(signal) if column else signal)
         self._n = self._repeated = 0
@@ -205,13 +170,10 @@ class ChangeDetector:
 
 
 def _check(level: object, min_segment: object, method: object = "ranks") -> None:
-    problems = wrong_level(level)
+    segment: list[str] = []
     if isinstance(min_segment, bool) or not isinstance(min_segment, Integral) or min_segment < 2:
-        problems.append(f"min_segment is {min_segment!r}, expected a whole number, at least 2")
-    if method not in _METHODS:
-        problems.append(f"method is {method!r}, expected one of {', '.join(map(repr, _METHODS))}")
-    if problems:
-        raise InvalidInput(problems)
+        segment = [f"min_segment is {min_segment!r}, expected a whole number, at least 2"]
+    refuse(wrong_share("level", level), segment, wrong_choice("method", method, _METHODS))
 
 
 def _unchanged(n: int, level: float) -> ChangePoints:
@@ -219,6 +181,6 @@ def _unchanged(n: int, level: float) -> ChangePoints:
 
 
 def _repeats(readings: Floats, value: float | None = None) -> int:
-    """Return how many of the first readings are of that value, or of that of the first."""
+    """Return how many of the first readings equal the value, or the first of them."""
     other = readings != (readings[0] if value is None else value)
     return int(other.argmax()) if other.any() else readings.size

@@ -5,72 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
 
-__all__ = ["LONGEST", "detect_by_medians"]
+MAX_READINGS = 5_000
+"""The square of more readings costs too much time and memory."""
+_PENALTY = 0.25
+"""Share by which a further change has to raise the statistic."""
 
-LONGEST = 5_000
-"""Readings at most: beyond it the square of their number costs too much time and memory."""
 
+def detect_by_medians(series: Floats, *, min_segment: int) -> tuple[int, ...]:
+    """Cut a series where the medians of neighbouring segments differ most.
 
-def detect_by_medians(
-    series: Floats, *, min_segment: int, percent: float = 0.25
-) -> tuple[int, ...]:
-    """Cut a series where the medians of neighbouring segments differ most, as published.
-
-    Parameters
-    ----------
-    series
-        Checked readings, shape (n,), n <= 5000.
-    min_segment
-        Least readings in a segment, at least 1; the published default is 30.
-    percent
-        Share by which a further change has to raise the statistic, at least 0.
-
-    Returns
-    -------
-    tuple of int
-        First index of each new segment, ascending.
-
-    Raises
-    ------
-    InvalidInput
-        When the series is longer than 5000 readings.
-
-    Notes
-    -----
-    E-Divisive with medians by James, Kejariwal & Matteson (2016), "Leveraging cloud data to
-    mitigate user experience from 'breaking bad'", arXiv:1411.7955, in its form for several
-    changes with a relative penalty: a dynamic programme over the last change point. A change at t
-    between the change before it, p, and the end s adds
+    E-Divisive with medians by James, Kejariwal & Matteson (2016), arXiv:1411.7955, in its form for
+    several changes with a relative penalty: a dynamic programme over the last change point. A
+    change at t between the change before it, p, and the end s adds
 
         (t - p) (s - t) / (s - p)^2 * (median(x[p:t]) - median(x[t:s]))^2
 
-    to the best statistic of the first t readings, and is dropped unless it adds at least
-    ``percent`` of that.
-
-    There is no significance test. The best statistic without a change is 0, so that the first
-    change is always accepted: any noise of ``2 * min_segment`` readings has change points. Nor do
-    more readings add weight, and later changes must outdo all before them; 30 low, 130 high and
-    30 low readings are cut at 30 and 131. It is a reference to compare with, not to measure with.
-
-    Time and memory grow with the square of n; measured: 0.1 s and 4 MB at n = 1000, 1 s and
-    65 MB at n = 4000.
-
-    Examples
-    --------
-    >>> series = np.repeat([10.0, 30.0, 10.0], [30, 130, 30])
-    >>> detect_by_medians(series, min_segment=30)
-    (30, 131)
+    to the best statistic of the first t readings, and is dropped unless it adds at least a quarter
+    of that. Without a significance test any noise of ``2 * min_segment`` readings has change
+    points, and later changes must outdo all before them: 30 low, 130 high and 30 low readings are
+    cut at 30 and 131. n = 1000 takes 0.1 s and 4 MB, n = 4000 takes 1 s and 65 MB.
     """
     n = series.size
-    if n > LONGEST:
+    if n > MAX_READINGS:
         raise InvalidInput(
-            f"values has {n} readings, expected at most {LONGEST} for the published method, whose "
-            "cost is quadratic: use the default method"
+            f"values has {n} readings, expected at most {MAX_READINGS} for the published method, "
+            "whose cost is quadratic: use the default method"
         )
     if n < 2 * min_segment:
         return ()
@@ -85,17 +48,12 @@ def detect_by_medians(
             weight = (split - before) * (stop - split) / (stop - before) ** 2
             reached = best[split] + weight * (left[split] - medians[split]) ** 2
             at = int(reached.argmax())
-            point, found = int(split[at]), float(reached[at])
-            if found - best[point] < percent * best[point]:
+            point, statistic = int(split[at]), float(reached[at])
+            if statistic - best[point] < _PENALTY * best[point]:
                 best[stop], last[stop] = best[point], last[point]
-            elif found > 0.0:
-                best[stop], last[stop] = found, point
+            elif statistic > 0.0:
+                best[stop], last[stop] = statistic, point
         left[stop] = medians[last[stop]]
-    return _traced(last)
-
-
-def _traced(last: npt.NDArray[np.int64]) -> tuple[int, ...]:
-    """Follow the last change points from the end to the beginning."""
     points = []
     point = int(last[-1])
     while point > 0:
@@ -107,9 +65,9 @@ def _traced(last: npt.NDArray[np.int64]) -> tuple[int, ...]:
 def _medians(series: Floats) -> Iterator[Floats]:
     """Yield for each stop from 1 to n the medians of ``series[start:stop]``, shape (stop,).
 
-    The readings of each such window form a list linked in order of rank. One reading joins all
-    windows at once, next to its closest neighbours, and each median moves by one place at most.
-    Rank 0 and rank n + 1 stand for the ends of a list; ties rank in order of time.
+    The readings of each window form a list linked in order of rank, between rank 0 and rank n + 1.
+    A new reading joins all windows next to its closest neighbours, and each median moves by one
+    place at most.
     """
     n = series.size
     order = np.argsort(series, kind="stable")

@@ -1,4 +1,4 @@
-"""How strongly a split tells the readings before it from those behind it."""
+"""Likelihood ratio of a split: how clearly the readings before it differ from those behind it."""
 
 from __future__ import annotations
 
@@ -10,74 +10,43 @@ import numpy.typing as npt
 from benchrigor.model.series import Ints
 from benchrigor.stats.changepoints.rank_counts import THRESHOLDS, Counts
 
-__all__ = ["Search", "Strengths", "strength"]
+Ratios = npt.NDArray[np.float32]
 
-Strengths = npt.NDArray[np.float32]
-
-_MOST = np.float32(0.95)
+_MAX_EXPLAINED = np.float32(0.95)
 _ONES = np.ones(THRESHOLDS, dtype=np.float32)
 _PLACES = np.arange(1, THRESHOLDS + 1, dtype=np.float32)
 
 
-class Search(NamedTuple):
-    """What counts as a change.
+class Criterion(NamedTuple):
+    """What makes a split a change point."""
 
-    Parameters
-    ----------
-    threshold
-        Least strength of a split.
-    inflation
-        Divides every strength.
-    shortest
-        Least readings on either side of a split.
-    placing
-        Splits are not judged, but the best place of one is looked for: only R is returned.
-    """
-
-    threshold: float
+    penalty: float
+    """Log-likelihood ratio that a change point must exceed."""
     inflation: float
-    shortest: int
-    placing: bool = False
+    """Variance inflation, by which every log-likelihood ratio is divided."""
+    min_segment: int
+    locating: bool = False
+    """To compare places of one split rather than to test it, R is returned instead of T."""
 
 
-def strength(left: Counts, whole: Counts, n_left: Ints, n: Ints, search: Search) -> Strengths:
-    """Return how strongly splits tell their intervals' two sides apart.
+def log_likelihood_ratio(
+    left: Counts, whole: Counts, n_left: Ints, n: Ints, criterion: Criterion
+) -> Ratios:
+    """Return T = -(n/r - 3)/2 ln(1 - R) of S splits in each of I intervals; 0 next to the ends.
 
-    Parameters
-    ----------
-    left, whole
-        Counts left of the splits, shape (S, I, K), and in the intervals, shape (I, K).
-    n_left, n
-        Readings there, shapes (S, I) and (I,).
-    search
-        What counts as a change.
+    R is the share of the variation of the readings' ranks that the split explains, r the variance
+    inflation. ``left`` counts the readings left of the splits, shape (S, I, K), ``whole`` those of
+    the intervals, shape (I, K), of n_left and n readings, shapes (S, I) and (I,).
 
-    Returns
-    -------
-    numpy.ndarray
-        T = -(n/r - 3)/2 ln(1 - R), shape (S, I), where R is the share of the variation of the
-        readings' ranks that the split explains; 0 where a side is too short.
-
-    Notes
-    -----
-    The energy distance with exponent 1 is twice the integral of the squared difference of the
-    distribution functions (Szekely & Rizzo 2005), here over ranks and weighted as by Anderson &
-    Darling (1952): the squared differences of the shares at or above each threshold, each over
-    its variance, are summed and divided by the largest eigenvalue of the indicators'
-    correlations. That over n is R: like the squared correlation of one normal variable with the
-    side, and so turned into a likelihood ratio, which tells a perfect split of few readings from
-    a vague one of many. Without change the tail of T is about exp(-T)/2 for intervals of 20
-    readings and of any more, for one threshold and for many (measured: 0.2 to 0.8 up to T = 6,
-    for splits in the middle and at a quarter).
-
-    The difference of the smaller side from the whole is standardised by the variance that a
-    share has a third of the way from the whole's to its own: half its square over that is the
-    Kullback-Leibler divergence to third order, which stays true for rare readings. Thresholds
-    that hardly any reading is above, or below, are left out.
-
-    That correction favours splits that part few extreme readings perfectly, of which slow noise
-    has many. To place a split, the variance of the whole's share serves better: 2 sd under AR(1)
-    0.5 are placed within 12 readings in 0.96 instead of 0.93 of series (measured).
+    The energy distance of the ranks (Szekely & Rizzo 2005), weighted as by Anderson & Darling
+    (1952), is the sum of the squared differences of the shares at or above each threshold, each
+    over its variance. Over n and the largest eigenvalue of the indicators' correlations it is R,
+    which behaves like the squared correlation of one normal variable with the side; the tail of T
+    without change is about exp(-T)/2. The variance is that a third of the way from the whole's
+    share to that of the smaller side, by which half the square is the Kullback-Leibler divergence
+    to third order and holds for rare readings. To locate a split, the variance of the whole's share
+    is better: slow noise has many splits that part few extreme readings perfectly. Thresholds that
+    hardly any reading is above, or below, are left out.
     """
     size = np.maximum(n, 1).astype(np.float32)
     before = n_left.astype(np.float32)
@@ -85,38 +54,37 @@ def strength(left: Counts, whole: Counts, n_left: Ints, n: Ints, search: Search)
     share = whole.astype(np.float32)
     share /= size[:, np.newaxis]
     variance = share * (1 - share)
-    usable = variance >= search.shortest / 2 / size[:, np.newaxis]
+    usable = variance >= criterion.min_segment / 2 / size[:, np.newaxis]
     active = usable.astype(np.float32)
     gap = left.astype(np.float32)
     gap -= share * before[:, :, np.newaxis]
     # One half in place of the shares left out keeps the variance away from 0.
     between = np.where(usable, share, np.float32(0.5))
-    if not search.placing:
+    if not criterion.locating:
         third = np.where(before <= after, 1 / np.maximum(before, 1), -1 / np.maximum(after, 1))
         third *= np.float32(1 / 3)
         between = gap * third[:, :, np.newaxis] + between
     between -= between * between
     gap *= gap
     gap /= between
-    explained: Strengths = np.einsum("sik,ik->si", gap, active)
+    explained: Ratios = np.einsum("sik,ik->si", gap, active)
     explained /= _eigenvalue(share, variance, active) * np.maximum(before * after, 1)
-    explained[np.minimum(before, after) < search.shortest] = 0
-    if search.placing:
+    explained[np.minimum(before, after) < criterion.min_segment] = 0
+    if criterion.locating:
         return explained
-    np.minimum(explained, _MOST, out=explained)
-    freedom = np.maximum(size / np.float32(search.inflation) - 3, 0)
-    total: Strengths = np.log1p(-explained)
-    total *= freedom / -2
-    return total
+    np.minimum(explained, _MAX_EXPLAINED, out=explained)
+    freedom = np.maximum(size / np.float32(criterion.inflation) - 3, 0)
+    ratio: Ratios = np.log1p(-explained)
+    ratio *= freedom / -2
+    return ratio
 
 
-def _eigenvalue(share: Strengths, variance: Strengths, active: Strengths) -> Strengths:
+def _eigenvalue(share: Ratios, variance: Ratios, active: Ratios) -> Ratios:
     """Return the largest eigenvalue of the correlations of the indicators ``x >= threshold``.
 
-    By the Rayleigh quotient of the standard deviations (exact for many even thresholds), which
-    is the variance of the readings' codes over the sum of the variances. The active thresholds,
-    1 where the others are 0, follow each other: their places are those among all less the
-    number of those that nearly all readings reach.
+    By the Rayleigh quotient of the standard deviations (exact for many even thresholds): the
+    variance of the readings' codes over the sum of the variances. The active thresholds, 1 where
+    the others are 0, follow each other, behind those that nearly all readings reach.
     """
     shares = share * active
     total = shares @ _ONES

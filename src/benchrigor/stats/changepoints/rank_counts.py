@@ -10,8 +10,6 @@ import numpy.typing as npt
 from benchrigor.model import Floats
 from benchrigor.model.series import Ints
 
-__all__ = ["THRESHOLDS", "Counts", "RankCounts", "quantiles"]
-
 Counts = npt.NDArray[np.int32]
 
 THRESHOLDS = 16
@@ -19,56 +17,25 @@ _CHUNK = 32_768
 
 
 def quantiles(rows: Floats, sample: int) -> Floats:
-    """Return 16 thresholds for each row, ascending, from about ``sample`` of its readings.
+    """Return 16 ascending thresholds for each row, from about ``sample`` of its readings.
 
-    Parameters
-    ----------
-    rows
-        Shape (R, W).
-    sample
-        Readings of each row to look at.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (R, 16). They are readings themselves and above the least one (interpolated
-        quantiles would leave it to rounding on which side of them ties fall). Where fewer are
-        distinct the rest are infinite, so that no reading reaches them.
+    They are readings above the least one, since rounding would decide on which side of an
+    interpolated quantile ties fall; where fewer are distinct the rest are infinite.
     """
-    seen = np.sort(rows[:, :: -(-rows.shape[1] // sample)], axis=1)
-    size = seen.shape[1]
-    above_least = (seen > seen[:, :1]).argmax(axis=1)
+    ordered = np.sort(rows[:, :: -(-rows.shape[1] // sample)], axis=1)
+    size = ordered.shape[1]
+    above_least = (ordered > ordered[:, :1]).argmax(axis=1)
     ranks = np.arange(1, THRESHOLDS + 1) * size // (THRESHOLDS + 1)
     picked = np.maximum(ranks, above_least[:, np.newaxis])
-    found: Floats = np.take_along_axis(seen, picked, axis=1)
-    found[:, 1:][found[:, 1:] == found[:, :-1]] = np.inf
-    found[seen[:, -1] == seen[:, 0]] = np.inf
-    found.sort(axis=1)
-    return found
+    thresholds: Floats = np.take_along_axis(ordered, picked, axis=1)
+    thresholds[:, 1:][thresholds[:, 1:] == thresholds[:, :-1]] = np.inf
+    thresholds[ordered[:, -1] == ordered[:, 0]] = np.inf
+    thresholds.sort(axis=1)
+    return thresholds
 
 
 class RankCounts:
-    """Prefix counts of readings at or above 16 thresholds; readings can be appended.
-
-    The difference of two prefixes is the distribution of the stretch between, seen at 16 points.
-    Only the order of the readings enters, so that all that is computed from the counts is the
-    same for a*x + b, a > 0.
-
-    Parameters
-    ----------
-    step
-        Readings per block: 8, 16, 32 or 64.
-
-    Attributes
-    ----------
-    n
-        Readings counted.
-
-    Notes
-    -----
-    Stored are one bit per reading and threshold, and the counts before each block: 2 and
-    64/step bytes per reading. Bits inside a block are counted on demand.
-    """
+    """Prefix counts of readings at or above 16 thresholds, by bits and counts before each block."""
 
     def __init__(self, step: int) -> None:
         self.n = 0
@@ -77,11 +44,7 @@ class RankCounts:
         self._before: Counts = np.zeros((65, THRESHOLDS), dtype=np.int32)
 
     def append(self, rows: Floats, thresholds: Floats) -> None:
-        """Count more readings, shape (R, W), each row by its own thresholds, shape (R, 16).
-
-        W is a multiple of ``step`` unless there is but one row, after which `truncate` comes
-        before more.
-        """
+        """Count more readings, shape (R, W), each row by its own thresholds, shape (R, 16)."""
         count, width = rows.shape
         first = self.n // self.step
         per_row = -(-width // self.step)
@@ -90,7 +53,7 @@ class RankCounts:
         for row in range(0, count, at_once):
             some = slice(row, row + at_once)
             for start in range(0, width, _CHUNK):
-                words = self._coded(rows[some, start : start + _CHUNK], thresholds[some])
+                words = self._words(rows[some, start : start + _CHUNK], thresholds[some])
                 begin = first + row * per_row + start // self.step
                 self._bits[begin : begin + words.shape[0]] = words
         last = first + count * per_row
@@ -104,17 +67,11 @@ class RankCounts:
         self.n = n
 
     def before_blocks(self, positions: Ints) -> Counts:
-        """Return the counts before positions at block borders, or at the end.
-
-        Shape (*positions.shape, 16).
-        """
+        """Return the counts before positions at block borders, or at the end, shape (..., 16)."""
         return self._before.take(-(-positions // self.step), axis=0)
 
     def before(self, positions: Ints) -> Counts:
-        """Return the counts among the first ``positions`` readings.
-
-        Shape (*positions.shape, 16).
-        """
+        """Return the counts among the first ``positions`` readings, shape (..., 16)."""
         blocks, rest = np.divmod(positions, self.step)
         word = self._bits.dtype.type
         mask = np.left_shift(word(1), rest.astype(word)) - word(1)
@@ -124,7 +81,7 @@ class RankCounts:
         counts += np.bitwise_count(bits)
         return counts
 
-    def _coded(self, rows: Floats, thresholds: Floats) -> npt.NDArray[Any]:
+    def _words(self, rows: Floats, thresholds: Floats) -> npt.NDArray[Any]:
         """Return one word per block and threshold, shape (blocks, 16)."""
         bits = rows[:, np.newaxis, :] >= thresholds[:, :, np.newaxis]
         packed = np.packbits(bits, axis=-1, bitorder="little")
@@ -138,8 +95,11 @@ class RankCounts:
         # One block more than there are: positions at the very end look there for no bits.
         if blocks >= self._bits.shape[0]:
             size = blocks + blocks // 8 + 64
-            for name, extra in (("_bits", 0), ("_before", 1)):
-                old = getattr(self, name)
-                new = np.zeros((size + extra, THRESHOLDS), dtype=old.dtype)
-                new[: old.shape[0]] = old
-                setattr(self, name, new)
+            self._bits, self._before = _grown(self._bits, size), _grown(self._before, size + 1)
+
+
+def _grown(rows: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    # Other than np.pad, this touches no memory before it is needed.
+    grown = np.zeros((size, THRESHOLDS), dtype=rows.dtype)
+    grown[: rows.shape[0]] = rows
+    return grown

@@ -1,153 +1,99 @@
-"""Seeded intervals: where the splits that tell two distributions apart are looked for."""
+"""Seeded intervals: where splits are looked for (Kovacs, Li, Buehlmann & Munk 2023)."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from benchrigor.model.series import Ints
-from benchrigor.stats.changepoints.likelihood_ratio import Search, Strengths
-from benchrigor.stats.changepoints.windows import WINDOW, Lens, Lenses
-
-__all__ = ["SPLITS", "Found", "Seeds"]
+from benchrigor.stats.changepoints.likelihood_ratio import Criterion
+from benchrigor.stats.changepoints.windows import SPLIT, WINDOW, Intervals, Scales, Splits, Windows
 
 SPLITS = 31
-_SCREENING = 3
-_HOPEFUL = 0.25
-_FEWEST_BLOCKS = 12
+"""Splits tried in an interval."""
+_SCREENING_SPLITS = 3
+_SCREENING_SHARE = 0.25
+_MIN_BLOCKS = 12
 
 
-class Found(NamedTuple):
-    """The best splits of intervals, each array of shape (I,); in readings."""
+class SeededIntervals:
+    """The intervals of a series with a significant split; only those at the end change."""
 
-    start: Ints
-    split: Ints
-    stop: Ints
-    strength: Strengths
-
-    def where(self, kept: npt.NDArray[np.bool_]) -> Found:
-        """Return the same of some intervals only."""
-        return Found(self.start[kept], self.split[kept], self.stop[kept], self.strength[kept])
-
-    def and_also(self, other: Found) -> Found:
-        """Return these and others."""
-        return Found(
-            np.concatenate((self.start, other.start)),
-            np.concatenate((self.split, other.split)),
-            np.concatenate((self.stop, other.stop)),
-            np.concatenate((self.strength, other.strength)),
+    def __init__(self, scales: Scales, criterion: Criterion) -> None:
+        self._scales = scales
+        self._criterion = criterion
+        # Even a perfect split of fewer readings (T = 0.74 (n/r - 3)) would not be significant.
+        readings = max(
+            2 * criterion.min_segment, round((1.35 * criterion.penalty + 3) * criterion.inflation)
         )
-
-
-class Seeds:
-    """The intervals of a series that hold a significant split; those found are remembered.
-
-    Parameters
-    ----------
-    lenses
-        The series; may be extended between calls.
-    search
-        What counts as a change.
-
-    Notes
-    -----
-    Intervals are fixed in advance, half overlapping, of lengths that grow by sqrt 2 (Kovacs,
-    Li, Buehlmann & Munk 2023); the short ones are seen through windows, the long ones from afar.
-    None depends on the readings behind it, so each is looked at but once, however often readings
-    are appended; only those that touch the end, one of each length, are looked at anew.
-    """
-
-    def __init__(self, lenses: Lenses, search: Search) -> None:
-        self._lenses = lenses
-        self._search = search
-        # Even a perfect split of fewer (strength 0.74 (n/r - 3)) would not be significant.
-        readings = max(2 * search.shortest, round((1.35 * search.threshold + 3) * search.inflation))
-        fewest = max(-(-readings // lenses.grid), _FEWEST_BLOCKS if lenses.grid > 1 else 1)
-        lengths = _lengths(fewest, 2 * lenses.far.n // lenses.grid)
-        self._short = [each for each in lengths if each <= WINDOW // 2 and lenses.near.windows]
+        shortest = max(-(-readings // scales.grid), _MIN_BLOCKS if scales.grid > 1 else 1)
+        lengths = _lengths(shortest, 2 * scales.whole.n // scales.grid)
+        self._short = [each for each in lengths if each <= WINDOW // 2 and scales.local.count]
         self._long = [each for each in lengths if each not in self._short]
         self._blocks = 0
         self._windows = 0
-        none = np.zeros(0, dtype=np.int64)
-        self._found = Found(none, none, none, none.astype(np.float32))
+        self._splits: Splits = np.zeros(0, dtype=SPLIT)
 
-    def found(self) -> Found:
+    def search(self) -> Splits:
         """Return the best split of every interval that has a significant one."""
-        lenses = self._lenses
-        if self._short and (lenses.whole > self._windows or not self._blocks):
-            self._look_through_windows()
-        n = lenses.far.n
-        start, stop = _completed(self._long, self._blocks, n // lenses.grid)
-        ending = _ending(self._long, -(-n // lenses.grid))
-        lasting = np.arange(start.size + ending[0].size) < start.size
-        start, stop = np.concatenate((start, ending[0])), np.concatenate((stop, ending[1]))
-        found, at = self._best_of(lenses.far, np.zeros_like(start), start, stop)
-        self._blocks = n // lenses.grid
-        everything = self._found.and_also(found)
-        self._found = self._found.and_also(found.where(lasting[at]))
-        return everything
+        scales = self._scales
+        if self._short and (scales.complete > self._windows or not self._blocks):
+            self._search_windows()
+        n = scales.whole.n
+        start, stop = _completed(self._long, self._blocks, n // scales.grid)
+        last_start, last_stop = _touching_end(self._long, -(-n // scales.grid))
+        lasting = np.arange(start.size + last_start.size) < start.size
+        start, stop = np.concatenate((start, last_start)), np.concatenate((stop, last_stop))
+        every = Intervals(np.zeros_like(start), start, stop)
+        splits, at = self._significant(scales.whole, every)
+        self._blocks = n // scales.grid
+        known = self._splits
+        self._splits = np.concatenate((known, splits[lasting[at]]))
+        return np.concatenate((known, splits))
 
-    def _look_through_windows(self) -> None:
-        """Look at the short intervals around the middle of the windows that are new.
-
-        When the first are looked at, also at those up to the end.
-        """
-        lenses = self._lenses
+    def _search_windows(self) -> None:
+        """Search the short intervals around the middle of new windows, at first up to the end."""
+        scales = self._scales
         start, stop = _completed(self._short, 0, WINDOW)
         middle = start + stop
-        first = np.arange(self._windows, lenses.whole)[:, np.newaxis]
+        first = np.arange(self._windows, scales.complete)[:, np.newaxis]
         inner = (middle < WINDOW * 3 // 2) & ((middle >= WINDOW // 2) | (first == 0))
         window, at = np.nonzero(inner)
         window += self._windows
         start, stop = start[at], stop[at]
-        if lenses.near.windows > lenses.whole and not self._blocks:
-            last = -(-lenses.near.n // lenses.grid) - lenses.whole * (WINDOW // 2)
-            parts = (_completed(self._short, 0, last), _ending(self._short, last))
+        if scales.local.count > scales.complete and not self._blocks:
+            last = -(-scales.local.n // scales.grid) - scales.complete * (WINDOW // 2)
+            parts = (_completed(self._short, 0, last), _touching_end(self._short, last))
             begin, end = np.concatenate(parts, axis=1)
             outer = begin + end >= WINDOW // 2
             start = np.concatenate((start, begin[outer]))
             stop = np.concatenate((stop, end[outer]))
-            window = np.concatenate((window, np.full(np.count_nonzero(outer), lenses.whole)))
+            window = np.concatenate((window, np.full(np.count_nonzero(outer), scales.complete)))
         shift = window * (WINDOW // 2)
-        found, _ = self._best_of(lenses.near, window, start + shift, stop + shift)
-        self._found = self._found.and_also(found)
-        self._windows = lenses.whole
+        new = Intervals(window, start + shift, stop + shift)
+        self._splits = np.concatenate((self._splits, self._significant(scales.local, new)[0]))
+        self._windows = scales.complete
 
-    def _best_of(self, lens: Lens, window: Ints, start: Ints, stop: Ints) -> tuple[Found, Ints]:
-        """Return the best splits of those intervals, given in multiples of the grid, and which.
-
-        A few splits of each tell whether it is worth trying more: beside a split of strength T
-        the next of those few has about T/4 or more.
-        """
-        threshold = self._search.threshold
-        few = self._best(lens, window, start, stop, _SCREENING)
-        at = np.nonzero(few.strength > _HOPEFUL * threshold)[0]
-        found = self._best(lens, window[at], start[at], stop[at], SPLITS)
-        hit = found.strength > threshold
-        return found.where(hit), at[hit]
-
-    def _best(self, lens: Lens, window: Ints, start: Ints, stop: Ints, splits: int) -> Found:
-        if start.size == 0:
-            return Found(start, start, stop, start.astype(np.float32))
-        places = np.arange(1, splits + 1)[:, np.newaxis]
-        split = (start + (stop - start) * places // (splits + 1)) * lens.grid
-        begin, end = start * lens.grid, np.minimum(stop * lens.grid, lens.n)
-        strength = lens.strengths(window, begin, split, end, self._search, on_grid=True)
-        best = strength.argmax(axis=0)
-        columns = np.arange(best.size)
-        return Found(begin, split[best, columns], end, strength[best, columns])
+    def _significant(self, windows: Windows, intervals: Intervals) -> tuple[Splits, Ints]:
+        """Return the significant splits of intervals, given on the grid, and which they are."""
+        criterion, grid = self._criterion, windows.grid
+        # Beside a split of ratio T the next of three splits has about T/4 or more.
+        few = windows.best_splits(intervals, criterion, count=_SCREENING_SPLITS, step=grid)
+        at = np.nonzero(few["ratio"] > _SCREENING_SHARE * criterion.penalty)[0]
+        hopeful = Intervals._make(each[at] for each in intervals)
+        splits = windows.best_splits(hopeful, criterion, count=SPLITS, step=grid)
+        significant = splits["ratio"] > criterion.penalty
+        return splits[significant], at[significant]
 
 
-def _lengths(fewest: int, most: int) -> list[int]:
+def _lengths(shortest: int, longest: int) -> list[int]:
     """Return the lengths of intervals, in multiples of the grid."""
     lengths = []
-    growing = float(fewest)
-    while growing <= most:
-        lengths.append(round(growing))
-        growing *= math.sqrt(2.0)
+    length = float(shortest)
+    while length <= longest:
+        lengths.append(round(length))
+        length *= math.sqrt(2.0)
     return lengths
 
 
@@ -163,7 +109,7 @@ def _completed(lengths: list[int], seen: int, blocks: int) -> tuple[Ints, Ints]:
     return start, start + np.repeat(used or [0], [each.size for each in starts[1:]] or [0])
 
 
-def _ending(lengths: list[int], blocks: int) -> tuple[Ints, Ints]:
+def _touching_end(lengths: list[int], blocks: int) -> tuple[Ints, Ints]:
     """Return starts and stops of the intervals that touch the end, the whole series among them."""
     start = np.array([*(blocks - each for each in lengths if each < blocks), 0], dtype=np.int64)
     return start, np.full_like(start, blocks)

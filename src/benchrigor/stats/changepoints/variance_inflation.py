@@ -1,4 +1,4 @@
-"""Inflation: how much cheaper autocorrelation makes apparent shifts.
+"""Variance inflation: long-run over marginal variance, by which shifts look likelier than they are.
 
 All figures are of the readings' ranks, so that tails and modes do not matter.
 """
@@ -14,58 +14,84 @@ import numpy.typing as npt
 from benchrigor.model import Floats
 from benchrigor.stats.series.long_run_variance import long_run_variance
 
-__all__ = ["inflation_across", "inflation_within"]
-
+MIN_EFFECTIVE = 20
+"""Least effective sample size that can be told: the variance inflation of n readings is at most
+n/20."""
 _SAMPLE = 8_192
-_ROW = 256
+_RUN = 256
 _RANKS = 64
 _TRIMMED = 0.01
 _MOVING = 0.05
-_STRETCHES = 3
-_STRETCH = 1_024
-_SHORTEST = 100
-_FEWEST_EFFECTIVE = 20
-_FEWEST = 10
-_BLOCK = 24
-_FEWEST_IN_BLOCKS = 1_000
+_MIN_READINGS = 10
+_WINDOWS = 3
+_WINDOW = 1_024
+_MIN_SEGMENT = 100
+_BATCH = 24
+_MIN_READINGS_FOR_BATCHES = 1_000
 _MEDIAN_OF_CHI2 = 0.455
 _SLOW = 1.5
 
 
 def inflation_across(series: Floats) -> float:
-    """Estimate long-run over marginal variance of a series that may hold level shifts.
+    """Estimate the variance inflation, at least 1, of a series that may hold level shifts.
 
-    Parameters
-    ----------
-    series
-        Readings, shape (n,); of more than 8192 a sample of runs of 256 is used.
-
-    Returns
-    -------
-    float
-        At least 1; 1 for fewer than 10 readings, and for a series that hardly ever moves: its
-        only movements are its shifts.
-
-    Notes
-    -----
-    The mean squared difference at lag k is proportional to 1 - rho(k), and a few level shifts
-    hardly touch it once its largest 1 % are trimmed. rho(k) = phi^k (lags 1 and 2) gives one
-    figure, c phi^k (lags 1, 2 and 4: autocorrelation hidden under white noise) another where it
-    differs significantly; no fit may claim more variance than there is. From 1000 readings on the
-    means of adjacent blocks of 24 give a third. Medians, measured with
-    AR(1) series of n = 200, 600, 1000, 10000: 2.8, 3.0, 3.0, 3.0 for phi 0.5 (truth 2.9 for
-    ranks) and 13, 16, 17, 18 for phi 0.9 (truth 18.5).
+    From mean squared differences, proportional to 1 - rho(k) at lag k, which a few shifts hardly
+    touch once the largest 1 % are trimmed. rho(k) = phi^k (lags 1 and 2) gives one figure, c phi^k
+    (lags 1, 2 and 4: autocorrelation hidden under white noise) another where it differs
+    significantly, the means of adjacent batches of 24 a third from 1000 readings on. Medians for
+    AR(1) 0.9 and n = 200, 600, 1000, 10000: 13, 16, 17, 18 (truth 18.5).
     """
-    return _by_differences(_sampled(series), series.size)
+    rows = series[np.newaxis]
+    if series.size > _SAMPLE:
+        starts = np.linspace(0, series.size - _RUN, _SAMPLE // _RUN).astype(np.int64)
+        rows = series[starts[:, np.newaxis] + np.arange(_RUN)]
+    return _by_differences(rows, series.size)
+
+
+def inflation_within(series: Floats, borders: Sequence[int]) -> float | None:
+    """Estimate the variance inflation inside the segments between ``borders``.
+
+    None when no segment holds 100 readings. Differences at short lags see no shifts;
+    autoregressions, which see slow noise too, count where their median over three windows is much
+    larger: slow noise shows in all of them, an overlooked change only in its own.
+    """
+    long = [(start, stop) for start, stop in pairwise(borders) if stop - start >= _MIN_SEGMENT]
+    if not long:
+        return None
+    length = min(max(_MIN_SEGMENT, series.size // 4), _WINDOW)
+    windows = [
+        series[start : min(start + length, stop)]
+        for first, stop in long
+        for start in range(first, stop - _MIN_SEGMENT + 1, length)
+    ]
+    segments = [series[start : min(start + _WINDOW, stop)] for start, stop in long]
+    fast = [_by_differences(each[np.newaxis], each.size) for each in _spread(segments)]
+    slow = [_by_autoregression(each) for each in _spread(windows)]
+    quick, thorough = float(np.median(fast)), float(np.median(slow))
+    return thorough if thorough > _SLOW * quick else quick
+
+
+def _spread(parts: list[Floats]) -> list[Floats]:
+    return parts[:: -(-len(parts) // _WINDOWS)]
+
+
+def _by_autoregression(segment: Floats) -> float:
+    ranks = _ranks(segment).astype(np.float64)
+    ranks -= ranks.mean()
+    variance = float(ranks.var())
+    if variance == 0.0:
+        return 1.0
+    most = segment.size / MIN_EFFECTIVE
+    return min(max(1.0, long_run_variance(ranks).largest / variance), most)
 
 
 def _by_differences(rows: Floats, n: int) -> float:
     """Estimate it from squared differences at lags 1, 2 and 4; n at most."""
     moving = np.count_nonzero(rows[:, 1:] != rows[:, :-1])
-    if moving < _MOVING * rows.size or n < _FEWEST:
+    if moving < _MOVING * rows.size or n < _MIN_READINGS:
         return 1.0
     ranks = _ranks(rows)
-    one, two, four = (_roughness(ranks, lag) for lag in (1, 2, 4))
+    one, two, four = (_mean_square_difference(ranks, lag) for lag in (1, 2, 4))
     if one == 0.0:
         # The readings move, but so slowly that the coarse ranks hardly do.
         return float(n)
@@ -75,68 +101,13 @@ def _by_differences(rows: Floats, n: int) -> float:
     standard_error = 1.0 / np.sqrt(ranks.size)
     level = min(one / max(2.0 - two / one, 1e-9), most)
     phi = 1.0 - one / level
-    found = (1.0 + phi) / (1.0 - phi)
+    inflation = (1.0 + phi) / (1.0 - phi)
     if two - one > 4.0 * standard_error * one:
         level, decay = _decay(one, two, four, most)
         if decay > phi + 3.0 * standard_error:
-            found = max(found, 1.0 + 2.0 * (1.0 - one / level) / (1.0 - decay))
-    found = max(found, _by_blocks(ranks, one / (2.0 * (1.0 - phi))))
-    return min(max(1.0, float(found)), float(n))
-
-
-def inflation_within(series: Floats, borders: Sequence[int]) -> float | None:
-    """Estimate long-run over marginal variance inside the segments between ``borders``.
-
-    Returns
-    -------
-    float or None
-        At least 1; None when no segment holds 100 readings.
-
-    Notes
-    -----
-    Differences at short lags see no shifts, autoregressions see slow noise as well. The latter
-    count where they say much more, by the median over at most three stretches spread over the
-    series: slow noise shows in all of them, a change that was overlooked only in its own.
-    """
-    long = [(start, stop) for start, stop in pairwise(borders) if stop - start >= _SHORTEST]
-    if not long:
-        return None
-    length = min(max(_SHORTEST, series.size // 4), _STRETCH)
-    stretches = [
-        (start, min(start + length, stop))
-        for first, stop in long
-        for start in range(first, stop - _SHORTEST + 1, length)
-    ]
-    fast = [
-        _by_differences(series[start:stop][np.newaxis, :_STRETCH], min(stop - start, _STRETCH))
-        for start, stop in long[:: -(-len(long) // _STRETCHES)]
-    ]
-    slow = [
-        _autoregressive(series[start:stop])
-        for start, stop in stretches[:: -(-len(stretches) // _STRETCHES)]
-    ]
-    quick, thorough = float(np.median(fast)), float(np.median(slow))
-    return thorough if thorough > _SLOW * quick else quick
-
-
-def _autoregressive(segment: Floats) -> float:
-    ranks = _ranks(segment).astype(np.float64)
-    ranks -= ranks.mean()
-    variance = float(ranks.var())
-    if variance == 0.0:
-        return 1.0
-    # A series that has hardly forgotten its first reading by its end tells no more than this.
-    most = segment.size / _FEWEST_EFFECTIVE
-    return min(max(1.0, long_run_variance(ranks).most / variance), most)
-
-
-def _sampled(series: Floats) -> Floats:
-    """Return runs of successive readings, one per row."""
-    if series.size <= _SAMPLE:
-        return series[np.newaxis]
-    starts = np.linspace(0, series.size - _ROW, _SAMPLE // _ROW).astype(np.int64)
-    rows: Floats = series[starts[:, np.newaxis] + np.arange(_ROW)]
-    return rows
+            inflation = max(inflation, 1.0 + 2.0 * (1.0 - one / level) / (1.0 - decay))
+    inflation = max(inflation, _by_batches(ranks, one / (2.0 * (1.0 - phi))))
+    return min(max(1.0, float(inflation)), float(n))
 
 
 def _ranks(readings: Floats) -> npt.NDArray[np.float32]:
@@ -149,7 +120,7 @@ def _ranks(readings: Floats) -> npt.NDArray[np.float32]:
     return ranks.astype(np.float32).reshape(readings.shape)
 
 
-def _roughness(ranks: npt.NDArray[np.float32], lag: int) -> float:
+def _mean_square_difference(ranks: npt.NDArray[np.float32], lag: int) -> float:
     """Return the mean squared difference at a lag, the largest differences trimmed."""
     steps = np.abs(ranks[:, lag:] - ranks[:, :-lag]).ravel()
     kept: int = steps.size - int(_TRIMMED * steps.size)
@@ -157,25 +128,21 @@ def _roughness(ranks: npt.NDArray[np.float32], lag: int) -> float:
     return float(np.vdot(least, least)) / kept
 
 
-def _by_blocks(ranks: npt.NDArray[np.float32], variance: float) -> float:
-    """Estimate it from squared differences of the means of adjacent blocks, if significant.
-
-    Slow noise hidden under fast shows there before it shows in any single lag. Their median
-    leaves out those with a shift between them, as long as segments hold some 200 readings.
-    """
+def _by_batches(ranks: npt.NDArray[np.float32], variance: float) -> float:
+    """Estimate it from the means of adjacent batches, if significant."""
     rows, width = ranks.shape
-    count = width // _BLOCK
-    if ranks.size < _FEWEST_IN_BLOCKS or count < 2:
+    count = width // _BATCH
+    if ranks.size < _MIN_READINGS_FOR_BATCHES or count < 2:
         return 1.0
-    means = ranks[:, : count * _BLOCK].reshape(rows, count, _BLOCK).mean(axis=2)
+    means = ranks[:, : count * _BATCH].reshape(rows, count, _BATCH).mean(axis=2)
     steps = np.diff(means, axis=1) ** 2
-    found = float(np.median(steps)) / _MEDIAN_OF_CHI2 * _BLOCK / (2.0 * variance)
+    inflation = float(np.median(steps)) / _MEDIAN_OF_CHI2 * _BATCH / (2.0 * variance)
     # The median of m of them has a relative standard error of about 1.2 over the root of m.
-    return found if found > 1.0 + 3.0 * 1.2 / np.sqrt(steps.size) else 1.0
+    return inflation if inflation > 1.0 + 3.0 * 1.2 / np.sqrt(steps.size) else 1.0
 
 
 def _decay(one: float, two: float, four: float, most: float) -> tuple[float, float]:
-    """Solve level * (1 - c phi^k) for the roughness at lags 1, 2, 4; return level and phi."""
+    """Solve level * (1 - c phi^k) for the differences at lags 1, 2, 4; return level and phi."""
     ratio = max(0.0, (four - two) / (two - one))
     phi = min((np.sqrt(1.0 + 4.0 * ratio) - 1.0) / 2.0, 0.9999)
     level = one + (two - one) / (1.0 - phi)

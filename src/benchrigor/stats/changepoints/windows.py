@@ -1,153 +1,152 @@
-"""A series as its changes are looked for: from afar, and through short windows.
+"""The readings' ranks at two scales: within the whole series, and within short windows of it.
 
-From afar all readings are seen by the quantiles of the whole series, through a window those of a
-stretch by its own: a step between two levels that hardly differ on the scale of the whole series
-shows only there.
+A step between two levels that hardly differ on the scale of the whole series shows only within a
+window, by its own quantiles.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.model import Floats
 from benchrigor.model.series import Ints
-from benchrigor.stats.changepoints.likelihood_ratio import Search, Strengths, strength
+from benchrigor.stats.changepoints.likelihood_ratio import Criterion, Ratios, log_likelihood_ratio
 from benchrigor.stats.changepoints.rank_counts import THRESHOLDS, RankCounts, quantiles
-
-__all__ = ["WINDOW", "Lens", "Lenses"]
 
 WINDOW = 128
 """Multiples of the grid in a window."""
-_SAMPLE_FAR = 16_384
-_SAMPLE_NEAR = 128
+_SAMPLE_OF_SERIES = 16_384
+_SAMPLE_OF_WINDOW = 128
 _CHUNK = 30_720
 
+SPLIT = np.dtype([("start", "i8"), ("split", "i8"), ("stop", "i8"), ("ratio", "f4")])
+"""A split of an interval, and its log-likelihood ratio."""
+Splits = npt.NDArray[np.void]
 
-class Lens:
-    """Rank counts of windows that half overlap, or of one that holds everything.
 
-    Window r holds ``size`` readings from ``r * hop`` on. Its counts lie behind those of window
-    r - 1, as if the windows were laid end to end.
+class Intervals(NamedTuple):
+    """Intervals of readings, each seen through a window; arrays of shape (I,)."""
 
-    Parameters
-    ----------
-    grid
-        Intervals begin and end at multiples of this many readings.
-    size
-        Readings in a window; 0 for one that grows with the series.
+    window: Ints
+    start: Ints
+    stop: Ints
 
-    Attributes
-    ----------
-    n
-        Readings of the series that can be seen.
-    windows
-        Number of windows.
-    """
+
+class Windows:
+    """Rank counts of windows that half overlap, or of one window that grows with the series."""
 
     def __init__(self, grid: int, size: int = 0) -> None:
         self.grid = grid
         self.hop = size // 2
         self.n = 0
-        self.windows = 0
+        """Readings of the series that the windows cover."""
+        self.count = 0
         self.ranks = RankCounts(max(8, grid))
 
-    def window(self, positions: Ints) -> Ints:
-        """Return the windows in whose middle the positions lie, as far as there are any."""
+    def clipped(self, middle: Ints, start: Ints, stop: Ints) -> Intervals:
+        """Return intervals as far as they lie in the window around their ``middle``."""
         if not self.hop:
-            return np.zeros_like(positions)
-        nearest = (positions - self.hop // 2) // self.hop
-        return np.minimum(np.maximum(nearest, 0), self.windows - 1)
-
-    def within(self, window: Ints, start: Ints, stop: Ints) -> tuple[Ints, Ints]:
-        """Return what can be seen of intervals through a window each."""
-        if not self.hop:
-            return start, stop
+            return Intervals(np.zeros_like(start), start, stop)
+        nearest = (middle - self.hop // 2) // self.hop
+        window = np.minimum(np.maximum(nearest, 0), self.count - 1)
         left = window * self.hop
         end = np.minimum(stop, np.minimum(left + 2 * self.hop, self.n))
-        return np.minimum(np.maximum(start, left), end), end
+        return Intervals(window, np.minimum(np.maximum(start, left), end), end)
 
-    def strengths(
-        self,
-        window: Ints,
-        start: Ints,
-        split: Ints,
-        stop: Ints,
-        search: Search,
-        *,
-        on_grid: bool = False,
-    ) -> Strengths:
-        """Return the strength of splits, shape (S, I), of intervals seen through a window each."""
-        on_blocks = on_grid and self.grid == self.ranks.step
-        counts = self.ranks.before_blocks if on_blocks else self.ranks.before
+    def ratios(
+        self, intervals: Intervals, split: Ints, criterion: Criterion, *, step: int = 1
+    ) -> Ratios:
+        """Return the ratios of splits, shape (S, I), at multiples of ``step`` or the end."""
+        counts = self.ranks.before_blocks if step == self.ranks.step else self.ranks.before
         chunks = []
         at_once = max(1, _CHUNK // (THRESHOLDS * split.shape[0]))
-        for at in range(0, start.size, at_once):
+        for at in range(0, intervals.start.size, at_once):
             some = slice(at, at + at_once)
-            begin, middle, end = start[some], split[:, some], stop[some]
+            window, begin, end = (each[some] for each in intervals)
+            middle = split[:, some]
             places = np.concatenate((begin[np.newaxis], middle, end[np.newaxis]))
-            found = counts(places + window[some] * self.hop)
-            found[1:] -= found[0]
-            chunks.append(strength(found[1:-1], found[-1], middle - begin, end - begin, search))
+            reached = counts(places + window * self.hop)
+            reached[1:] -= reached[0]
+            left, whole = reached[1:-1], reached[-1]
+            chunks.append(log_likelihood_ratio(left, whole, middle - begin, end - begin, criterion))
         return chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
 
+    def best_splits(
+        self, intervals: Intervals, criterion: Criterion, *, count: int, step: int = 1
+    ) -> Splits:
+        """Return the best of ``count`` even splits of intervals in multiples of ``step``."""
+        window, start, stop = intervals
+        best: Splits = np.zeros(start.size, dtype=SPLIT)
+        if start.size == 0:
+            return best
+        places = np.arange(1, count + 1)[:, np.newaxis]
+        split = (start + (stop - start) * places // (count + 1)) * step
+        begin, end = start * step, np.minimum(stop * step, self.n)
+        ratio = self.ratios(Intervals(window, begin, end), split, criterion, step=step)
+        at, columns = ratio.argmax(axis=0), np.arange(start.size)
+        best["start"], best["stop"] = begin, end
+        best["split"], best["ratio"] = split[at, columns], ratio[at, columns]
+        return best
 
-class Lenses:
-    """Both views of a series; readings can be appended, the quantiles stay as they are.
 
-    Parameters
-    ----------
-    series
-        The readings by whose quantiles all are seen, shape (n,).
-
-    Attributes
-    ----------
-    grid
-        Readings between two places where an interval may begin, about the root of n over 16.
-    far, near
-        The two views; ``near`` has no windows where the series is hardly longer than one.
-    whole
-        Complete windows of ``near``; one more, shorter, may lie behind them.
-    """
+class Scales:
+    """The rank counts of a series at both scales; readings can be appended, the quantiles stay."""
 
     def __init__(self, series: Floats) -> None:
         self.grid = min(64, 1 << max(0, math.ceil(math.log2(series.size) / 2.0 - 4.0)))
-        self.far = Lens(self.grid)
-        self.near = Lens(self.grid, WINDOW * self.grid)
-        self.whole = 0
-        self._thresholds = quantiles(series[np.newaxis], _SAMPLE_FAR)
+        """Readings between two starts of intervals, about the root of n over 16."""
+        self.whole = Windows(self.grid)
+        self.local = Windows(self.grid, WINDOW * self.grid)
+        """Has no windows where the series is hardly longer than one."""
+        self.complete = 0
+        """Complete local windows; one more, shorter, may lie behind them."""
+        self._thresholds = quantiles(series[np.newaxis], _SAMPLE_OF_SERIES)
         self._windowed = series.size >= 1.5 * WINDOW * self.grid
         self.extend(series)
         if self._windowed:
-            self._look_at_end(series)
+            self._add_last_window(series)
 
     def extend(self, series: Floats) -> None:
-        """Take in what lies behind the readings known so far; ``series`` holds all."""
-        far = self.far
-        far.ranks.truncate(far.ranks.n - far.ranks.n % far.ranks.step)
-        far.ranks.append(series[np.newaxis, far.ranks.n :], self._thresholds)
-        far.n, far.windows = series.size, 1
+        """Count the readings behind those counted so far; ``series`` holds all."""
+        ranks = self.whole.ranks
+        ranks.truncate(ranks.n - ranks.n % ranks.step)
+        ranks.append(series[np.newaxis, ranks.n :], self._thresholds)
+        self.whole.n, self.whole.count = series.size, 1
         if self._windowed:
-            self._look_through_windows(series)
+            self._add_windows(series)
 
-    def _look_through_windows(self, series: Floats) -> None:
-        near, size = self.near, 2 * self.near.hop
-        whole = (series.size - size) // near.hop + 1
-        if whole > self.whole:
-            near.ranks.truncate(self.whole * size)
+    def by_length(
+        self, start: Ints, stop: Ints, longest: int
+    ) -> Iterator[tuple[Windows, npt.NDArray[np.bool_]]]:
+        """Yield each scale with a mask of its intervals; up to ``longest`` hops are local."""
+        # The last window may end before the series does.
+        short = (stop - start <= longest * self.local.hop) & (stop <= self.local.n)
+        for windows, mine in ((self.whole, ~short), (self.local, short)):
+            if mine.any():
+                yield windows, mine
+
+    def _add_windows(self, series: Floats) -> None:
+        local, size = self.local, 2 * self.local.hop
+        complete = (series.size - size) // local.hop + 1
+        if complete > self.complete:
+            local.ranks.truncate(self.complete * size)
             rows = np.lib.stride_tricks.sliding_window_view(series, size)
-            rows = rows[self.whole * near.hop :: near.hop]
-            near.ranks.append(rows, quantiles(rows, _SAMPLE_NEAR))
-            self.whole = near.windows = whole
-            near.n = (whole + 1) * near.hop
+            rows = rows[self.complete * local.hop :: local.hop]
+            local.ranks.append(rows, quantiles(rows, _SAMPLE_OF_WINDOW))
+            self.complete = local.count = complete
+            local.n = (complete + 1) * local.hop
 
-    def _look_at_end(self, series: Floats) -> None:
-        """Add a shorter window for what the complete ones leave over."""
-        near = self.near
-        rest = series[np.newaxis, self.whole * near.hop :]
-        padded = np.full((1, 2 * near.hop), -np.inf)
+    def _add_last_window(self, series: Floats) -> None:
+        """Add a shorter window for the readings behind the complete ones."""
+        local = self.local
+        rest = series[np.newaxis, self.complete * local.hop :]
+        padded = np.full((1, 2 * local.hop), -np.inf)
         padded[:, : rest.size] = rest
-        near.ranks.append(padded, quantiles(rest, _SAMPLE_NEAR))
-        near.windows = self.whole + 1
-        near.n = series.size
+        local.ranks.append(padded, quantiles(rest, _SAMPLE_OF_WINDOW))
+        local.count = self.complete + 1
+        local.n = series.size

@@ -1,18 +1,17 @@
-"""Many comparisons judged together, their summary in one number, and a ranking of results."""
+"""Multiple testing: families of comparisons (Benjamini-Hochberg), and rankings (Bonferroni)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Ranked, Verdict
-from benchrigor.model.checks import attempt
+from benchrigor.model.checks import attempt, refuse, wrong_share
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
 from benchrigor.stats.comparison.fieller_mover import (
@@ -33,9 +32,6 @@ from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.series.interval import check_confidence, student_t
 from benchrigor.units import Direction
 
-__all__ = ["compare_family", "rank"]
-
-_SUMMARY = "geometric mean of ratios"
 _OF_A_PAIR = ("baseline", "candidate", "paired")
 
 
@@ -43,9 +39,6 @@ def compare_family(
     pairs: Mapping[str, tuple[Values, Values]], *, rate: float = 0.05, **options: Any
 ) -> Family:
     """Compare many pairs of baseline and candidate, and keep false discoveries rare.
-
-    Of twenty comparisons without a difference, one is found BETTER or WORSE by chance. Here these
-    verdicts are given so sparingly that at most a share ``rate`` of them is expected to be false.
 
     Parameters
     ----------
@@ -60,23 +53,21 @@ def compare_family(
     Returns
     -------
     Family
-        Verdicts that do not stand in the family become UNDECIDED; EQUIVALENT stays. ``summary``
-        is the geometric mean of the ratios: of these benchmarks, not of all that there might be.
+        Verdicts that are not significant in the family become UNDECIDED; EQUIVALENT stays.
+        ``summary`` is the geometric mean of the ratios of these benchmarks.
 
     Raises
     ------
     InvalidInput
-        When there is no pair, or a pair or an argument cannot be worked with; all at once.
+        When there is no pair, or a pair or an argument is invalid; all at once.
     NotEstimable
         When no pair allows a number; where only some do not, they are left out with a Notice.
 
     Notes
     -----
-    Benjamini & Hochberg (1995), applied to the chance that the ratio lies within the margin; it
-    holds for comparisons that are independent, or dependent the same way round. The logarithm of
-    the summary is the mean of the logarithms of the ratios; its standard error follows from each
-    ratio's own (delta method), taken as independent, with the degrees of freedom of Satterthwaite
-    (1946).
+    Benjamini & Hochberg (1995), applied to the p-value that the ratio lies within the margin, for
+    independent or positively dependent comparisons. The summary has the standard error of
+    independent ratios (delta method), with the degrees of freedom of Satterthwaite (1946).
 
     Examples
     --------
@@ -92,24 +83,22 @@ def compare_family(
     geometric mean of 2 ratios: 2.22% higher [+1.73%, +2.71%] 95%
     95% intervals, margin 1%, false discoveries at most 5%
     """
-    problems: list[str] = []
+    problems = wrong_share("rate", rate)
     if not isinstance(pairs, Mapping) or not pairs:
-        problems.append(
-            f"pairs is {short(pairs)}, expected a mapping of names to at least one pair"
-        )
-    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0.0 < float(rate) < 1.0:
-        problems.append(f"rate is {rate!r}, expected between 0 and 1, both excluded")
-    if problems:
-        raise InvalidInput(problems)
-    comparisons, refused = _compared(pairs, options)
-    adjusted = _adjusted(comparisons)
-    summary, left_out = _summary(comparisons)
+        expected = "a mapping of names to at least one pair"
+        problems.append(f"pairs is {short(pairs)}, expected {expected}")
+    refuse(problems)
+    comparisons, refused = _compare_each(pairs, options)
+    adjusted = _benjamini_hochberg(comparisons)
+    verdicts = {name: each.verdict for name, each in comparisons.items()}
+    for name, verdict in verdicts.items():
+        if verdict in (Verdict.BETTER, Verdict.WORSE) and adjusted[name] > rate:
+            verdicts[name] = Verdict.UNDECIDED
+    summary, left_out = _summarise(comparisons)
     return Family(
         comparisons=comparisons,
         adjusted=adjusted,
-        verdicts={
-            name: _standing(each, adjusted[name], float(rate)) for name, each in comparisons.items()
-        },
+        verdicts=verdicts,
         rate=float(rate),
         summary=summary,
         notices=(*refused, *left_out),
@@ -124,7 +113,7 @@ def rank(
     direction: str = "lower",
     trim: bool = False,
 ) -> tuple[Ranked, ...]:
-    """Rank results, telling apart only what differs beyond chance.
+    """Rank results; those that do not differ beyond chance share a place.
 
     Parameters
     ----------
@@ -143,23 +132,20 @@ def rank(
     Returns
     -------
     tuple of Ranked
-        Best first. From the best on, a result shares the place of the best of its group as long
-        as it is not shown to differ from that one; the first that is shown to differ opens the
-        next group. So two results may share a place and yet differ from each other, and two
-        neighbours of different places need not be shown to differ.
+        Best first. A result shares the place of the best of its group unless the two differ; the
+        first that differs opens the next group. Two that share a place may differ from each other.
 
     Raises
     ------
     InvalidInput
-        When there is no result, or a result or an argument cannot be worked with; all at once.
+        When there is no result, or a result or an argument is invalid; all at once.
     NotEstimable
         When a result allows no number.
 
     Notes
     -----
-    Two results differ when the test of Welch (1947) says so at (1 - confidence) / (m (m - 1) / 2)
-    for m results (Bonferroni). Intervals at that level that do not overlap always differ; those
-    that do may differ yet.
+    Two of m results differ when the test of Welch (1947) is significant at (1 - confidence) / (m (m
+    - 1) / 2) (Bonferroni).
 
     Examples
     --------
@@ -176,38 +162,48 @@ def rank(
     q = attempt(problems, quantile_named, statistic)
     attempt(problems, check_confidence, confidence)
     way = attempt(problems, direction_named, direction)
-    given = {
+    samples = {
         name: attempt(problems, read_sample, each, f"results[{name!r}]")
         for name, each in (results.items() if isinstance(results, Mapping) else ())
     }
-    if problems:
-        raise InvalidInput(problems)
-    sides = {name: each for name, each in given.items() if each is not None}
+    refuse(problems)
     policy = Policy(q=q, confidence=float(confidence), trim=trim)
-    estimates = {name: estimate_sample(each, policy).required() for name, each in sides.items()}
-    errors = {
-        name: uncertain_value(each, symmetric=q is None and unit_of(each) != "round")
-        for name, each in estimates.items()
-    }
-    return _placed(estimates, errors, 1.0 - float(confidence), descending=way is Direction.HIGHER)
+    estimates: dict[str, Estimate] = {}
+    values: dict[str, UncertainValue] = {}
+    for name, sample in samples.items():
+        if sample is not None:
+            estimates[name] = estimate_sample(sample, policy).required()
+            symmetric = q is None and unit_of(estimates[name]) != "round"
+            values[name] = uncertain_value(estimates[name], symmetric=symmetric)
+    ordered = sorted(
+        estimates, key=lambda name: estimates[name].value, reverse=way is Direction.HIGHER
+    )
+    tests = max(1, math.comb(len(ordered), 2))
+    first, ranked = 0, []
+    for index, name in enumerate(ordered):
+        contrast = Contrast(baseline=values[ordered[first]], candidate=values[name])
+        if p_value_at(contrast, 1.0) * tests <= 1.0 - confidence:
+            first = index
+        ranked.append(Ranked(name=name, estimate=estimates[name], place=first + 1))
+    return tuple(ranked)
 
 
-def _compared(
+def _compare_each(
     pairs: Mapping[str, tuple[Values, Values]], options: Mapping[str, Any]
 ) -> tuple[dict[str, Comparison], list[Notice]]:
-    """Compare each pair; collect what is wrong with any, and which allow no number."""
+    """Compare each pair; collect all problems, and the refusals of pairs without a number."""
     problems: dict[str, None] = {}
     comparisons: dict[str, Comparison] = {}
     refused: list[Notice] = []
     for name, pair in pairs.items():
         if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
-            found = f"pairs[{name!r}] is {short(pair)}"
-            problems[f"{found}, expected a pair of baseline and candidate"] = None
+            wrong = f"pairs[{name!r}] is {short(pair)}"
+            problems[f"{wrong}, expected a pair of baseline and candidate"] = None
             continue
         try:
             comparisons[name] = compare(*pair, **options)
         except InvalidInput as error:
-            # What is wrong with an option is said once, not for each pair.
+            # The problem of an option stands once, not for each pair.
             for each in error.problems:
                 own = each.startswith(_OF_A_PAIR)
                 problems[f"pairs[{name!r}]: {each}" if own else each] = None
@@ -215,89 +211,54 @@ def _compared(
             notice = error.notice
             if isinstance(notice, Notice):
                 refused.append(replace(notice, sentence=f"{name}: {notice.sentence}"))
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     if not comparisons:
         raise NotEstimable(refused[0])
     return comparisons, refused
 
 
-def _adjusted(comparisons: Mapping[str, Comparison]) -> dict[str, float]:
+def _benjamini_hochberg(comparisons: Mapping[str, Comparison]) -> dict[str, float]:
     # Its import takes over a second, which only those who come here shall pay.
     from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped] # noqa: PLC0415
 
-    chances = [each.p_beyond for each in comparisons.values()]
-    adjusted = multipletests(chances, method="fdr_bh")[1]
+    p_values = [each.p_beyond for each in comparisons.values()]
+    adjusted = multipletests(p_values, method="fdr_bh")[1]
     return dict(zip(comparisons, map(float, adjusted), strict=True))
 
 
-def _standing(comparison: Comparison, adjusted: float, rate: float) -> Verdict:
-    if comparison.verdict in (Verdict.BETTER, Verdict.WORSE) and adjusted > rate:
-        return Verdict.UNDECIDED
-    return comparison.verdict
-
-
-def _summary(
-    comparisons: Mapping[str, Comparison],
-) -> tuple[Estimate | None, tuple[Notice, ...]]:
-    """Return the geometric mean of the ratios, and who is left out of it."""
+def _summarise(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, tuple[Notice, ...]]:
+    """Return the geometric mean of the ratios, and what is left out of it."""
     ratios = {
         name: each.ratio
         for name, each in comparisons.items()
         if each.ratio is not None and each.ratio.value > 0.0
     }
-    left_out = [name for name in comparisons if name not in ratios]
-    notices = (_without(left_out),) if left_out else ()
-    if not ratios:
-        return None, notices
     kept = list(ratios.values())
+    left_out = [name for name in comparisons if name not in ratios]
+    notices: tuple[Notice, ...] = ()
+    if left_out:
+        sentence = f"Left out of the summary, for want of a ratio: {', '.join(left_out)}."
+        notices = (Notice.warning(Code.NO_RATIO, sentence, members=len(left_out)),)
+    if not kept:
+        return None, notices
     errors = np.array([(each.standard_error or 0.0) / each.value for each in kept])
     freedoms = np.array([each.degrees_of_freedom or math.inf for each in kept])
-    error = math.hypot(*errors) / len(kept)
-    freedom = math.inf
-    if error > 0.0:
-        shares = (errors / (error * len(kept))) ** 2
-        inverse = float(np.sum(shares**2 / freedoms))
-        freedom = 1.0 / inverse if inverse > 0.0 else math.inf
+    total = math.hypot(*errors)
+    inverse = float(np.sum((errors / total) ** 4 / freedoms)) if total > 0.0 else 0.0
+    freedom = 1.0 / inverse if inverse > 0.0 else math.inf
+    error, confidence = total / len(kept), kept[0].confidence
     middle = float(np.mean(np.log([each.value for each in kept])))
-    reach = student_t(freedom, kept[0].confidence) * error
-    estimate = Estimate(
+    half_width = student_t(freedom, confidence) * error
+    summary = Estimate(
         value=math.exp(middle),
-        low=math.exp(middle - reach),
-        high=math.exp(middle + reach),
-        confidence=kept[0].confidence,
+        low=math.exp(middle - half_width),
+        high=math.exp(middle + half_width),
+        confidence=confidence,
         n=len(kept),
         n_effective=float(len(kept)),
-        method=_SUMMARY,
+        method="geometric mean of ratios",
         standard_error=error * math.exp(middle),
         degrees_of_freedom=freedom,
         notices=notices,
     )
-    return estimate, notices
-
-
-def _without(names: list[str]) -> Notice:
-    return Notice.warning(
-        Code.NO_RATIO,
-        f"Without a ratio, and so without part in the summary: {', '.join(names)}.",
-        members=len(names),
-    )
-
-
-def _placed(
-    estimates: Mapping[str, Estimate],
-    sides: Mapping[str, UncertainValue],
-    error: float,
-    *,
-    descending: bool,
-) -> tuple[Ranked, ...]:
-    """Give places to estimates, the best first."""
-    names = sorted(estimates, key=lambda name: estimates[name].value, reverse=descending)
-    looks = max(1, math.comb(len(names), 2))
-    leader, ranked = 0, []
-    for index, name in enumerate(names):
-        contrast = Contrast(baseline=sides[names[leader]], candidate=sides[name])
-        if p_value_at(contrast, 1.0) * looks <= error:
-            leader = index
-        ranked.append(Ranked(name=name, estimate=estimates[name], place=leader + 1))
-    return tuple(ranked)
+    return summary, notices

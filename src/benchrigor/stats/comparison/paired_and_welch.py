@@ -25,7 +25,7 @@ from benchrigor.stats.comparison.samples import Sample, estimate_sample, unit_of
 from benchrigor.stats.estimators.estimation import Policy, combine_values
 from benchrigor.stats.estimators.order_statistics import quantile_of
 from benchrigor.stats.series.interval import estimate_level
-from benchrigor.stats.series.level import FEWEST, fit_level, too_few
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE, fit_level, too_few
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +78,8 @@ def paired_invocations(
     estimations = [estimate_sample(each, policy) for each in (baseline, candidate)]
     values = zip(*(each.values for each in estimations), strict=True)
     kept = np.array([pair for pair in values if None not in pair], dtype=np.float64)
-    if len(kept) < FEWEST:
-        raise NotEstimable(too_few(len(kept), FEWEST))
+    if len(kept) < MIN_FOR_VARIANCE:
+        raise NotEstimable(too_few(len(kept), MIN_FOR_VARIANCE))
     one, two = (
         replace(combine_values(side, policy.confidence), notices=each.notices)
         for side, each in zip(kept.T, estimations, strict=True)

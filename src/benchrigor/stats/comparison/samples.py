@@ -19,7 +19,7 @@ from benchrigor.stats.estimators.estimation import (
     estimate,
     rejected_notices,
 )
-from benchrigor.stats.series.level import FEWEST
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.wps.work_line import WPS
 from benchrigor.units import Direction
 
@@ -89,7 +89,7 @@ def estimate_sample(sample: Sample, policy: Policy) -> Estimation:
         return estimation
     estimation = estimate(sample, replace(policy, kind=Kind.INVOCATIONS))
     counted = sum(value is not None for value in estimation.values)
-    if counted < FEWEST:
+    if counted < MIN_FOR_VARIANCE:
         raise NotEstimable(rejected_notices(len(sample) - counted, len(sample))[0])
     return estimation
 

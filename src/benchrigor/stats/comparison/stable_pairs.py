@@ -8,8 +8,9 @@ import numpy as np
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, Notice, StablePhase
-from benchrigor.stats.phases.trimming import FEWEST_CUT, STABLE_SHARE, measured_part, measured_phase
-from benchrigor.stats.series.level import FEWEST, too_few
+from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
+from benchrigor.stats.phases.trimming import STABLE_SHARE, measured_part, measured_phase
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.transients import TRANSIENTS
 
 _SETTLING = 3
@@ -38,7 +39,7 @@ def stable_pairs(baseline: Floats, candidate: Floats, confidence: float) -> Stab
     look for a phase.
     """
     n = baseline.size
-    if n < FEWEST_CUT:
+    if n < MIN_FOR_CHANGES:
         return StablePairs(start=0, stop=n, measured=slice(0, n))
     try:
         both = _stable_in_both(baseline, candidate, confidence)
@@ -64,8 +65,8 @@ def _stable_in_both(baseline: Floats, candidate: Floats, confidence: float) -> S
         for each in (baseline, candidate, difference)
     ]
     start, stop = max(each.start for each in kept), min(each.stop for each in kept)
-    if stop - start < FEWEST:
-        raise NotEstimable(too_few(max(stop - start, 0), FEWEST))
+    if stop - start < MIN_FOR_VARIANCE:
+        raise NotEstimable(too_few(max(stop - start, 0), MIN_FOR_VARIANCE))
     return StablePairs(start=start, stop=stop, measured=slice(start, stop), transients=TRANSIENTS)
 
 
@@ -78,7 +79,7 @@ def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> Sta
         return None
     inside = measured_part(phase)
     settled = inside.start + (inside.stop - inside.start) // _SETTLING
-    if inside.stop - settled < FEWEST:
+    if inside.stop - settled < MIN_FOR_VARIANCE:
         return None
     return StablePairs(
         start=phase.start,

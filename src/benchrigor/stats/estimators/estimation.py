@@ -25,13 +25,19 @@ from benchrigor.model import (
     Severity,
     StablePhase,
 )
+from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.estimators.proportion import FEWEST_IN_TAIL
 from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.phases.common_warm_up import common_phases
-from benchrigor.stats.phases.trimming import FEWEST_CUT, measured_phase, short_run, trimmed
+from benchrigor.stats.phases.trimming import measured_phase, short_run, trimmed
 from benchrigor.stats.series.interval import METHOD, estimate_level, student_t
-from benchrigor.stats.series.level import FEW, FEWEST, fit_level, too_few
+from benchrigor.stats.series.level import (
+    MIN_FOR_AUTOCORRELATION,
+    MIN_FOR_VARIANCE,
+    fit_level,
+    too_few,
+)
 from benchrigor.stats.series.subsessions import MERGING, fit_merged
 from benchrigor.stats.series.transients import COMPLETE, TRANSIENTS
 
@@ -122,7 +128,7 @@ def trim(
     """Find the stable phase of each series; return none if there are too few readings."""
     if policy.kind is Kind.INVOCATIONS:
         return _invocation_phases(series, policy.confidence)
-    fewest = FEW if policy.kind is Kind.READINGS else FEWEST_CUT
+    fewest = MIN_FOR_AUTOCORRELATION if policy.kind is Kind.READINGS else MIN_FOR_CHANGES
     if series[0].size < fewest:
         return ()
     return (measured_phase(series[0], policy.confidence, change_points),)
@@ -137,7 +143,7 @@ def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[Sta
     if len(common) == 1 or any(phase.start is not None for phase in common):
         return common
     own = tuple(measured_phase(each, confidence) for each in series)
-    if 2 * sum(phase.n >= FEWEST for phase in own) <= len(own):
+    if 2 * sum(phase.n >= MIN_FOR_VARIANCE for phase in own) <= len(own):
         return common
     sentence = "The rounds have no steady state in common: each is cut by itself."
     warning = replace(common[0].notices[0], severity=Severity.WARNING, sentence=sentence)
@@ -158,7 +164,7 @@ def keep(series: Sequence[Floats], phases: Sequence[StablePhase]) -> tuple[Float
 
 def _phase_notices(phases: Sequence[StablePhase]) -> tuple[Notice, ...]:
     """Return the notices of the first phase that is measured, or else of the first one."""
-    measured = [phase for phase in phases if phase.n >= FEWEST]
+    measured = [phase for phase in phases if phase.n >= MIN_FOR_VARIANCE]
     return next((phase.notices for phase in (*measured, *phases)), ())
 
 
@@ -211,7 +217,7 @@ def _over_invocations(kept: Sequence[Floats | None], policy: Policy) -> Estimati
         try:
             if series is not None and policy.q is not None:
                 value = quantile_value(series, policy.q, transients=transients)
-            elif series is not None and series.size < FEWEST and not policy.trim:
+            elif series is not None and series.size < MIN_FOR_VARIANCE and not policy.trim:
                 # A command that is run once gives an invocation of one reading.
                 value = float(1.0 / series[0] if policy.harmonic else series[0])
             elif series is not None:
@@ -249,7 +255,7 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
             quantile_of(counted[0][0], policy.q, policy.confidence, transients=transients)
         )
     if not estimation.fits:
-        raise NotEstimable(too_few(1, FEWEST))
+        raise NotEstimable(too_few(1, MIN_FOR_VARIANCE))
     return _inverted(combine_levels(estimation.fits, policy.confidence), policy)
 
 

@@ -12,7 +12,7 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice
 from benchrigor.stats.estimators.proportion import FEWEST_IN_TAIL, fit_indicators
 from benchrigor.stats.series.interval import estimate_level, student_t
-from benchrigor.stats.series.level import FEW, FEWEST, fit_level
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE, fit_level
 from benchrigor.stats.series.transients import transient_basis
 
 ORDER_STATISTICS = "order statistics"
@@ -39,7 +39,7 @@ def quantile_of(
     Below 30 readings the ends are those of the binomial distribution of independent readings.
     """
     n = series.size
-    if n < FEWEST or float(series.min()) == float(series.max()):
+    if n < MIN_FOR_VARIANCE or float(series.min()) == float(series.max()):
         return replace(estimate_level(fit_level(series), confidence), method=ORDER_STATISTICS)
     weights = _weights(n, transients)
     readings = distribution_of(series, weights)
@@ -50,7 +50,7 @@ def quantile_of(
     fit = fit_indicators(indicators, transients=transients)
     _check_tail(fit, q, confidence)
     t = student_t(fit.degrees_of_freedom, confidence)
-    if n < FEW:
+    if n < MIN_FOR_AUTOCORRELATION:
         shares = _binomial_shares(n, q, confidence)
     else:
         spread = 1.0 if weights is None else n * float(weights @ weights)
@@ -73,7 +73,7 @@ def quantile_value(series: Floats, q: float, *, transients: tuple[float, ...] = 
 
 
 def _weights(n: int, transients: tuple[float, ...]) -> Floats | None:
-    return level_weights(n, transients) if transients and n >= FEW else None
+    return level_weights(n, transients) if transients and n >= MIN_FOR_AUTOCORRELATION else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

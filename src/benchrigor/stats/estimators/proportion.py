@@ -14,14 +14,13 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice, as_series
 from benchrigor.stats.series.interval import check_confidence, estimate_level, student_t
 from benchrigor.stats.series.level import fit_level
-from benchrigor.stats.series.long_run_variance import batch_means
+from benchrigor.stats.series.long_run_variance import MIN_BATCHES, batch_means
 
 WILSON = "Wilson"
 FEWEST_IN_TAIL = 5
 """Effective readings needed in the tail of a quantile, or outcomes of the rarer kind."""
 
 _BATCH = 10
-_FEWEST_BATCHES = 50
 
 
 def estimate_proportion(
@@ -96,7 +95,7 @@ def fit_indicators(indicators: Floats, *, transients: tuple[float, ...] = ()) ->
     """
     # The share of two values determines their skewness.
     fit = replace(fit_level(indicators, transients=transients), skewness=0.0)
-    size = min(_BATCH, fit.n // _FEWEST_BATCHES)
+    size = min(_BATCH, fit.n // MIN_BATCHES)
     if size <= fit.batch or fit.variance == 0.0:
         return fit
     slow = fit_level(batch_means(indicators, size), transients=transients)

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import LevelFit, VarianceSplit
-from benchrigor.stats.series.level import FEWEST
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 
 _POSITIVE = math.ulp(0.0)
 
@@ -72,17 +72,19 @@ def readings_per_invocation(
     """
     problems = _out_of_range("start_cost", start_cost, 0.0, "a finite number, at least 0")
     problems += _out_of_range("reading_cost", reading_cost, _POSITIVE, "a finite number above 0")
-    if isinstance(longest, bool) or not isinstance(longest, Integral) or longest < FEWEST:
-        problems.append(f"longest is {longest!r}, expected a whole number, at least {FEWEST}")
+    if isinstance(longest, bool) or not isinstance(longest, Integral) or longest < MIN_FOR_VARIANCE:
+        problems.append(
+            f"longest is {longest!r}, expected a whole number, at least {MIN_FOR_VARIANCE}"
+        )
     if problems:
         raise InvalidInput(problems)
     if split.within == 0.0:
-        return FEWEST
+        return MIN_FOR_VARIANCE
     if split.between == 0.0:
         return int(longest)
     # Two roots: the product of tiny variances would leave the range of a double.
     best = math.sqrt(split.within / split.between) * math.sqrt(start_cost / reading_cost)
-    return max(FEWEST, round(min(best, longest)))
+    return max(MIN_FOR_VARIANCE, round(min(best, longest)))
 
 
 def _out_of_range(name: str, value: float, least: float, expected: str) -> list[str]:

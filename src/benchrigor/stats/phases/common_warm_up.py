@@ -25,7 +25,7 @@ from benchrigor.model import (
 )
 from benchrigor.stats.phases.trimming import measured_phase
 from benchrigor.stats.series.interval import student_t
-from benchrigor.stats.series.level import FEWEST
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.long_run_variance import batch_means
 
 _LEVEL = 0.05
@@ -261,11 +261,12 @@ def _average(rows: list[Floats]) -> Floats:
 
 def _stable(series: Floats, cut: CommonCut) -> StablePhase:
     stop = series.size - cut.end
-    if stop - cut.start < FEWEST:
+    if stop - cut.start < MIN_FOR_VARIANCE:
         too_short = Notice.refusal(
             Code.NO_STABLE_PHASE,
             f"The invocation has {series.size} readings, of which the common cut removes "
-            f"{cut.start} at the start and {cut.end} at the end: fewer than {FEWEST} are left.",
+            f"{cut.start} at the start and {cut.end} at the end: fewer than {MIN_FOR_VARIANCE} are "
+            "left.",
             reason=str(PhaseReason.FEW_EFFECTIVE),
             n=series.size,
             start=cut.start,

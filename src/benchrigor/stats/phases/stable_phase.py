@@ -6,12 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import (
     ChangePoints,
     Code,
@@ -23,25 +21,26 @@ from benchrigor.model import (
     StablePhase,
     as_series,
 )
-from benchrigor.model.checks import wrong_level
-from benchrigor.stats.changepoints.detector import detect_changes
-from benchrigor.stats.phases.stability_rules import Findings, judge, least_independent, refusal
+from benchrigor.model.checks import refuse, wrong_number, wrong_share
+from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
+from benchrigor.stats.changepoints.segmentation import MIN_EFFECTIVE_TO_SEARCH
+from benchrigor.stats.phases.stability_rules import (
+    LongestPhase,
+    explain_reason,
+    find_reason,
+    min_effective,
+)
 from benchrigor.stats.phases.stationarity import (
-    chance_of_movement,
-    independent_readings,
+    effective_sample_size,
+    movement_p_value,
     steps_beyond_noise,
 )
 
-__all__ = ["despite_few", "find_stable_phase", "judged_phase", "without_margin"]
-
-_MOST_SEARCHED = 16_384
-_FEWEST_SEARCHED = 40
-"""Effective readings below which false change points are more frequent than stated."""
+_MAX_SEARCHED = 16_384
 _COLD = 10
-_SHORTEST = 10
 _LASTING = 10
-"""Part of the phase that a level inside it must last: what comes and goes faster is noise, which
-the long-run variance knows."""
+"""Part of the phase that a level inside it must last: shorter ones are noise, which the long-run
+variance knows."""
 _SHARE = 0.3
 """Of the level, spent on further changes and again on slow movement: a phase was found by then."""
 
@@ -63,7 +62,7 @@ def find_stable_phase(
         Chance of any false change point, in (0, 1); see `detect_changes`.
     materiality
         Neighbouring segments whose medians differ by less than this share of the smaller one are
-        one phase. Never applied across medians of different sign, or 0. 0 joins nothing.
+        one phase, unless they have different signs or one is 0. 0 joins nothing.
     change_points
         From another detector; None to find them here.
 
@@ -76,22 +75,19 @@ def find_stable_phase(
     Raises
     ------
     InvalidInput
-        When the values are no readings, an option is out of range, or the change points are not
-        those of a series of this length.
+        When the values or an option are invalid, or the change points are of another series.
 
     Notes
     -----
-    The rules are those of `stats.phases.stability_rules`. The phase is searched once more by
-    itself, whoever found it, but where another detector has found no change at all. Measured shares
-    of series called stable: random walks of 500 to 5000 readings 0 to 5 % (more where they stay
-    within the materiality), AR(1) 0.9 series of 1000 readings 100 %, independent readings (n = 20
-    to 10000) 99 % or more. A slow cycle of which the run holds half a period or less is hardly
-    told from a level.
+    The phase is searched a second time by itself, unless another detector has found no change at
+    all. Measured shares of series called stable: random walks of 500 to 5000 readings 0 to 5 %,
+    AR(1) 0.9 series of 1000 readings 100 %, independent readings 99 % or more. A slow cycle of
+    which the run holds half a period or less is hardly told from a level.
 
     Examples
     --------
-    >>> found = find_stable_phase([9.0] * 20 + [5.0] * 80)
-    >>> found.start, found.stop, [str(phase.label) for phase in found.phases]
+    >>> phase = find_stable_phase([9.0] * 20 + [5.0] * 80)
+    >>> phase.start, phase.stop, [str(each.label) for each in phase.phases]
     (20, 100, ['warm-up', 'stable'])
     """
     series = as_series(values)
@@ -104,30 +100,27 @@ def find_stable_phase(
 def judged_phase(
     series: Floats, points: ChangePoints, *, level: float, materiality: float, again: bool
 ) -> StablePhase:
-    """Judge the longest phase between these change points, see `find_stable_phase`.
-
-    With ``again`` it is searched once more by itself. Where another detector has found no change
-    at all, its word counts.
-    """
-    borders, medians, raw = _joined(series, points.borders, materiality)
-    longest = int(np.argmax(np.diff(borders)))
-    start, stop = borders[longest], borders[longest + 1]
+    """Test the longest phase between these change points; ``again`` searches it a second time."""
+    raw = _medians(series, points.borders)
+    borders, medians = _join_similar(series, points.borders, raw, materiality)
+    index = int(np.argmax(np.diff(borders)))
+    start, stop = borders[index], borders[index + 1]
     inner = without_margin(start, stop, series.size)
-    found = Findings(
+    longest = LongestPhase(
         borders=tuple(borders),
         medians=tuple(medians),
-        longest=longest,
+        index=index,
         inflation=points.inflation,
-        independent=independent_readings(_unbroken(series, inner, points.indices)),
-        raw=raw,
-        joined=raw[slice(*(points.borders.index(each) for each in (start, stop)))],
+        slow_effective=effective_sample_size(_longest_part(series, inner, points.indices)),
+        raw=tuple(raw),
+        joined=tuple(raw[points.borders.index(start) : points.borders.index(stop)]),
         materiality=materiality,
     )
-    if found.dominant and again:
-        found = _searched_again(series, found, level, materiality)
-    reason = judge(found)
+    if longest.dominant and again:
+        longest = _searched_again(series, longest, level, materiality)
+    reason = find_reason(longest)
     stable = reason is PhaseReason.STABLE
-    labels = _labels(medians, longest) if stable else [PhaseLabel.OTHER] * len(medians)
+    labels = _labels(medians, index) if stable else [PhaseLabel.OTHER] * len(medians)
     return StablePhase(
         start=start if stable else None,
         stop=stop if stable else None,
@@ -137,29 +130,29 @@ def judged_phase(
             for (first, end), label, median in zip(pairwise(borders), labels, medians, strict=True)
         ),
         change_points=points,
-        notices=() if stable else (refusal(reason, found),),
+        notices=() if stable else (explain_reason(reason, longest),),
     )
 
 
 def despite_few(phase: StablePhase) -> StablePhase:
-    """Admit the longest phase where nothing but too few effective readings speaks against it.
+    """Admit the longest phase, with a warning, where only its effective sample size is too small.
 
-    Nobody can claim that it is stable, but an interval that allows for so few covers all the same
-    (0.93 to 0.96 for AR(1) 0.9 and 0.97, n = 200 to 1000); a Notice takes the refusal's place.
+    An interval that allows for the autocorrelation covers all the same (0.93 to 0.96 for AR(1) 0.9
+    and 0.97, n = 200 to 1000). What may be a random walk, which has no level, stays refused.
     """
-    longest = max(range(len(phase.phases)), key=lambda each: phase.phases[each].n)
-    held = phase.phases[longest]
-    if phase.reason is not PhaseReason.FEW_EFFECTIVE or 2 * held.n <= phase.change_points.n:
+    index = max(range(len(phase.phases)), key=lambda each: phase.phases[each].n)
+    longest = phase.phases[index]
+    if phase.reason is not PhaseReason.FEW_EFFECTIVE or 2 * longest.n <= phase.change_points.n:
         return phase
-    independent = phase.notices[0].evidence["independent"]
-    if independent is not None and float(independent) < least_independent(held.n):
-        return phase  # it may be a random walk, which has no level
-    labels = _labels([each.median for each in phase.phases], longest)
     (notice,) = phase.notices
+    slow_effective = notice.evidence["independent"]
+    if slow_effective is not None and float(slow_effective) < min_effective(longest.n):
+        return phase
+    labels = _labels([each.median for each in phase.phases], index)
     return replace(
         phase,
-        start=held.start,
-        stop=held.stop,
+        start=longest.start,
+        stop=longest.stop,
         phases=tuple(
             replace(each, label=label) for each, label in zip(phase.phases, labels, strict=True)
         ),
@@ -170,10 +163,9 @@ def despite_few(phase: StablePhase) -> StablePhase:
 def without_margin(start: int, stop: int, n: int) -> slice:
     """Return what is measured of the stable phase of a series of n readings.
 
-    A change point lies where a transient sinks into the noise; its tail goes on. So half as many
-    readings again as were cut are left out at each end, up to a quarter of the phase. Where
-    nothing was cut at the start, a few cold readings may stand there, too few to be found: the
-    first ten are left out, or the fiftieth part of a short series.
+    The tail of a transient goes on behind the change point: half as many readings again as were cut
+    are left out at each end, up to a quarter of the phase; at least the first ten, which may be
+    cold, or the fiftieth part of a short series.
     """
     most = (stop - start) // 4
     early = start // 2 if start else min(_COLD, n // 50)
@@ -181,62 +173,52 @@ def without_margin(start: int, stop: int, n: int) -> slice:
 
 
 def _check(n: int, level: float, materiality: float, change_points: object) -> None:
-    problems = wrong_level(level)
-    number = isinstance(materiality, Real) and not isinstance(materiality, bool)
-    if not number or not 0.0 <= materiality < math.inf:
-        problems.append(f"materiality is {materiality!r}, expected a finite number, at least 0")
+    problems = wrong_share("level", level)
+    problems += wrong_number("materiality", materiality, zero=True)
     if isinstance(change_points, ChangePoints):
         problems += _wrong_points(n, change_points)
     elif change_points is not None:
         problems.append(f"change_points is {change_points!r}, expected ChangePoints or None")
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
 
 
-def _wrong_points(n: int, found: ChangePoints) -> list[str]:
-    if found.n != n:
-        return [f"change_points are of a series of {found.n} values, expected {n} as in values"]
+def _wrong_points(n: int, points: ChangePoints) -> list[str]:
+    if points.n != n:
+        return [f"change_points are of a series of {points.n} values, expected {n} as in values"]
     problems = []
-    number = isinstance(found.inflation, Real) and not isinstance(found.inflation, bool)
-    if not number or not 1.0 <= found.inflation < math.inf:
-        problems.append(f"change_points have inflation {found.inflation!r}, expected 1 or more")
-    if not all(isinstance(each, int) for each in found.indices):
-        problems.append(f"change_points are at {found.indices!r}, expected whole numbers (int)")
-    elif any(a >= b for a, b in pairwise(found.borders)):
+    if not 1.0 <= points.inflation < math.inf:
+        problems.append(f"change_points have inflation {points.inflation!r}, expected 1 or more")
+    whole = all(isinstance(each, int) for each in points.indices)
+    if not whole or any(a >= b for a, b in pairwise(points.borders)):
         problems.append(
-            f"change_points are at {found.indices}, expected ascending within 1 to {n - 1}"
+            f"change_points are at {points.indices!r}, expected whole numbers (int), ascending "
+            f"within 1 to {n - 1}"
         )
     return problems
 
 
-def _joined(
-    series: Floats, borders: tuple[int, ...], materiality: float
-) -> tuple[list[int], list[float], tuple[float, ...]]:
-    """Join the most similar neighbours first, until all differ materially.
-
-    Returns the borders left, the medians between them, and the medians there were before.
-
-    The median of a union lies between the medians of its parts, so their weighted mean is off by
-    less than the materiality; it spares a new median of all readings after each join.
-    """
-    raw = _medians(series, borders)
+def _join_similar(
+    series: Floats, borders: tuple[int, ...], raw: list[float], materiality: float
+) -> tuple[list[int], list[float]]:
+    """Join the most similar neighbours first; return the borders left and medians between them."""
     kept, medians = list(borders), list(raw)
-    gaps = [_gap(a, b) for a, b in pairwise(medians)]
+    gaps = [_relative_gap(a, b) for a, b in pairwise(medians)]
     while gaps and min(gaps) < materiality:
         at = gaps.index(min(gaps))
+        # It lies between the medians of the parts, as the median of the union does.
         share = (kept[at + 1] - kept[at]) / (kept[at + 2] - kept[at])
         medians[at : at + 2] = [share * medians[at] + (1.0 - share) * medians[at + 1]]
         del kept[at + 1], gaps[at]
         for each in (at - 1, at):
             if 0 <= each < len(gaps):
-                gaps[each] = _gap(medians[each], medians[each + 1])
+                gaps[each] = _relative_gap(medians[each], medians[each + 1])
     if len(kept) < len(borders):
-        medians = list(_medians(series, kept))
-    return kept, medians, raw
+        medians = _medians(series, kept)
+    return kept, medians
 
 
-def _medians(series: Floats, borders: Sequence[int]) -> tuple[float, ...]:
-    return tuple(_median(series[start:stop]) for start, stop in pairwise(borders))
+def _medians(series: Floats, borders: Sequence[int]) -> list[float]:
+    return [_median(series[start:stop]) for start, stop in pairwise(borders)]
 
 
 def _median(series: Floats) -> float:
@@ -248,44 +230,43 @@ def _median(series: Floats) -> float:
     return (float(parted[:half].max()) + float(parted[half])) / 2.0
 
 
-def _gap(one: float, other: float) -> float:
-    """Difference of two medians as a share of the smaller one."""
+def _relative_gap(one: float, other: float) -> float:
+    """Return the difference of two medians as a share of the smaller one."""
     if one == 0.0 or other == 0.0 or (one > 0.0) != (other > 0.0):
         return math.inf
     return abs(one - other) / min(abs(one), abs(other))
 
 
-def _unbroken(series: Floats, inner: slice, indices: tuple[int, ...]) -> Floats:
-    """Return the longest stretch without change: the steps of joined segments are no noise."""
+def _longest_part(series: Floats, inner: slice, indices: tuple[int, ...]) -> Floats:
+    """Return the longest part without change: the steps of joined segments are no noise."""
     inside = [each for each in indices if inner.start < each < inner.stop]
-    stretches = pairwise([inner.start, *inside, inner.stop])
-    start, stop = max(stretches, key=lambda ends: ends[1] - ends[0])
+    parts = pairwise([inner.start, *inside, inner.stop])
+    start, stop = max(parts, key=lambda ends: ends[1] - ends[0])
     return series[start:stop]
 
 
-def _searched_again(series: Floats, found: Findings, level: float, materiality: float) -> Findings:
-    """Look inside the phase once more, for changes and for slow movement that are material.
-
-    Its own quantiles and its own inflation show more than those of the whole series. Changes are
-    searched where the phase would be measured, for what moves in the margins does no harm; of a
-    long phase in every k-th reading, which is ample.
-    """
-    if found.effective < _FEWEST_SEARCHED:
-        return found
-    start, stop = found.borders[found.longest : found.longest + 2]
+def _searched_again(
+    series: Floats, phase: LongestPhase, level: float, materiality: float
+) -> LongestPhase:
+    """Search the phase a second time, with its own quantiles and variance inflation."""
+    if phase.effective < MIN_EFFECTIVE_TO_SEARCH:
+        return phase
+    start, stop = phase.borders[phase.index : phase.index + 2]
     inner = without_margin(start, stop, series.size)
-    step = -(-(inner.stop - inner.start) // _MOST_SEARCHED)
+    step = -(-(inner.stop - inner.start) // _MAX_SEARCHED)
     measured = series[inner][::step]
-    shortest = max(_SHORTEST, measured.size // _LASTING)
+    shortest = max(MIN_SEGMENT, measured.size // _LASTING)
     changes = detect_changes(measured, level=_SHARE * level, min_segment=shortest)
     left, _ = steps_beyond_noise(measured, changes.indices)
-    material, _, _ = _joined(measured, (0, *left, measured.size), materiality)
+    borders = (0, *left, measured.size)
+    material, _ = _join_similar(measured, borders, _medians(measured, borders), materiality)
     thirds: list[float] = []
-    if chance_of_movement(series[start:stop]) < _SHARE * level:
-        third = found.held // 3
-        _, thirds, _ = _joined(series[start:stop], (0, third, 2 * third, found.held), materiality)
+    if movement_p_value(series[start:stop]) < _SHARE * level:
+        borders = (0, phase.size // 3, 2 * (phase.size // 3), phase.size)
+        whole = series[start:stop]
+        _, thirds = _join_similar(whole, borders, _medians(whole, borders), materiality)
     return replace(
-        found,
+        phase,
         changes=tuple(inner.start + step * each for each in material[1:-1]),
         thirds=tuple(thirds) if len(thirds) > 1 else (),
     )
@@ -294,8 +275,8 @@ def _searched_again(series: Floats, found: Findings, level: float, materiality: 
 def _labels(medians: list[float], stable: int) -> list[PhaseLabel]:
     """Label the phases around the stable one.
 
-    A phase at most half as far from the stable level as another that parts it from the stable
-    phase had arrived there already: what lies between is a disturbance, no warm-up.
+    A phase at most half as far from the stable level as one nearer to the stable phase had arrived
+    there already: what lies between is a disturbance, no warm-up.
     """
     away = [abs(median - medians[stable]) for median in medians]
     before = [PhaseLabel.WARM_UP] * stable

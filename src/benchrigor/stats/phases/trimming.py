@@ -7,6 +7,7 @@ from dataclasses import replace
 from benchrigor.errors import NotEstimable
 from benchrigor.model import ChangePoints, Code, Floats, Notice, StablePhase
 from benchrigor.stats.changepoints.detector import detect_changes
+from benchrigor.stats.changepoints.variance_inflation import MIN_EFFECTIVE
 from benchrigor.stats.phases.stable_phase import (
     despite_few,
     find_stable_phase,
@@ -22,14 +23,10 @@ SHORT = 500
 """Below so many readings a warm-up may stay undetected, and a Notice says so."""
 STABLE_SHARE = 0.8
 """Share of a series that its stable phase must hold before a session may be satisfied."""
-FEWEST_CUT = 20
-"""Two segments of ten: no change point can be found in fewer readings."""
 MATERIALITY = 0.01
 """Neighbouring phases whose medians differ by this share are never joined."""
 CUT_LEVEL = 0.01
 """Chance of a change point in steady readings."""
-
-_LEAST_EFFECTIVE = 20
 
 
 def measured_part(phase: StablePhase) -> slice:
@@ -89,7 +86,7 @@ def _points_beyond_noise(series: Floats) -> ChangePoints:
     left, inflation = steps_beyond_noise(series, points.indices)
     if len(left) == len(points.indices):
         return points
-    slow = min(inflation, max(1.0, series.size / _LEAST_EFFECTIVE))
+    slow = min(inflation, max(1.0, series.size / MIN_EFFECTIVE))
     return replace(points, indices=left, inflation=max(points.inflation, slow))
 
 

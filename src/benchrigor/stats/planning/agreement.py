@@ -1,26 +1,26 @@
-"""Held-out calibration: how often earlier intervals contained what later runs found."""
+"""Agreement of runs: how often earlier intervals contained what later runs estimated."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 from scipy import special
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, RunPair, RunRecord, Standing, StopReason, Tally, TrackRecord
+from benchrigor.model.checks import refuse
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
 from benchrigor.stats.estimators.proportion import estimate_proportion
 
-__all__ = ["pair_runs", "track_record", "track_records"]
-
-_DOUBT = 0.025
-"""Counts less likely than that, on one side, speak against what intervals claim."""
+_TAIL = 0.025
+"""Counts less likely than that, on one side, contradict the nominal coverage."""
 
 _Key = tuple[str, ...]
 _Run = tuple[str, Estimate, str | None]
-"""When it began, what it found, and its id."""
+"""When it began, its estimate, and its id."""
 
 
 def track_record(
@@ -29,19 +29,17 @@ def track_record(
     names: Sequence[str] = (),
     host: str | None = None,
 ) -> TrackRecord:
-    """Count how often an earlier interval contained what a later, independent run found.
+    """Count how often an earlier interval contained what a later, independent run estimated.
 
-    The later run errs as well, so the interval that is judged is that of the difference, at the
-    confidence of the earlier one: it held if it contains 0. Of an asymmetric interval that end
-    counts which points towards the other run.
+    The later run errs as well: an interval held if that of the difference, at its confidence,
+    contains 0. Of an asymmetric interval that end counts which points towards the other run.
 
     Parameters
     ----------
     pairs
-        Estimate of the earlier and of the later run, all at one confidence. The pairs should be
-        independent: no run in two of them.
+        Estimate of the earlier and of the later run, all at one confidence, no run in two pairs.
     names
-        What was measured, one name per pair; empty where nobody asks.
+        What was measured, one name per pair; or empty.
     host
         Name of the machine.
 
@@ -52,37 +50,34 @@ def track_record(
 
     Notes
     -----
-    The interval of the difference is recovered from the ends of both intervals (MOVER, Zou &
-    Donner 2008); where those are symmetric it is that of Welch (1947). It holds 0 for 95 in 100
-    pairs of independent runs whose 95% intervals are honest. The interval of the share is that
-    of Wilson (1927), 95%; whether the claim stands is told by the binomial test, each tail 2.5%.
+    The interval of the difference is MOVER (Zou & Donner 2008), or Welch (1947) where both are
+    symmetric; that of the share is Wilson (1927), 95%. The nominal coverage is tested by the
+    binomial test, each tail 2.5%.
 
     Examples
     --------
-    >>> first = Estimate(value=10.0, low=9.0, high=11.0, confidence=0.95, n=50, n_effective=50.0,
-    ...                  method="long-run-variance")
-    >>> second = Estimate(value=11.2, low=10.2, high=12.2, confidence=0.95, n=50,
-    ...                   n_effective=50.0, method="long-run-variance")
-    >>> third = Estimate(value=11.6, low=10.6, high=12.6, confidence=0.95, n=50,
-    ...                  n_effective=50.0, method="long-run-variance")
-    >>> found = track_record([(first, second), (first, third)])
-    >>> found.held, found.pairs, round(found.low, 3), round(found.high, 3)
+    >>> first, second, third = (
+    ...     Estimate(value=value, low=value - 1.0, high=value + 1.0, confidence=0.95, n=50,
+    ...              n_effective=50.0, method="long-run-variance")
+    ...     for value in (10.0, 11.2, 11.6))
+    >>> record = track_record([(first, second), (first, third)])
+    >>> record.held, record.pairs, round(record.low, 3), round(record.high, 3)
     (1, 2, 0.095, 0.905)
     """
     confidence = _check(pairs, names)
-    stretches = [_stretch(earlier, later) for earlier, later in pairs]
-    held = sum(stretch <= 1.0 for stretch in stretches)
-    share = estimate_proportion(held, len(stretches))
+    distances = [_distance(earlier, later) for earlier, later in pairs]
+    held = sum(distance <= 1.0 for distance in distances)
+    share = estimate_proportion(held, len(pairs))
     return TrackRecord(
         held=held,
-        pairs=len(stretches),
+        pairs=len(pairs),
         low=share.low,
         high=share.high,
         confidence=confidence,
-        standing=_standing(held, len(stretches), confidence),
-        widening=_widening(stretches, confidence),
+        standing=_standing(held, len(pairs), confidence),
+        widening=_widening(distances, confidence),
         host=host,
-        by_name=_tallies(names, stretches),
+        by_name=_tallies(names, distances),
     )
 
 
@@ -97,12 +92,12 @@ def track_records(pairs: Iterable[RunPair]) -> tuple[TrackRecord, ...]:
     Returns
     -------
     tuple of TrackRecord
-        Those with the most pairs first; empty without pairs.
+        Those with the most pairs first.
     """
-    groups: dict[tuple[str, float], list[RunPair]] = {}
+    groups: dict[tuple[str, float], list[RunPair]] = defaultdict(list)
     for pair in pairs:
-        groups.setdefault((pair.host, pair.earlier.confidence), []).append(pair)
-    found = [
+        groups[pair.host, pair.earlier.confidence].append(pair)
+    records = [
         track_record(
             [(pair.earlier, pair.later) for pair in group],
             names=[pair.name for pair in group],
@@ -110,44 +105,44 @@ def track_records(pairs: Iterable[RunPair]) -> tuple[TrackRecord, ...]:
         )
         for (host, _), group in groups.items()
     ]
-    return tuple(sorted(found, key=lambda record: -record.pairs))
+    return tuple(sorted(records, key=lambda record: -record.pairs))
 
 
 def pair_runs(records: Iterable[RunRecord]) -> tuple[RunPair, ...]:
-    """Pair runs of the same thing, each with the next one on the same machine.
+    """Pair runs of the same thing, in order of time, on the same machine.
 
-    Runs are the same when name, subject, machine, interpreter, commit, metric, statistic, method,
-    confidence, work amount and kind of rounds are. Only runs that reached their target count: the
-    others claim nothing. In order of time the first is paired with the second, the third with the
-    fourth: no run is in two pairs, so that the pairs are independent, and a pair once made stays
-    when more runs come. Of each run the first metric that must be satisfied counts, since
-    metrics of one run are not independent either.
+    The first is paired with the second, the third with the fourth, so that the pairs are
+    independent. Only runs that reached their target count, each with the first metric that must be
+    satisfied. Runs are the same when name, subject, machine, interpreter, commit, metric,
+    statistic, method, confidence, work amount and kind of rounds are.
 
     Parameters
     ----------
     records
-        In any order; each is let go of once its estimate is read.
+        In any order.
     """
-    runs: dict[_Key, list[_Run]] = {}
+    runs: dict[_Key, list[_Run]] = defaultdict(list)
     for record in records:
-        for key, run in _claims(record):
-            runs.setdefault(key, []).append(run)
-    return tuple(
-        RunPair(
-            name=name,
-            host=host,
-            earlier=earlier,
-            later=later,
-            earlier_id=earlier_id,
-            later_id=later_id,
-        )
-        for (name, host, *_), each in runs.items()
-        for (_, earlier, earlier_id), (_, later, later_id) in _disjoint(each)
-    )
+        _add_run(runs, record)
+    pairs = []
+    for (name, host, *_), group in runs.items():
+        group.sort(key=lambda run: run[0])
+        for one, other in zip(group[::2], group[1::2], strict=False):  # an odd one waits
+            pairs.append(
+                RunPair(
+                    name=name,
+                    host=host,
+                    earlier=one[1],
+                    later=other[1],
+                    earlier_id=one[2],
+                    later_id=other[2],
+                )
+            )
+    return tuple(pairs)
 
 
-def _claims(record: RunRecord) -> Iterator[tuple[_Key, _Run]]:
-    """Give what a run claims and under which heading; nothing for one that claims nothing."""
+def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
+    """Add a run that reached its target to those that it may be paired with."""
     where, analysis, decision = record.provenance, record.analysis(), record.decision
     satisfied = decision is not None and decision.reason is StopReason.SATISFIED
     if where is None or analysis is None or analysis.estimate is None or not satisfied:
@@ -168,56 +163,45 @@ def _claims(record: RunRecord) -> Iterator[tuple[_Key, _Run]]:
         str(options.work),
         str(analysis.estimate.confidence),
     )
-    yield key, (where.started_at, analysis.estimate, record.run_id)
+    runs[key].append((where.started_at, analysis.estimate, record.run_id))
 
 
-def _disjoint(runs: list[_Run]) -> Iterator[tuple[_Run, _Run]]:
-    ordered = sorted(runs, key=lambda run: run[0])
-    return zip(ordered[::2], ordered[1::2], strict=False)  # the last of an odd number waits
-
-
-def _stretch(earlier: Estimate, later: Estimate) -> float:
-    """Return how many times as wide the intervals would just hold; at most 1 if they do."""
-    found = difference_of(
-        Contrast(
-            baseline=uncertain_value(earlier, symmetric=False),
-            candidate=uncertain_value(later, symmetric=False),
-        ),
-        earlier.confidence,
-        (earlier.n, earlier.n_effective),
-        "held-out",
-    )
-    gap = abs(found.value)
-    reach = found.value - found.low if found.value > 0.0 else found.high - found.value
-    if gap == 0.0:
+def _distance(earlier: Estimate, later: Estimate) -> float:
+    """Return the difference in half-widths of its interval, towards 0; at most 1 if it held."""
+    baseline, candidate = (uncertain_value(each, symmetric=False) for each in (earlier, later))
+    contrast = Contrast(baseline=baseline, candidate=candidate)
+    size = (earlier.n, earlier.n_effective)
+    difference = difference_of(contrast, earlier.confidence, size, "held-out")
+    value = difference.value
+    if value == 0.0:
         return 0.0
-    return gap / reach if reach > 0.0 else math.inf
+    half_width = value - difference.low if value > 0.0 else difference.high - value
+    return abs(value) / half_width if half_width > 0.0 else math.inf
 
 
 def _standing(held: int, pairs: int, confidence: float) -> Standing:
-    """Test the claim: the interval of a share is too short to do so when few or all held."""
-    if float(special.bdtr(held, pairs, confidence)) < _DOUBT:
+    """Test the nominal coverage: Wilson's interval is too short to do so when few or all held."""
+    if float(special.bdtr(held, pairs, confidence)) < _TAIL:
         return Standing.LESS
     at_least = 1.0 - float(special.bdtr(held - 1, pairs, confidence)) if held else 1.0
-    return Standing.MORE if at_least < _DOUBT else Standing.AS_CLAIMED
+    return Standing.MORE if at_least < _TAIL else Standing.AS_CLAIMED
 
 
-def _widening(stretches: list[float], confidence: float) -> float | None:
-    """Return the stretch that as many pairs stay below as the intervals claim to hold."""
-    most = math.ceil(confidence * len(stretches) - 1e-9)
-    if most >= len(stretches):  # too few for one to fall outside
+def _widening(distances: list[float], confidence: float) -> float | None:
+    """Return the distance within which the nominal share of pairs lies; None with too few."""
+    most = math.ceil(confidence * len(distances) - 1e-9)
+    if most >= len(distances):
         return None
-    found = sorted(stretches)[most - 1]
-    return found if math.isfinite(found) else None
+    widening = sorted(distances)[most - 1]
+    return widening if math.isfinite(widening) else None
 
 
-def _tallies(names: Sequence[str], stretches: list[float]) -> tuple[Tally, ...]:
-    counts: dict[str, tuple[int, int]] = {}
-    for name, stretch in zip(names, stretches, strict=False):  # there may be no names
-        held, pairs = counts.get(name, (0, 0))
-        counts[name] = (held + (stretch <= 1.0), pairs + 1)
-    found = [Tally(name=name, held=held, pairs=pairs) for name, (held, pairs) in counts.items()]
-    return tuple(sorted(found, key=lambda each: (each.share, -each.pairs)))
+def _tallies(names: Sequence[str], distances: list[float]) -> tuple[Tally, ...]:
+    by_name: dict[str, list[bool]] = defaultdict(list)
+    for name, distance in zip(names, distances, strict=False):  # there may be no names
+        by_name[name].append(distance <= 1.0)
+    tallies = [Tally(name=name, held=sum(held), pairs=len(held)) for name, held in by_name.items()]
+    return tuple(sorted(tallies, key=lambda each: (each.share, -each.pairs)))
 
 
 def _check(pairs: Sequence[tuple[Estimate, Estimate]], names: Sequence[str]) -> float:
@@ -232,6 +216,5 @@ def _check(pairs: Sequence[tuple[Estimate, Estimate]], names: Sequence[str]) -> 
         problems.append(
             f"there are {len(names)} names, expected one for each of {len(pairs)} pairs"
         )
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     return confidences[0]

@@ -1,36 +1,33 @@
-"""From a fitted level to an interval that covers, and from an interval to the readings it takes."""
+"""From a fitted level to its confidence interval, and from an interval to the readings it takes."""
 
 from __future__ import annotations
 
 import math
-from numbers import Real
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import special
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Estimate, Evidence, LevelFit, Notice
+from benchrigor.model import Code, Estimate, LevelFit, Notice
+from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.series import short
-from benchrigor.stats.series.level import FEW
-
-__all__ = ["METHOD", "check_confidence", "estimate_level", "required_readings", "student_t"]
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
 METHOD = "long-run-variance"
 
-_LARGEST_RATIO = 1e9
+MAX_RELATIVE_WIDTH = 1e9
+"""A half-width beyond so many values, or targets, is relative to (nearly) 0."""
 _PERSISTENT = 10.0
 _SKEWED = 0.1
 _BY_CHANCE = 10.0
-"""Inflation, and skewness of the mean, from which on mean and spread are learned from the same few
-stretches: both are common, together they are what queues do."""
+"""From this variance inflation and skewness of the mean on, as in queues, mean and spread are
+estimated from the same few bursts."""
 
 
 def check_confidence(confidence: float) -> None:
     """Raise InvalidInput unless ``confidence`` lies strictly between 0 and 1."""
-    if isinstance(confidence, bool) or not isinstance(confidence, Real):
-        raise InvalidInput(f"confidence is {confidence!r}, expected a number between 0 and 1")
-    if not 0.0 < float(confidence) < 1.0:
-        raise InvalidInput(f"confidence is {confidence!r}, expected between 0 and 1, both excluded")
+    refuse(wrong_share("confidence", confidence))
 
 
 def student_t(degrees_of_freedom: float, confidence: float) -> float:
@@ -40,7 +37,7 @@ def student_t(degrees_of_freedom: float, confidence: float) -> float:
 
 
 def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
-    """Turn the fit of a level into an estimate with its interval.
+    """Turn the fit of a level, from `fit_level`, into an estimate with its interval.
 
     Parameters
     ----------
@@ -50,8 +47,8 @@ def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
         Nominal coverage, in (0, 1).
     """
     upper = student_t(fit.degrees_of_freedom, confidence)
-    below = fit.level - _cube_root(upper, fit.skewness) * fit.standard_error
-    above = fit.level - _cube_root(-upper, fit.skewness) * fit.standard_error
+    below = fit.level - correct_for_skewness(upper, fit.skewness) * fit.standard_error
+    above = fit.level - correct_for_skewness(-upper, fit.skewness) * fit.standard_error
     return Estimate(
         value=fit.level,
         # At confidences of a few per cent the correction exceeds the interval.
@@ -63,30 +60,26 @@ def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
         method=fit.method,
         standard_error=fit.standard_error,
         degrees_of_freedom=fit.degrees_of_freedom,
-        notices=_notices(fit),
+        notices=tuple(_notices(fit)),
     )
 
 
 def required_readings(estimate: Estimate, target: float) -> int:
     """Return how many readings in all bring the relative half-width down to ``target``.
 
+    The half-width shrinks with the square root of their number.
+
     Parameters
     ----------
     estimate
-        What is known so far.
+        Of the readings so far.
     target
-        Relative half-width wanted, more than 0.
+        Relative half-width wanted, above 0.
 
     Raises
     ------
     InvalidInput
-        When the estimate is none, the target is not a finite number above 0 or out of reach, or
-        the value is (nearly) 0 (nothing is narrow relative to 0).
-
-    Notes
-    -----
-    The half-width shrinks with the square root of the number of readings; the gain in degrees
-    of freedom is left out, so the answer is on the safe side.
+        When the target is invalid or out of reach, or the value is (nearly) 0.
 
     Examples
     --------
@@ -97,24 +90,19 @@ def required_readings(estimate: Estimate, target: float) -> int:
     """
     if not isinstance(estimate, Estimate):
         raise InvalidInput(f"estimate is {short(estimate)}, expected an Estimate")
-    if (
-        isinstance(target, bool)
-        or not isinstance(target, Real)
-        or not 0.0 < float(target) < math.inf
-    ):
-        raise InvalidInput(f"target is {target!r}, expected a finite number above 0")
+    refuse(wrong_number("target", target))
     width = estimate.relative_half_width
     ratio = width / target
-    if ratio > _LARGEST_RATIO:
+    if ratio > MAX_RELATIVE_WIDTH:
         raise InvalidInput(
             f"the estimate is {estimate.value!r}, no interval is narrow relative to (nearly) 0"
-            if width > _LARGEST_RATIO
+            if width > MAX_RELATIVE_WIDTH
             else f"target is {target!r}, out of reach: the half-width is {width:.3g} of the value"
         )
     return max(2, math.ceil(estimate.n * ratio**2 * (1.0 - 1e-12)))
 
 
-def _cube_root(quantile: float, skewness: float) -> float:
+def correct_for_skewness(quantile: float, skewness: float) -> float:
     """Correct a quantile of the studentised mean for skewness (Johnson 1978, Hall 1992).
 
     G(t) = ((1 + 6 b (t - b))^(1/3) - 1) / (2 b) with b = skewness of the mean / 6, in the form
@@ -126,40 +114,27 @@ def _cube_root(quantile: float, skewness: float) -> float:
     return float((np.cbrt(1.0 + 6.0 * b * (quantile - b)) - 1.0) / (2.0 * b))
 
 
-def _notices(fit: LevelFit) -> tuple[Notice, ...]:
-    sentences: list[tuple[Code, bool, str, Evidence]] = [
-        (
-            Code.CONSTANT,
-            fit.standard_error == 0.0,
-            f"The {fit.n} readings hold no noise: the interval has no width."
-            if fit.transients
-            else f"All {fit.n} readings are {fit.level!r}: the interval has no width.",
-            {"n": fit.n, "value": fit.level},
-        ),
-        (
-            Code.FEW_READINGS,
-            fit.n < FEW,
-            f"Only {fit.n} readings: below {FEW}, autocorrelation cannot be seen.",
-            {"n": fit.n, "wanted": FEW},
-        ),
-        (
-            Code.FEW_EFFECTIVE,
-            fit.n >= FEW and fit.n_effective < FEW,
-            f"{fit.n} readings hold only {int(fit.n_effective)} effective ones: "
-            f"unreliable below {FEW}.",
-            {"n": fit.n, "n_effective": fit.n_effective},
-        ),
-        (
-            Code.PERSISTENT_AND_SKEWED,
-            fit.inflation >= _PERSISTENT
-            and abs(fit.skewness) >= max(_SKEWED, _BY_CHANCE / fit.n_effective),
-            f"Strongly autocorrelated ({fit.inflation:.0f}-fold) and skewed, as in a busy queue: "
-            "of such intervals at 95%, 85 to 90% were measured to hold the truth.",
-            {"inflation": fit.inflation, "skewness": fit.skewness},
-        ),
-    ]
-    return tuple(
-        Notice.warning(code, sentence, **evidence)
-        for code, holds, sentence, evidence in sentences
-        if holds
-    )
+def _notices(fit: LevelFit) -> Iterator[Notice]:
+    n, effective, wanted = fit.n, fit.n_effective, MIN_FOR_AUTOCORRELATION
+    if fit.standard_error == 0.0:
+        noiseless = f"The {n} readings have no noise"
+        readings = noiseless if fit.transients else f"All {n} readings are {fit.level!r}"
+        sentence = f"{readings}: the interval has no width."
+        yield Notice.warning(Code.CONSTANT, sentence, n=n, value=fit.level)
+    if n < wanted:
+        sentence = f"Only {n} readings: fewer than {wanted} do not show autocorrelation."
+        yield Notice.warning(Code.FEW_READINGS, sentence, n=n, wanted=wanted)
+    elif effective < wanted:
+        sentence = (
+            f"The effective sample size is {int(effective)} of {n:,} readings: below {wanted} "
+            "the interval is unreliable."
+        )
+        yield Notice.warning(Code.FEW_EFFECTIVE, sentence, n=n, n_effective=effective)
+    inflation, skewness = fit.inflation, fit.skewness
+    if inflation >= _PERSISTENT and abs(skewness) >= max(_SKEWED, _BY_CHANCE / effective):
+        sentence = (
+            f"The readings are strongly autocorrelated (variance inflation {inflation:.0f}) and "
+            "skewed, as in a busy queue: 95% intervals of such readings cover 85 to 90%."
+        )
+        code = Code.PERSISTENT_AND_SKEWED
+        yield Notice.warning(code, sentence, inflation=inflation, skewness=skewness)

@@ -8,25 +8,21 @@ import numpy as np
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, LevelFit, Notice
-from benchrigor.stats.series.long_run_variance import (
-    LongRunVariance,
-    batch_means,
-    long_run_variance,
-)
+from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance, white_noise
 from benchrigor.stats.series.transients import transient_basis
 
-__all__ = ["FEW", "FEWEST", "fit_level", "too_few"]
+MIN_FOR_VARIANCE = 2
+"""Fewer readings, or invocations, have no variance."""
+MIN_FOR_AUTOCORRELATION = 30
+"""Fewer readings do not show autocorrelation: a plain t interval, and a Notice."""
 
-FEWEST = 2
-FEW = 30
-"""Below so many readings autocorrelation cannot be seen: a plain t interval, and a Notice."""
-
-_POINTS = 4096
-_NOTHING = 1e-24
-"""Variance, relative to the squared largest deviation, that is nothing but rounding."""
-_FEWEST_BATCHES = 15
+_MAX_POINTS = 4096
+"""Longer series are averaged to this many batch means."""
+_ROUNDING = 1e-24
+"""Variance, relative to the squared largest deviation, that is rounding."""
+_MIN_BATCHES_FOR_SKEWNESS = 15
 _ABSORBED = 3.0
-"""Long-run variance that each transient takes up, over its share of the effective readings; by
+"""Long-run variance that each transient absorbs, over its share of the effective sample size; by
 simulation 2.5 to 5 for AR(1) 0.5 and 0.9, n = 500 to 4000."""
 
 
@@ -36,11 +32,10 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     Parameters
     ----------
     series
-        Readings, shape (n,).
+        Readings, shape (n,), n >= 2.
     transients
-        Time constants, as shares of n, of decaying exponentials that are always fitted beside
-        the level: they take up the part of a transient too small to be detected, which would
-        bias the mean by a standard error or two. Not used below 30 readings.
+        Time constants, as shares of n, of decaying exponentials fitted beside the level from 30
+        readings on, for transients too small to be detected.
 
     Raises
     ------
@@ -48,31 +43,30 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
         With fewer than two readings.
     """
     n = series.size
-    if n < FEWEST:
-        raise NotEstimable(too_few(n, FEWEST))
+    if n < MIN_FOR_VARIANCE:
+        raise NotEstimable(too_few(n, MIN_FOR_VARIANCE))
     mean = float(series.mean())
     # Scaled by the largest deviation, powers of tiny and of huge readings stay in range.
     scale = float(np.abs(series - mean).max())
     if series.min() == series.max() or scale == 0.0:
-        return _exact(float(series[0]), n, ())
+        return _exact_fit(float(series[0]), n, ())
     deviations = (series - mean) / scale
-    shares = transients if n >= FEW else ()
-    points = batch_means(deviations, max(1, n // _POINTS))
+    many = n >= MIN_FOR_AUTOCORRELATION
+    shares = transients if many else ()
+    points = batch_means(deviations, max(1, n // _MAX_POINTS))
     size = n // points.size
     shift, factor, residuals = _regress(points, transient_basis(points.size, shares))
     level = mean + shift * scale
     constants = tuple(share * n for share in shares)
     explained = float(points @ points - residuals @ residuals) * size
     marginal = (float(deviations @ deviations) - explained) / max(n - 1 - len(shares), 1)
-    if marginal <= _NOTHING:
-        return _exact(level, n, constants)
-    found = LongRunVariance(
-        value=marginal, most=marginal, degrees_of_freedom=n - 1.0, order=0, batch=1
+    if marginal <= _ROUNDING:
+        return _exact_fit(level, n, constants)
+    noise = (
+        long_run_variance(residuals, fitted=1 + len(shares)) if many else white_noise(marginal, n)
     )
-    if n >= FEW:
-        found = long_run_variance(residuals, fitted=1 + len(shares))
-    total = found.value * size
-    # The slowest noise is what transients take up, and what the long-run variance is about.
+    total = noise.value * size
+    # The slowest noise is what transients absorb, and what the long-run variance is about.
     total *= 1.0 + _ABSORBED * len(shares) * total / marginal / n
     return LevelFit(
         level=level,
@@ -80,19 +74,19 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
         transients=constants,
         variance=marginal * scale**2,
         long_run_variance=total * scale**2,
-        order=found.order,
-        batch=found.batch * size,
-        degrees_of_freedom=found.degrees_of_freedom,
-        skewness=_skewness(residuals, total / marginal / size) if n >= FEW else 0.0,
+        order=noise.order,
+        batch=noise.batch * size,
+        degrees_of_freedom=noise.degrees_of_freedom,
+        skewness=_skewness_of_mean(residuals, total / marginal / size) if many else 0.0,
         standard_error=math.sqrt(total * factor / n) * scale,
     )
 
 
 def _regress(points: Floats, basis: Floats) -> tuple[float, float, Floats]:
-    """Fit transients beside the level of points whose mean was taken off.
+    """Fit transients beside the level of points of mean zero.
 
-    Returns the shift from mean to level, the factor by which the transients raise the variance
-    of the level, and the residuals.
+    Returns the shift from mean to level, the factor by which the transients raise the variance of
+    the level, and the residuals.
     """
     means = basis.mean(axis=1)
     centred = basis - means[:, None]
@@ -104,13 +98,9 @@ def _regress(points: Floats, basis: Floats) -> tuple[float, float, Floats]:
     return -float(weights @ means), factor, rest
 
 
-def _skewness(residuals: Floats, tau: float) -> float:
-    """Estimate the skewness of the mean from batches that are nearly independent.
-
-    Batches hold about two correlation times ``tau`` (in points), and there are at least 15 of
-    them. Skewness of a mean of k independent batches: that of one batch over sqrt(k).
-    """
-    size = int(min(max(round(2.0 * tau), 1), residuals.size // _FEWEST_BATCHES))
+def _skewness_of_mean(residuals: Floats, tau: float) -> float:
+    """Estimate the skewness of the mean from batches of two correlation times ``tau``."""
+    size = int(min(max(round(2.0 * tau), 1), residuals.size // _MIN_BATCHES_FOR_SKEWNESS))
     batches = batch_means(residuals, size) if size > 1 or tau > 1.0 else residuals
     deviations = batches - batches.mean()
     spread = float(np.mean(deviations**2))
@@ -119,8 +109,8 @@ def _skewness(residuals: Floats, tau: float) -> float:
     return float(np.mean(deviations**3) / spread**1.5) / math.sqrt(batches.size)
 
 
-def _exact(level: float, n: int, transients: tuple[float, ...]) -> LevelFit:
-    """Return the fit of readings that hold no noise at all."""
+def _exact_fit(level: float, n: int, transients: tuple[float, ...]) -> LevelFit:
+    """Return the fit of readings without noise."""
     return LevelFit(
         level=level,
         n=n,

@@ -1,9 +1,8 @@
-"""Long-run variance by autoregression: what autocorrelation does to the variance of a mean.
+"""Long-run variance: what autocorrelation does to the variance of a mean.
 
 The long-run variance of a stationary series is the sum of its autocovariances over all lags; the
-mean of n readings has variance (long-run variance)/n. It is read off an autoregressive model
-(the spectral density at frequency zero), fitted to the readings and, while they are persistent,
-again to ever longer batches of them, so that slow components hidden behind fast ones are seen.
+mean of n readings has variance (long-run variance)/n. It is read off autoregressive models of the
+readings and of the means of ever larger batches, which show slow components.
 """
 
 from __future__ import annotations
@@ -15,39 +14,26 @@ import numpy as np
 
 from benchrigor.model import Floats
 
-__all__ = ["LongRunVariance", "autoregression", "batch_means", "long_run_variance"]
-
-_FEWEST_BATCHES = 50
+MIN_BATCHES = 50
+"""Fewer batch means say too little of their long-run variance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongRunVariance:
-    """A long-run variance and how well it is known.
-
-    Parameters
-    ----------
-    value
-        In squared units of the readings.
-    most
-        The largest that any fit gave: what to hold apparent movement against.
-    degrees_of_freedom
-        By the delta method; n - 1 for an uncorrelated series, about half of the effective
-        readings for a persistent one.
-    order
-        Order of the autoregressive model.
-    batch
-        Readings averaged into one before the model was fitted.
-    """
+    """A long-run variance and how well it is known."""
 
     value: float
-    most: float
+    largest: float
+    """The largest of all fits: the bound for tests of movement."""
     degrees_of_freedom: float
-    order: int
-    batch: int
+    order: int = 0
+    """Of the autoregressive model."""
+    batch: int = 1
+    """Readings averaged into one point of the model."""
 
 
 def batch_means(series: Floats, size: int) -> Floats:
-    """Average every ``size`` successive readings; those left over at the end do not count."""
+    """Average every ``size`` successive readings; an incomplete batch at the end does not count."""
     if size == 1:
         return series
     count = series.size // size
@@ -57,119 +43,87 @@ def batch_means(series: Floats, size: int) -> Floats:
 
 
 def long_run_variance(residuals: Floats, *, fitted: int = 1) -> LongRunVariance:
-    """Estimate the long-run variance of a series of mean zero.
+    """Estimate the long-run variance of residuals from a fit of ``fitted`` coefficients.
 
-    Parameters
-    ----------
-    residuals
-        Shape (n,), n >= 4, deviations from the level.
-    fitted
-        Coefficients that were fitted to reach the residuals (1 for a mean).
-
-    Notes
-    -----
-    The model is fitted, and fitted again to batches larger by max(2, tau/4) while the batches
-    still have tau = (long-run variance)/variance above 2 and at least 50 of them remain. Where
-    there is one time scale, the mean of these figures is right, and the largest too large by a
-    quarter (coverage 0.87 at nominal 0.80 for modes that switch); where there are several, the
-    largest is right and the mean too small (0.93 at nominal 0.95). What lies midway covers both.
-    The degrees of freedom are the most of any fit.
+    Each fit has batches larger by max(2, tau/4) than the last, while tau = (long-run
+    variance)/variance exceeds 2 and 50 batches remain.
     """
-    batch = 1
-    found: list[LongRunVariance] = []
+    batch, fits = 1, []
     while True:
-        fit, tau = _fit(batch_means(residuals, batch), fitted)
-        found.append(replace(fit, value=fit.value * batch, most=fit.most * batch, batch=batch))
+        fit, tau = spectral_fit(batch_means(residuals, batch), fitted)
+        fits.append(replace(fit, value=fit.value * batch, batch=batch))
         batch *= max(2, math.ceil(tau / 4.0))
-        if tau <= 2.0 or residuals.size // batch < _FEWEST_BATCHES:
-            break
-    largest = max(found, key=lambda fit: fit.value)
-    mean = sum(fit.value for fit in found) / len(found)
+        if tau <= 2.0 or residuals.size // batch < MIN_BATCHES:
+            return _combined(fits)
+
+
+def _combined(fits: list[LongRunVariance]) -> LongRunVariance:
+    """Take the midpoint of the mean and the largest of the fits.
+
+    With one time scale the mean is right and the largest a quarter too large; with several the
+    largest is right (coverage of the mean 0.93 at nominal 0.95).
+    """
+    best = max(fits, key=lambda fit: fit.value)
+    mean = sum(fit.value for fit in fits) / len(fits)
     return replace(
-        largest,
-        value=(mean + largest.value) / 2.0,
-        degrees_of_freedom=max(fit.degrees_of_freedom for fit in found),
+        best,
+        value=(mean + best.value) / 2.0,
+        largest=best.value,
+        degrees_of_freedom=max(fit.degrees_of_freedom for fit in fits),
     )
 
 
-def autoregression(points: Floats, *, highest: int | None = None) -> tuple[Floats, float, float]:
-    """Fit an autoregressive model to a series of mean zero; the least AICc chooses its order.
+def spectral_fit(points: Floats, fitted: int) -> tuple[LongRunVariance, float]:
+    """Fit one autoregressive model; also return long-run over marginal variance.
 
-    Parameters
-    ----------
-    points
-        Shape (n,), n >= 3.
-    highest
-        Highest order tried; None for the lesser of 10 log10(n) and n/4.
-
-    Returns
-    -------
-    coefficients, innovation, variance
-        Coefficients, shape (order,); variance of the innovations; variance of the points.
+    The spectral density at frequency zero, with degrees of freedom by the delta method; the sum of
+    the coefficients is corrected for its bias (Marriott & Pope 1954, Kendall 1954).
     """
     n = points.size
-    if highest is None:
-        highest = min(int(10.0 * math.log10(n)), n // 4)
-    covariances = _autocovariances(points, min(highest, n - 1))
-    if covariances[0] <= 0.0:
-        return covariances[:0], 0.0, 0.0
-    _, coefficients, innovation = _levinson_durbin(covariances, n)
-    return coefficients, innovation, float(covariances[0])
-
-
-def _fit(points: Floats, fitted: int) -> tuple[LongRunVariance, float]:
-    """Fit one autoregressive model; also return long-run variance over marginal variance."""
-    n = points.size
-    highest = min(int(10.0 * math.log10(n)), n // 4)
-    covariances = _autocovariances(points, highest)
-    if covariances[0] <= 0.0:
-        return _white(0.0, n, fitted), 1.0
-    order, coefficients, innovation = _levinson_durbin(covariances, n)
+    coefficients, innovation, covariances = autoregression(points)
+    order = coefficients.size
     if order == 0:
-        return _white(float(covariances[0]) * n / max(n - fitted, 1), n, fitted), 1.0
+        return white_noise(float(covariances[0]) * n / max(n - fitted, 1), n, fitted), 1.0
     innovation *= n / max(n - order - fitted, 1)
     total = float(coefficients.sum())
-    spread = innovation * _sum_of_inverse(covariances, order) / n
-    # First-order bias of the coefficient sum towards zero (Marriott & Pope 1954, Kendall 1954).
+    lags = np.abs(np.subtract.outer(np.arange(order), np.arange(order)))
+    spread = innovation * float(np.linalg.solve(covariances[lags], np.ones(order)).sum()) / n
     total += (1.0 + 3.0 * max(total, 0.0)) / n
     gain = 1.0 - min(total, 1.0 - 1.0 / n)
     variance = innovation / gain**2
     freedom = 2.0 / (2.0 / max(n - fitted, 1) + 4.0 * spread / gain**2)
-    found = LongRunVariance(
-        value=variance,
-        most=variance,
-        degrees_of_freedom=max(freedom, 1.0),
-        order=order,
-        batch=1,
+    fit = LongRunVariance(
+        value=variance, largest=variance, degrees_of_freedom=max(freedom, 1.0), order=order
     )
-    return found, variance / float(covariances[0])
+    return fit, variance / float(covariances[0])
 
 
-def _white(variance: float, n: int, fitted: int) -> LongRunVariance:
+def white_noise(variance: float, n: int, fitted: int = 1) -> LongRunVariance:
+    """Return the long-run variance of n uncorrelated readings, which is their variance."""
     return LongRunVariance(
-        value=variance,
-        most=variance,
-        degrees_of_freedom=float(max(n - fitted, 1)),
-        order=0,
-        batch=1,
+        value=variance, largest=variance, degrees_of_freedom=float(max(n - fitted, 1))
     )
 
 
-def _autocovariances(points: Floats, highest: int) -> Floats:
-    """Return the biased autocovariances (divisor n) about zero at lags 0 to ``highest``."""
+def autoregression(points: Floats, *, highest: int | None = None) -> tuple[Floats, float, Floats]:
+    """Return coefficients, innovation variance and autocovariances of an autoregressive model."""
     n = points.size
-    return np.array([points[: n - lag] @ points[lag:] for lag in range(highest + 1)]) / n
+    if highest is None:
+        highest = min(int(10.0 * math.log10(n)), n // 4)
+    lags = range(min(highest, n - 1) + 1)
+    covariances = np.array([points[: n - lag] @ points[lag:] for lag in lags]) / n
+    if covariances[0] <= 0.0:
+        return covariances[:0], 0.0, covariances
+    coefficients, innovation = _levinson_durbin(covariances, n)
+    return coefficients, innovation, covariances
 
 
-def _levinson_durbin(covariances: Floats, n: int) -> tuple[int, Floats, float]:
-    """Solve the Yule-Walker equations of all orders; keep the one with the least AICc.
-
-    Source: Durbin (1960); Hurvich & Tsai (1989) for AICc.
-    """
+def _levinson_durbin(covariances: Floats, n: int) -> tuple[Floats, float]:
+    """Solve the Yule-Walker equations (Durbin 1960); take the least AICc (Hurvich & Tsai 1989)."""
     gamma = covariances.tolist()
     coefficients = np.zeros(covariances.size)
     innovation = gamma[0]
-    best = (0, coefficients[:0], innovation)
+    best = coefficients[:0], innovation
     least = n * math.log(innovation) + 2.0 * n / (n - 2)
     for order in range(1, covariances.size):
         lower = coefficients[: order - 1]
@@ -181,12 +135,5 @@ def _levinson_durbin(covariances: Floats, n: int) -> tuple[int, Floats, float]:
             break
         criterion = n * math.log(innovation) + 2.0 * n * (order + 1) / (n - order - 2)
         if criterion < least:
-            least, best = criterion, (order, coefficients[:order].copy(), innovation)
+            least, best = criterion, (coefficients[:order].copy(), innovation)
     return best
-
-
-def _sum_of_inverse(covariances: Floats, order: int) -> float:
-    """Return 1' G^-1 1 for the Toeplitz matrix G of the first ``order`` autocovariances."""
-    lags = np.abs(np.subtract.outer(np.arange(order), np.arange(order)))
-    ones = np.ones(order)
-    return float(ones @ np.linalg.solve(covariances[lags], ones))

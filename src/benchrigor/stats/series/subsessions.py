@@ -10,16 +10,15 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Floats, LevelFit, Notice, Subsessions, as_series
+from benchrigor.model.checks import refuse, wrong_choice
 from benchrigor.stats.series.level import too_few
 from benchrigor.stats.series.long_run_variance import batch_means
 
-__all__ = ["MERGING", "autocorrelation", "fit_merged", "merge_subsessions"]
-
 MERGING = "subsessions"
 
-_FEWEST = 3
-_FEWEST_MERGED = 5
-"""Of fewer merged readings the autocorrelation is near 0 whatever they are."""
+MIN_MERGED = 5
+"""The autocorrelation of fewer merged readings is near 0 whatever they are."""
+_MIN_READINGS = 3
 _EXHAUSTIVE = 16
 _GROWTH = 1.05
 
@@ -37,16 +36,13 @@ def autocorrelation(values: npt.ArrayLike, lag: int = 1) -> float:
     Returns
     -------
     float
-        The biased estimator about the mean of all readings, in [-1, 1]; 0.0 for constant values.
+        sum (x_i - m)(x_{i+lag} - m) / sum (x_i - m)^2 about the mean of all readings, in [-1, 1]
+        (Box & Jenkins 1976, equation 2.1.10); 0.0 for constant values.
 
     Raises
     ------
     InvalidInput
-        When the values are no readings or the lag is out of range.
-
-    Notes
-    -----
-    sum (x_i - m)(x_{i+lag} - m) / sum (x_i - m)^2 (Box & Jenkins 1976, equation 2.1.10).
+        When the values or the lag are invalid.
 
     Examples
     --------
@@ -87,19 +83,17 @@ def merge_subsessions(
     Returns
     -------
     Subsessions
-        ``size`` is None when no q up to n/3 brings the autocorrelation within the limit. A
-        constant series is merged with q = 1.
+        ``size`` is None when no q up to n/3 brings the autocorrelation within the limit.
 
     Raises
     ------
     InvalidInput
-        When the values are no readings, or not positive for a harmonic mean, or the limit or
-        mean is not one of those named.
+        When the values or an option are invalid.
 
     Notes
     -----
-    Source: subsession analysis of Pilot (Li et al. 2016). Every q up to 16 is tried; beyond, q
-    grows by 5 % a step, so that the search costs O(n log n).
+    Subsession analysis of Pilot (Li et al. 2016). Beyond 16, q grows by 5 % a step, so that the
+    search costs O(n log n).
 
     Examples
     --------
@@ -107,68 +101,55 @@ def merge_subsessions(
     1
     """
     series = as_series(values)
+    problems = wrong_choice("mean", mean, ("arithmetic", "harmonic"))
     if isinstance(limit, bool) or not isinstance(limit, Real) or not 0.0 < float(limit) <= 1.0:
-        raise InvalidInput(f"limit is {limit!r}, expected more than 0 and at most 1")
-    if mean not in ("arithmetic", "harmonic"):
-        raise InvalidInput(f"mean is {mean!r}, expected 'arithmetic' or 'harmonic'")
-    if mean == "harmonic":
-        if float(series.min()) <= 0.0:
-            index = int(np.argmax(series <= 0.0))
-            raise InvalidInput(
-                f"values[{index}] is {float(series[index])!r}, a harmonic mean needs values above 0"
-            )
-        series = 1.0 / series
+        problems.append(f"limit is {limit!r}, expected more than 0 and at most 1")
+    refuse(problems)
+    harmonic = mean == "harmonic"
+    if harmonic and float(series.min()) <= 0.0:
+        index = int(np.argmax(series <= 0.0))
+        raise InvalidInput(
+            f"values[{index}] is {float(series[index])!r}, a harmonic mean needs values above 0"
+        )
+    averaged = 1.0 / series if harmonic else series
     size: int | None
-    for size in _sizes(series.size // _FEWEST):
-        means = batch_means(series, size)
-        found = _autocorrelation(1.0 / means if mean == "harmonic" else means)
-        if abs(found) <= limit:
+    for size in _sizes(series.size // _MIN_READINGS):
+        means = batch_means(averaged, size)
+        merged = 1.0 / means if harmonic else means
+        correlation = _autocorrelation(merged)
+        if abs(correlation) <= limit:
             break
     else:
-        size, means = None, series[:0]
-        found = _autocorrelation(1.0 / series if mean == "harmonic" else series)
-    merged = 1.0 / means if mean == "harmonic" and means.size else np.array(means)
+        size, merged, correlation = None, series[:0], _autocorrelation(series)
+    merged = np.array(merged)
     merged.flags.writeable = False
     return Subsessions(
         size=size,
         means=merged,
-        autocorrelation=found,
+        autocorrelation=correlation,
         dropped=series.size % size if size else 0,
         limit=float(limit),
     )
 
 
 def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
-    """Fit the mean of a series, its standard error from readings merged until they decorrelate.
+    """Fit the mean of a series, with Student's t on readings merged until uncorrelated.
 
-    Parameters
-    ----------
-    series
-        Readings, shape (n,), n >= 3.
-    limit
-        Largest absolute lag-1 autocorrelation of the merged readings.
-
-    Raises
-    ------
-    NotEstimable
-        With fewer than three readings, or when no size that leaves five merged readings is within
-        the limit.
-
-    Notes
-    -----
-    The interval of Pilot (Li et al. 2016): Student t on the h merged readings, standard error
-    sqrt(sum (s_i - m)^2 / (h - 1) / h) with m the mean of all readings. It takes what little
-    autocorrelation is left for none, and so covers less than it claims.
+    Of h merged readings s_i the standard error is sqrt(sum (s_i - m)^2 / (h - 1) / h) with m the
+    mean of all readings (Li et al. 2016). Raises NotEstimable with fewer than three readings, or
+    when no size that leaves five merged readings is within the limit.
     """
-    if series.size < _FEWEST:
-        raise NotEstimable(too_few(series.size, _FEWEST))
+    if series.size < _MIN_READINGS:
+        raise NotEstimable(too_few(series.size, _MIN_READINGS))
     merged = merge_subsessions(series, limit=limit)
     constant = float(series.min()) == float(series.max())
     # Few means, or such as happen to be alike, seem uncorrelated whatever they are.
-    if merged.size is None or (merged.size > 1 and merged.means.size < _FEWEST_MERGED):
-        raise NotEstimable(_still_correlated(merged, series.size))
-    if merged.means.min() == merged.means.max() and not constant:
-        raise NotEstimable(_still_correlated(merged, series.size))
+    if (
+        merged.size is None
+        or (merged.size > 1 and merged.means.size < MIN_MERGED)
+        or (merged.means.min() == merged.means.max() and not constant)
+    ):
+        raise NotEstimable(still_correlated(merged, f"{series.size} readings", n=series.size))
     level = float(series.mean())
     count = merged.means.size
     between = 0.0 if constant else float(np.sum((merged.means - level) ** 2)) / (count - 1)
@@ -187,11 +168,12 @@ def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
     )
 
 
-def _still_correlated(merged: Subsessions, n: int) -> Notice:
+def still_correlated(merged: Subsessions, what: str, n: int) -> Notice:
+    """Refuse n readings, or rounds, that no merging decorrelates."""
     return Notice.refusal(
         Code.STILL_CORRELATED,
-        f"No subsession size that leaves {_FEWEST_MERGED} means to tell apart brings the "
-        f"autocorrelation of {n} readings within {merged.limit:g}.",
+        f"No subsession size that leaves {MIN_MERGED} different means brings the autocorrelation "
+        f"of {what} within {merged.limit:g}.",
         n=n,
         autocorrelation=merged.autocorrelation,
         limit=merged.limit,

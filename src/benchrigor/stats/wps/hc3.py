@@ -1,9 +1,8 @@
 """Least squares whose standard errors hold under unequal and autocorrelated noise.
 
-What the coefficients of a regression make of its noise is a sandwich: pseudo-inverse, covariance
-of the noise, pseudo-inverse. The covariance is taken from the residuals three ways, and the
-largest counts: as they are (HC3), with the autocorrelation of their products with a row of the
-pseudo-inverse, and as an autoregressive series whose size grows with what is measured.
+The covariance of the noise is estimated from the residuals three ways, and the largest counts: HC3;
+HC3 with the autocorrelation of the scores; and autoregressive noise whose size grows with what is
+measured.
 """
 
 from __future__ import annotations
@@ -11,130 +10,107 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from benchrigor.model import Floats
+from benchrigor.model import Estimate, Floats
+from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.long_run_variance import autoregression
-
-__all__ = [
-    "ESTIMATORS",
-    "CoefficientError",
-    "Regression",
-    "coefficient_errors",
-    "is_determined",
-    "load_statsmodels",
-    "noise_likelihoods",
-    "regress",
-]
 
 ESTIMATORS = ("ols", "weighted", "robust")
 
-_GROWTHS = (0.0, 0.5, 1.0, 1.5)
+_POWERS = (0.0, 0.5, 1.0, 1.5)
 """Powers of the fitted value that the size of the noise may grow with."""
-_AS_LIKELY = 1.92
-"""Log-likelihood below the best within which a growth is not ruled out: chi2(1) at 95 %, halved."""
-_HIGHEST = 3
+_LIKELIHOOD_MARGIN = 1.92
+"""Log-likelihood below the best within which a power is not ruled out: chi2(1) at 95 %, halved."""
+_MAX_ORDER = 3
 _ROUNDING = 1e-14
-"""Residual, relative to the largest response, that is nothing but rounding."""
-_LEAST_LIMIT = 3.0 * _ROUNDING
+"""Residual, relative to the largest response, that is rounding."""
+_MIN_LIMIT = 3.0 * _ROUNDING
 """Limit of the residuals where most are rounding: 1.345 scales of sqrt(n / (n - 2)) of it."""
-_LIMITED = 0.05
+_LIMITED_WEIGHT = 0.05
 _ITERATIONS = 200
 """Up to 150 where all points but one lie on a line, some 20 elsewhere."""
 _NORMAL = 0.6745
 """Median absolute deviation of normal noise of variance 1."""
-_ALONE = 1e-9
+_DECISIVE = 1e-9
 """A point whose leverage is nearer to 1 decides a coefficient alone."""
-_LEAST_SHARE = 0.1
-"""Of the mean response: what fitted values, as a size of noise, are never taken to be below."""
+_MIN_LEVEL = 0.1
+"""Of the mean response: lower bound of fitted values as a size of noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regression:
-    """A linear regression; weighted rows stand multiplied by the roots of their weights.
-
-    Parameters
-    ----------
-    design
-        Weighted regressors, shape (n, k).
-    inverse
-        Pseudo-inverse of the design, shape (k, n).
-    coefficients
-        Shape (k,).
-    residuals
-        Weighted; 0 throughout where they, or those of most points of a robust fit, are nothing
-        but rounding. Shape (n,).
-    left_out
-        Residual of each point from the regression without it, not weighted. Shape (n,).
-    leverages
-        Pull of each point on its own fitted value, in [0, 1). Shape (n,).
-    levels
-        Fitted values, not weighted, at least a tenth of the mean response. Shape (n,).
-    roots
-        What the residuals were multiplied by. Shape (n,).
-    """
+    """A linear regression of n points on k regressors."""
 
     design: Floats
+    """Regressors times the roots of the weights, shape (n, k)."""
     inverse: Floats
+    """Pseudo-inverse of the design, shape (k, n)."""
     coefficients: Floats
     residuals: Floats
+    """Weighted; 0 throughout where they are rounding (of most points, in a robust fit)."""
     left_out: Floats
+    """Residual of each point from the regression without it, not weighted."""
     leverages: Floats
     levels: Floats
+    """Fitted values, not weighted, at least a tenth of the mean response."""
     roots: Floats
+    """What the residuals were multiplied by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoefficientError:
-    """How well a coefficient is known.
-
-    Parameters
-    ----------
-    value
-        The coefficient, or combination of coefficients.
-    standard_error
-        In its unit.
-    degrees_of_freedom
-        Of the standard error.
-    inflation
-        By how much autocorrelation raises its variance, at least 1.
-    """
+    """A coefficient, or a combination of coefficients, and how well it is known."""
 
     value: float
     standard_error: float
     degrees_of_freedom: float
     inflation: float
+    """Variance inflation by autocorrelation, at least 1."""
+
+    def scaled(self, factor: float) -> CoefficientError:
+        """Return it in another unit."""
+        error = self.standard_error * factor
+        return replace(self, value=self.value * factor, standard_error=error)
+
+    def half_width(self, confidence: float) -> float:
+        """Return the half-width of Student's t interval."""
+        return student_t(self.degrees_of_freedom, confidence) * self.standard_error
+
+    def estimate(self, confidence: float, n: int, method: str, *, merged: int = 1) -> Estimate:
+        """Return its estimate from n points, of which so many were merged into one."""
+        half_width = self.half_width(confidence)
+        return Estimate(
+            value=self.value,
+            low=self.value - half_width,
+            high=self.value + half_width,
+            confidence=confidence,
+            n=n,
+            n_effective=n // merged / self.inflation,
+            method=method,
+            standard_error=self.standard_error,
+            degrees_of_freedom=self.degrees_of_freedom,
+        )
 
 
 def is_determined(design: Floats) -> bool:
     """Return whether every coefficient rests on several points."""
     columns, sizes, _ = np.linalg.svd(design, full_matrices=False)
     leverages = np.sum(columns**2, axis=1)
-    return bool(sizes[-1] > _ROUNDING * sizes[0] and leverages.max() < 1.0 - _ALONE)
+    return bool(sizes[-1] > _ROUNDING * sizes[0] and leverages.max() < 1.0 - _DECISIVE)
 
 
 def regress(design: Floats, response: Floats, *, estimator: str = "ols") -> Regression:
-    """Fit a linear regression.
+    """Fit a linear regression to a determined design and a response of size 1 or so.
 
-    Parameters
-    ----------
-    design
-        Regressors, shape (n, k), n > k, of full rank; no point may alone decide a coefficient.
-    response
-        Shape (n,), of size 1 or so: the scale on which residuals are taken for rounding.
-    estimator
-        "ols"; "weighted", with the inverse squares of the fitted values of "ols"; or "robust",
-        which limits the residuals far from the others (Huber's T).
-
-    Notes
-    -----
-    A robust fit solves X' psi(e) = 0, with psi the residual limited, and its coefficients move by
-    (X' D X)^-1 X' psi(e), with D the derivative of psi: 1, or 0 where it limits (Huber 1981,
-    section 7.6). That is the weighted fit, with weights D, to fitted values plus psi/D. A little
-    above 0 (1/20) stands for 0, since the residuals not limited may be all of one amount.
+    "weighted" weights with the inverse squares of the fitted values of "ols". "robust" limits the
+    residuals (Huber's T) and solves X' psi(e) = 0, with psi the limited residual; its coefficients
+    move by (X' D X)^-1 X' psi(e), with D the derivative of psi (Huber 1981, section 7.6). That is
+    the fit with weights D to fitted values plus psi/D; 1/20 stands for 0 in D.
     """
     # Its import takes over a second, which only those who come here shall pay.
     from statsmodels.regression.linear_model import WLS  # type: ignore[import-untyped] # noqa: PLC0415
@@ -146,13 +122,13 @@ def regress(design: Floats, response: Floats, *, estimator: str = "ols") -> Regr
     if estimator == "weighted":
         weights = (plain.levels.min() / plain.levels) ** 2
         return _regression(WLS(response, design, weights=weights).fit(), response)
-    fitted, limited, free = _limit(design, response)
-    found = _regression(WLS(fitted + limited / free, design, weights=free).fit(), response)
+    fitted, limited, free = _huber(design, response)
+    fit = _regression(WLS(fitted + limited / free, design, weights=free).fit(), response)
     # The noise is the limited residual, without the weight that made its pull.
-    found = replace(found, roots=1.0 / found.roots)
-    if np.abs(limited).max() <= _LEAST_LIMIT:
-        found = replace(found, residuals=np.zeros_like(limited))
-    return found
+    fit = replace(fit, roots=1.0 / fit.roots)
+    if np.abs(limited).max() <= _MIN_LIMIT:
+        fit = replace(fit, residuals=np.zeros_like(limited))
+    return fit
 
 
 def load_statsmodels() -> None:
@@ -160,53 +136,42 @@ def load_statsmodels() -> None:
     import_module("statsmodels.regression.linear_model")
 
 
-def _limit(design: Floats, response: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return robust fitted values, the residuals limited, and where they are not (as weights)."""
+def _huber(design: Floats, response: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return robust fitted values, the limited residuals, and where they are free (as weights)."""
     from statsmodels.robust.robust_linear_model import RLM  # type: ignore[import-untyped] # noqa: PLC0415
 
     freedom = response.size - design.shape[1]
 
     def scale(residuals: Floats) -> float:
-        # A fit of k coefficients may pass through k points, which tell nothing of the noise.
+        # A fit of k coefficients may pass through k points, which show no noise.
         return max(float(np.median(np.sort(np.abs(residuals))[-freedom:])) / _NORMAL, _ROUNDING)
 
-    found = RLM(response, design).fit(scale_est=scale, maxiter=_ITERATIONS)
-    limited = found.resid * found.weights
-    return found.fittedvalues, limited, np.where(found.weights == 1.0, 1.0, _LIMITED)
+    fit = RLM(response, design).fit(scale_est=scale, maxiter=_ITERATIONS)
+    free = np.where(fit.weights == 1.0, 1.0, _LIMITED_WEIGHT)
+    return fit.fittedvalues, fit.resid * fit.weights, free
 
 
-def _regression(found: object, response: Floats) -> Regression:
-    """Take what is needed from a fit of statsmodels."""
-    design: Floats = found.model.wexog  # type: ignore[attr-defined]
-    inverse: Floats = found.model.pinv_wexog  # type: ignore[attr-defined]
-    roots = np.sqrt(found.model.weights)  # type: ignore[attr-defined]
-    fitted: Floats = found.fittedvalues  # type: ignore[attr-defined]
-    leverages = np.einsum("ij,ji->i", design, inverse)
-    residuals: Floats = found.wresid  # type: ignore[attr-defined]
+def _regression(fit: Any, response: Floats) -> Regression:
+    """Read a fit of statsmodels."""
+    model, fitted, residuals = fit.model, fit.fittedvalues, fit.wresid
+    leverages = np.einsum("ij,ji->i", model.wexog, model.pinv_wexog)
     if np.abs(response - fitted).max() <= _ROUNDING * np.abs(response).max():
         residuals = np.zeros_like(residuals)
     return Regression(
-        design=design,
-        inverse=inverse,
-        coefficients=found.params,  # type: ignore[attr-defined]
+        design=model.wexog,
+        inverse=model.pinv_wexog,
+        coefficients=fit.params,
         residuals=residuals,
         left_out=(response - fitted) / (1.0 - leverages),
         leverages=leverages,
-        levels=np.maximum(fitted, _LEAST_SHARE * response.mean()),
-        roots=roots,
+        levels=np.maximum(fitted, _MIN_LEVEL * response.mean()),
+        roots=np.sqrt(model.weights),
     )
 
 
 def noise_likelihoods(fit: Regression, *, order: int = 2) -> dict[float, float]:
-    """Return the log-likelihood of each power of the fitted value as the size of the noise.
-
-    Parameters
-    ----------
-    fit
-        From `regress`, with residuals.
-    order
-        2 for normal noise; 1 for Laplace's, on which outliers have less pull.
-    """
+    """Return the log-likelihood of each power of the fitted value as the size of normal noise."""
+    # Order 1 is for noise of Laplace, on which outliers have less pull.
     residuals = np.abs(fit.residuals / fit.roots)
     logs = np.log(fit.levels)
     return {
@@ -214,55 +179,45 @@ def noise_likelihoods(fit: Regression, *, order: int = 2) -> dict[float, float]:
             -logs.size / order * np.log(np.mean((residuals / fit.levels**power) ** order))
             - power * logs.sum()
         )
-        for power in _GROWTHS
+        for power in _POWERS
     }
 
 
 def coefficient_errors(
     fit: Regression, combinations: npt.ArrayLike
 ) -> tuple[CoefficientError, ...]:
-    """Return the standard errors of combinations of coefficients.
+    """Return combinations of coefficients, shape (m, k), with their standard errors.
 
-    Parameters
-    ----------
-    fit
-        From `regress`, of points in the order in which they were taken.
-    combinations
-        Shape (m, k): how much of each coefficient is in each combination.
-
-    Notes
-    -----
-    HC3 (MacKinnon & White 1985): the sum of the squares of psi_i = p_i e_i / (1 - h_i), with p
-    the combined row of the pseudo-inverse, e residuals and h leverages. It is multiplied by the
-    long-run over the marginal variance of psi, from an autoregression of order 3 at most. Where
-    the order of the amounts makes psi look uncorrelated though the noise is not, the noise
-    itself is modelled (`_modelled_covariances`). Degrees of freedom: those of HC3 under equal
-    variances, (tr K)^2 / tr(K K) with K = M diag(p^2 / (1 - h)^2) M and M = I - H (Bell &
-    McCaffrey 2002), and at most n - k.
+    HC3 (MacKinnon & White 1985): the sum of the squares of the scores p_i e_i / (1 - h_i), with p
+    the combined row of the pseudo-inverse, e residuals and h leverages, times the variance
+    inflation of the scores. Where the order of the amounts makes the scores look uncorrelated
+    though the noise is not, the noise itself is modelled.
     """
     rows = np.asarray(combinations, dtype=np.float64)
-    exact = not fit.residuals.any()
-    covariances = [] if exact else _modelled_covariances(fit)
+    covariances = _modelled_covariances(fit) if fit.residuals.any() else []
     errors = []
     for row in rows:
         projected = row @ fit.inverse
         scores = projected * fit.residuals / (1.0 - fit.leverages)
-        plain = float(scores @ scores)
+        hc3 = float(scores @ scores)
         modelled = max((float(row @ each @ row) for each in covariances), default=0.0)
-        variance = max(plain * _inflation(scores), modelled)
+        variance = max(hc3 * _variance_inflation(scores), modelled)
         errors.append(
             CoefficientError(
                 value=float(row @ fit.coefficients),
                 standard_error=math.sqrt(variance),
-                degrees_of_freedom=_degrees_of_freedom(fit, projected),
-                inflation=variance / plain if plain > 0.0 else 1.0,
+                degrees_of_freedom=_bell_mccaffrey(fit, projected),
+                inflation=variance / hc3 if hc3 > 0.0 else 1.0,
             )
         )
     return tuple(errors)
 
 
-def _degrees_of_freedom(fit: Regression, projected: Floats) -> float:
-    """Return (tr K)^2 / tr(K K), without a matrix of n x n."""
+def _bell_mccaffrey(fit: Regression, projected: Floats) -> float:
+    """Return the degrees of freedom of HC3 under equal variances, at most n - k.
+
+    (tr K)^2 / tr(K K) with K = M diag(p^2 / (1 - h)^2) M and M = I - H (Bell & McCaffrey 2002).
+    """
     n, k = fit.design.shape
     shares = (projected / (1.0 - fit.leverages)) ** 2
     shares = shares / shares.max()
@@ -273,29 +228,29 @@ def _degrees_of_freedom(fit: Regression, projected: Floats) -> float:
     return float(trace**2 / min(max(square, trace**2 / (n - k)), trace**2))
 
 
-def _inflation(scores: Floats) -> float:
-    coefficients, innovation, variance = autoregression(scores, highest=_HIGHEST)
+def _variance_inflation(scores: Floats) -> float:
+    coefficients, innovation, covariances = autoregression(scores, highest=_MAX_ORDER)
     if coefficients.size == 0:
         return 1.0
     gain = 1.0 - min(float(coefficients.sum()), 1.0 - 1.0 / scores.size)
-    return max(1.0, innovation / gain**2 / variance)
+    return max(1.0, innovation / gain**2 / float(covariances[0]))
 
 
 def _modelled_covariances(fit: Regression) -> list[Floats]:
     """Return the covariance of the coefficients under each likely model of autocorrelated noise.
 
-    The noise of a point is s x, with s a power of the fitted value and x an autoregressive
-    series. The autoregression is fitted to the residuals over s; their size is held against what
-    residuals of such noise would have, since the regression takes part of slow noise for signal.
+    The noise of a point is s x, with s a power of the fitted value and x an autoregressive series,
+    fitted to the residuals over s; the regression takes part of slow noise for signal, so the size
+    of the residuals is compared with what residuals of such noise would have.
     """
     n = fit.residuals.size
     likelihoods = noise_likelihoods(fit)
-    least = max(likelihoods.values()) - _AS_LIKELY
+    least = max(likelihoods.values()) - _LIKELIHOOD_MARGIN
     covariances = []
     for power in (each for each, likelihood in likelihoods.items() if likelihood >= least):
         sizes = fit.levels**power * fit.roots
         series = fit.residuals / sizes / np.sqrt(1.0 - fit.leverages)
-        coefficients, _, variance = autoregression(series, highest=_HIGHEST)
+        coefficients, _, lagged = autoregression(series, highest=_MAX_ORDER)
         if coefficients.size == 0:
             continue
         correlations = _correlations(_unbiased(coefficients, n), n)
@@ -309,16 +264,12 @@ def _modelled_covariances(fit: Regression) -> list[Floats]:
             + np.sum(fit.design @ covariance * fit.design, axis=1)
         )
         share = float(np.mean(expected / sizes**2 / (1.0 - fit.leverages)))
-        covariances.append(covariance * (variance / share))
+        covariances.append(covariance * (float(lagged[0]) / share))
     return covariances
 
 
 def _unbiased(coefficients: Floats, n: int) -> Floats:
-    """Correct the coefficient sum for its bias towards zero, and keep the series stationary.
-
-    With two coefficients fitted before, the first-order bias is (1 + 4 sum) / n where that of
-    a mean is (1 + 3 sum) / n (Marriott & Pope 1954).
-    """
+    """Correct the sum for its bias (1 + 4 sum) / n (Marriott & Pope 1954); keep it stationary."""
     total = float(coefficients.sum())
     corrected = coefficients.copy()
     if total > 0.0:
@@ -331,15 +282,14 @@ def _unbiased(coefficients: Floats, n: int) -> Floats:
 
 
 def _correlations(coefficients: Floats, n: int) -> Floats:
-    """Return the autocorrelations of an autoregressive series at lags 0 to n - 1."""
+    """Return the autocorrelations of an autoregressive series at lags 0 to n - 1 (Yule-Walker)."""
     order = coefficients.size
-    # Yule-Walker: r_k = sum_j phi_j r_|k - j| for k = 1 to the order, with r_0 = 1.
     system = np.eye(order + 1)
     for lag in range(1, order + 1):
         for back in range(1, order + 1):
             system[lag, abs(lag - back)] -= coefficients[back - 1]
-    found = np.linalg.solve(system, np.eye(order + 1)[0]).tolist()
+    correlations = np.linalg.solve(system, np.eye(order + 1)[0]).tolist()
     backwards = coefficients[::-1].tolist()
-    while len(found) < n:
-        found.append(math.fsum(map(float.__mul__, backwards, found[-order:])))
-    return np.array(found[:n])
+    while len(correlations) < n:
+        correlations.append(math.fsum(map(float.__mul__, backwards, correlations[-order:])))
+    return np.array(correlations[:n])

@@ -1,116 +1,124 @@
-"""What makes a line through work and duration weaker than it looks."""
+"""Diagnostics of a work line: what its user must know, as Notices."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from benchrigor.model import Code, Estimate, Evidence, Floats, Notice, Severity
+from benchrigor.model import Code, Estimate, Floats, Notice
 from benchrigor.stats.wps.hc3 import Regression
+from benchrigor.stats.wps.lack_of_fit import NEGLIGIBLE, LackOfFit
 
-__all__ = ["doubts"]
-
-_FEW = 10
+_ENOUGH_ROUNDS = 10
 _POOR_PREDICTION = 0.1
 _WIDE = 0.25
 _EXACT = 1e-9
 """Error of prediction below which every round is on the line."""
 _RAMP = 0.7
-"""Rank correlation of work with the order of rounds from which on a drift passes for work; in
+"""Rank correlation of work with the order of rounds from which on a drift is taken for work; in
 sessions it stays below 0.6."""
-_ALIKE = 2.0
+_MIN_RANGE = 2.0
 """Largest over smallest amount below which a line says little of other amounts."""
 _TINY = 1e-300
+_MATERIAL = 0.5
+"""Half-widths by which outliers may move the speed."""
 
 
-def doubts(
-    work: Floats,
-    line: Regression,
-    speed: Estimate | None,
-    prediction_error: float,
-    *,
-    merged: int,
-) -> tuple[Notice, ...]:
-    """Say what makes the line through work and duration weaker than it looks.
-
-    Parameters
-    ----------
-    work
-        Amounts, in round order, in whatever unit.
-    line
-        As fitted, to rounds or merged rounds.
-    speed
-        None where there is none.
-    prediction_error
-        Relative to the mean duration.
-    merged
-        Rounds summed into one before the fit.
-    """
+def diagnose_line(
+    work: Floats, line: Regression, speed: Estimate | None, prediction_error: float, merged: int
+) -> Iterator[Notice]:
+    """Yield what weakens a line fitted to rounds, of which so many were merged into one."""
     n = line.residuals.size
     rounds = "rounds" if merged == 1 else "merged rounds"
-    found: list[tuple[Code, Severity, bool, str, Evidence]] = [
-        (
+    if speed is None:
+        yield Notice.refusal(
             Code.NO_SPEED,
-            Severity.REFUSAL,
-            speed is None,
-            "Duration does not surely grow with work (the slope may be 0): more rounds are "
-            "needed, or a larger range of work.",
-            {"n": n},
-        ),
-        (
-            Code.CONSTANT,
-            Severity.WARNING,
-            not line.residuals.any(),
-            f"{'The' if prediction_error < _EXACT else 'Most of the'} {n} {rounds} lie exactly on "
-            "a line: the intervals have no width.",
-            {"n": n},
-        ),
-        (
-            Code.FEW_READINGS,
-            Severity.WARNING,
-            n < _FEW,
-            f"Only {n} {rounds}: below {_FEW}, autocorrelation and unequal noise cannot be seen.",
-            {"n": n, "wanted": _FEW},
-        ),
-    ]
-    said = tuple(
-        Notice(code=code, severity=severity, sentence=sentence, evidence=evidence)
-        for code, severity, holds, sentence, evidence in found
-        if holds
-    )
-    return (*said, *_doubtful(work, speed, prediction_error), *_ramp(work))
+            "Whether duration grows with work is open (the interval of the slope holds 0): take "
+            "more rounds, or a larger range of work.",
+            n=n,
+        )
+    if not line.residuals.any():
+        exact = "The" if prediction_error < _EXACT else "Most of the"
+        sentence = f"{exact} {n} {rounds} lie exactly on a line: the intervals have no width."
+        yield Notice.warning(Code.CONSTANT, sentence, n=n)
+    if n < _ENOUGH_ROUNDS:
+        sentence = (
+            f"Only {n} {rounds}: fewer than {_ENOUGH_ROUNDS} do not show autocorrelation and "
+            "unequal noise."
+        )
+        yield Notice.warning(Code.FEW_READINGS, sentence, n=n, wanted=_ENOUGH_ROUNDS)
+    yield from _doubtful_model(work, speed, prediction_error)
+    yield from _ramp(work)
 
 
-def _doubtful(work: Floats, speed: Estimate | None, prediction_error: float) -> tuple[Notice, ...]:
-    """Doubt the model where it predicts badly, tells little, or was hardly put to the test."""
+def _doubtful_model(
+    work: Floats, speed: Estimate | None, prediction_error: float
+) -> Iterator[Notice]:
     spread = float(work.max() / max(work.min(), _TINY))
     width = 0.0 if speed is None else speed.relative_half_width
-    if prediction_error <= _POOR_PREDICTION and width <= _WIDE and spread >= _ALIKE:
-        return ()
-    known = "" if speed is None else f", the speed is known to {width:.1%} (25% wanted)"
-    notice = Notice.warning(
-        Code.WPS_DOUBTFUL,
-        f"The line predicts a round to {prediction_error:.1%} (10% wanted){known}, the largest "
-        f"amount of work is {spread:.3g} times the smallest: duration may not be linear in "
-        "work, or the overhead not steady, or the amounts too alike.",
-        prediction_error=prediction_error,
-        relative_half_width=width,
-        spread=spread,
-    )
-    return (notice,)
+    if prediction_error > _POOR_PREDICTION or width > _WIDE or spread < _MIN_RANGE:
+        known = "" if speed is None else f", the speed is known to {width:.1%} (25% wanted)"
+        yield Notice.warning(
+            Code.WPS_DOUBTFUL,
+            f"The line predicts a round to {prediction_error:.1%} (10% wanted){known}, the largest "
+            f"amount of work is {spread:.3g} times the smallest: duration may not be linear in "
+            "work, or the overhead not steady, or the amounts too similar.",
+            prediction_error=prediction_error,
+            relative_half_width=width,
+            spread=spread,
+        )
 
 
-def _ramp(work: Floats) -> tuple[Notice, ...]:
-    """Warn of amounts that rise, or fall, from round to round."""
+def _ramp(work: Floats) -> Iterator[Notice]:
     _, places, counts = np.unique(work, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - counts / 2.0)[places]  # alike amounts rank alike
-    together = float(np.corrcoef(ranks, np.arange(work.size))[0, 1])
-    if work.size < _FEW or abs(together) < _RAMP:
-        return ()
-    rise = "rises" if together > 0.0 else "falls"
-    notice = Notice.warning(
-        Code.RAMP,
-        f"Work {rise} from round to round, so that whatever drifts in time passes for work: "
-        "run the amounts in bisecting or random order.",
-        rank_correlation=together,
+    ranks = (np.cumsum(counts) - counts / 2.0)[places]  # equal amounts rank equally
+    correlation = float(np.corrcoef(ranks, np.arange(work.size))[0, 1])
+    if work.size >= _ENOUGH_ROUNDS and abs(correlation) >= _RAMP:
+        yield Notice.warning(
+            Code.RAMP,
+            f"Work {'rises' if correlation > 0.0 else 'falls'} from round to round, so that a "
+            "drift in time is taken for work: run the amounts in bisecting or random order.",
+            rank_correlation=correlation,
+        )
+
+
+def diagnose_lack_of_fit(lack: LackOfFit) -> Iterator[Notice]:
+    """Yield a warning where duration is not linear in work."""
+    bend, shape = lack.bend, lack.shape
+    if bend is not None and lack.significant:
+        change = f"{'grows' if bend.value > 0.0 else 'shrinks'} by {abs(bend.value):.0%}"
+        known = f" (duration grows like {shape})" if shape in ("n log n", "quadratic") else ""
+        yield Notice.warning(
+            Code.NOT_LINEAR,
+            "Duration is not linear in work: the time per unit of work "
+            f"{change} from the smallest to the largest amount{known}.",
+            bend=bend.value,
+            low=bend.low,
+            high=bend.high,
+            shape=shape,
+        )
+
+
+def diagnose_outliers(
+    outliers: int, n: int, speed: Estimate | None, faster: float | None
+) -> Iterator[Notice]:
+    """Yield a warning where outliers change the speed, which is so much faster without them."""
+    sentence = f"{outliers} of {n} rounds lie far from the line"
+    if not outliers:
+        return
+    if speed is None or (
+        faster is not None and abs(faster) <= max(_MATERIAL * speed.relative_half_width, NEGLIGIBLE)
+    ):
+        yield Notice.note(Code.OUTLYING_ROUNDS, f"{sentence}.", n=n, outliers=outliers)
+        return
+    change = "there is no speed"
+    if faster is not None:
+        change = f"the speed is {abs(faster):.1%} {'higher' if faster > 0.0 else 'lower'}"
+    yield Notice.warning(
+        Code.OUTLYING_ROUNDS,
+        f"{sentence} and change the result: without them {change}.",
+        n=n,
+        outliers=outliers,
+        faster=faster,
     )
-    return (notice,)

@@ -11,35 +11,41 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice, WpsFit, as_series
+from benchrigor.model.checks import refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import short
-from benchrigor.stats.series.interval import METHOD, check_confidence, student_t
+from benchrigor.stats.series.interval import METHOD
 from benchrigor.stats.series.long_run_variance import batch_means
-from benchrigor.stats.series.subsessions import MERGING, merge_subsessions
+from benchrigor.stats.series.subsessions import (
+    MERGING,
+    MIN_MERGED,
+    merge_subsessions,
+    still_correlated,
+)
 from benchrigor.stats.wps.hc3 import (
     ESTIMATORS,
-    CoefficientError,
     Regression,
     coefficient_errors,
     is_determined,
     regress,
 )
-from benchrigor.stats.wps.lack_of_fit import judge_linearity, outlying
-from benchrigor.stats.wps.line_diagnostics import doubts
-
-__all__ = ["WPS", "fit_wps"]
+from benchrigor.stats.wps.lack_of_fit import find_lack_of_fit
+from benchrigor.stats.wps.line_diagnostics import (
+    diagnose_lack_of_fit,
+    diagnose_line,
+    diagnose_outliers,
+)
 
 WPS = "wps"
-"""With this word begins the method of an estimate by work and duration."""
+"""The method of an estimate by work and duration begins with this word."""
 
-_FEWEST = 3
-_FEWEST_MERGED = 5
+_MIN_ROUNDS = 3
 _KEPT = 0.5
 """Share of the variance of the work, as merging a ramp would keep it, that merging must keep."""
 _PLAIN = (ESTIMATORS[0], METHOD)
 _LARGEST = sys.float_info.max
 _FLAT = 1e-13
-"""Rise of the line, relative to the longest duration, that is nothing but rounding."""
+"""Rise of the line, relative to the longest duration, that is rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +59,8 @@ class _Rounds:
 
     def merged(self, size: int) -> _Rounds:
         """Average adjacent rounds; the line of the means is that of the sums, overhead apart."""
-        return replace(
-            self,
-            work=batch_means(self.work, size),
-            durations=batch_means(self.durations, size),
-        )
+        work, durations = batch_means(self.work, size), batch_means(self.durations, size)
+        return replace(self, work=work, durations=durations)
 
 
 def fit_wps(
@@ -81,13 +84,11 @@ def fit_wps(
     confidence
         Nominal coverage, in (0, 1).
     estimator
-        "ols", least squares; "weighted", least squares for noise that grows with the duration;
-        "robust", which limits the pull of rounds far from the line (Huber's T): the line of
-        typical rounds, not of their mean, where noise is skewed.
+        "ols"; "weighted", for noise that grows with the duration; "robust", which limits the pull
+        of rounds far from the line (Huber's T): the line of typical rounds, not of their mean.
     method
         "long-run-variance"; or "subsessions": adjacent rounds are merged until the residuals of
-        neighbours correlate by 0.1 at most. Only for rounds that run through the amounts in
-        order: in a bisecting or shuffled order neighbours together do alike work.
+        neighbours correlate by 0.1 at most, for rounds that run through the amounts in order.
     checks
         False leaves out bend, growth and outliers, which take most of the time.
 
@@ -99,17 +100,15 @@ def fit_wps(
     Raises
     ------
     InvalidInput
-        When an amount or duration is none, or there are not as many of one as of the other; when
-        an argument is none of those named; when merging would leave hardly any spread of work.
+        When an argument is invalid, or merging would leave hardly any spread of work.
     NotEstimable
         With fewer than three rounds, where amounts differ in one round only, where all durations
         are 0, or where no merging decorrelates the residuals.
 
     Notes
     -----
-    Standard errors hold under unequal and autocorrelated noise (`benchrigor.stats.wps.hc3`);
-    Student t quantiles. The interval of the speed is that of the slope turned over. The method
-    of work and duration: Li et al. 2016.
+    Work per second: Li et al. 2016. Standard errors are HC3, extended to autocorrelated noise
+    (`benchrigor.stats.wps.hc3`). The interval of the speed is that of the reciprocal slope.
 
     Examples
     --------
@@ -117,9 +116,11 @@ def fit_wps(
     >>> round(fit.speed.value), round(fit.overhead.value, 3), round(fit.naive_speed)
     (2066116, 0.045, 1992032)
     """
-    check_confidence(confidence)
-    _check_choice("estimator", estimator, ESTIMATORS)
-    _check_choice("method", method, (METHOD, MERGING))
+    refuse(
+        wrong_share("confidence", confidence),
+        wrong_choice("estimator", estimator, ESTIMATORS),
+        wrong_choice("method", method, (METHOD, MERGING)),
+    )
     rounds = _checked(work, duration_s)
     line, centre = _line(rounds, estimator)
     unmerged_slope = float(line.coefficients[1])
@@ -127,17 +128,17 @@ def fit_wps(
     if merged > 1:
         line, centre = _line(rounds.merged(merged), estimator)
     errors = coefficient_errors(line, [[0.0, 1.0], [1.0, -centre]])
+    n, rate = rounds.work.size, rounds.unit / rounds.seconds
     name = "-".join([WPS, *(each for each in (estimator, method) if each not in _PLAIN)])
-    slope, overhead = (_estimate(each, rounds, line, confidence, name) for each in errors)
-    speed = _turned_over(slope)
+    slope, overhead = (each.estimate(confidence, n, name, merged=merged) for each in errors)
+    speed = _reciprocal(slope)
     prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / rounds.durations.mean())
-    notices = doubts(rounds.work, line, speed, prediction_error, merged=merged)
-    rate = rounds.unit / rounds.seconds
+    notices = tuple(diagnose_line(rounds.work, line, speed, prediction_error, merged))
     fit = WpsFit(
         speed=None if speed is None else replace(_scaled(speed, rate), notices=notices),
         overhead=_scaled(overhead, rounds.seconds),
         slope=_scaled(slope, rounds.seconds / rounds.unit),
-        n=rounds.work.size,
+        n=n,
         naive_speed=_times(float(rounds.work.sum() / rounds.durations.sum()), rate),
         prediction_error=prediction_error,
         inflation=errors[0].inflation,
@@ -155,7 +156,7 @@ def check_fit(fit: WpsFit, work: Floats, duration_s: Floats) -> WpsFit:
 
 
 def _with_checks(fit: WpsFit, rounds: _Rounds, slope: float, estimator: str) -> WpsFit:
-    linearity = judge_linearity(
+    lack = find_lack_of_fit(
         rounds.work,
         rounds.durations,
         slope=slope,
@@ -163,27 +164,22 @@ def _with_checks(fit: WpsFit, rounds: _Rounds, slope: float, estimator: str) -> 
         estimator=estimator,
         confidence=fit.slope.confidence,
     )
-    faster = _faster_without(linearity.outliers, rounds, slope, estimator)
-    outliers = outlying(linearity.outliers, fit.n, fit.speed, faster)
-    notices = (*fit.notices, *linearity.notices, *outliers)
+    faster = _faster_without(lack.outliers, rounds, slope, estimator)
+    outliers = diagnose_outliers(len(lack.outliers), fit.n, fit.speed, faster)
+    notices = (*fit.notices, *diagnose_lack_of_fit(lack), *outliers)
     return replace(
         fit,
         speed=fit.speed and replace(fit.speed, notices=notices),
-        bend=linearity.bend,
-        growth=linearity.growth,
-        shape=linearity.shape,
-        outliers=linearity.outliers,
+        bend=lack.bend,
+        growth=lack.growth,
+        shape=lack.shape,
+        outliers=lack.outliers,
         notices=notices,
     )
 
 
-def _check_choice(name: str, chosen: object, choices: tuple[str, ...]) -> None:
-    if not isinstance(chosen, str) or chosen not in choices:
-        raise InvalidInput(f"{name} is {short(chosen)}, expected one of {', '.join(choices)}")
-
-
 def _checked(work: object, duration_s: object) -> _Rounds:
-    """Check amounts and durations, and that a line can be laid through them."""
+    """Check amounts and durations, and that they determine a line."""
     amounts = _amounts(work)
     durations = as_series(duration_s, name="duration_s")
     if len(amounts) != durations.size:
@@ -220,10 +216,10 @@ def _amounts(work: object) -> list[float]:
 
 
 def _check_determined(work: Floats, seconds: float) -> None:
-    """Raise unless a line can be laid through rounds of these amounts, the longest of seconds."""
+    """Raise unless rounds of these amounts, the longest of seconds, determine a line."""
     n = work.size
-    if n < _FEWEST:
-        code, sentence = Code.TOO_FEW_READINGS, f"{n} rounds, expected at least {_FEWEST}."
+    if n < _MIN_ROUNDS:
+        code, sentence = Code.TOO_FEW_READINGS, f"{n} rounds, expected at least {_MIN_ROUNDS}."
     elif not is_determined(_design(work)[0]):
         code = Code.TOO_FEW_READINGS
         sentence = (
@@ -266,45 +262,21 @@ def _faster_without(
 def _subsession(work: Floats, line: Regression) -> int:
     """Return how many adjacent rounds to merge so that neighbours (nearly) do not correlate."""
     merged = merge_subsessions(line.residuals)
-    if merged.size is None or merged.means.size < _FEWEST_MERGED:
+    if merged.size is None or merged.means.size < MIN_MERGED:
         raise NotEstimable(
-            Notice.refusal(
-                Code.STILL_CORRELATED,
-                f"No subsession size that leaves {_FEWEST_MERGED} merged rounds brings the "
-                f"autocorrelation of the residuals of {work.size} rounds within "
-                f"{merged.limit:g}.",
-                n=work.size,
-                limit=merged.limit,
-            )
+            still_correlated(merged, f"the residuals of {work.size} rounds", n=work.size)
         )
     kept = float(batch_means(work, merged.size).var())
     if kept < _KEPT * float(batch_means(np.sort(work), merged.size).var()):
         raise InvalidInput(
-            f"method is {MERGING!r}, but {merged.size} neighbouring rounds together do alike "
+            f"method is {MERGING!r}, but {merged.size} neighbouring rounds together do similar "
             f"work in this order, which leaves no line to fit: expected rounds that run through "
             f"the amounts in order, or method {METHOD!r}"
         )
     return merged.size
 
 
-def _estimate(
-    error: CoefficientError, rounds: _Rounds, line: Regression, confidence: float, method: str
-) -> Estimate:
-    reach = student_t(error.degrees_of_freedom, confidence) * error.standard_error
-    return Estimate(
-        value=error.value,
-        low=error.value - reach,
-        high=error.value + reach,
-        confidence=confidence,
-        n=rounds.work.size,
-        n_effective=line.residuals.size / error.inflation,
-        method=method,
-        standard_error=error.standard_error,
-        degrees_of_freedom=error.degrees_of_freedom,
-    )
-
-
-def _turned_over(slope: Estimate) -> Estimate | None:
+def _reciprocal(slope: Estimate) -> Estimate | None:
     """Return the speed; None where the slope may be 0."""
     if slope.low <= 0.0 or slope.standard_error is None:
         return None

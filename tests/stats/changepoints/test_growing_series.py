@@ -13,6 +13,7 @@ from ruptures.metrics import hausdorff, precision_recall
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
 from benchrigor.stats import ChangeDetector, detect_changes
+from benchrigor.stats.changepoints.windows import Windows
 
 SETTLED = 31 * 2**6
 """A length with but five leading bits: there one shot and appending see by the same quantiles."""
@@ -74,6 +75,16 @@ def test_a_series_that_begins_with_equal_readings_is_seen_once_it_moves() -> Non
     assert detector.change_points().indices == (1_020,)
 
 
+def test_readings_behind_the_last_window_add_no_change_point() -> None:
+    numbers = []
+    for seed in range(10):
+        series = np.repeat([5.0, 0.0, -4.0], [800, 4_000, 250])
+        series += np.random.default_rng(seed).lognormal(0.0, 0.8, series.size)
+        # Five leading bits of 5050 are 4864: there the last window ends.
+        numbers.append(len(fed(series, [4_900]).change_points().indices))
+    assert numbers == [2] * 10
+
+
 def test_few_readings_have_no_change_points() -> None:
     detector = ChangeDetector(min_segment=10)
     assert (detector.change_points().indices, detector.change_points().n) == ((), 0)
@@ -95,16 +106,14 @@ def test_appending_costs_no_more_work_than_its_own_intervals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked_at = 0
-    from benchrigor.stats.changepoints.windows import Lens  # noqa: PLC0415  # only this test looks inside
+    ratios = Windows.ratios
 
-    strengths = Lens.strengths
-
-    def counting(lens: Lens, window: object, start: object, split: Floats, *rest: object, **more):  # type: ignore[no-untyped-def]
+    def counting(windows: Windows, intervals: object, split: Floats, *rest: object, **more):  # type: ignore[no-untyped-def]
         nonlocal looked_at
         looked_at += split.size
-        return strengths(lens, window, start, split, *rest, **more)  # type: ignore[arg-type]
+        return ratios(windows, intervals, split, *rest, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Lens, "strengths", counting)
+    monkeypatch.setattr(Windows, "ratios", counting)
     work = {}
     for n in (2**13, 2**18):
         series = np.repeat([3.0, 0.0], [n // 8, n]) + np.random.default_rng(1).normal(
