@@ -16,9 +16,9 @@ from benchrigor.model.pipeline import PipelineAdvice, Quantity
 from benchrigor.model.series import short
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage, stages_of
+from benchrigor.queues.stages.stage_figures import Watching
 from benchrigor.queues.tap import Tap
 from benchrigor.queues.watching.process_watch import ProcessWatch
-from benchrigor.queues.watching.sampler import Watching
 from benchrigor.queues.watching.thread_watch import ThreadWatch
 
 _THREAD_FROM_S = 0.02

@@ -6,7 +6,6 @@ import copy
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,36 +41,6 @@ _MOST = 64
 """Periods joined into one at most."""
 _EMPTY = np.zeros((Row.COUNT, 1))
 _CLOSED = tallied(_EMPTY)
-
-
-class _Sums(NamedTuple):
-    """Sums over the periods of a window, and over those of them that count."""
-
-    periods: float = 0.0
-    unblocked: float = 0.0
-    used: float = 0.0
-    items: float = 0.0
-
-    def __sub__(self, other: _Sums) -> _Sums:
-        return _Sums(*(here - there for here, there in zip(self, other, strict=True)))
-
-
-class _Chunk:
-    """Joined periods that are worked off together, with the last counts before them."""
-
-    def __init__(self, periods: Floats, free: npt.NDArray[np.bool_], window: Floats) -> None:
-        self.periods, self.before = periods, window.size
-        self.places = np.flatnonzero(free)
-        self.counts = np.concatenate([window, periods[Row.ITEMS, self.places]])
-        # Lists, for single numbers are taken from them faster.
-        self._items: list[float] = [0.0, *np.cumsum(self.counts[window.size :]).tolist()]
-        self._unblocked: list[float] = [0.0, *np.cumsum(periods[Row.UNBLOCKED]).tolist()]
-        self._periods: list[int] = [0, *(self.places + 1).tolist()]
-
-    def sums_by(self, used: int, periods: int | None = None) -> _Sums:
-        """Return the sums up to so many periods that count, or so many periods in all."""
-        place = self._periods[used] if periods is None else periods
-        return _Sums(place, self._unblocked[place], used, self._items[used])
 
 
 class NonBlocking:
@@ -122,7 +91,7 @@ class NonBlocking:
         """Forget the window, and what was learned from it."""
         self._window = np.zeros(0)
         self._settling = Settling()
-        self._sums = _Sums()
+        self._sums = np.zeros(4)
         self._seen, self._kept = _EMPTY, [_CLOSED]
 
     def _step(self) -> bool:
@@ -144,14 +113,14 @@ class NonBlocking:
         if not size or (size < self._sought and not self._final):
             return False
         sought = self._waiting[:, : self._sought]
-        found = widest(sought)
-        if isinstance(found, RateReason):
+        wide = widest(sought)
+        if isinstance(wide, RateReason):
             if self._sought < (size if self._final else _MOST_SOUGHT):
                 self._sought *= 2
                 return self._seek()
-            self._number, self._reason, self._tried = 1, found, 0
+            self._number, self._reason, self._tried = 1, wide, 0
             return True
-        number = min(found, _MOST)
+        number = min(wide, _MOST)
         period_s = float(np.sort(sought[Row.WALL])[sought.shape[1] // 2]) * number
         if self._reason is not None or period_s != self._period_s:
             self._end()
@@ -164,43 +133,53 @@ class NonBlocking:
         free = periods[Row.UNBLOCKED] > 0.0
         if self._period_s is not None and self._reason is None:
             free &= np.abs(periods[Row.WALL] / self._period_s - 1.0) <= _WIDTH
-        chunk = _Chunk(periods, free, self._window)
-        ends, base = self._settle(chunk)
+        places, before = np.flatnonzero(free), self._window.size
+        counts = np.concatenate([self._window, periods[Row.ITEMS, places]])
+        # Up to each period that counts, and up to the last one.
+        behind = np.concatenate([[0], places + 1, periods.shape[1:]])
+        unblocked = np.append(0.0, np.cumsum(periods[Row.UNBLOCKED]))[behind]
+        used = np.minimum(np.arange(behind.size), places.size)
+        items = np.append(0.0, np.cumsum(counts[before:]))[used]
+        sums = np.vstack([behind, unblocked, used, items]) + self._sums[:, np.newaxis]
+        ends, base = self._settle(counts, sums)
         ended = ends[-1][0] if ends else 0
-        stop, used = int(periods.shape[1]), int(chunk.places.size)
-        if not self._number:
-            stop, used = int(base.periods), ended
-        self._close_windows(chunk, ends, stop, used)
-        first = chunk.before + ended if ends else 0
-        self._window = chunk.counts[first : chunk.before + used][1 - WINDOW :]
-        self._sums = chunk.sums_by(used, stop) - base
-        self._tried = int(self._sums.periods) if ends else self._tried + stop
+        last = ended if not self._number else -1
+        stop, number = int(behind[last]), int(used[last])
+        self._close_windows(periods[:, :stop], places[:number], ends)
+        first = before + ended if ends else 0
+        self._window = counts[first : before + number][1 - WINDOW :]
+        self._sums = sums[:, last] - base
+        self._tried = int(self._sums[0]) if ends else self._tried + stop
         if self._tried >= self._patience:
             self._tried = 0
             if self._widening and self._doubt(self._sums) is not None:
                 self._number = 0
         return stop
 
-    def _settle(self, chunk: _Chunk) -> tuple[list[tuple[int, Settling]], _Sums]:
-        """Return by how many periods that count each window ends, and the sums by the last one."""
-        quantiles = window_quantiles(chunk.counts, normalised=self._guards).tolist()
+    def _settle(self, counts: Floats, sums: Floats) -> tuple[list[tuple[int, Settling]], Floats]:
+        """Return by how many periods that count each window ends, and the sums by the last one.
+
+        ``sums`` are periods, unblocked ones, those that count and their items, by the number of
+        those that count.
+        """
+        quantiles = window_quantiles(counts, normalised=self._guards).tolist()
         ends = []
-        base, start = _Sums() - self._sums, 0
+        base, start = np.zeros(len(sums)), 0
         while self._number:
             self._settling, last = settle(
                 self._settling, quantiles, relative=self._guards, start=start
             )
             if last is None:
                 break
-            used = last + WINDOW - chunk.before
-            sums = chunk.sums_by(used) - base
-            if self._guards and self._doubt(sums) is not None:
+            used = last + WINDOW - self._window.size
+            window = sums[:, used] - base
+            if self._guards and self._doubt(window) is not None:
                 self._settling, start = self._settling._replace(steady=0), last + 1
                 continue
             ends.append((used, self._settling))
             # The next window shares no count with this one.
-            self._settling, start, base = Settling(), last + WINDOW, chunk.sums_by(used)
-            self._turn(sums.periods)
+            self._settling, start, base = Settling(), last + WINDOW, sums[:, used]
+            self._turn(float(window[0]))
         return ends, base
 
     def _turn(self, periods: float) -> None:
@@ -216,18 +195,19 @@ class NonBlocking:
         return _MOST_SOUGHT if self._reason is not None else _TRIED
 
     def _close_windows(
-        self, chunk: _Chunk, ends: list[tuple[int, Settling]], stop: int, used: int
+        self, periods: Floats, places: npt.NDArray[np.int64], ends: list[tuple[int, Settling]]
     ) -> None:
-        """Add up each window that ends in a chunk, and the beginning of the next."""
+        """Add up each window that ends in these periods, and the beginning of the next."""
         # Before the first period what went before; an empty one at the end, where no other may be.
-        columns = self._seen, chunk.periods[:, :stop], _EMPTY
-        starts = [0, *(int(chunk.places[each - 1]) + 2 for each, _ in ends)]
-        seen = np.add.reduceat(np.hstack(columns), starts, axis=1)
+        starts = [0, *(int(places[used - 1]) + 2 for used, _ in ends)]
+        seen = np.add.reduceat(np.hstack([self._seen, periods, _EMPTY]), starts, axis=1)
         before = sum(each.shape[1] for each in self._kept)
-        if used:
-            self._kept.append(observed(tallied(chunk.periods[:, chunk.places[:used]])))
-        if ends or before + used >= _CHUNK:  # pooling takes as long as all the rest of a short one
-            kept = self._pooled([before + each for each, _ in ends])
+        if places.size:
+            self._kept.append(observed(tallied(periods[:, places])))
+        if (
+            ends or before + places.size >= _CHUNK
+        ):  # pooling takes as long as all the rest of a short one
+            kept = self._pooled([before + used for used, _ in ends])
             for number, (_, settling) in enumerate(ends):
                 window = seen[:, number].copy(), kept[:, number : number + 1].copy()
                 self._rates.append(
@@ -247,19 +227,20 @@ class NonBlocking:
         self._turn(float(self._seen[Row.PERIODS, 0]))
         self._restart()
 
-    def _doubt(self, sums: _Sums) -> RateReason | None:
-        """Say why what has settled is not reliable."""
+    def _doubt(self, sums: Floats) -> RateReason | None:
+        """Return why what has settled is not reliable."""
         if self._reason is not None or not self._guards:
             return self._reason
-        if not sums.unblocked:
+        periods, unblocked, used, items = sums.tolist()
+        if not unblocked:
             return RateReason.NO_NONBLOCKING
-        if sums.unblocked < FEWEST_SHARE * sums.periods:
+        if unblocked < FEWEST_SHARE * periods:
             return RateReason.FEW_NONBLOCKING
-        if sums.used < FEWEST_SHARE * sums.unblocked:
+        if used < FEWEST_SHARE * unblocked:
             return RateReason.UNSTABLE_PERIOD
-        if sums.items < FEWEST_ITEMS * sums.used:
+        if items < FEWEST_ITEMS * used:
             return RateReason.FEW_ITEMS
-        return RateReason.APART if apart(self._settling, sums.items / sums.used) else None
+        return RateReason.APART if apart(self._settling, items / used) else None
 
     def _current(self) -> ServiceRate | None:
         """Return the rate of the window under way; None before the first period."""
@@ -267,8 +248,7 @@ class NonBlocking:
             if not self._waiting.shape[1]:
                 return None
             self._seen = self._waiting.sum(axis=1, keepdims=True)
-            periods, unblocked = self._seen[[Row.PERIODS, Row.UNBLOCKED], 0].tolist()
-            self._sums = _Sums(periods=periods, unblocked=unblocked)
+            self._sums = np.array([*self._seen[[Row.PERIODS, Row.UNBLOCKED], 0], 0.0, 0.0])
         reason = self._doubt(self._sums) or RateReason.NOT_CONVERGED
         seen, kept = self._seen[:, 0], self._pooled([])
         return self._rate(self._settling, seen, kept, began_s=self._began_s, reason=reason)

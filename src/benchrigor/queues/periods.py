@@ -16,14 +16,7 @@ _UNKNOWN = np.nan
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Periods:
-    """Successive periods of a stage; one number stands for all of them, NaN for unknown.
-
-    Examples
-    --------
-    >>> periods = Periods(period_s=0.1, items=[4, 7])
-    >>> periods.n, periods.part(periods.items > 5).items.tolist(), periods.joined().items.tolist()
-    (2, [7.0], [11.0])
-    """
+    """Successive periods of a stage; one number stands for all of them, NaN for unknown."""
 
     period_s: Any
     """Realised widths, in seconds, shape (n,) as all others."""
@@ -106,13 +99,6 @@ class PooledPeriods:
     """Sums over stretches of equally many periods; when they are too many, neighbours are pooled.
 
     The first row is when a stretch began, the others are sums.
-
-    Examples
-    --------
-    >>> pooled = PooledPeriods(2, most=4)
-    >>> pooled.add(np.vstack([np.arange(9.0), np.ones(9)]))
-    >>> pooled.full.tolist(), pooled.all().tolist()
-    ([[0.0, 4.0], [4.0, 4.0]], [[0.0, 4.0, 8.0], [4.0, 4.0, 1.0]])
     """
 
     def __init__(self, rows: int, *, most: int) -> None:

@@ -42,7 +42,7 @@ _ANY = f"a number from 0 to {_LARGEST:g}"
 
 
 class ServiceRateEstimator:
-    """Estimates how fast a stage could go if it never had to wait, told period by period.
+    """Estimates how fast a stage could go if it never had to wait, period by period.
 
     Parameters
     ----------

@@ -10,14 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.queues import End, Page, ServiceRateEstimator, Stage, WatchedStage
+from benchrigor.queues import End, Page, Stage, WatchedStage
 from benchrigor.queues.periods import Periods
-from benchrigor.queues.stages.stage_figures import StageFigures
+from benchrigor.queues.stages.stage_figures import StageFigures, Watching
 from benchrigor.stats.estimators.rate import estimate_rate
-
-
-def make(servers: int = 1) -> ServiceRateEstimator:
-    return ServiceRateEstimator(servers=servers)
 
 
 def block(numbers: npt.ArrayLike, items: npt.ArrayLike = 10, **more: Any) -> Periods:
@@ -34,11 +30,11 @@ class Kept:
     def __init__(self, page: Page) -> None:
         stage = Stage("hash", reads=[End(page, "in.head")], writes=[End(page, "out.tail")])
         self.blocks: list[Periods] = []
-        self.figures = StageFigures(stage, make, record=lambda _, each: self.blocks.append(each))
+        self.figures = StageFigures(stage, Watching())
 
     def tell(self, *blocks: Periods) -> Kept:
         for each in blocks:
-            self.figures.tell(each)
+            self.blocks += self.figures.tell(each)
         return self
 
     @property

@@ -94,9 +94,7 @@ def test_what_cannot_be_told_not_to_wait_is_refused(head: Writer, tail: Writer) 
             pass
 
     for source, name in ((Plain(), "get"), (Cache(), "put")):
-        with pytest.raises(
-            InvalidInput, match=f"^{name} of .* cannot be told not to wait, expected"
-        ):
+        with pytest.raises(InvalidInput, match=f"^{name} of .* always waits, expected"):
             tap_polled(source, head, tail)
 
 

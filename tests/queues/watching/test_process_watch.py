@@ -15,9 +15,9 @@ from benchrigor.errors import InvalidInput
 from benchrigor.queues import End, Page, Tap
 from benchrigor.queues.recording.recordings import Recording
 from benchrigor.queues.stages.stage import Stage, stages_of
+from benchrigor.queues.stages.stage_figures import Watching
 from benchrigor.queues.watching import process_watch as module
 from benchrigor.queues.watching.process_watch import Order, ProcessWatch
-from benchrigor.queues.watching.sampler import Watching
 
 PERIOD_S = 0.005
 PATIENCE_S = 20.0

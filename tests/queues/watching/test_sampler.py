@@ -14,8 +14,9 @@ from benchrigor.queues import End, Page, PeriodCalibrator, Stage
 from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.owners import Owner, Owners, Used
 from benchrigor.queues.periods import Periods
+from benchrigor.queues.stages.stage_figures import Watching
 from benchrigor.queues.watching import sampler as module
-from benchrigor.queues.watching.sampler import Sampler, Watching, keep_sampling
+from benchrigor.queues.watching.sampler import Sampler, keep_sampling
 from benchrigor.testing import FakeClock
 
 MS = 1_000_000

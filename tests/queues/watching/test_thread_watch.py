@@ -13,7 +13,8 @@ import pytest
 from benchrigor.queues import Tap
 from benchrigor.queues.recording.recordings import Recording
 from benchrigor.queues.stages.stage import stages_of
-from benchrigor.queues.watching.sampler import Sampler, Watching
+from benchrigor.queues.stages.stage_figures import Watching
+from benchrigor.queues.watching.sampler import Sampler
 from benchrigor.queues.watching.thread_watch import ThreadWatch
 
 PERIOD_S = 0.02

@@ -14,8 +14,8 @@ import pytest
 from benchrigor.queues import End, MonitorReport, Page, Stage
 from benchrigor.queues.counting.owners import Owners
 from benchrigor.queues.recording.recordings import Recording
+from benchrigor.queues.stages.stage_figures import Watching
 from benchrigor.queues.watching.process_watch import Order, published, watch
-from benchrigor.queues.watching.sampler import Watching
 
 MAIN = "from benchrigor.queues.watching.process_watch import main; main()"
 COMMAND = (sys.executable, "-P", "-c", MAIN)

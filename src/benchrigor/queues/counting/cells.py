@@ -90,13 +90,7 @@ def undivided(method: _Method, *, takes_turns: bool = _TAKES_TURNS) -> _Method:
 
 
 def blocked_until(blocked_ns: Any, waiting: Any, now_ns: Any) -> Any:
-    """Return the time blocked until now from the words of cells; unsigned, numbers or arrays.
-
-    Examples
-    --------
-    >>> blocked_until(2**64 - 100, 1, 130)
-    30
-    """
+    """Return the time blocked until now from the words of cells; unsigned, numbers or arrays."""
     return (blocked_ns + waiting * now_ns) & _MASK
 
 
@@ -121,20 +115,7 @@ class Counts:
 
 
 class Cell:
-    """The counters of one process at one end of a queue; a page hands them out.
-
-    Examples
-    --------
-    >>> cell = Cell.spare("work.head")
-    >>> cell.count()
-    >>> cell.begin_wait(100)
-    >>> cell.read(130).blocked_ns, cell.read(140).blocked_ns
-    (30, 40)
-    >>> cell.end_wait(150)
-    >>> counts = cell.read(1_000)
-    >>> counts.items, counts.blocked_events, counts.blocked_ns, counts.waiting
-    (1, 1, 50, 0)
-    """
+    """The counters of one process at one end of a queue; a page hands them out."""
 
     __slots__ = (
         "_blocked_ns",

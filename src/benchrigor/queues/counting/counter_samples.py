@@ -28,16 +28,7 @@ Copies = tuple[bytes, ...]
 
 
 class Cells:
-    """All cells of some ends, in the order in which they were found.
-
-    Examples
-    --------
-    >>> with Page.create() as page:
-    ...     cells = Cells([End(page, "work.head")])
-    ...     page.claim("work.head").count()
-    ...     cells.words([cells.copy()])[0, :, 0], list(cells.places.values())
-    (array([1], dtype=uint64), [[0]])
-    """
+    """All cells of some ends, in the order in which they were found."""
 
     def __init__(self, ends: Iterable[End]) -> None:
         self.places: dict[EndKey, list[int]] = {}

@@ -31,13 +31,6 @@ class Owners:
     """Asks the system, and keeps open what it asks until `close`, or until that is gone.
 
     What is open stands for one process or thread, even if its number is given to another one.
-
-    Examples
-    --------
-    >>> owners = Owners()
-    >>> owners.gone([os.getpid()])
-    frozenset()
-    >>> owners.close()
     """
 
     def __init__(self, *, root: Path = _ROOT) -> None:

@@ -18,15 +18,6 @@ class Writer:
     """Counts at one end of a queue, in a cell of this process that it claims at the first event.
 
     A forked process claims another one. Where none is left the program goes on uncounted.
-
-    Examples
-    --------
-    >>> with Page.create() as page:
-    ...     writer = Writer(page, "work.head")
-    ...     with writer.waiting():
-    ...         writer.count()
-    ...     page.cells()[0].read().blocked_events
-    1
     """
 
     cell: Cell | None

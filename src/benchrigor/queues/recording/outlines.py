@@ -40,17 +40,7 @@ class Window:
 
 
 class Outline:
-    """Remembers periods in bounded memory, ever more of them in one stretch.
-
-    Examples
-    --------
-    >>> outline = Outline()
-    >>> outline.add(Periods(period_s=0.1, items=[8, 6], blocked_s=[0.0, 0.025]))
-    >>> outline.stretches().rates
-    array([80., 80.])
-    >>> outline.window(0.0, 0.2).items_per_s
-    70.0
-    """
+    """Remembers periods in bounded memory, ever more of them in one stretch."""
 
     def __init__(self) -> None:
         self._pooled = PooledPeriods(_COUNTED + 1, most=_MOST)

@@ -69,7 +69,7 @@ class EndReader:
         return self._servers
 
     def _gained(self, part: Part, rows: Rows, skipped: int) -> dict[str, Any]:
-        """Return what each column tells of each period, in seconds, items or bytes, by its role."""
+        """Return what each period brought, in seconds, items or bytes, by the column's role."""
         gained = {}
         for column in self._head.counted:
             role = role_of(column)

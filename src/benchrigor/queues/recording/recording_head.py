@@ -86,7 +86,7 @@ class RecordingHead:
         return self.column("blocked_s") is not None
 
     def column(self, role: str) -> str | None:
-        """Return the column that tells something, such as "blocked_s"; None where none does."""
+        """Return the column of a role, such as "blocked_s"; None where there is none."""
         return next((each for each in self.columns if role_of(each) == role), None)
 
     @property
@@ -100,7 +100,7 @@ class RecordingHead:
 
 
 def role_of(column: str) -> str:
-    """Return what a column tells: its name, with seconds in place of nanoseconds."""
+    """Return the role of a column: its name, with seconds in place of nanoseconds."""
     return f"{column.removesuffix('_ns')}_s" if column.endswith("_ns") else column
 
 
@@ -110,14 +110,7 @@ def unit_of(column: str) -> float:
 
 
 def check_columns(columns: Sequence[str], *, where: str) -> None:
-    """Refuse columns that are not known, not enough, or contradict each other.
-
-    Examples
-    --------
-    >>> check_columns(["t_ns", "blocked"], where="run.csv, line 1")
-    Traceback (most recent call last):
-    benchrigor.errors.InvalidInput: run.csv, line 1: no column items, expected one
-    """
+    """Refuse columns that are not known, not enough, or contradict each other."""
     unknown = [each for each in columns if each not in _KNOWN]
     if len(unknown) == len(columns):
         raise InvalidInput(

@@ -134,7 +134,7 @@ class Recording:
         Raises
         ------
         InvalidInput
-            Naming line and column, what was found and what was expected.
+            Naming line and column of what does not fit.
         """
         kinds, is_empty = self.head.kinds(), True
         for part in self._table.parts(kinds):

@@ -1,4 +1,4 @@
-"""What a monitor knows, as data, and what that suggests for the pipeline."""
+"""What a monitor knows, as data and as a table, and what that suggests for the pipeline."""
 
 from __future__ import annotations
 
@@ -37,14 +37,13 @@ class MonitorReport:
     watched_s
         How long they have been watched, in seconds.
     cost_s
-        Processor time that watching took, in seconds; where a process watches, with its start.
+        Processor time that watching took, in seconds; the start of a process counts as well.
     period_s
-        Sampling period wanted, in seconds; None where none could be found.
+        Sampling period, in seconds; None where none could be kept to.
     failure
-        Why the monitor watches no more; None while it does, or has stopped when it was told to.
+        Why the monitor watches no more although it was not stopped; None while all is well.
     seeking
-        Whether it is still looking for a period that can be kept to, which may take minutes where
-        nothing passes; ``period_s`` is the one that is being tried.
+        Whether it still seeks a period, and tries ``period_s``; minutes where nothing passes.
     """
 
     stages: tuple[WatchedStage, ...] = ()
@@ -106,7 +105,7 @@ class MonitorReport:
 
     def __str__(self) -> str:
         lines = _table(self.stages)
-        with suppress(BenchrigorError):  # as long as there is nothing to tell
+        with suppress(BenchrigorError):  # too little is known yet
             lines += wrapped(str(self.bottleneck()))
         lines.append(f"watched for {self.watched_s:.3g} s at {percent(self.cost_share)} of a core")
         if self.seeking:

@@ -1,4 +1,4 @@
-"""What is watched: the stages of a program, by the ends of queues that they use."""
+"""The stages of a program, by the ends of queues that they use."""
 
 from __future__ import annotations
 
@@ -21,18 +21,16 @@ class Stage:
     Parameters
     ----------
     name
-        What people call it.
-    reads
-        The queues that it takes from, as taps or their heads; none for a source.
-    writes
-        The queues that it gives to, as taps or their tails; none for a sink.
+        For people.
+    reads, writes
+        The queues that it takes from, as taps or their heads, and gives to, as taps or their tails.
     servers
-        How many threads of each of its processes serve side by side, if more than its ends say.
+        How many threads of each of its processes serve side by side, if more than its ends have.
 
     Raises
     ------
     InvalidInput
-        Naming every part that makes no sense.
+        Naming everything that makes no sense.
 
     Notes
     -----
@@ -107,7 +105,7 @@ def _ends(given: object, what: str, problems: list[str]) -> tuple[End, ...]:
         problems.append(f"{what} is {short(given)}, expected a list of taps, or of their ends")
         return ()
     side, other = _SIDES[what]
-    found = []
+    ends = []
     for number, each in enumerate(given):
         end = getattr(each, side[1:]) if isinstance(each, Tap) else each
         if not isinstance(end, End):
@@ -115,8 +113,8 @@ def _ends(given: object, what: str, problems: list[str]) -> tuple[End, ...]:
         elif end.name.endswith(other):
             problems.append(f"{what}[{number}] is {end.name!r}, expected a {side[1:]}")
         else:
-            found.append(end)
-    names = [end.name for end in found]
+            ends.append(end)
+    names = [end.name for end in ends]
     if len(set(names)) < len(names):
         problems.append(f"{what} is {', '.join(names)}, expected queues with names of their own")
-    return tuple(found)
+    return tuple(ends)

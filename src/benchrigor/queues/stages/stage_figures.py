@@ -1,13 +1,12 @@
-"""From the periods of a stage to what is known of it so far."""
+"""From the periods of a stage to its rates, arrivals and utilisation."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
@@ -21,18 +20,40 @@ from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.service.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 
 _PHASES = 1000
-"""Rates that are kept of the time in which others served."""
+"""Rates that are kept of times with other numbers of servers."""
 _FEWEST_PERIODS = 10
-"""Periods below which the time with so many servers was too short for a rate."""
+"""Periods of which such a time must have had more, or as many, for its rate to be kept."""
 _HELD = 1024
 """Periods that are held back one by one; more are joined."""
 _STRETCHES = 256
 _START, _WALL, _TAKEN, _GIVEN, _ARRIVED = range(5)
 _ROUNDING_S = 1e-9
-"""Times of rates are sums of periods."""
+"""Of the times of rates, which are sums of periods."""
 
-Make = Callable[[int], ServiceRateEstimator]
-"""Makes an estimator for so many servers."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """How stages are watched; ``method``, ``guards`` and others as of `ServiceRateEstimator`."""
+
+    period_s: float | None = 0.05
+    """Sampling period, in seconds; None to find one out."""
+    method: str = "busy-time"
+    guards: bool = True
+    confidence: float = 0.95
+    target: float = 0.05
+
+    def estimator(self, servers: int = 1) -> ServiceRateEstimator:
+        """Return an estimator for so many servers, or raise InvalidInput naming what is wrong."""
+        # With guards the quantile method joins periods itself, as the waiting of a stage allows.
+        as_published = self.method == "quantile" and not self.guards
+        return ServiceRateEstimator(
+            self.method,
+            self.period_s if as_published else None,
+            self.guards,
+            servers=servers,
+            target=self.target,
+            confidence=self.confidence,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,20 +69,19 @@ class WatchedStage:
     servers
         How many threads or processes serve; 0 as long as nothing is known.
     rates
-        What all of them serve together while they do not wait, phase by phase; a new one begins
-        where another number of them serves.
+        What all of them serve together while they do not wait, phase by phase; another number of
+        them is a new phase.
     inputs
-        Items per second that enter each queue which it reads, as far as somebody counts them, in
-        the time since the window of ``rate`` began.
+        Items per second that enter each queue which it reads, where they are counted, since the
+        window of ``rate`` began.
     arrivals
-        Their sum; None where one is not known.
+        Their sum; None, as all that follows, where it is unknown.
     utilisation
-        Share of its capacity that arrives; None where that is not known.
+        Arrivals as a share of its capacity.
     filter_ratio
-        Items that it took for each that it gave, all the time; None where that is not known.
+        Items that it took for each that it gave.
     visits
-        Items that it served for each that the first stage served which reads a queue, all the
-        time; None where that is not known.
+        Items that it served for each that the first stage served which reads a queue.
     failure
         Why it is watched no more; None while it is.
     """
@@ -80,12 +100,12 @@ class WatchedStage:
 
     @property
     def rate(self) -> ServiceRate | None:
-        """The rate that speaks of the stage as it is now; None where nothing is known.
+        """The present rate; None where nothing is known.
 
-        It is the last one, unless that has not converged, or is of fewer servers, and has not
-        lasted as long as the one before: when a stream ends, servers leave one by one.
+        The last one, unless it has not converged, or is of fewer servers, and has not lasted as
+        long as the one before: when a stream ends, servers leave one by one.
         """
-        return _speaking(self.rates)
+        return _present(self.rates)
 
     def __str__(self) -> str:
         rate, parts = self.rate, ["no rate yet"]
@@ -110,16 +130,8 @@ class StageFigures:
     there is another one. With another number of servers a new phase begins.
     """
 
-    def __init__(
-        self,
-        stage: Stage,
-        make: Make,
-        *,
-        confidence: float = 0.95,
-        record: Callable[[str, Periods], Any] | None = None,
-    ) -> None:
-        self._stage, self._make, self._record = stage, make, record
-        self._confidence = confidence
+    def __init__(self, stage: Stage, watching: Watching) -> None:
+        self.name, self._stage, self.watching = stage.name, stage, watching
         self._served = False
         self._held: list[Periods] = []
         self._past: deque[ServiceRate] = deque(maxlen=_PHASES)
@@ -130,30 +142,34 @@ class StageFigures:
         self.failure: str | None = None
         """Why the stage is watched no more."""
 
-    def tell(self, periods: Periods) -> None:
-        """Tell what the stage did in the next periods."""
+    def tell(self, periods: Periods) -> list[Periods]:
+        """Take the next periods; return those that count now."""
+        counted = []
         if not self._served:
             served = np.flatnonzero(periods.items)
             if not served.size:
-                return
+                return []
             self._served = True
             periods = periods.part(slice(int(served[0]) + 1, None))
         served = np.flatnonzero(periods.items)
         if served.size:
             last = int(served[-1])
-            for each in (*self._held, periods.part(slice(last))):
-                self._count(each)
+            parts = map(_whole, (*self._held, periods.part(slice(last))))
+            counted = [each for each in parts if each.n]
             self._held, periods = [], periods.part(slice(last, None))
         self._held.append(periods)
         if sum(each.n for each in self._held) > _HELD:
             groups = groupby(map(_whole, self._held), key=lambda each: each.servers)
             blocks = [Periods.end_to_end(list(group)) for _, group in groups]
             self._held = [each.joined() for each in blocks if each.n]
+        for each in counted:
+            self._count(each)
+        return counted
 
     def known(self) -> WatchedStage:
         """Return what is known so far."""
         rates = (*self._past, *self._current())
-        now = _speaking(rates)
+        now = _present(rates)
         inputs = self._inputs(0.0 if now is None else now.start_s)
         arrivals = utilisation = None
         if inputs and len(inputs) == len(self._stage.reads):
@@ -162,7 +178,7 @@ class StageFigures:
             with suppress(NotEstimable):
                 utilisation = utilisation_of(arrivals, now.estimate)
         return WatchedStage(
-            name=self._stage.name,
+            name=self.name,
             reads=tuple(end.name.removesuffix(HEAD) for end in self._stage.reads),
             writes=tuple(end.name.removesuffix(TAIL) for end in self._stage.writes),
             servers=self._servers,
@@ -175,18 +191,13 @@ class StageFigures:
         )
 
     def _count(self, periods: Periods) -> None:
-        periods = _whole(periods)
-        if not periods.n:
-            return
         if periods.servers != self._servers or self._rate is None:
             self._past.extend(each for each in self._current() if each.periods >= _FEWEST_PERIODS)
             self._servers, self._began_s = periods.servers, float(periods.start_s[0])
-            self._rate = self._make(periods.servers)
+            self._rate = self.watching.estimator(periods.servers)
         periods.tell(self._rate)
         flows = (periods.start_s, periods.period_s, periods.items, periods.given, periods.arrived)
         self._flows.add(np.vstack(flows))
-        if self._record is not None:
-            self._record(self._stage.name, periods)
 
     def _current(self) -> list[ServiceRate]:
         """Return the rates with as many servers as now, in seconds since watching began."""
@@ -206,7 +217,9 @@ class StageFigures:
             if arrived.size and not np.isnan(arrived).any():
                 with suppress(NotEstimable):
                     rate = estimate_rate(
-                        arrived / flows[_WALL], weights=flows[_WALL], confidence=self._confidence
+                        arrived / flows[_WALL],
+                        weights=flows[_WALL],
+                        confidence=self.watching.confidence,
                     )
                     inputs[end.name.removesuffix(HEAD)] = replace(rate, low=max(0.0, rate.low))
         return inputs
@@ -216,12 +229,12 @@ class StageFigures:
         taken, given = self._flows.full[[_TAKEN, _GIVEN]]
         if given.size and not np.isnan(given).any():
             with suppress(NotEstimable):
-                return filter_ratio(taken, given, confidence=self._confidence)
+                return filter_ratio(taken, given, confidence=self.watching.confidence)
         return None
 
 
-def _speaking(rates: Sequence[ServiceRate]) -> ServiceRate | None:
-    """Return the rate that speaks of now; None where there is none."""
+def _present(rates: Sequence[ServiceRate]) -> ServiceRate | None:
+    """Return the present rate; None where there is none."""
     if not rates:
         return None
     now = rates[-1]

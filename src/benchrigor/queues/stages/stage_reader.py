@@ -57,13 +57,7 @@ class StageReader:
         self._crowded = self._sampled = 0
 
     def read(self, span: Span) -> Periods:
-        """Return the periods that end with these samples.
-
-        Raises
-        ------
-        InvalidInput
-            When time and again more wait side by side than there should be servers.
-        """
+        """Return the periods that end with these samples, or raise where too many wait at once."""
         live, last = self._serving(span), self._last
         whole, self._live = last is None or live == self._live, live
         servers = self._servers(span)
@@ -175,7 +169,7 @@ class StageReader:
 
 
 def _tail_of(end: End) -> End | None:
-    """Return the other end of a queue that is read; None where its name does not tell."""
+    """Return the other end of a queue that is read; None where its name is unusual."""
     if not end.name.endswith(HEAD):
         return None
     return End(end.page, end.name.removesuffix(HEAD) + TAIL)

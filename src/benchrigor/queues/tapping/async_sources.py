@@ -23,19 +23,7 @@ _T = TypeVar("_T")
 
 @types.coroutine
 def timed(work: Awaitable[_T], writer: Writer) -> Generator[Any, Any, _T]:
-    """Await something; from where it first gives way until its end is a wait.
-
-    Examples
-    --------
-    >>> from benchrigor.queues import Page
-    >>> async def main(writer):
-    ...     for delay_s in (0.0, 0.001):
-    ...         await timed(asyncio.sleep(delay_s), writer)
-    >>> with Page.create() as page:
-    ...     asyncio.run(main(Writer(page, "work.head")))
-    ...     page.cells()[0].read().blocked_events
-    2
-    """
+    """Await something; from where it first gives way until its end is a wait."""
     begun: Cell | None = None
     steps: Any = work.__await__()
     step: Any = steps.send
@@ -71,12 +59,9 @@ def tap_async_queue(source: asyncio.Queue[Any], head: Writer, tail: Writer) -> T
 
     count_items(source, head, tail, patches)
     # What takes arguments of any kind costs an event twice as much.
-    if kind.get is not asyncio.Queue.get or kind.put is not asyncio.Queue.put:
-        patches.set(source, "get", _timed_if(source.empty, get, head))
-        patches.set(source, "put", _timed_if(source.full, put, tail))
-    else:
-        patches.set(source, "get", counted_get)
-        patches.set(source, "put", counted_put)
+    is_stock = kind.get is asyncio.Queue.get and kind.put is asyncio.Queue.put
+    patches.set(source, "get", counted_get if is_stock else _timed_if(source.empty, get, head))
+    patches.set(source, "put", counted_put if is_stock else _timed_if(source.full, put, tail))
     return Tapped(queue=source, release=patches.undo, resize=partial(_resize, source), local=True)
 
 

@@ -18,15 +18,6 @@ class Bound:
 
     A bound that is not as it was left has been set by the program. That then stands: loans made
     before it are void, since nobody knows whether the program has counted them in.
-
-    Examples
-    --------
-    >>> bounds = [8]
-    >>> bound = Bound(lambda move: bounds.append(move(bounds[-1])))
-    >>> loan = bound.lend(2)
-    >>> bound.give_back(loan)
-    >>> bounds
-    [8, 10, 8]
     """
 
     def __init__(self, resize: Resize) -> None:

@@ -13,21 +13,7 @@ _ABSENT = object()
 
 
 class Patches:
-    """Methods set on single objects, whose classes stay as they are, until they are undone.
-
-    Examples
-    --------
-    >>> class Stage:
-    ...     def name(self):
-    ...         return "reduce"
-    >>> stage, patches = Stage(), Patches()
-    >>> patches.set(stage, "name", lambda: "map")
-    >>> stage.name()
-    'map'
-    >>> patches.undo()
-    >>> stage.name()
-    'reduce'
-    """
+    """Methods set on single objects, whose classes stay as they are, until they are undone."""
 
     def __init__(self) -> None:
         self._before: dict[tuple[int, str], tuple[Any, object]] = {}
@@ -53,11 +39,6 @@ def is_own(target: Any, name: str) -> bool:
 
     Asked without ``__dict__``: once that has been looked at, each access to an attribute of the
     object takes longer.
-
-    Examples
-    --------
-    >>> is_own([], "append")
-    False
     """
     method = getattr(target, name)
     return getattr(method, "__self__", None) is not target or method.__name__ != name

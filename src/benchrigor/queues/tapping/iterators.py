@@ -1,7 +1,7 @@
 """Taps iterables: the consumer waits while an item is fetched, the producer in between.
 
-An iterator has no queue: either its producer works or its consumer does, never both at once. So
-each item is a wait of either end, and takes two looks at the clock.
+Either the producer works or the consumer does, never both at once. So each item is a wait of either
+end, and takes two looks at the clock.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ class _Turns:
     def begin(self) -> Cell:
         """Give the producer its turn; return what ends it."""
         at_ns = self._now_ns()
-        if self._idle is not None:
-            self._stop(at_ns)
+        self._end_idle(at_ns)
         begun = self._head.cell or self._head.claim()
         begun.begin_wait(at_ns)
         return begun
 
     def end(self, begun: Cell, came: bool) -> None:
-        """Take it back, with an item or without one, after which the producer waits no more."""
+        """Take it back; without an item the producer waits no more."""
         at_ns = self._now_ns()
         head = self._head.cell or self._head.claim()
         if begun is head:
@@ -45,9 +44,9 @@ class _Turns:
     def stop(self) -> None:
         """Let the producer wait no longer."""
         if self._idle is not None:
-            self._stop(self._now_ns())
+            self._end_idle(self._now_ns())
 
-    def _stop(self, at_ns: int) -> None:
+    def _end_idle(self, at_ns: int) -> None:
         idle, self._idle = self._idle, None
         # Else it ended when the cell was closed, or is that of a parent.
         if idle is not None and idle is self._tail.cell:
@@ -132,14 +131,6 @@ def tap_iterable(source: Any, head: Writer, tail: Writer) -> Tapped:
     """Return what stands in for an iterable; it is an iterator if the source is one.
 
     What is sent or thrown into a generator reaches it, but is neither timed nor counted.
-
-    Examples
-    --------
-    >>> from benchrigor.queues import Page
-    >>> with Page.create() as page:
-    ...     tapped = tap_iterable("abc", Writer(page, "head"), Writer(page, "tail"))
-    ...     list(tapped.queue), [each.read().items for each in page.cells()]
-    (['a', 'b', 'c'], [3, 3])
     """
     if isinstance(source, Iterator):
         return Tapped(queue=_Pass(source, head, tail))

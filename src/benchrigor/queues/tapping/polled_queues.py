@@ -16,30 +16,18 @@ from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
 
 def tap_polled(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Return what stands in for a queue whose ``get`` and ``put`` can be told not to wait."""
+    """Return what stands in for a queue whose ``get`` and ``put`` take ``block``."""
     for name, wanted in (("get", (False,)), ("put", (None, False))):
         if not _takes(getattr(source, name), *wanted):
             raise InvalidInput(
-                f"{name} of {source!r} cannot be told not to wait, "
+                f"{name} of {source!r} always waits, "
                 "expected get(block, timeout) and put(item, block, timeout)"
             )
     return Tapped(queue=PolledQueue(source, head, tail), local=isinstance(source, SimpleQueue))
 
 
 class PolledQueue(Wrapper):
-    """Stands in for a queue that raises `queue.Empty` and `queue.Full` when asked not to block.
-
-    Examples
-    --------
-    >>> from queue import SimpleQueue
-    >>> from benchrigor.queues import Page
-    >>> from benchrigor.queues.counting.writers import Writer
-    >>> with Page.create() as page:
-    ...     tapped = PolledQueue(SimpleQueue(), Writer(page, "head"), Writer(page, "tail"))
-    ...     tapped.put("item")
-    ...     tapped.get(), [each.read().items for each in page.cells()]
-    ('item', [1, 1])
-    """
+    """Stands in for a queue that raises `queue.Empty` and `queue.Full` when asked not to block."""
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
         """Put an item, as the source does."""

@@ -1,11 +1,9 @@
 """Taps the queues of `multiprocessing`.
 
-An item takes one look at the pipe more than without a tap. The wait of a reader ends when the pipe
-has something to read, so that receiving and unpickling count as service. The feeder thread of a
-`multiprocessing.Queue` hides what the pipe itself makes a producer wait.
-
 The stand-ins do what the queue's own methods do, in the same order and under the same locks, and
-take times in between.
+take times in between. The wait of a reader ends when the pipe has something to read, so that
+receiving and unpickling count as service. The feeder thread of a `multiprocessing.Queue` hides how
+long the pipe makes a producer wait.
 """
 
 # ruff: noqa: SLF001  # the pipe and its locks have no public names
@@ -26,7 +24,7 @@ from benchrigor.queues.tapping.polled_queues import PolledQueue
 from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
 _Attempt = Callable[[float | None], bool]
-"""Waits for so many seconds at most, with None for ever; tells whether it came to pass."""
+"""Waits for so many seconds at most, with None for ever; returns whether it succeeded."""
 
 
 def tap_process_queue(source: Any, head: Writer, tail: Writer) -> Tapped:
@@ -48,7 +46,8 @@ class _FedQueue(PolledQueue):
 
     def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
         super().__init__(source, head, tail)
-        self._locked, self._readable = partial(source._rlock.acquire, True), _readable(source)
+        self._locked = partial(source._rlock.acquire, True)
+        self._readable = _polled(source._reader, select.POLLIN)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         source, head = self._source, self._head
@@ -71,13 +70,13 @@ class _FedQueue(PolledQueue):
 class _PipeQueue(Wrapper):
     """A SimpleQueue: a pipe with a lock at either end.
 
-    A message of more than `select.PIPE_BUF` bytes may have to wait once more while it is being
-    sent, which is not seen.
+    A message of more than `select.PIPE_BUF` bytes may wait once more while it is sent, unseen.
     """
 
     def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
         super().__init__(source, head, tail)
-        self._readable, self._writable = _readable(source), _writable(source)
+        self._readable = _polled(source._reader, select.POLLIN)
+        self._writable = _polled(source._writer, select.POLLOUT)
 
     def get(self) -> Any:
         source, head = self._source, self._head
@@ -103,7 +102,7 @@ class _PipeQueue(Wrapper):
 
 
 class _PipeQueueOfOthers(Wrapper):
-    """A subclass of SimpleQueue that gets or puts in its own way, which a wait may be part of."""
+    """A subclass of SimpleQueue that gets or puts in its own way."""
 
     def get(self) -> Any:
         source, head = self._source, self._head
@@ -131,21 +130,13 @@ def _done(attempt: _Attempt, limit_s: float | None, writer: Writer) -> bool:
 
 
 def _deadline(block: bool, timeout: float | None) -> Callable[[], float | None]:
-    """Return what tells how many seconds are left; None for any number."""
+    """Return what returns the seconds left; None for any number."""
     if not block:
         return lambda: 0.0
     if timeout is None:
         return lambda: None
     until_s = time.monotonic() + timeout
     return lambda: max(0.0, until_s - time.monotonic())
-
-
-def _readable(source: Any) -> _Attempt:
-    return _polled(source._reader, select.POLLIN)
-
-
-def _writable(source: Any) -> _Attempt:
-    return _polled(source._writer, select.POLLOUT)
 
 
 def _polled(connection: Any, event: int) -> _Attempt:

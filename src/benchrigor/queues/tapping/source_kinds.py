@@ -32,16 +32,7 @@ _KNOWN = "a queue, an iterable, a socket, or a stream of asyncio"
 
 
 def tap_source(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Tap a source, or raise InvalidInput where it cannot be tapped, or is tapped already.
-
-    Examples
-    --------
-    >>> from benchrigor.queues import Page
-    >>> with Page.create() as page:
-    ...     tap_source(12, Writer(page, "work.head"), Writer(page, "work.tail"))
-    Traceback (most recent call last):
-    benchrigor.errors.InvalidInput: source is 12, of type int, expected a queue, ...
-    """
+    """Tap a source, or raise InvalidInput where it cannot be tapped, or is tapped already."""
     home, name = _maker(source)
     make: Callable[[Any, Writer, Writer], Tapped] = getattr(
         import_module(f"benchrigor.queues.tapping.{home}"), name

@@ -18,18 +18,7 @@ from benchrigor.queues.tapping.wrappers import Tapped
 
 
 def tap_queue(source: queue.Queue[Any], head: Writer, tail: Writer) -> Tapped:
-    """Make a queue count, until it is released.
-
-    Examples
-    --------
-    >>> from benchrigor.queues import Page
-    >>> source = queue.Queue()
-    >>> with Page.create() as page:
-    ...     tapped = tap_queue(source, Writer(page, "work.head"), Writer(page, "work.tail"))
-    ...     source.put("item")
-    ...     [each.read().items for each in page.cells()]
-    [1]
-    """
+    """Make a queue count, until it is released."""
     if is_own(source.not_empty, "wait"):
         raise InvalidInput(f"{source!r} is tapped already, close that tap first")
     patches = Patches()

@@ -24,7 +24,8 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.codec import decode, encode
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
-from benchrigor.queues.watching.sampler import Sampler, Watching, run_sampler
+from benchrigor.queues.stages.stage_figures import Watching
+from benchrigor.queues.watching.sampler import Sampler, run_sampler
 
 _PATIENCE_S = 5.0
 _LOADING_S, _GLANCE_S = 10.0, 0.005
@@ -99,7 +100,7 @@ class ProcessWatch:
 
     @property
     def failure(self) -> str | None:
-        """Why it has ended although nobody told it to."""
+        """Why it has ended although it was not stopped."""
         return self.report().failure
 
     def start(self) -> None:
@@ -140,10 +141,8 @@ class ProcessWatch:
             process.wait()
         self._last = self.report()
         self._process = None
-        for pipe in (process.stdin, process.stderr):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        with contextlib.suppress(OSError), process:  # closes its pipes
+            pass
         for each in (self._order.state, _beside(self._order.state)):
             each.unlink(missing_ok=True)
 
@@ -184,7 +183,7 @@ def _environment() -> dict[str, str]:
 
 
 def watch(order: Order, wait: Callable[[float], bool]) -> MonitorReport:
-    """Watch until ``wait`` is told to stop, or nobody is left who could count; publish the end."""
+    """Watch until ``wait`` returns True, or nobody is left who could count; publish the end."""
     failure = None
     sampler = Sampler(order.stages, order.watching)
     due_ns = 0
@@ -215,17 +214,17 @@ def main() -> None:
     """Watch as the standard input orders, until it is closed or holds anything more."""
     with contextlib.suppress(OSError):
         os.nice(_NICE)
-    told = threading.Event()
+    stopped = threading.Event()
     # Without a buffer, which would be locked by who waits for more when the process ends.
     with open(0, "rb", buffering=0, closefd=False) as source:
         order = Order.from_line(source.readline())
 
         def listen() -> None:
             source.read(1)
-            told.set()
+            stopped.set()
 
         threading.Thread(target=listen, daemon=True).start()
-        watch(order, told.wait)
+        watch(order, stopped.wait)
 
 
 def _known(sampler: Sampler) -> MonitorReport:

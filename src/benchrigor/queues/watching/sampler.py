@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +24,10 @@ from benchrigor.queues.counting.counter_samples import (
 from benchrigor.queues.counting.owners import Owner, Owners
 from benchrigor.queues.period_calibrator import PeriodCalibrator
 from benchrigor.queues.periods import Periods, PooledPeriods
-from benchrigor.queues.rates import ServiceRateEstimator
 from benchrigor.queues.recording.recordings import RecordingWriter
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
-from benchrigor.queues.stages.stage_figures import StageFigures, WatchedStage
+from benchrigor.queues.stages.stage_figures import StageFigures, WatchedStage, Watching
 from benchrigor.queues.stages.stage_reader import StageReader
 from benchrigor.stats.service.rate_arithmetic import filter_ratio
 
@@ -46,31 +45,6 @@ Record = Callable[[str, Periods], None]
 """Takes the name of a stage, and periods of it that count."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watching:
-    """How stages are watched; ``method``, ``guards`` and others as of `ServiceRateEstimator`."""
-
-    period_s: float | None = 0.05
-    """Sampling period, in seconds; None to find one out."""
-    method: str = "busy-time"
-    guards: bool = True
-    confidence: float = 0.95
-    target: float = 0.05
-
-    def estimator(self, servers: int = 1) -> ServiceRateEstimator:
-        """Return an estimator for so many servers, or raise InvalidInput naming what is wrong."""
-        # With guards the quantile method joins periods itself, as the waiting of a stage allows.
-        as_published = self.method == "quantile" and not self.guards
-        return ServiceRateEstimator(
-            self.method,
-            self.period_s if as_published else None,
-            self.guards,
-            servers=servers,
-            target=self.target,
-            confidence=self.confidence,
-        )
-
-
 class Sampler:
     """Samples the cells of all stages at once, and works the samples off some at a time."""
 
@@ -81,15 +55,15 @@ class Sampler:
         self.owners = Owners() if owners is None else owners
         """Know the processes and threads that count."""
         self.lock = threading.RLock()
-        """Keeps reports and samples apart; the program that counts knows nothing of it."""
-        self.record: Record | None = None
+        """Separates reports and samples; the program that counts knows nothing of it."""
+        self.record: Record = _record_nothing
         """Takes the periods that count."""
         self.period_s = watching.period_s
         """How long to wait for the next sample, in seconds; None when there is to be none."""
         self.failure: str | None = None
         """Why there is to be none."""
         self.nobody_left = False
-        self._pairs = [(StageReader(stage), self._figures(stage)) for stage in stages]
+        self._pairs = [(StageReader(stage), StageFigures(stage, watching)) for stage in stages]
         self._cells = Cells(end for reader, _ in self._pairs for end in reader.ends)
         self._items = PooledPeriods(1 + len(stages), most=_STRETCHES)
         self._first = next((number for number, stage in enumerate(stages) if stage.reads), None)
@@ -179,12 +153,14 @@ class Sampler:
                 if periods is not None and periods.n:
                     # Nobody knows for which of several stages a thread has used its time.
                     alone = all(threads[each] == 1 for each in reader.threads)
-                    figures.tell(periods if alone else periods.without_times())
+                    counted = figures.tell(periods if alone else periods.without_times())
+                    for each in counted:
+                        self.record(figures.name, each)
         if self._search is not None and blocks:
             self._seek(self._search, blocks)
 
     def _seek(self, search: PeriodCalibrator, blocks: Sequence[Periods]) -> None:
-        """Tell the search: the stage that waits least is the one that the period is for."""
+        """Tell the search of the stage that waits least: the period is for that one."""
         widths = blocks[0].period_s.tolist()
         blocked = np.min([each.blocked_s for each in blocks], axis=0) > 0.0
         items = np.sum([each.items for each in blocks], axis=0)
@@ -195,6 +171,8 @@ class Sampler:
         if search.result is not None:
             self._search, self.period_s = None, search.result.period_s
             self._watching = replace(self._watching, period_s=self.period_s)
+            for _, figures in self._pairs:
+                figures.watching = self._watching
             if search.result.notice is not None:
                 self.failure = search.result.notice.sentence
 
@@ -208,17 +186,6 @@ class Sampler:
                 return replace(known, visits=visits)
         return known
 
-    def _figures(self, stage: Stage) -> StageFigures:
-        def record(name: str, periods: Periods) -> None:
-            if self.record is not None:
-                self.record(name, periods)
-
-        def make(servers: int) -> ServiceRateEstimator:
-            return self._watching.estimator(servers)
-
-        confidence = self._watching.confidence
-        return StageFigures(stage, make, confidence=confidence, record=record)
-
 
 def keep_sampling(
     take: Callable[[int], float | None],
@@ -229,22 +196,8 @@ def keep_sampling(
     """Sample on a grid of times, so that no period makes the next one later.
 
     ``take`` samples at a time in nanoseconds and returns the seconds to the next sample, None to
-    end. ``wait`` waits for so many seconds, and returns whether it was told to stop. Times of the
-    grid that have passed are skipped.
-
-    Examples
-    --------
-    >>> from benchrigor.testing import FakeClock
-    >>> clock, seen = FakeClock(), []
-    >>> def take(now_ns):
-    ...     seen.append(now_ns)
-    ...     clock.advance(25 if now_ns == 20 else 3)
-    ...     return 10e-9 if len(seen) < 5 else None
-    >>> def wait(seconds):
-    ...     return clock.sleep_ns(round(seconds * 1e9)) is not None
-    >>> keep_sampling(take, wait, now_ns=clock.now_ns)
-    >>> seen
-    [0, 10, 20, 50, 60]
+    end. ``wait`` waits for so many seconds, and returns True to end. Times of the grid that have
+    passed are skipped.
     """
     due_ns = now_ns()
     while not wait(max(0, due_ns - now_ns()) * 1e-9):
@@ -271,18 +224,18 @@ def run_sampler(
             finally:
                 sampler.work_off()
     finally:
-        sampler.record = None
+        sampler.record = _record_nothing
         sampler.owners.close()
 
 
 @contextmanager
-def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record | None]:
-    """Return what writes periods to a file, which is closed in the end; None without a path.
+def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record]:
+    """Return what writes periods to a file, which is closed in the end; nothing without a path.
 
     A stage with another number of servers is another one: "hash", "hash (3 servers)".
     """
     if path is None:
-        yield None
+        yield _record_nothing
         return
     facts, usual = {"period_s": period_s}, dict[str, int]()
     with RecordingWriter.create(path, columns=_COLUMNS, counters="delta", facts=facts) as rows:
@@ -296,3 +249,7 @@ def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record 
                 rows.add(end, servers, wall_s, int(items), *times)
 
         yield record
+
+
+def _record_nothing(stage: str, periods: Periods) -> None:
+    """Leave periods unrecorded."""

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
-from benchrigor.queues.watching.sampler import Sampler, Watching, run_sampler
+from benchrigor.queues.stages.stage_figures import Watching
+from benchrigor.queues.watching.sampler import Sampler, run_sampler
 
 _PATIENCE_S = 5.0
 
@@ -22,9 +23,9 @@ class ThreadWatch:
     def __init__(self, stages: Sequence[Stage], watching: Watching, record: Path | None) -> None:
         self.sampler = Sampler(stages, watching)
         self.failure: str | None = None
-        """Why it has ended although nobody told it to."""
+        """Why it has ended although it was not stopped."""
         self._record = record
-        self._told = threading.Event()
+        self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="benchrigor-monitor", daemon=True)
         self._cost_s = 0.0
 
@@ -34,7 +35,7 @@ class ThreadWatch:
 
     def stop(self) -> None:
         """End, within a sample."""
-        self._told.set()
+        self._stopped.set()
         self._thread.join(_PATIENCE_S)
 
     def report(self) -> MonitorReport:
@@ -46,7 +47,7 @@ class ThreadWatch:
 
     def _run(self) -> None:
         with self._failing():
-            run_sampler(self.sampler, self._take, self._told.wait, log=self._record)
+            run_sampler(self.sampler, self._take, self._stopped.wait, log=self._record)
         self.failure = self.failure or self.sampler.failure
 
     def _take(self, now_ns: int) -> float | None:
@@ -61,4 +62,4 @@ class ThreadWatch:
             yield
         except Exception as error:  # noqa: BLE001  # nothing of this is the program's business
             self.failure = f"{type(error).__name__}: {error}"
-            self._told.set()
+            self._stopped.set()
