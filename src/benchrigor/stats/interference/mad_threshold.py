@@ -25,11 +25,14 @@ class RunExcess:
         self.total_s = float(profile.duration_s.sum())
         self.ordered = self.groups.sorted(undelayed(profile, self.groups.order))
         """Durations without measured delay, sorted within each group: one item per segment."""
-        self.durations = self.groups.sums(profile.duration_s[self.groups.order])
+        self.durations = self.groups.sums(self.ordered)
+        if profile.delays:
+            self.durations += self.groups.sums(profile.delay_s[self.groups.order])
         self.medians = self.groups.medians(self.ordered)
         self.mads = self.groups.mads(self.ordered, self.medians)
         self.thresholds = self.medians + _MADS * self.mads
-        excess = self.ordered - self.groups.spread(self.thresholds)
+        excess = self.groups.spread(-self.thresholds)
+        excess += self.ordered
         self.flagged = self.groups.sums(excess > 0.0)
         self.excess = self.groups.sums(np.maximum(excess, 0.0, out=excess))
 
