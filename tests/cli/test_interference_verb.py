@@ -222,7 +222,7 @@ def test_the_id_of_a_stored_run_is_enough(cli, store):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["nowhere.csv"], "nowhere.csv is neither a file nor the id of a stored run"),
         (["folder"], "folder is no segment profile: Is a directory"),
@@ -244,10 +244,10 @@ def test_the_id_of_a_stored_run_is_enough(cli, store):
         (["run.csv", "--plot", "p.gif"], "ends otherwise than in .png"),
         ([], "Missing argument"),
     ],
-    ids=lambda value: (" ".join(value) or "nothing") if isinstance(value, list) else "said",
+    ids=lambda value: (" ".join(value) or "nothing") if isinstance(value, list) else "message",
 )
 @pytest.mark.usefixtures("record")
-def test_what_cannot_be_worked_with_is_named(cli, saved, tmp_path, words, said):
+def test_what_cannot_be_worked_with_is_named(cli, saved, tmp_path, words, message):
     saved(
         run=profile(),
         rank=profile(run="7f3a"),
@@ -263,7 +263,7 @@ def test_what_cannot_be_worked_with_is_named(cli, saved, tmp_path, words, said):
     (tmp_path / "empty.csv").write_text("")
     result = cli("interference", *words)
     assert result.exit_code == 2, result.output
-    assert said in result.stderr
+    assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
 

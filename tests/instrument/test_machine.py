@@ -96,7 +96,7 @@ def test_a_laptop_is_read_as_it_is(tmp_path: Path) -> None:
         ("aslr", {"proc/sys/kernel/randomize_va_space": "0"}, "off"),
     ],
 )
-def test_each_setting_is_told(tmp_path: Path, name: str, files: dict[str, str], value: str) -> None:
+def test_each_setting_is_read(tmp_path: Path, name: str, files: dict[str, str], value: str) -> None:
     found = read(made_up(tmp_path, files), name)
     assert (found.available, found.value, found.reason) == (True, value, "")
 
@@ -112,8 +112,8 @@ def test_a_machine_that_shows_nothing_gives_a_reason_for_each_capability(tmp_pat
 
 def test_files_that_make_no_sense_give_a_reason(tmp_path: Path) -> None:
     nonsense = capabilities(root=made_up(tmp_path, dict.fromkeys(LAPTOP, "\x00?!")))
-    told = {"cpu governor", "clock source", "virtualisation"}  # whatever stands there
-    assert {each.name for each in nonsense if each.available} == told
+    any_text = {"cpu governor", "clock source", "virtualisation"}  # whatever stands there
+    assert {each.name for each in nonsense if each.available} == any_text
     assert all(each.reason for each in nonsense if not each.available)
 
 
@@ -149,7 +149,7 @@ def test_provenance_tells_the_machine_the_interpreter_and_the_packages(tmp_path:
     assert found.load_after is None
 
 
-def test_the_processor_has_some_name_where_none_is_told(tmp_path: Path) -> None:
+def test_the_processor_has_some_name_where_linux_has_none(tmp_path: Path) -> None:
     assert provenance(root=tmp_path).cpu
 
 

@@ -17,7 +17,7 @@ SCHEDSTAT = "proc/thread-self/schedstat"
 real = pytest.mark.skipif(not RunDelay().available, reason=RunDelay().reason)
 
 
-def test_it_tells_the_second_number(write) -> None:
+def test_it_is_the_second_number(write) -> None:
     meter = RunDelay(root=write({SCHEDSTAT: "100 250 3\n"}))
     assert meter.available
     assert meter.delay_ns() == 250
@@ -59,7 +59,7 @@ def test_a_forked_process_reads_its_own(write, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("own_ticks", "used_ticks", "told"),
+    ("own_ticks", "used_ticks", "delay_ns"),
     [
         pytest.param(100, (90, 10, 0, 0), 40, id="alone"),
         pytest.param(0, (2, 0, 0, 0), 40, id="within-a-tick-or-two"),
@@ -68,20 +68,20 @@ def test_a_forked_process_reads_its_own(write, monkeypatch: pytest.MonkeyPatch) 
         pytest.param(100, (90, 10, 30, 20), None, id="children"),
     ],
 )
-def test_a_main_thread_speaks_for_a_process_that_it_did_the_work_of(
-    write, own_ticks, used_ticks, told
+def test_a_main_thread_stands_for_a_process_if_it_did_the_work(
+    write, own_ticks, used_ticks, delay_ns
 ) -> None:
     own_ns = own_ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     stat = f"77 (a ) b) Z 1 2 3 4 5 6 7 8 9 10 {' '.join(map(str, used_ticks))} 20 0 1\n"
     files = {"proc/77/schedstat": f"{own_ns} 40 2\n", "proc/77/stat": stat}
     meter = RunDelay(root=write({SCHEDSTAT: "1 1 1\n", **files}))
-    assert meter.delay_of(77) == told
+    assert meter.delay_of(77) == delay_ns
     assert meter.delay_of(78) is None
 
 
 @real
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["main-thread", "grandchild"])
-def test_of_a_child_that_ended_it_tells_what_its_main_thread_waited(elsewhere) -> None:
+def test_the_delay_of_a_child_is_that_of_its_main_thread(elsewhere) -> None:
     burn = "import time\nwhile time.process_time() < 0.3: pass"
     code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {burn!r}])"
     child = subprocess.Popen([sys.executable, "-S", "-c", code if elsewhere else burn])
@@ -138,8 +138,10 @@ def test_a_neighbour_on_the_same_processor_shows() -> None:
 
 def test_nothing_is_imported_that_is_heavy() -> None:
     code = "import sys, benchrigor.instrument.run_delay; print('numpy' in sys.modules)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "False"
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert output.stdout.strip() == "False"
 
 
 def test_its_root_may_be_nowhere() -> None:

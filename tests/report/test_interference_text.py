@@ -86,8 +86,8 @@ MANY = replace(
 def row(text: str, label: str) -> str:
     """Return the text of a labelled row, its continuation lines included."""
     lines = iter(text.splitlines())
-    said = next(line for line in lines if line.startswith(f"  {label}"))
-    found = [said.removeprefix(f"  {label}").strip()]
+    start = next(line for line in lines if line.startswith(f"  {label}"))
+    found = [start.removeprefix(f"  {label}").strip()]
     for line in lines:
         if not line.startswith(" " * 5):
             break
@@ -126,11 +126,11 @@ def test_the_light_comes_first_with_what_to_do(light: Light, advice: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("high", "said"), [(0.4956, "0.50"), (0.9999, ">0.99"), (1e-4, "<0.01")], ids=str
+    ("high", "shown"), [(0.4956, "0.50"), (0.9999, ">0.99"), (1e-4, "<0.01")], ids=str
 )
-def test_the_light_has_a_probability_that_is_never_certain(high: float, said: str) -> None:
+def test_the_light_has_a_probability_that_is_never_certain(high: float, shown: str) -> None:
     text = render_interference(replace(YELLOW, probability_high=high))
-    wanted = f"probability of high interference {said}; yellow is 0.21 to 0.79"
+    wanted = f"probability of high interference {shown}; yellow is 0.21 to 0.79"
     assert wanted in " ".join(text.split())
 
 
@@ -147,14 +147,14 @@ def test_measured_and_estimated_have_a_row_each() -> None:
 
 def test_delay_that_was_not_measured_is_not_zero() -> None:
     found = replace(YELLOW, delays={}, measured_percent=0.0)
-    said = row(render_interference(found), "measured")
-    assert said == "no delay was measured, and none is in the light"
+    shown = row(render_interference(found), "measured")
+    assert shown == "no delay was measured, and none is in the light"
     measured = replace(YELLOW, delays={"run queue": 0.0}, measured_percent=0.0)
     assert row(render_interference(measured), "measured") == "0.0% delay: run queue 0.0%"
 
 
 @pytest.mark.parametrize(
-    ("percent", "said"),
+    ("percent", "shown"),
     [
         (None, "unknown without a reference"),
         (2.13, "+2.1% against the reference, and not in the light"),
@@ -163,28 +163,28 @@ def test_delay_that_was_not_measured_is_not_zero() -> None:
     ],
     ids=["unknown", "slower", "nothing", "faster"],
 )
-def test_the_continuous_part_is_no_part_of_the_light(percent: float | None, said: str) -> None:
+def test_the_continuous_part_is_no_part_of_the_light(percent: float | None, shown: str) -> None:
     found = replace(YELLOW, continuous_percent=percent)
-    assert row(render_interference(found), "continuous") == said
+    assert row(render_interference(found), "continuous") == shown
 
 
 def test_without_groups_nothing_is_estimated(record) -> None:
     alone = replace(YELLOW, percent=0.0, unclustered_percent=100.0, flagged_percent=0.0, groups=())
-    said = row(render_interference(alone), "estimated")
-    assert said == "nothing could be estimated of 2,400 segments"
+    shown = row(render_interference(alone), "estimated")
+    assert shown == "nothing could be estimated of 2,400 segments"
     disturbed = replace(record, interference=alone)
     assert "8.1% measured, nothing could be estimated" in row(render(disturbed), "light")
-    told = " ".join(explain(disturbed).split())
-    assert "8.1% measured, nothing could be estimated." in told
-    assert "None has enough others like it" in told
-    assert "lasted longer than median" not in told
+    text = " ".join(explain(disturbed).split())
+    assert "8.1% measured, nothing could be estimated." in text
+    assert "None has enough others like it" in text
+    assert "lasted longer than median" not in text
     assert "lasted longer than median" in " ".join(explain(record).split())
 
 
 def test_a_reference_that_does_not_match_is_no_missing_one() -> None:
     differs = replace(NOTE, code=Code.REFERENCE_DIFFERS)
-    said = row(render_interference(replace(YELLOW, notices=(differs,))), "continuous")
-    assert said == "unknown: the reference does not match"
+    shown = row(render_interference(replace(YELLOW, notices=(differs,))), "continuous")
+    assert shown == "unknown: the reference does not match"
 
 
 def test_rounds_that_were_left_out_are_counted_apart(record) -> None:
@@ -197,8 +197,8 @@ def test_rounds_that_were_left_out_are_counted_apart(record) -> None:
     assert row(render(whole), "rounds") == "43 in 43 s, still running"
     assert row(render(dropped), "rounds") == "43 in 43 s, 41 red left out, still running"
     assert "9 readings were taken in 43 rounds." in explain(whole)
-    told = " ".join(explain(dropped).split())
-    assert "taken in 2 rounds; 41 more lost too much to others and are left out." in told
+    text = " ".join(explain(dropped).split())
+    assert "taken in 2 rounds; 41 more lost too much to others and are left out." in text
 
 
 def test_groups_are_described_by_nominal_features_that_differ() -> None:
@@ -267,10 +267,10 @@ def record() -> br.RunRecord:
 
 def test_the_report_of_a_session_shows_the_light_and_what_weakens_it(record) -> None:
     text = render(record)
-    said = (
+    shown = (
         "● yellow: 11.2% of 12.4 s lost; 8.1% measured, 3.1% estimated; doubtful: 1 warning below"
     )
-    assert row(text, "light").startswith(said)
+    assert row(text, "light").startswith(shown)
     assert "[many-flagged-segments]" in text
     assert "[no-reference]" not in text
     assert "light" not in render(replace(record, interference=None))

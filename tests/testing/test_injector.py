@@ -26,12 +26,12 @@ def always(mean_s: float = 1.0, clock: FakeClock | None = None) -> Injector:
 
 
 @pytest.mark.parametrize("probability", [0.0, 0.06, 0.5, 1.0])
-def test_it_strikes_at_the_rate_asked_for(probability: float) -> None:
+def test_calls_are_delayed_at_the_rate_asked_for(probability: float) -> None:
     injector = Injector(1.0, 0.1, probability, seed=2, clock=FakeClock())
-    struck = sum(injector() > 0.0 for _ in range(CALLS))
+    delayed = sum(injector() > 0.0 for _ in range(CALLS))
     low, high = stats.binom.interval(1 - ONE_IN_A_MILLION, CALLS, probability)
-    assert low <= struck <= high
-    assert (injector.calls, injector.hits) == (CALLS, struck)
+    assert low <= delayed <= high
+    assert (injector.calls, injector.hits) == (CALLS, delayed)
 
 
 def test_delays_are_normal() -> None:

@@ -30,12 +30,14 @@ def run(workload: Workload, readings: int, work: int | None = None) -> Round:
     return recorder.finish(plan, elapsed_ns=0)
 
 
-def lost(finished: Round) -> Delays:
+def delays_of(finished: Round) -> Delays:
     assert finished.delays is not None
     return finished.delays
 
 
-def struck(clock: FakeClock, meter: FakeMeter, *, nth: int, lasting_ns: int) -> Callable[[], None]:
+def delayed_once(
+    clock: FakeClock, meter: FakeMeter, *, nth: int, lasting_ns: int
+) -> Callable[[], None]:
     """Return a function that loses 5 ms at its nth call, counted from 1."""
     calls = [0]
 
@@ -48,40 +50,42 @@ def struck(clock: FakeClock, meter: FakeMeter, *, nth: int, lasting_ns: int) -> 
     return function
 
 
-def test_long_readings_are_a_stretch_each_and_the_delay_stands_at_the_one_it_befell(
+def test_long_readings_are_a_segment_each_and_have_their_own_delay(
     clock: FakeClock, meter: FakeMeter
 ) -> None:
-    function = struck(clock, meter, nth=104, lasting_ns=3_000_000)
+    function = delayed_once(clock, meter, nth=104, lasting_ns=3_000_000)
     workload = CallableWorkload(function, clock=clock, meter=meter, inner=1)
     finished = run(workload, 200)  # the first call is timed apart
-    assert lost(finished).stops.tolist() == list(range(1, 201))
-    (delays,) = lost(finished).seconds.values()
+    assert delays_of(finished).stops.tolist() == list(range(1, 201))
+    (delays,) = delays_of(finished).seconds.values()
     assert delays[102] == pytest.approx(0.005)
     assert delays.sum() == pytest.approx(0.005)
     assert finished.unit_readings["time"][102] == pytest.approx(0.008)
 
 
-def test_short_readings_are_counted_into_stretches_of_two_milliseconds(
+def test_short_readings_share_segments_of_two_milliseconds(
     clock: FakeClock, meter: FakeMeter
 ) -> None:
-    function = struck(clock, meter, nth=1000, lasting_ns=40_000)
+    function = delayed_once(clock, meter, nth=1000, lasting_ns=40_000)
     finished = run(CallableWorkload(function, clock=clock, meter=meter, inner=1), 2_000)
-    stops = lost(finished).stops
+    stops = delays_of(finished).stops
     assert set(np.diff(stops, prepend=0)) == {50}
     assert stops[-1] == 2_000
-    (delays,) = lost(finished).seconds.values()
-    struck_at = int(np.argmax(delays))
-    assert stops[struck_at - 1] < 999 <= stops[struck_at]
+    (delays,) = delays_of(finished).seconds.values()
+    place = int(np.argmax(delays))
+    assert stops[place - 1] < 999 <= stops[place]
     assert delays.sum() == pytest.approx(0.005)
 
 
-def test_stretches_stay_alike_from_round_to_round(clock: FakeClock, meter: FakeMeter) -> None:
+def test_segments_have_the_same_length_from_round_to_round(
+    clock: FakeClock, meter: FakeMeter
+) -> None:
     workload = CallableWorkload(lambda: clock.advance(40_000), clock=clock, meter=meter, inner=1)
     run(workload, 500)
-    assert set(np.diff(lost(run(workload, 500)).stops, prepend=0)) == {50}
+    assert set(np.diff(delays_of(run(workload, 500)).stops, prepend=0)) == {50}
 
 
-def test_what_setup_and_teardown_lose_befalls_no_reading(
+def test_delay_of_setup_and_teardown_counts_for_no_reading(
     clock: FakeClock, meter: FakeMeter
 ) -> None:
     def function() -> None:
@@ -95,7 +99,7 @@ def test_what_setup_and_teardown_lose_befalls_no_reading(
         setup=lambda: meter.lose(10_000_000),
         teardown=lambda: meter.lose(20_000_000),
     )
-    (delays,) = lost(run(workload, 50)).seconds.values()
+    (delays,) = delays_of(run(workload, 50)).seconds.values()
     assert delays.sum() == pytest.approx(50 * 1e-6)
 
 
@@ -107,19 +111,19 @@ def test_steps_of_a_generator_are_measured_alike(clock: FakeClock, meter: FakeMe
             yield
 
     finished = run(StepwiseWorkload(steps, clock=clock, meter=meter), 30)
-    (delays,) = lost(finished).seconds.values()
-    assert lost(finished).stops.size == 30
+    (delays,) = delays_of(finished).seconds.values()
+    assert delays_of(finished).stops.size == 30
     assert delays == pytest.approx(0.001)
 
 
-def test_a_call_with_an_amount_is_one_stretch(clock: FakeClock, meter: FakeMeter) -> None:
+def test_a_call_with_an_amount_is_one_segment(clock: FakeClock, meter: FakeMeter) -> None:
     def job(amount: int) -> None:
         clock.advance(amount * 1_000)
         meter.lose(70_000)
 
     finished = run(AmountWorkload(job, clock=clock, meter=meter), 1, work=500)
-    assert lost(finished).stops.tolist() == [1]
-    assert lost(finished).seconds["run queue"].tolist() == pytest.approx([70e-6])
+    assert delays_of(finished).stops.tolist() == [1]
+    assert delays_of(finished).seconds["run queue"].tolist() == pytest.approx([70e-6])
 
 
 def test_without_a_meter_nothing_is_claimed(clock: FakeClock) -> None:
@@ -127,29 +131,29 @@ def test_without_a_meter_nothing_is_claimed(clock: FakeClock) -> None:
     assert run(workload, 20).delays is None
 
 
-def test_what_is_lost_between_rounds_befalls_no_reading(clock: FakeClock, meter: FakeMeter) -> None:
+def test_delay_between_rounds_counts_for_no_reading(clock: FakeClock, meter: FakeMeter) -> None:
     workload = CallableWorkload(lambda: clock.advance(2_000_000), clock=clock, meter=meter)
     run(workload, 20)
     meter.lose(30_000_000)
-    (delays,) = lost(run(workload, 20)).seconds.values()
+    (delays,) = delays_of(run(workload, 20)).seconds.values()
     assert delays.sum() == 0.0
 
 
 def test_a_warm_up_does_not_fix_the_length_for_good(meter: FakeMeter) -> None:
-    stretches, elapsed_ns = ReadingDelays(meter), list[int]()
-    taken = stretches.begin(elapsed_ns, done=0, readings=20_016)
+    delays, elapsed_ns = ReadingDelays(meter), list[int]()
+    take = delays.begin(elapsed_ns, done=0, readings=20_016)
     for reading_ns in [900_000] * 16 + [10_000] * 20_000:
-        taken(reading_ns)
-    assert np.diff(stretches.stops)[-1] == pytest.approx(200, abs=2)
+        take(reading_ns)
+    assert np.diff(delays.stops)[-1] == pytest.approx(200, abs=2)
 
 
 @pytest.mark.parametrize("readings", [7, 490, 523, 1_009])
-def test_the_stretches_of_a_round_are_about_alike(meter: FakeMeter, readings: int) -> None:
-    stretches, elapsed_ns = ReadingDelays(meter), list[int]()
-    stretches.expect(40_000)
-    taken = stretches.begin(elapsed_ns, done=0, readings=readings)
+def test_the_segments_of_a_round_are_about_equal(meter: FakeMeter, readings: int) -> None:
+    delays, elapsed_ns = ReadingDelays(meter), list[int]()
+    delays.expect(40_000)
+    take = delays.begin(elapsed_ns, done=0, readings=readings)
     for _ in range(readings):
-        taken(40_000)
-    sizes = np.diff(stretches.stops, prepend=0)
+        take(40_000)
+    sizes = np.diff(delays.stops, prepend=0)
     assert sizes.sum() == readings
     assert sizes.max() - sizes.min() <= 1

@@ -74,7 +74,7 @@ class FakeRecorder:
         self.cuts.append(label)
 
 
-def told(recorder: FakeRecorder) -> dict[str, int]:
+def counted(recorder: FakeRecorder) -> dict[str, int]:
     return {name: amount for name, amount in recorder.counts.items() if amount}
 
 
@@ -115,7 +115,7 @@ def test_a_call_is_passed_on_and_counted_without_ending_a_segment(
     recorder = FakeRecorder()
     comm = traced(FakeComm(recorder=recorder), recorder)
     assert getattr(comm, name)(*args, tag=5) == (name, args, {"tag": 5})
-    assert told(recorder) == counts
+    assert counted(recorder) == counts
     assert recorder.inside == [True]
     assert recorder.cuts == []
 
@@ -134,7 +134,7 @@ def test_a_blocking_all_to_all_collective_ends_a_segment_that_holds_it(name: str
     getattr(comm, name)()
     getattr(comm, name)()
     assert recorder.cuts == [name, name]
-    assert told(recorder) == {"collectives_n_n": 2}
+    assert counted(recorder) == {"collectives_n_n": 2}
 
 
 def test_buffers_are_found_by_name() -> None:
@@ -188,7 +188,7 @@ def test_a_communicator_of_some_processes_counts_but_ends_nothing() -> None:
     assert recorder.cuts == []
     comm.Split(4).Dup().Barrier()
     assert recorder.cuts == ["Barrier"]
-    assert told(recorder) == {"collectives_n_n": 2}
+    assert counted(recorder) == {"collectives_n_n": 2}
     assert comm.Split(None) is None
     assert comm.Create_keyval() == 7
 
@@ -214,7 +214,7 @@ def test_a_recorder_that_does_not_run_is_left_alone() -> None:
     recorder = FakeRecorder(recording=False)
     comm = traced(FakeComm(recorder=recorder), recorder)
     assert comm.Barrier() == ("Barrier", (), {})
-    assert (told(recorder), recorder.cuts, recorder.inside) == ({}, [], [False])
+    assert (counted(recorder), recorder.cuts, recorder.inside) == ({}, [], [False])
 
 
 def test_a_process_knows_its_place_in_the_run() -> None:

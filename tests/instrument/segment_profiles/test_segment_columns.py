@@ -45,7 +45,7 @@ def test_what_is_kept_makes_a_profile() -> None:
     assert profile.evidence.keys() == set(EVIDENCE)
 
 
-def test_what_nobody_said_is_no_column() -> None:
+def test_without_labels_there_is_no_such_column() -> None:
     profile = SegmentProfile(**filled([(10, 1)]).profile_columns("cpu_s", {"run queue"}))
     assert profile.nominal.keys() == set(NOMINAL)
     assert not profile.delays

@@ -80,9 +80,9 @@ def test_the_light_is_written_above_with_its_reliability() -> None:
     found = profile_interference(given)
     axes = plot_interference(given, found, title="run.csv")
     assert axes.get_title(loc="left") == "run.csv"
-    (said,) = (each.get_text() for each in axes.texts)
-    assert said.startswith(f"● {found.light}: {found.total_percent:.1f}% of ")
-    assert said.endswith(f"{found.percent:.1f}% estimated, delay not measured")
+    (written,) = (each.get_text() for each in axes.texts)
+    assert written.startswith(f"● {found.light}: {found.total_percent:.1f}% of ")
+    assert written.endswith(f"{found.percent:.1f}% estimated, delay not measured")
     few = SegmentProfile(duration_s=[1.0, 1.1])
     axes = plot_interference(few, profile_interference(few))
     assert axes.texts[0].get_text().endswith("(doubtful)")

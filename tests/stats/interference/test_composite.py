@@ -25,8 +25,8 @@ def disturbed(
 ) -> SegmentProfile:
     """Run a program that loses up to a share ``lost`` of its time in a share ``hit`` of it."""
     clean = CLASSES_S[kinds] * level * rng.normal(1.0, 0.01, kinds.size)
-    struck = rng.random(kinds.size) < rng.uniform(0.05, max(hit, 0.05))
-    delay = struck * rng.exponential(1.0, kinds.size)
+    flags = rng.random(kinds.size) < rng.uniform(0.05, max(hit, 0.05))
+    delay = flags * rng.exponential(1.0, kinds.size)
     delay *= rng.uniform(0.0, lost) * clean.sum() / max(delay.sum(), 1e-9)
     return SegmentProfile(
         duration_s=clean + delay,
@@ -148,8 +148,8 @@ def test_a_group_that_too_few_runs_tell_of_has_no_duration() -> None:
 def test_runs_that_cannot_be_cleaned_are_named() -> None:
     rng = np.random.default_rng(7)
     profiles = several(7, 3)
-    struck = rng.random(N) < 0.6
-    bad = replace(profiles[0], duration_s=profiles[1].duration_s * np.where(struck, 3.0, 1.0))
+    flags = rng.random(N) < 0.6
+    bad = replace(profiles[0], duration_s=profiles[1].duration_s * np.where(flags, 3.0, 1.0))
     notice, _ = composite_profile([*profiles, bad]).notices
     assert (notice.code, notice.severity) == (Code.DOUBTFUL_RUNS, Severity.WARNING)
     assert notice.evidence["runs"] == "3"
@@ -163,9 +163,9 @@ def test_what_the_program_itself_is_slow_by_is_noted(noise: str, noted: bool) ->
 
     rng = np.random.default_rng(11)
     found = [composite_profile([run(rng) for _ in range(5)]) for _ in range(20)]
-    said = [[each for each in one.notices if each.code is Code.NATURAL_TAIL] for one in found]
-    assert sum(map(len, said)) == (20 if noted else 0)
-    assert all(each.severity is Severity.NOTE for notices in said for each in notices)
+    tails = [[each for each in one.notices if each.code is Code.NATURAL_TAIL] for one in found]
+    assert sum(map(len, tails)) == (20 if noted else 0)
+    assert all(each.severity is Severity.NOTE for notices in tails for each in notices)
 
 
 def test_less_than_three_runs_give_no_interval() -> None:

@@ -134,13 +134,13 @@ def noisy(seed: int, noise: str, level: float) -> tuple[float, Interference]:
 
 @pytest.mark.parametrize("noise", ["5 % lognormal", "10 % gamma"])
 def test_where_the_excess_counts_from_matters(noise: str) -> None:
-    off, said = 0, 0
+    off = warned = 0
     for seed in range(20):
         truth, found = noisy(seed, noise, 0.12)
         off += abs(probability_high(truth) - found.probability_high) > 0.1
-        said += "wide-groups" in codes(found)
+        warned += "wide-groups" in codes(found)
     assert off >= 18
-    assert said >= 18
+    assert warned >= 18
 
 
 @pytest.mark.parametrize("level", [0.0, 0.06, 0.12, 0.18, 0.4])
@@ -148,21 +148,21 @@ def test_where_like_segments_are_alike_it_does_not(level: float) -> None:
     assert fired("wide-groups", lambda seed: noisy(seed, "1 % normal", level)[1]) == 0
 
 
-def contended(seed: int, feature: str, *, told: bool = False, hit: float = 0.1) -> Interference:
+def contended(seed: int, feature: str, *, labelled: bool = False, hit: float = 0.1) -> Interference:
     """Slow a tenth of the segments of two kinds by what costs processor time as well."""
     rng = np.random.default_rng(seed)
     kinds = np.arange(600) % 2
     lasted = (1.0 + 2.0 * kinds) * rng.normal(1.0, 0.01, 600)
     lasted *= np.where(rng.random(600) < hit, 1.5, 1.0)
-    nominal = {"kind": kinds} if told else {}
+    nominal = {"kind": kinds} if labelled else {}
     return estimate_interference(lasted, {feature: lasted}, nominal=nominal)
 
 
 def test_contention_that_costs_processor_time_is_noted() -> None:
-    found = contended(1, "processor_s", told=True)
+    found = contended(1, "processor_s", labelled=True)
     assert found.percent < 0.5  # of the 4.8 that were lost
-    (said,) = (each for each in found.notices if each.code == "processor-time")
-    assert said.severity is Severity.NOTE
+    (notice,) = (each for each in found.notices if each.code == "processor-time")
+    assert notice.severity is Severity.NOTE
 
 
 def test_processor_time_that_alone_tells_work_apart_is_noted() -> None:
@@ -170,12 +170,12 @@ def test_processor_time_that_alone_tells_work_apart_is_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("feature", "told", "hit"), [("processor_s", True, 0.0), ("work", False, 0.1)]
+    ("feature", "labelled", "hit"), [("processor_s", True, 0.0), ("work", False, 0.1)]
 )
-def test_processor_time_that_tells_nothing_is_not_noted(
-    feature: str, told: bool, hit: float
+def test_processor_time_that_separates_no_groups_is_not_noted(
+    feature: str, labelled: bool, hit: float
 ) -> None:
-    assert "processor-time" not in codes(contended(1, feature, told=told, hit=hit))
+    assert "processor-time" not in codes(contended(1, feature, labelled=labelled, hit=hit))
 
 
 def mixed(seed: int, *, apart: float, n: int = 1000) -> Interference:
@@ -222,9 +222,9 @@ def test_chance_does_not_pass_for_mixture_in_many_groups(simulated: Simulate) ->
     assert fired("mixed-segments", run) <= 1
 
 
-def test_one_group_is_told_in_the_singular() -> None:
-    (said,) = (each for each in mixed(1, apart=1.05).notices if each.code == "mixed-segments")
-    assert said.sentence.startswith("In 1 group the segments")
+def test_one_group_is_named_in_the_singular() -> None:
+    (notice,) = (each for each in mixed(1, apart=1.05).notices if each.code == "mixed-segments")
+    assert notice.sentence.startswith("In 1 group the segments")
 
 
 def test_chained_features() -> None:

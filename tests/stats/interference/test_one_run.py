@@ -295,7 +295,7 @@ def test_features_of_both_runs_are_clustered_together() -> None:
     assert found.continuous_percent == 50.0
 
 
-def test_a_reference_of_another_program_is_told(simulated: Simulate) -> None:
+def test_a_reference_of_another_program_has_a_notice(simulated: Simulate) -> None:
     run = simulated(1)
     other = replace(run, computation={"work": 1e3 * run.computation["work"]})
     found = estimate_interference(run.duration_s, run.computation, reference=other)
@@ -366,7 +366,7 @@ def test_what_cannot_be_estimated_is_refused(given: dict[str, Any], named: str) 
         estimate_interference(**{"duration_s": [1.0, 2.0], "features": {}, **given})
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_named_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
         estimate_interference([1.0, -1.0], {"w": [1.0]}, delay_s=[-1.0, 0.0])
     assert len(caught.value.problems) == 3
