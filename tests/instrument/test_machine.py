@@ -29,7 +29,7 @@ LAPTOP = {
     "sys/class/dmi/id/sys_vendor": "LENOVO\n",
     "sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
     "proc/sys/kernel/randomize_va_space": "2\n",
-    "proc/self/schedstat": "338853827 185991 4\n",
+    "proc/thread-self/schedstat": "338853827 185991 4\n",
     "proc/sys/kernel/perf_event_paranoid": "1\n",
     "sys/bus/event_source/devices/cpu/type": "4\n",
 }
@@ -128,7 +128,7 @@ def test_forbidden_perf_events_say_what_forbids_them(
 
 
 def test_a_kernel_that_does_not_count_has_no_scheduler_statistics(tmp_path: Path) -> None:
-    root = made_up(tmp_path, {"proc/self/schedstat": "0 0 0\n"})
+    root = made_up(tmp_path, {"proc/thread-self/schedstat": "0 0 0\n"})
     assert "does not count" in read(root, "scheduler statistics").reason
 
 

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchrigor.instrument.kernel_files import ROOT, Unavailable, cgroup_folders, read_text
+from benchrigor.instrument.run_delay import open_schedstat
 from benchrigor.model import Capability, Provenance
 
 _CPUS = "sys/devices/system/cpu"
@@ -169,9 +170,7 @@ def _virtualisation(root: Path) -> str:
 
 
 def _scheduler_statistics(root: Path) -> str:
-    running, waiting, slices = map(int, read_text(root / "proc/self/schedstat").split())
-    if not running and not waiting and not slices:
-        raise Unavailable(f"{root / 'proc/self/schedstat'}: the kernel does not count")
+    open_schedstat(root)
     return "time running and waiting of each process"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -109,25 +109,20 @@ class SegmentProfile:
 
     def save(self, path: str | Path) -> None:
         """Write the profile to a CSV file, whole or not at all (``docs/interference.md``)."""
-        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        text = io.StringIO(newline="")
+        profile_file.write({each.name: getattr(self, each.name) for each in fields(self)}, text)
         target = Path(path)
         partial = target.with_name(f"{target.name}.partial")
-        try:
-            with partial.open("w", encoding="utf-8", newline="") as file:
-                profile_file.write(columns, file)
-            partial.replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                partial.unlink()
-            raise
+        partial.write_bytes(text.getvalue().encode())
+        partial.replace(target)
 
     @classmethod
     def load(cls, path: str | Path) -> SegmentProfile:
         """Read a profile; raise InvalidInput naming the line, or the column and segment."""
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            found = profile_file.read(file, name=str(path))
+            columns = profile_file.read(file, name=str(path))
         try:
-            return cls(**found)
+            return cls(**columns)
         except InvalidInput as error:
             raise InvalidInput([f"{path}: {each}" for each in error.problems]) from error
 

@@ -115,24 +115,16 @@ class Segments:
     ) -> None:
         try:
             self._recording.stop()
-            self._write(warn=error is None)
+            if self._path is not None and len(self._recording):
+                self.profile.save(self._path)
         except Exception as failed:
             if error is None:
                 raise
             # The program's own error is what matters.
             error.add_note(f"The segment profile could not be written: {failed}")
-
-    def _write(self, *, warn: bool) -> None:
-        if self._path is None:
-            return
-        if len(self._recording):
-            self.profile.save(self._path)
-        elif warn:
-            warnings.warn(
-                f"no segment was recorded, so {self._path} was not written",
-                RuntimeWarning,
-                stacklevel=3,
-            )
+        if self._path is not None and not len(self._recording) and error is None:
+            message = f"no segment was recorded, so {self._path} was not written"
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
 
     def segment(self, label: str = "", *, work: float | None = None) -> _Segment:
         """Return a context manager whose body is one segment.

@@ -70,8 +70,6 @@ class Groups:
 
     def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the sum of each group, of values in `order`; flags are counted."""
-        if not self.sizes.size:
-            return np.zeros(0)
         dtype = np.int64 if values.dtype == np.bool_ else values.dtype
         return np.asarray(np.add.reduceat(values, self.starts, dtype=dtype))
 
@@ -81,8 +79,6 @@ class Groups:
 
     def features(self, profile: SegmentProfile) -> list[dict[str, Any]]:
         """Return the ranges of computation and the nominal values of each group."""
-        if not self.sizes.size:
-            return []
         firsts = self.order[self.starts]
         nominal = {name: values[firsts].tolist() for name, values in profile.nominal.items()}
         ranges = {}
