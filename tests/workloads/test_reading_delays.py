@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -137,6 +139,18 @@ def test_delay_between_rounds_counts_for_no_reading(clock: FakeClock, meter: Fak
     meter.lose(30_000_000)
     (delays,) = delays_of(run(workload, 20)).seconds.values()
     assert delays.sum() == 0.0
+
+
+def test_work_of_others_between_rounds_counts_for_no_round(meter: FakeMeter) -> None:
+    delays, plan = ReadingDelays(meter), RoundPlan(index=0, readings=1)
+    for _ in range(2):
+        code = "import time\nwhile time.process_time() < 0.1: pass"
+        subprocess.run([sys.executable, "-S", "-c", code], check=True)
+        recorder = RoundRecorder()
+        recorder.unit_readings("time", [1.0])
+        delays.begin([], done=0, readings=1)(1_000_000_000)
+        delays.report(recorder, 1)
+        assert recorder.finish(plan, elapsed_ns=0).delays is not None
 
 
 def test_a_warm_up_does_not_fix_the_length_for_good(meter: FakeMeter) -> None:

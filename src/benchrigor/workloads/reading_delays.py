@@ -36,7 +36,7 @@ class ReadingDelays:
         self._length = 1
         self._closed = 0
         self._adjusted_at = _TRIED
-        self._used_ns = _used_ns()
+        self._used_ns: tuple[int, int, int] | None = None
 
     def expect(self, typical_ns: float) -> None:
         """Choose how many readings a segment holds, from how long one takes."""
@@ -63,6 +63,8 @@ class ReadingDelays:
 
     def resume(self) -> None:
         """Count from here on."""
+        if self._used_ns is None:
+            self._used_ns = _used_ns()
         self._since_ns = self._meter.delay_ns()
 
     def pause(self) -> None:
@@ -77,7 +79,7 @@ class ReadingDelays:
             self.pause()
             self._keep(readings)
         used_ns = _used_ns()
-        own_ns, others_ns, wall_ns = map(sub, used_ns, self._used_ns)
+        own_ns, others_ns, wall_ns = map(sub, used_ns, self._used_ns or used_ns)
         if others_ns > max(own_ns, _MOST_ELSEWHERE * wall_ns):
             recorder.notice(
                 Notice.warning(
@@ -90,7 +92,7 @@ class ReadingDelays:
             )
         else:
             recorder.delays(self.stops, [each / 1e9 for each in self.delays_ns])
-        self.stops, self.delays_ns, self._used_ns = [], [], used_ns
+        self.stops, self.delays_ns, self._used_ns = [], [], None
 
     def _next_length(self, readings: int) -> int:
         """Return the length of the next of equal segments of the readings to come."""
