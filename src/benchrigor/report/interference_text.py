@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -37,7 +36,6 @@ _ADVICE = {
     Light.RED: "run it again",
 }
 _ALL = 100.0 - 1e-9
-_NARROWEST = 12
 
 Group = SegmentGroup | CompositeGroup
 Cells = tuple[str, ...]
@@ -263,12 +261,5 @@ def _run(name: str, interference: Interference) -> Cells:
 
 
 def _table(rows: Sequence[Cells]) -> list[str]:
-    """Return the lines of a table; names are broken where they are too long."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    room = max(WIDTH - 2 - sum(2 + width for width in widths[1:]), _NARROWEST)
-    cells = []
-    for name, *others in rows:
-        first, *rest = textwrap.wrap(name, room, break_on_hyphens=False) or [""]
-        cells.append((first, *others))
-        cells += [(f"  {more}", *("" for _ in others)) for more in rest]
-    return ["", *(f"  {line}" for line in aligned(cells, "<" + ">" * (len(widths) - 1)))]
+    lines = aligned(rows, "<" + ">" * (len(rows[0]) - 1), width=WIDTH - 2)
+    return ["", *(f"  {line}" for line in lines)]

@@ -9,7 +9,16 @@ import numpy as np
 from benchrigor.model import Floats, Interference, Light, SegmentProfile
 from benchrigor.model.text import show_value
 from benchrigor.report.interference_text import show_parts, show_total, warnings_of
-from benchrigor.report.plots.drawing import CHANGE, DOTS, FRAME, INK, NUMBER, SMALL, new_axes
+from benchrigor.report.plots.drawing import (
+    CHANGE,
+    DOTS,
+    FRAME,
+    INK,
+    NUMBER,
+    SMALL,
+    name_axes,
+    new_axes,
+)
 from benchrigor.stats.interference.mad_threshold import segment_thresholds
 
 if TYPE_CHECKING:
@@ -89,34 +98,28 @@ def plot_interference(
         label="threshold",
     )
     _scale(axes, own_s)
+    name_axes(axes, "" if delay_s.any() else _TIME, "segment")
     _write(axes, interference, title or profile.program)
     if delay_s.any():
         _draw_delays(axes, began_s, delay_s)
         if is_new:  # only a second layout leaves room for what is below the axes
             cast("Figure", axes.figure).draw_without_rendering()
-    else:
-        axes.set_xlabel(_TIME, color=INK, fontsize=10.0)
     return axes
 
 
 def _scale(axes: Axes, own_s: Floats) -> None:
-    """Name and scale the axis of durations."""
+    """Scale the axis of durations."""
     positive = own_s[own_s > 0.0]
     if positive.size and positive.max() > _WIDE * np.median(positive):
         axes.set_yscale("log")
         axes.yaxis.set_minor_formatter(lambda _value, _position: "")
     else:
         axes.set_ylim(bottom=0.0)
-    axes.set_ylabel("segment", color=INK, fontsize=10.0)
-    _style(axes)
+    axes.yaxis.set_major_formatter(_show_tick)
 
 
-def _style(axes: Axes) -> None:
-    axes.yaxis.set_major_formatter(lambda seconds, _: show_value(seconds, "s") if seconds else "0")
-    axes.tick_params(color=FRAME, labelcolor=INK, labelsize=SMALL)
-    axes.set_facecolor("white")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FRAME)
+def _show_tick(seconds: float, _position: object) -> str:
+    return show_value(seconds, "s") if seconds else "0"
 
 
 def _write(axes: Axes, interference: Interference, title: str) -> None:
@@ -143,8 +146,7 @@ def _draw_delays(axes: Axes, began_s: Floats, delay_s: Floats) -> None:
     below = axes.inset_axes((0.0, -0.3, 1.0, 0.22), sharex=axes)
     below.vlines(began_s, 0.0, delay_s, color=NUMBER, linewidth=0.8, label="measured delay")
     below.set_ylim(bottom=0.0)
-    below.set_ylabel("delay", color=INK, fontsize=10.0)
-    below.set_xlabel(_TIME, color=INK, fontsize=10.0)
     below.locator_params(axis="y", nbins=2)
-    _style(below)
+    below.yaxis.set_major_formatter(_show_tick)
+    name_axes(below, _TIME, "delay")
     axes.tick_params(labelbottom=False)
