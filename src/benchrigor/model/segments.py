@@ -126,9 +126,7 @@ class SegmentProfile:
         except InvalidInput as error:
             raise InvalidInput([f"{path}: {each}" for each in error.problems]) from error
 
-    def same_as(self, other: SegmentProfile) -> bool:
-        """Whether both hold the same values."""
-        return same(self, other)
+    same_as = same
 
 
 def _checked(
