@@ -423,7 +423,7 @@ def test_what_can_be_called_is_a_detector_even_if_it_could_be_fitted() -> None:
         ("pelt", "detector is 'pelt', expected a function that returns the ChangePoints"),
         (rpt.Pelt, r"detector is <class .*Pelt'>, expected .* such as ruptures.Pelt\(\)"),
         (object(), "detector is <object object"),
-        (rpt.Dynp(), "Dynp.predict takes no pen, expected n_bkps"),
+        (rpt.Dynp(), "Dynp.predict takes no pen, expected"),
     ],
 )
 @pytest.mark.parametrize("of", [Engine, br.Session])
@@ -438,6 +438,13 @@ def raising(_: object) -> ChangePoints:
     raise RuntimeError("out of ideas")
 
 
+class Unable:
+    def fit(self, signal: object) -> None: ...
+
+    def predict(self, pen: float) -> list[int]:
+        raise ValueError(pen)
+
+
 FAILING: dict[str, tuple[Any, str]] = {
     "raises": (raising, r"raising.* raised RuntimeError\('out of ideas'\) on [14]00 readings"),
     "gives nothing": (lambda _: None, "returned None, expected ChangePoints"),
@@ -448,9 +455,9 @@ FAILING: dict[str, tuple[Any, str]] = {
     ),
     "is out of order": (
         lambda values: ChangePoints(indices=(50, 20), n=len(values), level=None, inflation=1.0),
-        r"at \(50, 20\), expected ascending",
+        r"at \(50, 20\), expected .* ascending",
     ),
-    "cannot cut so many": (RupturesDetector(rpt.Dynp(model="l2"), n_bkps=90), "n_bkps=90"),
+    "cannot cut": (RupturesDetector(Unable()), "Unable cannot cut [14]00 values with pen="),
 }
 
 
