@@ -340,12 +340,12 @@ BAD: list[tuple[Callable[[ServiceRateEstimator], object], str]] = [
     (lambda est: est.tell(float("nan"), 0.1), "items is nan"),
     (lambda est: est.tell(10**400, 0.1), "items is 1000"),
     (lambda est: est.tell(1e300, 0.1), "items is 1e.300, expected a number from 0 to 1e.100"),
-    (lambda est: est.tell(1, 1e-320), "period_s is 1e-320, expected seconds above 0"),
+    (lambda est: est.tell(1, 1e-320), "period_s is 1e-320, expected a number"),
     (lambda _: ServiceRateEstimator(guards="no"), "guards is 'no', expected True or False"),  # type: ignore[arg-type]
-    (lambda est: est.tell(1, 0.0), "period_s is 0.0, expected seconds above 0"),
-    (lambda est: est.tell(1, -1.0), "period_s is -1.0, expected seconds above 0"),
+    (lambda est: est.tell(1, 0.0), "period_s is 0.0, expected a number"),
+    (lambda est: est.tell(1, -1.0), "period_s is -1.0, expected a number"),
     (lambda est: est.tell(1, float("inf")), "period_s is inf"),
-    (lambda est: est.tell(1, True), "period_s is True, expected seconds above 0"),
+    (lambda est: est.tell(1, True), "period_s is True, expected a number"),
     (lambda est: est.tell(1, 0.1, True), "blocked_s is True, expected a number from 0 to 1e.100"),
     (lambda est: est.tell_many([1, 2], True), "period_s is True"),
     (lambda est: est.tell(1, 0.1, float("nan")), "blocked_s is nan"),
@@ -368,14 +368,14 @@ BAD: list[tuple[Callable[[ServiceRateEstimator], object], str]] = [
     (lambda est: est.tell_many([1, 2], 0.1, [0.0, 0.5]), r"blocked_s\[1\] is 0.5 in a period"),
     (lambda est: est.tell_many([[1], [2]], 0.1), "two dimensions"),
     (lambda _: ServiceRateEstimator("median"), "method is 'median', expected 'busy-time' or"),
-    (lambda _: ServiceRateEstimator(period_s=0), "period_s is 0, expected seconds above 0"),
-    (lambda _: ServiceRateEstimator(period_s=-1), "period_s is -1, expected seconds above 0"),
-    (lambda _: ServiceRateEstimator(period_s=True), "period_s is True, expected seconds above 0"),
-    (lambda _: ServiceRateEstimator(period_s=float("nan")), "period_s is nan, expected seconds"),
-    (lambda _: ServiceRateEstimator(target=True), "target is True, expected a relative half-width"),
-    (lambda _: ServiceRateEstimator(target=None), "target is None, expected a relative"),  # type: ignore[arg-type]
+    (lambda _: ServiceRateEstimator(period_s=0), "period_s is 0, expected a number"),
+    (lambda _: ServiceRateEstimator(period_s=-1), "period_s is -1, expected a number"),
+    (lambda _: ServiceRateEstimator(period_s=True), "period_s is True, expected a number"),
+    (lambda _: ServiceRateEstimator(period_s=float("nan")), "period_s is nan, expected a number"),
+    (lambda _: ServiceRateEstimator(target=True), "target is True, expected a number above 0"),
+    (lambda _: ServiceRateEstimator(target=None), "target is None, expected a number"),  # type: ignore[arg-type]
     (lambda _: ServiceRateEstimator(servers=0), "servers is 0, expected a whole number of at"),
-    (lambda _: ServiceRateEstimator(target=0.0), "target is 0.0, expected a relative half-width"),
+    (lambda _: ServiceRateEstimator(target=0.0), "target is 0.0, expected a number above 0"),
     (lambda _: ServiceRateEstimator(confidence=1.0), "confidence is 1.0"),
 ]
 

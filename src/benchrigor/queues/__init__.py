@@ -1,9 +1,9 @@
 """Queues between the stages of a program: what each stage could do if it never had to wait.
 
 Taps (`tapping`) count in cells that other processes see (`counting`). A monitor samples the cells
-(`watching`), makes periods of the samples and rates of the periods (`stages`); whoever reads a file
-(`recording`) tells the same estimator (`rates`). Names are resolved when first used, so that a
-program pays only for what it asks for.
+(`watching`), and makes periods of the samples, and rates of the periods (`stages`). Files are read
+and written in `recording`; `rates` is the estimator of them all. Names are resolved on first use,
+so that a program pays only for what it asks for.
 """
 
 from __future__ import annotations
@@ -12,60 +12,45 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchrigor.queues.counting.cells import Counts
-    from benchrigor.queues.counting.ends import End
-    from benchrigor.queues.counting.pages import Page
-    from benchrigor.queues.monitor import Monitor
-    from benchrigor.queues.period_calibrator import CalibratedPeriod, PeriodCalibrator
-    from benchrigor.queues.rates import ServiceRateEstimator
-    from benchrigor.queues.recording.recorded_rates import RecordedEnd, rate_recording
-    from benchrigor.queues.recording.recordings import Recording, RecordingWriter
-    from benchrigor.queues.stages.monitor_report import MonitorReport
-    from benchrigor.queues.stages.stage import Stage
-    from benchrigor.queues.stages.stage_figures import WatchedStage
-    from benchrigor.queues.tap import Tap
+    from benchrigor.queues.counting.cells import Counts as Counts
+    from benchrigor.queues.counting.ends import End as End
+    from benchrigor.queues.counting.pages import Page as Page
+    from benchrigor.queues.monitor import Monitor as Monitor
+    from benchrigor.queues.period_calibrator import CalibratedPeriod as CalibratedPeriod
+    from benchrigor.queues.period_calibrator import PeriodCalibrator as PeriodCalibrator
+    from benchrigor.queues.rates import ServiceRateEstimator as ServiceRateEstimator
+    from benchrigor.queues.recording.recorded_rates import RecordedEnd as RecordedEnd
+    from benchrigor.queues.recording.recorded_rates import rate_recording as rate_recording
+    from benchrigor.queues.recording.recordings import Recording as Recording
+    from benchrigor.queues.recording.recordings import RecordingWriter as RecordingWriter
+    from benchrigor.queues.stages.monitor_report import MonitorReport as MonitorReport
+    from benchrigor.queues.stages.stage import Stage as Stage
+    from benchrigor.queues.stages.stage_figures import WatchedStage as WatchedStage
+    from benchrigor.queues.tap import Tap as Tap
 
-__all__ = [
-    "CalibratedPeriod",
-    "Counts",
-    "End",
-    "Monitor",
-    "MonitorReport",
-    "Page",
-    "PeriodCalibrator",
-    "RecordedEnd",
-    "Recording",
-    "RecordingWriter",
-    "ServiceRateEstimator",
-    "Stage",
-    "Tap",
-    "WatchedStage",
-    "rate_recording",
-]
-
-_HOMES = {
-    "CalibratedPeriod": "period_calibrator",
-    "Counts": "counting.cells",
-    "End": "counting.ends",
-    "Monitor": "monitor",
-    "MonitorReport": "stages.monitor_report",
-    "Page": "counting.pages",
-    "PeriodCalibrator": "period_calibrator",
-    "RecordedEnd": "recording.recorded_rates",
-    "Recording": "recording.recordings",
-    "RecordingWriter": "recording.recordings",
-    "ServiceRateEstimator": "rates",
-    "Stage": "stages.stage",
-    "Tap": "tap",
-    "WatchedStage": "stages.stage_figures",
-    "rate_recording": "recording.recorded_rates",
+_NAMES = {
+    "counting.cells": "Counts",
+    "counting.ends": "End",
+    "counting.pages": "Page",
+    "monitor": "Monitor",
+    "period_calibrator": "CalibratedPeriod PeriodCalibrator",
+    "rates": "ServiceRateEstimator",
+    "recording.recorded_rates": "RecordedEnd rate_recording",
+    "recording.recordings": "Recording RecordingWriter",
+    "stages.monitor_report": "MonitorReport",
+    "stages.stage": "Stage",
+    "stages.stage_figures": "WatchedStage",
+    "tap": "Tap",
 }
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
-from numbers import Real
 
 from benchrigor.model import Code, Notice, RateReason
-from benchrigor.model.checks import refuse, wrong_share, wrong_whole
-from benchrigor.model.series import short
+from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_whole
 
 _SHORTEST_S = 1e-6
 """No sleep is shorter, and reading the counters of a stage takes about as long."""
@@ -48,7 +45,7 @@ class CalibratedPeriod:
 
 
 class PeriodCalibrator:
-    """Finds the sampling period: ask how long to wait, sample, tell what was seen.
+    """Finds the sampling period: ask how long to wait, sample, and tell what happened.
 
     Parameters
     ----------
@@ -118,28 +115,14 @@ class PeriodCalibrator:
         return self._period_s if self._result is None else None
 
     def tell(self, realised_s: float, blocked: bool = False, items: float = 0) -> None:
-        """Tell what was seen in the period that was asked for; nothing changes once finished.
-
-        Parameters
-        ----------
-        realised_s
-            Its realised width, in seconds.
-        blocked
-            Whether the stage waited.
-        items
-            That passed.
+        """Tell realised width, in seconds, waiting and items of the period that was asked for.
 
         Raises
         ------
         InvalidInput
             When the width is no finite number above 0, or items none from 0 on.
         """
-        problems = []
-        if not _is_number(realised_s) or not 0.0 < realised_s < math.inf:
-            problems.append(f"realised_s is {short(realised_s)}, expected seconds above 0")
-        if not _is_number(items) or not 0.0 <= items < math.inf:
-            problems.append(f"items is {short(items)}, expected a finite number from 0 on")
-        refuse(problems)
+        refuse(wrong_number("realised_s", realised_s), wrong_number("items", items, zero=True))
         if self._result is not None:
             return
         kept = abs(realised_s - self._period_s) <= self._epsilon * self._period_s
@@ -192,11 +175,8 @@ def _longest_run(flags: Iterable[bool]) -> int:
     return max((len(list(group)) for flag, group in groupby(flags) if flag), default=0)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
 def _wrong_width(name: str, value: float) -> list[str]:
-    if _is_number(value) and _SHORTEST_S <= value < math.inf:
-        return []
-    return [f"{name} is {short(value)}, expected seconds, {_SHORTEST_S:g} at least"]
+    wrong = wrong_number(name, value)
+    if not wrong and value < _SHORTEST_S:
+        return [f"{name} is {value}, expected seconds, {_SHORTEST_S:g} at least"]
+    return wrong

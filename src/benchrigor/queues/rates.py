@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, ServiceRate, as_series
-from benchrigor.model.checks import attempt, refuse, wrong_whole
+from benchrigor.model.checks import attempt, refuse, wrong_number, wrong_whole
 from benchrigor.model.series import short
 from benchrigor.queues.busy_time import BusyTime
 from benchrigor.queues.nonblocking import NonBlocking
@@ -33,12 +33,6 @@ _NAMES = ("items", "period_s", "blocked_s", "blocked", "cpu_s", "delay_s")
 _OPTIONAL = ("cpu_s", "delay_s")
 _FLAGS = ("items", "blocked")
 """May be True or False; for seconds these are mistakes."""
-_BETWEEN = f"({_SHORTEST_S:g} to {_LARGEST:g})"
-_EXPECTED = {
-    "period_s": f"seconds above 0 {_BETWEEN}",
-    "target": f"a relative half-width above 0 {_BETWEEN}",
-}
-_ANY = f"a number from 0 to {_LARGEST:g}"
 
 
 class ServiceRateEstimator:
@@ -92,17 +86,16 @@ class ServiceRateEstimator:
         target: float = 0.05,
         confidence: float = 0.95,
     ) -> None:
-        problems = []
+        problems: list[str] = []
         if method not in METHODS:
             known = " or ".join(map(repr, METHODS))
             problems.append(f"method is {short(method)}, expected {known}")
         if not isinstance(guards, bool):
             problems.append(f"guards is {short(guards)}, expected True or False")
         attempt(problems, check_confidence, confidence)
-        wrong_period = [] if period_s is None else _wrong_size("period_s", period_s)
-        refuse(
-            problems, wrong_period, wrong_whole("servers", servers), _wrong_size("target", target)
-        )
+        if period_s is not None:
+            problems += wrong_number("period_s", period_s)
+        refuse(problems, wrong_whole("servers", servers), wrong_number("target", target))
         self.method, self.servers = method, int(servers)
         self._held: list[tuple[float, ...]] = []
         self._estimator: BusyTime | NonBlocking = (
@@ -245,14 +238,6 @@ class ServiceRateEstimator:
         self._estimator.add(periods)
 
 
-def _wrong_size(name: str, value: Any) -> list[str]:
-    """Return what is wrong with an option that must be above 0."""
-    known = isinstance(value, Real) and not isinstance(value, bool)
-    if known and _SHORTEST_S <= value < _LARGEST:
-        return []
-    return [f"{name} is {short(value)}, expected {_EXPECTED[name]}"]
-
-
 def _is_usual(value: Any) -> bool:
     """Whether it is a number that needs no conversion."""
     return (type(value) is float or type(value) is int) and 0.0 <= value < _LARGEST
@@ -260,7 +245,8 @@ def _is_usual(value: Any) -> bool:
 
 def _column(name: str, values: Any, size: int | None) -> Floats:
     """Return a column of numbers from 0 on, NaN for what is not known; of one without a size."""
-    expected = f"expected {_EXPECTED.get(name, _ANY)}"
+    least = _SHORTEST_S if name == "period_s" else 0.0
+    expected = f"expected a number from {least:g} to {_LARGEST:g}"
     if values is None and name in _OPTIONAL:
         values = np.nan
     is_flag = isinstance(values, bool | np.bool_)
@@ -273,7 +259,7 @@ def _column(name: str, values: Any, size: int | None) -> Floats:
         if column.size != size:
             numbers = f"{column.size} numbers for {size} items"
             raise InvalidInput(f"{name} holds {numbers}, expected as many")
-    fits = (column >= (_SHORTEST_S if name == "period_s" else -_NOTHING)) & (column < _LARGEST)
+    fits = (column >= (least or -_NOTHING)) & (column < _LARGEST)
     fits |= (name in _OPTIONAL) & np.isnan(column)
     if not fits.all():
         index = int(np.argmin(fits))

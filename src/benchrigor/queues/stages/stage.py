@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.model.series import short
 from benchrigor.queues.counting.ends import End
 from benchrigor.queues.tap import Tap
@@ -64,16 +65,14 @@ class Stage:
         problems = []
         if not isinstance(name, str) or not name:
             problems.append(f"name is {short(name)}, expected a text")
-        if isinstance(servers, bool) or not isinstance(servers, int) or not servers >= 1:
-            problems.append(f"servers is {short(servers)}, expected a whole number from 1 on")
+        problems += wrong_whole("servers", servers)
         heads, tails = _ends(reads, "reads", problems), _ends(writes, "writes", problems)
         if not problems and not heads and not tails:
             problems.append(f"stage {name!r} has no ends, expected heads or tails of queues")
-        if problems:
-            raise InvalidInput(problems)
-        given = {"name": name, "reads": heads, "writes": tails, "servers": servers}
-        for what, value in given.items():
-            object.__setattr__(self, what, value)
+        refuse(problems)
+        fields = {"name": name, "reads": heads, "writes": tails, "servers": servers}
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
 
 
 def stages_of(what: Iterable[Any]) -> tuple[Stage, ...]:
