@@ -46,6 +46,7 @@ def counters(
 
     monkeypatch.setattr(thread_counters, "open_instructions", opener)
     made = ThreadCounters()
+    gc.collect()  # files of other tests are closed before, not while counting
     gc.disable()
     made.start()
     yield made
