@@ -76,8 +76,8 @@ def plan(
       to see    a change of 2% with power 80%
       takes     408 readings a side (357 to 470)
       so far    400 readings a side: power 79.3%, smallest change seen 2.02%
-      costs     half-width 1%:     400 readings (350 to 462)
-                half-width 0.5%: 1,600 readings (1,400 to 1,848)
+      costs     half-width 1%:      400 readings  (350 to 462)
+                half-width 0.5%:  1,600 readings  (1,400 to 1,848)
     """
     sized = partial(
         plan_sizes,

@@ -67,7 +67,6 @@ class CallableWorkload:
     Examples
     --------
     >>> from benchrigor.model import RoundPlan
-    from benchrigor.model.checks import wrong_values
     >>> from benchrigor.testing import FakeClock
     >>> from benchrigor.workloads.recorder import RoundRecorder
     >>> clock, plan = FakeClock(), RoundPlan(index=0, readings=3)
