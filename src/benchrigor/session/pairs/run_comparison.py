@@ -1,4 +1,4 @@
-"""Comparing runs that were measured before, and readings from elsewhere."""
+"""Comparison of runs that were measured before, and of readings from elsewhere."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def compare_runs(
     direction: str | None = None,
     paired: bool = False,
 ) -> Comparison:
-    """Compare two runs, warm-up and cool-down left out.
+    """Compare the stable phases of two runs.
 
-    Restarted rounds, and commands run once per round, count one by one. A single series speaks
-    for its own process only, and a Notice says so.
+    Restarted rounds, and commands that are run once per round, are invocations. The verdict on a
+    single series holds for its own process only, and a Notice says so.
 
     Parameters
     ----------
     baseline, candidate
         A run each, or the readings of one continuous series, shape (n,), in the unit of the
-        other side.
+        other.
     metric
-        Of runs; None for the first that must be satisfied.
+        Metric of the runs; None for the first that must be satisfied.
     statistic
         "mean", "median", or a percentile such as "p10"; None for that of the runs, "mean" for
         readings.
@@ -64,21 +64,22 @@ def compare_runs(
         Which way is better, "lower" or "higher"; None for that of the runs' metric, "lower" for
         readings.
     paired
-        Of readings on both sides: the i-th of one was taken beside the i-th of the other.
+        The i-th reading of the baseline was taken next to the i-th of the candidate; only for
+        readings from elsewhere.
 
     Returns
     -------
     Comparison
-        Its Notices also tell what differs beside the readings: machine, name of the metric, how
-        the runs ended, and their traffic lights.
+        Its Notices also say what else differs: machine, name of the metric, how the runs ended,
+        and their traffic lights.
 
     Raises
     ------
     InvalidInput
-        When the sides differ in unit, or in direction or statistic where none is given; when
-        pairs differ in number; when an argument is out of range.
+        When the runs differ in unit, or in direction or statistic and none is given; when pairs
+        differ in number; when an argument is out of range.
     NotEstimable
-        When a side allows no number.
+        When baseline or candidate allows no estimate.
 
     Examples
     --------
@@ -91,8 +92,8 @@ def compare_runs(
     >>> comparison.verdict, comparison.unit
     (<Verdict.WORSE: 'worse'>, 'invocation')
     """
-    sides = [_side(baseline, metric, "baseline"), _side(candidate, metric, "candidate")]
-    statistic, direction = _settled(sides, statistic, direction)
+    sources = [_source(baseline, metric, "baseline"), _source(candidate, metric, "candidate")]
+    statistic, direction = _common_options(sources, statistic, direction)
     options: dict[str, Any] = {
         "statistic": statistic,
         "confidence": confidence,
@@ -100,15 +101,17 @@ def compare_runs(
         "direction": direction,
     }
     if paired:
-        return compare(*map(_readings, sides), paired=True, trim=True, **options)
-    estimates = [each.estimate(statistic, confidence) for each in sides]
-    first, second = (side.of_processes(each) for side, each in zip(sides, estimates, strict=True))
+        return compare(*map(_plain_readings, sources), paired=True, trim=True, **options)
+    estimates = [each.estimate(statistic, confidence) for each in sources]
+    first, second = (
+        source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
+    )
     comparison = compare(first, second, **options)
     return replace(
         comparison,
         baseline=estimates[0],
         candidate=estimates[1],
-        notices=(*_differences(sides), *comparison.notices),
+        notices=(*_other_differences(sources), *comparison.notices),
     )
 
 
@@ -121,18 +124,18 @@ def rank_runs(
     direction: str | None = None,
 ) -> tuple[tuple[Ranked, ...], tuple[Notice, ...]]:
     """Rank runs by name, and say what else differs; the options are those of `compare_runs`."""
-    sides = [_side(each, metric, name) for name, each in runs.items()]
-    statistic, direction = _settled(sides, statistic, direction)
-    estimates = [each.estimate(statistic, confidence) for each in sides]
+    sources = [_source(each, metric, name) for name, each in runs.items()]
+    statistic, direction = _common_options(sources, statistic, direction)
+    estimates = [each.estimate(statistic, confidence) for each in sources]
     places = rank(
         dict(zip(runs, estimates, strict=True)),
         statistic=statistic,
         confidence=confidence,
         direction=direction,
     )
-    notices = _differences(sides)
+    notices = _other_differences(sources)
     single = (Kind.UNIT_READINGS, Kind.READINGS)
-    if any(each.recorded.kind in single and not each.by_process for each in sides):
+    if any(each.recorded.kind in single and not each.by_process for each in sources):
         sentence = "Of a single series the place holds for its own process only."
         notices = (*notices, Notice.warning(Code.THIS_PROCESS_ONLY, sentence))
     return places, notices
@@ -144,8 +147,8 @@ def label_of(run: RunRecord) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Side:
-    """One side of a comparison; ``run`` is None for readings from elsewhere."""
+class _Source:
+    """A run to compare, or readings from elsewhere."""
 
     label: str
     run: RunRecord | None
@@ -153,12 +156,12 @@ class _Side:
 
     @property
     def by_process(self) -> bool:
-        """Whether each reading, or pair of work and duration, comes from a process of its own."""
+        """Whether each reading, or pair of work and duration, is of a process of its own."""
         by_round = self.recorded.kind in (Kind.READINGS, Kind.WORK)
         return by_round and self.run is not None and self.run.subject.get("kind") == "command"
 
     def estimate(self, statistic: str, confidence: float) -> Estimate:
-        """Estimate the stable phase; all sides are cut alike, whatever their target was."""
+        """Estimate the stable phase; the target of a run does not matter."""
         if self.recorded.kind is Kind.WORK and statistic != "mean":
             raise InvalidInput(
                 f"{self.label}: statistic is {statistic!r}, expected 'mean': a speed is a mean"
@@ -178,24 +181,26 @@ class _Side:
         return analysis.estimate
 
     def of_processes(self, estimate: Estimate) -> Estimate:
-        """Let an estimate say whether it speaks for one process or for several."""
+        """Mark an estimate as of one process or of several."""
         if self.recorded.kind is Kind.WORK:
             notices = () if self.by_process else (_ONE_PROCESS,)
             return replace(estimate, notices=(*notices, *estimate.notices))
         return replace(estimate, method=INVOCATION_MEANS) if self.by_process else estimate
 
 
-def _side(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) -> _Side:
+def _source(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) -> _Source:
     if isinstance(given, RunRecord):
-        return _Side(label=label_of(given), run=given, recorded=recording_of(given, metric=metric))
-    return _Side(label=label, run=None, recorded=recording_of(given))
+        return _Source(
+            label=label_of(given), run=given, recorded=recording_of(given, metric=metric)
+        )
+    return _Source(label=label, run=None, recorded=recording_of(given))
 
 
-def _settled(
-    sides: Sequence[_Side], statistic: str | None, direction: str | None
+def _common_options(
+    sources: Sequence[_Source], statistic: str | None, direction: str | None
 ) -> tuple[str, str]:
-    """Return the statistic and the direction: those given, or those that all runs share."""
-    runs = [each for each in sides if each.run is not None]
+    """Return the statistic and the direction given, or else those common to all runs."""
+    runs = [each for each in sources if each.run is not None]
     units = {each.recorded.metric.unit: each.label for each in runs}
     statistics = {statistic or each.recorded.options.statistic for each in runs}
     directions = {direction or str(each.recorded.metric.direction) for each in runs}
@@ -212,17 +217,17 @@ def _settled(
     return next(iter(statistics), statistic or "mean"), next(iter(directions), direction or "lower")
 
 
-def _readings(side: _Side) -> Floats:
-    if side.run is not None:
+def _plain_readings(source: _Source) -> Floats:
+    if source.run is not None:
         raise InvalidInput(
-            f"paired is given a run, {side.label}, expected readings that were taken side by side"
+            f"paired is given a run, {source.label}, expected readings that were taken side by side"
         )
-    return side.recorded.series[0]
+    return source.recorded.series[0]
 
 
-def _differences(sides: Sequence[_Side]) -> tuple[Notice, ...]:
-    """Say what may differ between runs beside what is compared."""
-    runs = [(each.label, each.run) for each in sides if each.run is not None]
+def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
+    """Warn of other differences between the runs."""
+    runs = [(each.label, each.run) for each in sources if each.run is not None]
     notices = [
         Notice.warning(Code.NOT_CONVERGED, f"{label} was {ended(run.decision)}.")
         for label, run in runs
@@ -241,7 +246,7 @@ def _differences(sides: Sequence[_Side]) -> tuple[Notice, ...]:
     if len(hosts) > 1:
         sentence = f"Made on different machines ({', '.join(hosts)}): they may be what differs."
         notices.append(Notice.warning(Code.HOSTS_DIFFER, sentence, hosts=", ".join(hosts)))
-    names = sorted({each.recorded.metric.name for each in sides if each.run is not None})
+    names = sorted({each.recorded.metric.name for each in sources if each.run is not None})
     if len(names) > 1:
         sentence = f"The metrics have different names: {', '.join(names)}."
         notices.append(Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names)))
