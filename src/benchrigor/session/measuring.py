@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
@@ -111,21 +112,13 @@ def measure(
         problems += _unfit_for_work(options, batch)
     if problems:
         raise InvalidInput(problems)
-    workload: AmountWorkload | CallableWorkload
-    if takes_amount(func):
-        workload = AmountWorkload(
-            func, clock=clock, setup=setup, teardown=teardown, gc=gc, meter=meter_for(clock)
-        )
-    else:
-        workload = CallableWorkload(
-            func,
-            clock=clock,
-            setup=setup,
-            teardown=teardown,
-            inner=batch,
-            gc=gc,
-            meter=meter_for(clock),
-        )
+    timing: dict[str, Any] = {"setup": setup, "teardown": teardown, "gc": gc}
+    timing |= {"clock": clock, "meter": meter_for(clock)}
+    workload = (
+        AmountWorkload(func, **timing)
+        if takes_amount(func)
+        else CallableWorkload(func, inner=batch, **timing)
+    )
     session = Session(
         options,
         (TIME,) if work is None else (SPEED,),

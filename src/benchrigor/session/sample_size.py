@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Kind, Notice, Plan, RunRecord, Severity
+from benchrigor.model import Analysis, Code, Estimate, Kind, Notice, Plan, RunRecord, Severity
 from benchrigor.model.series import short
-from benchrigor.session.stop_rules import floor_for
+from benchrigor.session.stop_rules import Floor, floor_for
 from benchrigor.stats.planning.power import plan_sizes
 
 
@@ -78,52 +79,43 @@ def plan(
       costs     half-width 1%:     400 readings (350 to 462)
                 half-width 0.5%: 1,600 readings (1,400 to 1,848)
     """
-    if isinstance(known, Estimate):
-        pilot, least = known, 2
-    elif isinstance(known, RunRecord):
-        pilot = _estimate_of(known, metric)
-        least = _least(known, metric, pilot)
-    else:
-        raise InvalidInput(f"known is {short(known)}, expected a RunRecord or an Estimate")
-    sizes = plan_sizes(
-        pilot,
+    sized = partial(
+        plan_sizes,
         change=change,
         power=power,
         confidence=confidence,
         margin=margin,
         half_widths=half_widths,
-        least=least,
     )
-    return sizes if isinstance(known, Estimate) else _priced(sizes, known, metric)
+    if isinstance(known, Estimate):
+        return sized(known, least=2)
+    if not isinstance(known, RunRecord):
+        raise InvalidInput(f"known is {short(known)}, expected a RunRecord or an Estimate")
+    analysis = known.analysis(metric)
+    if analysis is None or analysis.estimate is None:
+        raise NotEstimable(_why_none(known.name, analysis))
+    pilot = analysis.estimate
+    by_round = analysis.kind is not Kind.UNIT_READINGS
+    sizes = sized(pilot, least=_least(floor_for(known.options, by_round=by_round), pilot))
+    return _priced(sizes, known, analysis)
 
 
-def _estimate_of(record: RunRecord, metric: str | None) -> Estimate:
-    analysis = record.analysis(metric)
-    if analysis is not None and analysis.estimate is not None:
-        return analysis.estimate
-    nothing = Notice.refusal(
-        Code.NO_DATA, f"The run of {record.name} has no estimate to plan from."
-    )
+def _why_none(name: str, analysis: Analysis | None) -> Notice:
+    """Return why a run has no estimate."""
     notices = () if analysis is None else analysis.notices
-    raise NotEstimable(
-        next((each for each in notices if each.severity is Severity.REFUSAL), nothing)
-    )
+    sentence = f"The run of {name} has no estimate to plan from."
+    nothing = Notice.refusal(Code.NO_DATA, sentence)
+    return next((each for each in notices if each.severity is Severity.REFUSAL), nothing)
 
 
-def _least(record: RunRecord, metric: str | None, pilot: Estimate) -> int:
+def _least(floor: Floor, pilot: Estimate) -> int:
     """Return the least size at which the run's own stop rule stops."""
-    analysis = record.analysis(metric)
-    by_round = analysis is None or analysis.kind is not Kind.UNIT_READINGS
-    floor = floor_for(record.options, by_round=by_round)
     effective = floor.effective * pilot.n / pilot.n_effective
     return max(floor.first_check, math.ceil(effective * (1.0 - 1e-12)))
 
 
-def _priced(sizes: Plan, record: RunRecord, metric: str | None) -> Plan:
+def _priced(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
     """Add name and unit, wall times, and a warning of a single process."""
-    analysis = record.analysis(metric)
-    if analysis is None:  # for the type checker: there is an estimate
-        return sizes
     # Each invocation pays for its own warm-up, a series only once.
     cut = 0 if analysis.kind is Kind.INVOCATIONS else max(analysis.n - sizes.pilot.n, 0)
     # Readings that were recorded elsewhere have no duration.

@@ -199,7 +199,8 @@ class Session(Engine):
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)
         if fresh and isinstance(adapted, CallableWorkload | AmountWorkload):
-            self.note(_never_restarted(adapted.name))
+            sentence = f"{adapted.name} is a plain function: nothing restarts it between rounds."
+            self.note(Notice.warning(Code.THIS_PROCESS_ONLY, sentence, name=adapted.name))
         if self.options.work_range is not None:
             load_statsmodels()
         self._describe()
@@ -263,21 +264,19 @@ class Session(Engine):
         session._run_id = before.run_id  # a private member of this class
         for finished in before.rounds:
             session.replay(finished)
-        session._note_resumed(
-            len(before.rounds), before.provenance
-        )  # a private member of this class
-        return session
-
-    def _note_resumed(self, rounds: int, where: Provenance | None) -> None:
-        self.note(
+        host, started_at = None, None
+        if before.provenance is not None:
+            host, started_at = before.provenance.host, before.provenance.started_at
+        session.note(
             Notice.note(
                 Code.RESUMED,
-                f"Resumed after round {rounds}: later rounds ran in a new process.",
-                rounds_before=rounds,
-                host_before=where.host if where else None,
-                started_before=where.started_at if where else None,
+                f"Resumed after round {len(before.rounds)}: later rounds ran in a new process.",
+                rounds_before=len(before.rounds),
+                host_before=host,
+                started_before=started_at,
             )
         )
+        return session
 
     def _describe(self) -> None:
         if self._provenance is None:
@@ -374,11 +373,3 @@ def _as_store(store: str | Path | Store) -> Store:
             "protocols.Store"
         )
     return store
-
-
-def _never_restarted(name: str) -> Notice:
-    return Notice.warning(
-        Code.THIS_PROCESS_ONLY,
-        f"{name} is a plain function: nothing restarts it between rounds.",
-        name=name,
-    )
