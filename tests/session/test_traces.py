@@ -448,7 +448,7 @@ FAILING: dict[str, tuple[Any, str]] = {
     ),
     "is out of order": (
         lambda values: ChangePoints(indices=(50, 20), n=len(values), level=None, inflation=1.0),
-        r"at \(50, 20\), expected ascending",
+        r"at \(50, 20\), expected whole numbers \(int\), ascending",
     ),
 }
 
