@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats
 from scipy.signal import lfilter
 
 from benchrigor.model import Floats
-from benchrigor.stats.estimators.multimodality import modes_of
+from benchrigor.stats.estimators.multimodality import find_modes
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def off_the_grid(n: int, rng: Rng) -> Floats:
 
 def counts_found(draw: Draw, n: int, times: int, level: float = 0.01) -> Floats:
     drawn = (draw(n, np.random.default_rng([n, seed, 11])) for seed in range(times))
-    return np.array([len(modes_of(series, level)) for series in drawn])
+    return np.array([len(find_modes(series, level)) for series in drawn])
 
 
 ONE_MODE: dict[str, Draw] = {

@@ -5,7 +5,7 @@ import pytest
 
 from benchrigor.model import Kind
 from benchrigor.stats.estimators.estimation import Policy, estimate
-from benchrigor.stats.estimators.variance_components import split_of
+from benchrigor.stats.estimators.variance_components import split_variance
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +17,7 @@ def test_the_split_finds_both_variances() -> None:
         noise = rng.normal(0.0, 0.05, (10, 1001))
         readings = noise[:, 1:] + 0.5 * noise[:, :-1]
         invocations = [*(rng.normal(1.0, 0.02, (10, 1)) + readings)]
-        splits.append(split_of(estimate(invocations, policy).fits))
+        splits.append(split_variance(estimate(invocations, policy).fits))
     # The relative standard error of a variance from 10 is sqrt(2/9), of its mean a tenth of it.
     assert np.mean([split.between for split in splits]) == pytest.approx(4e-4, rel=0.15)
     assert np.mean([split.within for split in splits]) == pytest.approx((0.05 * 1.5) ** 2, rel=0.1)

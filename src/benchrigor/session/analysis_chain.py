@@ -43,8 +43,8 @@ from benchrigor.stats.estimators.estimation import (
     notice_of,
     trim,
 )
-from benchrigor.stats.estimators.multimodality import apart, modes_of
-from benchrigor.stats.estimators.variance_components import split_of
+from benchrigor.stats.estimators.multimodality import find_modes, merge_near_modes
+from benchrigor.stats.estimators.variance_components import split_variance
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction
@@ -218,8 +218,8 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
     analysis = replace(analysis, typical=typical, floor=floor)
     if material.kind == Kind.INVOCATIONS:
         fits = analysis.fits
-        return replace(analysis, split=split_of(fits) if len(fits) > 1 else None)
-    modes = apart(modes_of(kept[0], _MODES))
+        return replace(analysis, split=split_variance(fits) if len(fits) > 1 else None)
+    modes = merge_near_modes(find_modes(kept[0], _MODES))
     several = _several_modes(modes) if quantile_named(material.options.statistic) is None else ()
     return replace(analysis, modes=modes, notices=(*analysis.notices, *several))
 

@@ -176,8 +176,8 @@ class Engine(Controller[RoundPlan, Round]):
         """Whether a round is red and red rounds are not kept."""
         if self.options.red_rounds == "keep":
             return False
-        alike = self.options.rounds == "restarted"
-        return is_red(finished, self._rounds[:-1], self.time_metric, alike=alike)
+        restarted = self.options.rounds == "restarted"
+        return is_red(finished, self._rounds[:-1], self.time_metric, compare_whole=restarted)
 
     @property
     def _is_due(self) -> bool:

@@ -113,22 +113,22 @@ def _unmeasured(rounds: Sequence[Round]) -> tuple[Notice, ...]:
 
 
 def is_red(
-    finished: Round, before: Sequence[Round], metric: str | None, *, alike: bool = False
+    finished: Round, before: Sequence[Round], metric: str | None, *, compare_whole: bool = False
 ) -> bool:
     """Whether the interference in a round makes its light red.
 
     The measured delay counts. From the sixth round on, so does the excess over the thresholds of
     similar segments beyond the typical excess of the last ten rounds: slow moments of every round
     belong to the program. Red rounds are among the ten, so a lasting change soon becomes typical.
-    ``alike`` compares whole rounds.
+    ``compare_whole`` compares rounds instead of segments.
     """
-    mine = segments_of(finished, metric, whole=alike)
+    mine = segments_of(finished, metric, whole=compare_whole)
     spent_s = float(mine.duration_s.sum())
     if spent_s <= 0.0:
         return False
     share = float(mine.delay_s.sum()) / spent_s
     if len(before) >= _MIN_TYPICAL and metric is not None:
-        recent = [segments_of(each, metric, whole=alike) for each in before[-_RECENT:]]
+        recent = [segments_of(each, metric, whole=compare_whole) for each in before[-_RECENT:]]
         own, *others = _excess_shares([mine, *recent])
         share += max(own - float(np.median(others)), 0.0)
     return light_of(100.0 * share) is Light.RED

@@ -15,14 +15,14 @@ from scipy.special import ndtr
 
 from benchrigor.model import Floats, Mode
 from benchrigor.stats.estimators import multimodality as modes
-from benchrigor.stats.estimators.multimodality import apart, modes_of
+from benchrigor.stats.estimators.multimodality import find_modes, merge_near_modes
 
 Rng = np.random.Generator
 Draw = Callable[[int, Rng], Floats]
 
 
 def found_modes(readings: np.ndarray, level: float = 0.01) -> tuple[Mode, ...]:
-    return modes_of(np.asarray(readings, dtype=float), level)
+    return find_modes(np.asarray(readings, dtype=float), level)
 
 
 def autoregressive(n: int, rng: Rng, phi: float) -> Floats:
@@ -47,7 +47,7 @@ def spike_beside_a_plain(n: int, rng: Rng) -> Floats:
 
 def counts_found(draw: Draw, n: int, times: int, level: float = 0.01) -> Floats:
     drawn = (draw(n, np.random.default_rng([n, seed, 11])) for seed in range(times))
-    return np.array([len(modes_of(series, level)) for series in drawn])
+    return np.array([len(find_modes(series, level)) for series in drawn])
 
 
 def test_the_bound_on_false_splits_is_not_far_from_what_is_spent() -> None:
@@ -58,7 +58,7 @@ def test_the_bound_on_false_splits_is_not_far_from_what_is_spent() -> None:
 @pytest.mark.parametrize("n", [300, 1_000])
 def test_shares_and_values_of_two_modes(n: int) -> None:
     for seed in range(60):
-        low, high = modes_of(mixture(n, np.random.default_rng([n, seed])), 0.01)
+        low, high = find_modes(mixture(n, np.random.default_rng([n, seed])), 0.01)
         assert low.value == pytest.approx(1.0, abs=0.05 * 5 / math.sqrt(n / 2))
         assert high.value == pytest.approx(1.9, abs=0.05 * 5 / math.sqrt(n / 2))
         assert low.share == pytest.approx(0.55, abs=4.5 / math.sqrt(4 * n))
@@ -175,17 +175,17 @@ def test_the_order_of_independent_readings_does_not_matter(seed: int) -> None:
     | st.lists(st.floats(-1e100, 1e100), min_size=60, max_size=100)
 )
 def test_modes_ascend_and_share_all_readings(readings: list[float]) -> None:
-    found = modes_of(np.array(readings, dtype=float), 0.5)
+    found = find_modes(np.array(readings, dtype=float), 0.5)
     assert sum(mode.share for mode in found) == pytest.approx(1.0)
     assert [mode.value for mode in found] == sorted(mode.value for mode in found)
     assert all(mode.share >= modes.LEAST_SHARE - 1e-9 for mode in found)
 
 
-def test_modes_that_nobody_minds_are_joined() -> None:
+def test_modes_close_to_each_other_are_merged() -> None:
     modes = tuple(Mode(value=value, share=share) for value, share in ((1.0, 0.3), (1.04, 0.1)))
-    (joined,) = apart(modes)
+    (joined,) = merge_near_modes(modes)
     assert joined.share == pytest.approx(0.4)
     assert joined.value == pytest.approx(1.01)
     far = Mode(value=1.2, share=0.6)
-    assert apart((*modes, far)) == (joined, far)
-    assert apart(()) == ()
+    assert merge_near_modes((*modes, far)) == (joined, far)
+    assert merge_near_modes(()) == ()

@@ -14,13 +14,13 @@ from benchrigor.model import Kind, VarianceSplit
 from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.estimators.variance_components import (
     readings_per_invocation,
-    split_of,
+    split_variance,
 )
 
 
-def split_variance(invocations: Sequence[npt.ArrayLike], *, trim: bool = False) -> VarianceSplit:
+def components(invocations: Sequence[npt.ArrayLike], *, trim: bool = False) -> VarianceSplit:
     series = [np.asarray(each, dtype=float) for each in invocations]
-    return split_of(estimate(series, Policy(kind=Kind.INVOCATIONS, trim=trim)).fits)
+    return split_variance(estimate(series, Policy(kind=Kind.INVOCATIONS, trim=trim)).fits)
 
 
 SPLIT = VarianceSplit(level=2.0, between=4e-4, within=0.01, invocations=10, readings=100.0)
@@ -30,7 +30,7 @@ def test_the_split_of_the_steady_part() -> None:
     rng = np.random.default_rng(10)
     levels = rng.normal(1.0, 0.1, 20)
     warm = [rng.normal(level, 0.01, 200) + 5.0 * (np.arange(200) < 30) for level in levels]
-    split = split_variance(warm, trim=True)
+    split = components(warm, trim=True)
     assert split.between == pytest.approx(levels.var(ddof=1), rel=0.05)
     assert split.readings < 170.0
 
@@ -38,7 +38,7 @@ def test_the_split_of_the_steady_part() -> None:
 def test_parts_add_up_to_the_spread_of_levels() -> None:
     rng = np.random.default_rng(11)
     invocations = [rng.normal(level, 0.1, 50) for level in (1.0, 1.2, 1.4)]
-    split = split_variance(invocations)
+    split = components(invocations)
     means = [series.mean() for series in invocations]
     assert split.level == pytest.approx(np.mean(means))
     assert split.between + split.within / 50 == pytest.approx(np.var(means, ddof=1))
@@ -46,7 +46,7 @@ def test_parts_add_up_to_the_spread_of_levels() -> None:
 
 
 def test_readings_are_the_harmonic_mean_and_between_is_never_negative() -> None:
-    split = split_variance([[1.0, 2.0, 1.0, 2.0], [2.0, 1.0]])
+    split = components([[1.0, 2.0, 1.0, 2.0], [2.0, 1.0]])
     assert split.readings == pytest.approx(2.0 / (1 / 4 + 1 / 2))
     assert split.between == 0.0
 

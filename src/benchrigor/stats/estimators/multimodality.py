@@ -35,7 +35,7 @@ _MOMENTS = 4_096
 Indices = npt.NDArray[np.int64]
 
 
-def apart(modes: tuple[Mode, ...]) -> tuple[Mode, ...]:
+def merge_near_modes(modes: tuple[Mode, ...]) -> tuple[Mode, ...]:
     """Join neighbouring modes less than a twentieth apart, a difference of no importance."""
     joined = list(modes[:1])
     for mode in modes[1:]:
@@ -113,7 +113,7 @@ class _Valley:
     beside: tuple[tuple[Block, float], tuple[Block, float]]
 
 
-def modes_of(series: Floats, level: float) -> tuple[Mode, ...]:
+def find_modes(series: Floats, level: float) -> tuple[Mode, ...]:
     """Find the modes of a series; ``level`` is the chance of a false one.
 
     A density with one mode has no valley: of three blocks of sorted readings, the middle one is

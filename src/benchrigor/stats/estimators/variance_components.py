@@ -15,7 +15,7 @@ from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 _POSITIVE = math.ulp(0.0)
 
 
-def split_of(fits: Sequence[LevelFit]) -> VarianceSplit:
+def split_variance(fits: Sequence[LevelFit]) -> VarianceSplit:
     """Split the variance of two or more invocations into its two components.
 
     between = var(levels) - mean(se_i^2), at least 0, and within = mean(n_i se_i^2), with se_i the
