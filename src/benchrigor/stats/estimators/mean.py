@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, as_series
+from benchrigor.model.checks import refuse, wrong_choice
 from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.series.interval import METHOD, check_confidence
 from benchrigor.stats.series.subsessions import MERGING
@@ -63,7 +63,6 @@ def estimate_mean(
     """
     series = as_series(values)
     check_confidence(confidence)
-    if method not in (METHOD, MERGING):
-        raise InvalidInput(f"method is {method!r}, expected {METHOD!r} or {MERGING!r}")
+    refuse(wrong_choice("method", method, (METHOD, MERGING)))
     policy = Policy(confidence=confidence, trim=trim, method=method)
     return estimate((series,), policy).required()

@@ -12,6 +12,7 @@ from scipy import special
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice, as_series
+from benchrigor.model.checks import refuse, wrong_values, wrong_whole
 from benchrigor.stats.series.interval import check_confidence, estimate_level, student_t
 from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.long_run_variance import MIN_BATCHES, batch_means
@@ -171,18 +172,14 @@ def _as_outcomes(successes: object) -> Floats:
 
 
 def _check_counts(n: object, successes: object) -> tuple[int, int]:
-    counts = [
-        int(number) if isinstance(number, Integral) and not isinstance(number, bool) else -1
-        for number in (n, successes)
-    ]
-    trials, succeeded = counts
-    problems = []
-    if trials < 1:
-        problems.append(f"n is {n!r}, expected a whole number of at least 1")
-    if succeeded < 0:
-        problems.append(f"successes is {successes!r}, expected a whole number of at least 0")
-    if not problems and succeeded > trials:
-        problems.append(f"successes is {successes!r}, expected at most n, which is {n!r}")
-    if problems:
-        raise InvalidInput(problems)
+    whole = isinstance(successes, Integral) and not isinstance(successes, bool)
+    succeeded = int(successes) if whole else -1  # type: ignore[call-overload]  # a whole number
+    fits = succeeded >= 0
+    refuse(
+        wrong_whole("n", n),
+        wrong_values([("successes", successes, fits, "a whole number of at least 0")]),
+    )
+    trials = int(n)  # type: ignore[call-overload]  # likewise
+    if succeeded > trials:
+        raise InvalidInput(f"successes is {successes!r}, expected at most n, which is {n!r}")
     return trials, succeeded

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, as_series
+from benchrigor.model.checks import refuse, wrong_share
 from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.series.interval import check_confidence
 
@@ -59,7 +57,6 @@ def estimate_quantile(
     """
     series = as_series(values)
     check_confidence(confidence)
-    if isinstance(q, bool) or not isinstance(q, Real) or not 0.0 < float(q) < 1.0:
-        raise InvalidInput(f"q is {q!r}, expected a number between 0 and 1, both excluded")
+    refuse(wrong_share("q", q))
     policy = Policy(q=float(q), confidence=confidence, trim=trim)
     return estimate((series,), policy).required()

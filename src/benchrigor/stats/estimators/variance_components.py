@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import LevelFit, VarianceSplit
+from benchrigor.model.checks import refuse, wrong_number, wrong_values
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
-
-_POSITIVE = math.ulp(0.0)
 
 
 def split_variance(fits: Sequence[LevelFit]) -> VarianceSplit:
@@ -70,14 +68,13 @@ def readings_per_invocation(
     >>> readings_per_invocation(split, start_cost=16.0, reading_cost=1.0, longest=1000)
     20
     """
-    problems = _out_of_range("start_cost", start_cost, 0.0, "a finite number, at least 0")
-    problems += _out_of_range("reading_cost", reading_cost, _POSITIVE, "a finite number above 0")
-    if isinstance(longest, bool) or not isinstance(longest, Integral) or longest < MIN_FOR_VARIANCE:
-        problems.append(
-            f"longest is {longest!r}, expected a whole number, at least {MIN_FOR_VARIANCE}"
-        )
-    if problems:
-        raise InvalidInput(problems)
+    whole = isinstance(longest, Integral) and not isinstance(longest, bool)
+    fits = whole and longest >= MIN_FOR_VARIANCE
+    refuse(
+        wrong_number("start_cost", start_cost, zero=True),
+        wrong_number("reading_cost", reading_cost),
+        wrong_values([("longest", longest, fits, f"a whole number, at least {MIN_FOR_VARIANCE}")]),
+    )
     if split.within == 0.0:
         return MIN_FOR_VARIANCE
     if split.between == 0.0:
@@ -85,9 +82,3 @@ def readings_per_invocation(
     # Two roots: the product of tiny variances would leave the range of a double.
     best = math.sqrt(split.within / split.between) * math.sqrt(start_cost / reading_cost)
     return max(MIN_FOR_VARIANCE, round(min(best, longest)))
-
-
-def _out_of_range(name: str, value: float, least: float, expected: str) -> list[str]:
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    right = number and least <= float(value) < math.inf
-    return [] if right else [f"{name} is {value!r}, expected {expected}"]
