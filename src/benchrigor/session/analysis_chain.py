@@ -28,6 +28,7 @@ from benchrigor.model import (
 )
 from benchrigor.protocols import Detector
 from benchrigor.session.stop_rules import (
+    HOPELESS,
     Floor,
     caution,
     floor_for,
@@ -49,8 +50,6 @@ from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction
 
-_HOPELESS = 1e6
-"""A prediction for an interval that is a million times too wide only means "very many"."""
 _MODES = 0.01
 """Chance of taking one mode for several."""
 
@@ -178,7 +177,7 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     if not wanted > 0.0:
         return analysis
     units = known.n if material.kind in (Kind.INVOCATIONS, Kind.WORK) else analysis.n
-    ratio = min(known.half_width * caution(analysis) / wanted, _HOPELESS)
+    ratio = min(known.half_width * caution(analysis) / wanted, HOPELESS)
     factor = max(ratio**2, material.floor.effective / known.n_effective)
     needed = max(units * factor, material.floor.first_check)
     if material.kind == Kind.UNIT_READINGS:

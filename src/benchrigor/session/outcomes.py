@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from benchrigor.errors import BenchrigorError
-from benchrigor.model import Analysis, Code, Estimate, Kind, Metric, Notice, Round
+from benchrigor.model import Analysis, Code, Kind, Metric, Notice, Round
 from benchrigor.model.text import percent, show_value
 
 _SAME_UNITS = 0.1
@@ -68,7 +68,18 @@ def disagreement(rounds: Sequence[Round], analyses: Sequence[Analysis]) -> tuple
         if time is None or units is None or not metric.is_duration or time.low <= 0.0:
             continue
         if 1.0 / (units * time.high) > line.high or 1.0 / (units * time.low) < line.low:
-            notices.append(_methods_disagree(metric.name, 1.0 / (units * time.value), line))
+            speed = 1.0 / (units * time.value)
+            notice = Notice.warning(
+                Code.METHODS_DISAGREE,
+                f"The readings of {metric.name!r} give a speed of {show_value(speed, '/s')}, the "
+                f"line through work and duration one of {show_value(line.value, '/s')}: their "
+                "intervals do not overlap. Either some work is done outside the units, or their "
+                "readings include what the line counts as overhead.",
+                metric=metric.name,
+                readings=speed,
+                line=line.value,
+            )
+            notices.append(notice)
     return tuple(notices)
 
 
@@ -83,16 +94,3 @@ def _units_per_work(rounds: Sequence[Round], metric: str) -> float | None:
     if not ratios or max(ratios) > (1.0 + _SAME_UNITS) * min(ratios):
         return None
     return sum(units for units, _ in pairs) / sum(work for _, work in pairs)
-
-
-def _methods_disagree(metric: str, by_readings: float, line: Estimate) -> Notice:
-    return Notice.warning(
-        Code.METHODS_DISAGREE,
-        f"The readings of {metric!r} give a speed of {show_value(by_readings, '/s')}, the line "
-        f"through work and duration one of {show_value(line.value, '/s')}: their intervals do "
-        "not overlap. Either some work is done outside the units, or their readings include what "
-        "the line counts as overhead.",
-        metric=metric,
-        readings=by_readings,
-        line=line.value,
-    )

@@ -23,6 +23,8 @@ from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 GROWTH = 1.5
 """Factor from one look to the next. A session that looked after every reading would stop when the
 variance is small by chance, and its intervals would not cover."""
+HOPELESS = 1e6
+"""A prediction for an interval that is a million times too wide only means "very many"."""
 EFFECTIVE_ROUNDS = 20.0
 """Effective rounds needed when there are enough to see autocorrelation."""
 

@@ -29,11 +29,11 @@ from benchrigor.session.outcomes import not_converged
 from benchrigor.session.pairs.ratio_look import (
     RATIO,
     RatioLook,
-    RatioTarget,
     as_analysis,
     look_at,
     noted,
     required_pairs,
+    wanted_at,
 )
 from benchrigor.session.stop_rules import GROWTH, floor_for, limit, minimum_effective, satisfied
 from benchrigor.stats.comparison.samples import check_margin, direction_named
@@ -112,18 +112,6 @@ class PairEngine(Controller[PairPlan, PairRound]):
     engine is satisfied by the width of the ratio's interval alone, with 100 effective pairs, of
     which the stable phase holds 0.8. It never looks at a verdict or a p-value, since whoever goes
     on until there is a difference will find one.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> engine = PairEngine(seed=1)
-    >>> while (plan := engine.ask()) is not None:
-    ...     old, new = (rng.normal(mean, 0.02, plan.pairs) for mean in (1.0, 1.03))
-    ...     decision = engine.tell(
-    ...         PairRound(plan=plan, baseline=old, candidate=new, elapsed_ns=1_000_000)
-    ...     )
-    >>> engine.result().verdict, decision.reason
-    (<Verdict.WORSE: 'worse'>, <StopReason.SATISFIED: 'satisfied'>)
     """
 
     def __init__(
@@ -138,7 +126,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         preset: str | None = None,
         seed: int = 0,
     ) -> None:
-        options, self._target, self.seed = _checked(
+        options, self._question, self.seed = _checked(
             target=target,
             confidence=confidence,
             statistic=statistic,
@@ -149,6 +137,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             seed=seed,
         )
         super().__init__(options)
+        self._target = float(options.target or 0.0)
         self._floor = floor_for(options, by_round=False)
         self._rules: tuple[StopRule, ...] = (
             satisfied(
@@ -211,7 +200,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         ratio = look.comparison.ratio
         before: tuple[Notice, ...] = ()
         if ended and ratio is not None:
-            wanted = self._target.at(ratio.value)
+            wanted = wanted_at(ratio.value, self._target)
             before = (not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
         after = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
         return replace(
@@ -224,7 +213,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         if self._latest is None or self._latest.n != self._pairs:
             baseline, candidate = (np.concatenate([np.empty(0), *each]) for each in self._chunks)
             self._chunks = [baseline], [candidate]
-            self._latest = look_at(baseline, candidate, self._target.question)
+            self._latest = look_at(baseline, candidate, self._question)
         return self._latest
 
     @property
@@ -261,14 +250,14 @@ class PairEngine(Controller[PairPlan, PairRound]):
     def _is_narrow(self, progress: Progress) -> bool:
         return all(
             each.estimate is not None
-            and each.estimate.half_width <= self._target.at(each.estimate.value)
+            and each.estimate.half_width <= wanted_at(each.estimate.value, self._target)
             for each in progress.analyses
         )
 
 
 def _checked(
     *, target: float | None, margin: float, direction: str, seed: int, **options: Any
-) -> tuple[Options, RatioTarget, int]:
+) -> tuple[Options, Question, int]:
     """Check all arguments of `PairEngine`, and raise once for all problems."""
     problems: list[str] = []
     margin = attempt(problems, check_margin, margin) or 0.0
@@ -282,4 +271,4 @@ def _checked(
     question = Question(
         statistic=checked.statistic, policy=policy, margin=margin, direction=way, paired=True
     )
-    return checked, RatioTarget(question=question, half_width=float(half_width)), int(seed)
+    return checked, question, int(seed)

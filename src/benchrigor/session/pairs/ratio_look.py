@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Analysis, Comparison, Estimate, Floats, Kind, Metric, Notice, Verdict
-from benchrigor.session.stop_rules import Floor
+from benchrigor.session.stop_rules import HOPELESS, Floor
 from benchrigor.stats.comparison.two_sample import Question, compare_pairs
 from benchrigor.stats.estimators.estimation import notice_of
 from benchrigor.stats.phases.trimming import STABLE_SHARE
@@ -17,20 +17,11 @@ RATIO = Metric(name="ratio")
 
 _TIMES = 2.0
 """From this ratio on a change is shown as a factor instead of per cent of the baseline."""
-_HOPELESS = 1e6
-"""A prediction for an interval that is a million times too wide only means "very many"."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RatioTarget:
-    """The question of a comparison, and the half-width of the ratio wanted."""
-
-    question: Question
-    half_width: float
-
-    def at(self, ratio: float) -> float:
-        """Return the half-width wanted at a ratio, in proportion to a ratio above 2."""
-        return self.half_width * max(1.0, ratio / _TIMES)
+def wanted_at(ratio: float, target: float) -> float:
+    """Return the half-width wanted at a ratio, in proportion to a ratio above 2."""
+    return target * max(1.0, ratio / _TIMES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +49,13 @@ def look_at(baseline: Floats, candidate: Floats, question: Question) -> RatioLoo
     return RatioLook(comparison=comparison, n=baseline.size, start=pairs.start, stop=pairs.stop)
 
 
-def required_pairs(look: RatioLook, target: RatioTarget, floor: Floor) -> int | None:
+def required_pairs(look: RatioLook, target: float, floor: Floor) -> int | None:
     """Predict how many pairs in all the target takes; None without a ratio."""
     ratio = look.comparison.ratio
     if ratio is None:
         return None
-    shrink = ratio.half_width / target.at(ratio.value)
-    factor = max(min(shrink, _HOPELESS) ** 2, floor.effective / ratio.n_effective)
+    shrink = ratio.half_width / wanted_at(ratio.value, target)
+    factor = max(min(shrink, HOPELESS) ** 2, floor.effective / ratio.n_effective)
     # A phase that has ended will not count.
     before = look.start if look.stop == look.n else look.stop
     needed_for_share = before / (1.0 - STABLE_SHARE)
