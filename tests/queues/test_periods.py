@@ -64,7 +64,7 @@ def test_pooling_loses_nothing_however_periods_are_added(blocks: list[int]) -> N
     periods = sum(blocks)
     numbers = np.arange(float(periods))
     table = np.vstack([numbers, numbers % 17, np.ones(periods)])
-    parts, whole = PooledPeriods(3, most=256), PooledPeriods(3, most=256)
+    parts, whole = PooledPeriods(3), PooledPeriods(3)
     for block in np.split(table, np.cumsum(blocks), axis=1):
         parts.add(block)
     whole.add(table)
@@ -80,6 +80,6 @@ def test_pooling_loses_nothing_however_periods_are_added(blocks: list[int]) -> N
 
 
 def test_what_is_not_known_of_one_period_is_not_known_of_its_stretch() -> None:
-    pooled = PooledPeriods(2, most=256)
+    pooled = PooledPeriods(2)
     pooled.add(np.vstack([np.arange(256.0), np.where(np.arange(256) == 3, np.nan, 1.0)]))
     assert pooled.full[1, :3].tolist() == pytest.approx([2.0, np.nan, 2.0], nan_ok=True)

@@ -20,7 +20,6 @@ _FINER = 4
 """The batches of a new phase are so many times shorter."""
 _LOOKS = 32
 """The end of a phase is sought each time that it has lasted a 32nd longer."""
-_PHASES = 1000
 _PIECE = 1024
 """Periods of a longer batch that are kept one by one until they make a piece of it."""
 _RESTLESS = 5
@@ -32,9 +31,9 @@ _ALL = np.zeros(1, dtype=np.int64)
 class BusyTime:
     """The default estimator; its options are those of `ServiceRateEstimator`."""
 
-    def __init__(self, *, servers: int, target: float, confidence: float) -> None:
+    def __init__(self, *, servers: int, target: float, confidence: float, most: int) -> None:
         self._rate = partial(busy_rate, servers=servers, target=target, confidence=confidence)
-        self._ended: deque[ServiceRate] = deque(maxlen=_PHASES)
+        self._ended: deque[ServiceRate] = deque(maxlen=most)
         self._began_s = 0.0
         self._batches = tallied(np.zeros((Row.COUNT, 0)))
         self._size = self._unit = 1

@@ -24,8 +24,6 @@ from benchrigor.stats.service.published_method import (
 )
 from benchrigor.stats.service.service_rate import apart, moved, quantile_rate
 
-_RATES = 1000
-"""Rates that are kept."""
 _SOUGHT, _SOUGHT_EACH = 128, 50
 """Periods, at least, that decide how many of them to join; and per joined one."""
 _MOST_SOUGHT = 2048
@@ -47,12 +45,12 @@ class NonBlocking:
     """The estimator of Beard & Chamberlain; its options are those of `ServiceRateEstimator`."""
 
     def __init__(
-        self, *, period_s: float | None, guards: bool, servers: int, confidence: float
+        self, *, period_s: float | None, guards: bool, servers: int, confidence: float, most: int
     ) -> None:
         self._period_s, self._guards = period_s, guards
         self._rate = partial(quantile_rate, servers=servers, guards=guards, confidence=confidence)
         self._widening = guards and period_s is None
-        self._rates: deque[ServiceRate | Callable[[], ServiceRate]] = deque(maxlen=_RATES)
+        self._rates: deque[ServiceRate | Callable[[], ServiceRate]] = deque(maxlen=most)
         """Rates that have converged; most are never asked for, and are computed when they are."""
         self._waiting = np.zeros((Row.COUNT, 0))
         self._number, self._sought = 0 if self._widening else 1, _SOUGHT

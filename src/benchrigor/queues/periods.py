@@ -101,7 +101,7 @@ class PooledPeriods:
     The first row is when a stretch began, the others are sums.
     """
 
-    def __init__(self, rows: int, *, most: int) -> None:
+    def __init__(self, rows: int, *, most: int = 256) -> None:
         self._most, self._size = most, 1
         self.full: Floats = np.zeros((rows, 0))
         """The stretches that are full, shape (rows, stretches)."""

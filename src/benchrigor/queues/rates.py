@@ -19,6 +19,10 @@ from benchrigor.stats.series.interval import check_confidence
 from benchrigor.stats.service.moments import Row
 
 METHODS = ("busy-time", "quantile")
+MOST_RATES = 1000
+"""Rates that are kept, the newest ones."""
+LARGEST = 1e100
+"""Beyond it powers leave the range of a double."""
 
 _HELD = 1024
 """Periods that are held back and worked off together."""
@@ -26,8 +30,7 @@ _ROUNDING = 1e-6
 """Relative excess of blocked time over the period that clocks may show."""
 _NOTHING = 1e-9
 """What is less is the rounding of differences, and counts as 0: no clock shows less."""
-_LARGEST, _SHORTEST_S = 1e100, 1e-100
-"""Beyond them powers leave the range of a double."""
+_SHORTEST_S = 1e-100
 _CHUNK = 65_536
 _NAMES = ("items", "period_s", "blocked_s", "blocked", "cpu_s", "delay_s")
 _OPTIONAL = ("cpu_s", "delay_s")
@@ -99,13 +102,14 @@ class ServiceRateEstimator:
         self.method, self.servers = method, int(servers)
         self._held: list[tuple[float, ...]] = []
         self._estimator: BusyTime | NonBlocking = (
-            BusyTime(servers=self.servers, target=target, confidence=confidence)
+            BusyTime(servers=self.servers, target=target, confidence=confidence, most=MOST_RATES)
             if method == "busy-time"
             else NonBlocking(
                 period_s=None if period_s is None else float(period_s),
                 guards=guards,
                 servers=self.servers,
                 confidence=confidence,
+                most=MOST_RATES,
             )
         )
 
@@ -143,8 +147,8 @@ class ServiceRateEstimator:
             Whether it waited at all; with ``blocked_s`` 0 the time is unknown, and the period does
             not count.
         cpu_s, delay_s
-            Processor time that the stage used, and time that it waited for a processor, in seconds;
-            None or NaN where they are unknown.
+            Processor time used, and time waited for a processor, in seconds; None or NaN where
+            they are unknown.
 
         Raises
         ------
@@ -240,26 +244,26 @@ class ServiceRateEstimator:
 
 def _is_usual(value: Any) -> bool:
     """Whether it is a number that needs no conversion."""
-    return (type(value) is float or type(value) is int) and 0.0 <= value < _LARGEST
+    return (type(value) is float or type(value) is int) and 0.0 <= value < LARGEST
 
 
 def _column(name: str, values: Any, size: int | None) -> Floats:
     """Return a column of numbers from 0 on, NaN for what is not known; of one without a size."""
     least = _SHORTEST_S if name == "period_s" else 0.0
-    expected = f"expected a number from {least:g} to {_LARGEST:g}"
+    expected = f"expected a number from {least:g} to {LARGEST:g}"
     if values is None and name in _OPTIONAL:
         values = np.nan
     is_flag = isinstance(values, bool | np.bool_)
     is_one = size is None or is_flag or isinstance(values, Real)
     if is_one:
         known = name in _FLAGS if is_flag else isinstance(values, Real)
-        column = np.full(size or 1, float(min(values, _LARGEST)) if known else -np.inf)
+        column = np.full(size or 1, float(min(values, LARGEST)) if known else -np.inf)
     else:
         column = _with_gaps(name, values) if name in _OPTIONAL else as_series(values, name=name)
         if column.size != size:
             numbers = f"{column.size} numbers for {size} items"
             raise InvalidInput(f"{name} holds {numbers}, expected as many")
-    fits = (column >= (least or -_NOTHING)) & (column < _LARGEST)
+    fits = (column >= (least or -_NOTHING)) & (column < LARGEST)
     fits |= (name in _OPTIONAL) & np.isnan(column)
     if not fits.all():
         index = int(np.argmin(fits))

@@ -127,7 +127,7 @@ def test_where_no_process_can_be_started_nothing_is_known(
 def test_one_that_does_not_end_is_made_to(tap: Tap, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import time; time.sleep(60)"
     monkeypatch.setattr(module, "_COMMAND", (sys.executable, "-S", "-c", code))
-    monkeypatch.setattr(module, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr(module, "PATIENCE_S", 0.1)
     monkeypatch.setattr(module, "_LOADING_S", 0.1)
     watch = watch_of(tap)
     watch.start()

@@ -191,10 +191,9 @@ class Cell:
         self.words[6] = 1
 
     def read(self, now_ns: int | None = None) -> Counts:
-        """Return what has been counted, with the waits under way until now, or until a given time.
+        """Return what has been counted, with waits under way until now, or until a given time.
 
-        The blocked time never goes back from one call to the next. A writer that was killed between
-        two stores leaves it where it was.
+        The blocked time never goes back; a writer that was killed between two stores leaves it.
         """
         last_ns = self._seen_ns
         for _ in range(_TRIES):

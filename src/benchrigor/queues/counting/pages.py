@@ -33,21 +33,19 @@ _MEMORY = Path("/dev/shm")  # noqa: S108  # the system's own place for shared me
 class Page:
     """A file of cells, mapped into memory; made by `create`, or opened by its path.
 
-    It lies in memory where the system offers that (``/dev/shm``), else in the folder for temporary
-    files. The process that created it removes the file by closing it, or with the last reference
-    to it; a process that is killed leaves it behind. Cells that are still held go on working.
+    It lies in shared memory (``/dev/shm``) if there is room, else in the folder for temporary
+    files. The process that created it removes the file when it closes the page, or drops it; a
+    process that is killed leaves it behind. Cells that are still held go on working.
 
     A page may be sent to other processes, which open it by its path. There a file that is gone is
     a RuntimeWarning, not an error: the page is closed, and its ``failure`` says why.
 
     Attributes
     ----------
-    path
-        Of the file.
-    writable
-        Whether cells can be claimed.
+    path, writable
+        Of the file, and whether cells can be claimed.
     failure
-        Why a page that was sent to this process could not be opened here; None for any other.
+        Why a page that was received could not be opened here; None for any other.
 
     Examples
     --------
@@ -77,14 +75,14 @@ class Page:
         Parameters
         ----------
         cells
-            How many it has room for, at 128 bytes each: one for each process at each end.
+            Room for so many, at 128 bytes each: one for each process at each end.
         path
             Where to put it; chosen by default.
 
         Raises
         ------
         InvalidInput
-            When the number makes no sense, the file is there already, or there is no room.
+            When the number makes no sense, the file exists already, or there is no room.
         """
         if isinstance(cells, bool) or not isinstance(cells, int) or not 1 <= cells <= _MOST_CELLS:
             raise InvalidInput(f"cells is {cells!r}, expected 1 to {_MOST_CELLS}")
@@ -93,14 +91,7 @@ class Page:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, writable: bool = False) -> Self:
-        """Open a page that is there.
-
-        Parameters
-        ----------
-        path
-            Of the file.
-        writable
-            Whether cells are to be claimed.
+        """Open a page that exists; ``writable`` if cells are to be claimed.
 
         Raises
         ------
@@ -111,20 +102,12 @@ class Page:
         return cls(absolute, _map(absolute, writable=writable), writable=writable)
 
     def claim(self, name: str) -> Cell:
-        """Take a cell for this process, in the name of the calling thread.
-
-        Other threads and processes may do the same at the same time.
-
-        Parameters
-        ----------
-        name
-            Of the end; other cells may have the same.
+        """Take a cell for an end of this name, in this process and the calling thread.
 
         Raises
         ------
         InvalidInput
-            When the name is empty or too long, when the page is read only, closed or full, or when
-            its file is gone.
+            When the name is empty or too long, or the page read only, closed, full or gone.
         """
         encoded = check_name(name).ljust(NAME_BYTES, b"\0")
         if not self.writable:
@@ -147,13 +130,7 @@ class Page:
         return cell
 
     def cells(self) -> tuple[Cell, ...]:
-        """Return the cells in use, for reading; the same objects each time.
-
-        Raises
-        ------
-        InvalidInput
-            When the page is closed, or could not be opened.
-        """
+        """Return the cells in use, the same objects each time; InvalidInput where it is closed."""
         words, known = self._mapping(), self._cells
         for index in range(len(known), min(words[_CLAIMED], words[_CELLS])):
             name = bytes(self._name(index)).rstrip(b"\0").decode("utf-8", "replace")
@@ -162,13 +139,7 @@ class Page:
         return known
 
     def view(self) -> tuple[memoryview[int], memoryview[int]]:
-        """Return how many cells are in use, and all cells, as words that go on changing.
-
-        Raises
-        ------
-        InvalidInput
-            When the page is closed, or could not be opened.
-        """
+        """Return how many cells are in use, and all cells, as words that go on changing."""
         words = self._mapping().toreadonly()
         return words[_CLAIMED : _CLAIMED + 1], words[_HEADER_WORDS:]
 

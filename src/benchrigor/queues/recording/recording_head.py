@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from benchrigor.errors import InvalidInput
 from benchrigor.model.commented_csv import CommentedCsv, Labels, Numbers
 from benchrigor.model.series import short
+from benchrigor.queues.rates import LARGEST
 
 TITLE, VERSION = "benchrigor queue recording", "1"
 COUNTERS = ("delta", "cumulative")
 
-_LARGEST = 1e100
-"""Beyond it powers leave the range of a double."""
 _MOST = 1e9
 """Servers, or seconds of a period, of which there are always fewer."""
 _REQUIRED = (
@@ -135,8 +134,8 @@ def _kind(column: str) -> Numbers | Labels:
     if role == "end":
         return Labels()
     if role == "t_s":
-        return Numbers(least=-_LARGEST, most=_LARGEST, whole=column == "t_ns")
-    return Numbers(least=0.0, most=_LARGEST, may_miss=role in {"cpu_s", "delay_s"})
+        return Numbers(least=-LARGEST, most=LARGEST, whole=column == "t_ns")
+    return Numbers(least=0.0, most=LARGEST, may_miss=role in {"cpu_s", "delay_s"})
 
 
 def _number(table: CommentedCsv, key: str, *, whole: bool) -> float | None:

@@ -14,18 +14,15 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import Estimate, ServiceRate
 from benchrigor.model.text import percent, show_estimate, show_value
 from benchrigor.queues.periods import Periods, PooledPeriods
-from benchrigor.queues.rates import ServiceRateEstimator
+from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator
 from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.service.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 
-_PHASES = 1000
-"""Rates that are kept of times with other numbers of servers."""
 _FEWEST_PERIODS = 10
 """Periods of which such a time must have had more, or as many, for its rate to be kept."""
 _HELD = 1024
 """Periods that are held back one by one; more are joined."""
-_STRETCHES = 256
 _START, _WALL, _TAKEN, _GIVEN, _ARRIVED = range(5)
 _ROUNDING_S = 1e-9
 """Of the times of rates, which are sums of periods."""
@@ -134,11 +131,11 @@ class StageFigures:
         self.name, self._stage, self.watching = stage.name, stage, watching
         self._served = False
         self._held: list[Periods] = []
-        self._past: deque[ServiceRate] = deque(maxlen=_PHASES)
+        self._past: deque[ServiceRate] = deque(maxlen=MOST_RATES)
         self._servers = 0
         self._began_s = 0.0
         self._rate: ServiceRateEstimator | None = None
-        self._flows = PooledPeriods(_ARRIVED + len(stage.reads), most=_STRETCHES)
+        self._flows = PooledPeriods(_ARRIVED + len(stage.reads))
         self.failure: str | None = None
         """Why the stage is watched no more."""
 

@@ -14,9 +14,8 @@ from typing import Any, Self, TypeVar
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.bounds import Move
 from benchrigor.queues.tapping.hooks import Patches, count_items, is_own
-from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
+from benchrigor.queues.tapping.wrappers import Move, Tapped, Wrapper
 
 _T = TypeVar("_T")
 

@@ -12,9 +12,8 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.bounds import Move
 from benchrigor.queues.tapping.hooks import Patches, count_items, is_own
-from benchrigor.queues.tapping.wrappers import Tapped
+from benchrigor.queues.tapping.wrappers import Move, Tapped
 
 
 def tap_queue(source: queue.Queue[Any], head: Writer, tail: Writer) -> Tapped:

@@ -8,7 +8,12 @@ from functools import partial
 from typing import Any
 
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.bounds import Resize
+
+Move = Callable[[int], int]
+"""Called with a queue's bound, returns the one that it shall have; may refuse by raising."""
+
+Resize = Callable[[Move], None]
+"""Moves the bound of a queue, in which nobody else moves it meanwhile."""
 
 
 def _do_nothing() -> None:

@@ -25,9 +25,8 @@ from benchrigor.model.codec import decode, encode
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import Watching
-from benchrigor.queues.watching.sampler import Sampler, run_sampler
+from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, run_sampler
 
-_PATIENCE_S = 5.0
 _LOADING_S, _GLANCE_S = 10.0, 0.005
 _COMMAND = (sys.executable, "-P", "-c", f"from {__name__} import main; main()")
 _EACH_NS = 1_000_000_000
@@ -135,7 +134,7 @@ class ProcessWatch:
         with contextlib.suppress(OSError):  # it may have ended
             self._send(process, b"\n")
         try:
-            process.wait(_PATIENCE_S)
+            process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -35,9 +35,10 @@ _SAMPLES = 256
 """Samples that are worked off together."""
 _SOUGHT = 5
 """The same while a period is sought: fewer in a row decide nothing."""
+PATIENCE_S = 5.0
+"""Longest wait for the end of a thread, or a process, that samples."""
 _GLANCE_NS = 100_000_000
 """How often it is checked who has gone: asking takes as long as half a sample."""
-_STRETCHES = 256
 
 _COLUMNS = ("end", "servers", "period_s", "items", "blocked_s", "cpu_s", "delay_s")
 
@@ -65,7 +66,7 @@ class Sampler:
         self.nobody_left = False
         self._pairs = [(StageReader(stage), StageFigures(stage, watching)) for stage in stages]
         self._cells = Cells(end for reader, _ in self._pairs for end in reader.ends)
-        self._items = PooledPeriods(1 + len(stages), most=_STRETCHES)
+        self._items = PooledPeriods(1 + len(stages))
         self._first = next((number for number, stage in enumerate(stages) if stage.reads), None)
         self._samples: list[Sample] = []
         self._sizes: list[int] = []

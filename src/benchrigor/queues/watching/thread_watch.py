@@ -12,9 +12,7 @@ from pathlib import Path
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import Watching
-from benchrigor.queues.watching.sampler import Sampler, run_sampler
-
-_PATIENCE_S = 5.0
+from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, run_sampler
 
 
 class ThreadWatch:
@@ -36,7 +34,7 @@ class ThreadWatch:
     def stop(self) -> None:
         """End, within a sample."""
         self._stopped.set()
-        self._thread.join(_PATIENCE_S)
+        self._thread.join(PATIENCE_S)
 
     def report(self) -> MonitorReport:
         """Return what is known so far."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.queues.tapping.bounds import Bound, Move
+from benchrigor.queues.tap import Bound
+from benchrigor.queues.tapping.wrappers import Move
 
 
 class Room:
