@@ -19,22 +19,12 @@ def name_of(source: str) -> str:
 
 
 def read_readings(source: str, column: str | None) -> Floats:
-    """Read a series of readings.
+    """Read a series of readings from a file, or from standard input for "-".
 
-    Parameters
-    ----------
-    source
-        Path of a file, or "-" for standard input. JSON (a list, an object that holds one, a list
-        of objects, or an object per line) is recognised by its first character; all else is read
-        as CSV (comma, semicolon, tab or spaces). A first line without any number is its header.
-    column
-        Name or number (from 0) of the CSV column, or key of the JSON objects; None for the only
-        one.
-
-    Raises
-    ------
-    InvalidInput
-        Naming the line and the text that is no number, or the columns that there are.
+    JSON (a list, an object that holds one, a list of objects, or an object per line) is recognised
+    by its first character. All else is CSV (comma, semicolon, tab or spaces), whose first line is a
+    header if it holds no number. ``column`` is the name or number (from 0) of a CSV column, or the
+    key of JSON objects; None stands for the only one.
     """
     name = name_of(source)
     text = _text(source, name)

@@ -43,13 +43,7 @@ def write(profile: Mapping[str, Any], file: IO[str]) -> None:
 
 
 def read(file: IO[str], *, name: str) -> dict[str, Any]:
-    """Return the parameters of the `SegmentProfile` that a file holds.
-
-    Raises
-    ------
-    InvalidInput
-        Naming the file, the line, and what was expected there.
-    """
+    """Return the parameters of the `SegmentProfile` that a file holds."""
     table = CommentedCsv(file, name=name)
     about = table.comments
     if _TITLE not in about:
