@@ -18,8 +18,7 @@ from benchrigor.model import Code, Estimate, Notice, Severity
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_the_result_is_the_one_recorded(name: str) -> None:
     changes = records.changes_of(name, records.found(name))
-    if changes:
-        pytest.fail("\n".join([f"{name} has changed:", *changes]), pytrace=False)
+    assert not changes, "\n".join([f"{name} has changed:", *changes])
 
 
 def test_each_case_has_a_record_and_each_record_a_case() -> None:
