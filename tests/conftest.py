@@ -1,6 +1,9 @@
 import signal
 
+import pytest
 from hypothesis import settings
+
+from benchrigor.testing import FakeClock, FakeMeter
 
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("steady")
@@ -15,3 +18,13 @@ def pytest_configure():
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def meter(clock: FakeClock) -> FakeMeter:
+    return FakeMeter(clock)

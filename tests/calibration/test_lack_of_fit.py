@@ -1,11 +1,11 @@
 """How often a line is found to bend, growth is named, and rounds are found outlying."""
 
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
+from simulated.lines import CURVES, EXPONENTS, WORK
 
 from benchrigor.model import Code, WpsFit
 from benchrigor.stats import fit_wps
@@ -13,14 +13,6 @@ from benchrigor.stats import fit_wps
 pytestmark = pytest.mark.slow
 
 REPETITIONS = 100
-WORK = 1e6 * np.random.default_rng(0).permutation(np.linspace(1e-3, 1.0, 40))
-CURVES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "linear": lambda work: work / 1e6,
-    "n log n": lambda work: work * np.log(work) / 1e6 / np.log(1e6),
-    "quadratic": lambda work: (work / 1e6) ** 2,
-    "root": lambda work: np.sqrt(work / 1e6),
-}
-EXPONENTS = {"linear": 1.0, "quadratic": 2.0, "root": 0.5}
 
 
 def fits(curve: str, *, noise: float = 0.01) -> list[WpsFit]:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
-from scipy.signal import lfilter
+from simulated.mixtures import Draw, Rng, counts_found, spike_beside_a_plain
+from simulated.series import autoregressive
 
 from benchrigor.model import Floats
-from benchrigor.stats.estimators.multimodality import find_modes
 
 pytestmark = pytest.mark.slow
-
-Rng = np.random.Generator
-Draw = Callable[[int, Rng], Floats]
-
-
-def autoregressive(n: int, rng: Rng, phi: float) -> Floats:
-    noise = rng.normal(size=n + 200) * math.sqrt(1.0 - phi**2)
-    return lfilter([1.0], [1.0, -phi], noise)[200:]
 
 
 def lottery(n: int, rng: Rng, stay: float) -> Floats:
@@ -30,20 +19,9 @@ def lottery(n: int, rng: Rng, stay: float) -> Floats:
     return rng.normal(size=n + 1)[drawn] + rng.normal(0.0, 0.05, n)
 
 
-def spike_beside_a_plain(n: int, rng: Rng) -> Floats:
-    """Draw from the density with one mode that looks most like several."""
-    plain = rng.random(n)
-    return np.where(rng.random(n) < 0.2, -0.001 * plain, plain)
-
-
 def off_the_grid(n: int, rng: Rng) -> Floats:
     grid = np.round(rng.normal(20.0, 1.5, n)) * 100.0
     return grid + np.where(rng.random(n) < 0.01, rng.integers(1, 99, n), 0)
-
-
-def counts_found(draw: Draw, n: int, times: int, level: float = 0.01) -> Floats:
-    drawn = (draw(n, np.random.default_rng([n, seed, 11])) for seed in range(times))
-    return np.array([len(find_modes(series, level)) for series in drawn])
 
 
 ONE_MODE: dict[str, Draw] = {
@@ -56,10 +34,10 @@ ONE_MODE: dict[str, Draw] = {
     "Student t2": lambda n, rng: rng.standard_t(2.0, n),
     "gamma": lambda n, rng: rng.gamma(0.5, size=n),
     "spike beside a plain": spike_beside_a_plain,
-    "AR 0.5": lambda n, rng: autoregressive(n, rng, 0.5),
-    "AR 0.9": lambda n, rng: autoregressive(n, rng, 0.9),
-    "AR 0.99": lambda n, rng: autoregressive(n, rng, 0.99),
-    "exponential of AR 0.9": lambda n, rng: np.exp(autoregressive(n, rng, 0.9)),
+    "AR 0.5": lambda n, rng: autoregressive(rng, n, 0.5),
+    "AR 0.9": lambda n, rng: autoregressive(rng, n, 0.9),
+    "AR 0.99": lambda n, rng: autoregressive(rng, n, 0.99),
+    "exponential of AR 0.9": lambda n, rng: np.exp(autoregressive(rng, n, 0.9)),
     "lottery 0.9": lambda n, rng: lottery(n, rng, 0.9),
     "ticks, coarse": lambda n, rng: np.round(rng.normal(100.0, 0.5, n)) * 1e-9,
     "ticks, middling": lambda n, rng: np.round(rng.normal(100.0, 3.0, n)) * 1e-9,

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 from scipy import signal
 from scipy import stats as reference
+from simulated.estimates import estimated
 
 from benchrigor.model import Estimate, PipelineStage
 from benchrigor.stats import (
@@ -97,15 +98,7 @@ def test_a_stage_that_is_the_bottleneck_for_certain_is_hardly_ever_another_one()
 
 def test_the_size_for_the_worst_of_both_intervals_is_enough_as_often_as_they_hold() -> None:
     def rate(value: float) -> Estimate:
-        return Estimate(
-            value=value,
-            low=value - 3.92,
-            high=value + 3.92,
-            confidence=0.95,
-            n=20,
-            n_effective=15.0,
-            method="any",
-        )
+        return estimated(value, value - 3.92, value + 3.92)
 
     rng = np.random.default_rng(80)
     wanted = suggest_buffer(80.0, 100.0).capacity

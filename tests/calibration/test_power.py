@@ -7,37 +7,14 @@ import numpy as np
 import pytest
 from scipy import signal
 from scipy import stats as scipy_stats
+from simulated.estimates import mean_of
 
-from benchrigor.model import Estimate, Floats, Verdict
+from benchrigor.model import Floats, Verdict
 from benchrigor.stats import estimate_mean
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.planning.power import plan_sizes
 
 pytestmark = pytest.mark.slow
-
-
-def make(
-    sd: float = 0.1,
-    n: int = 30,
-    *,
-    value: float = 1.0,
-    confidence: float = 0.95,
-    method: str = "long-run-variance",
-) -> Estimate:
-    """The estimate of the mean of n independent readings with this standard deviation."""
-    error = sd / math.sqrt(n)
-    reach = float(scipy_stats.t.isf((1.0 - confidence) / 2.0, n - 1)) * error
-    return Estimate(
-        value=value,
-        low=value - reach,
-        high=value + reach,
-        confidence=confidence,
-        n=n,
-        n_effective=float(n),
-        method=method,
-        standard_error=error,
-        degrees_of_freedom=n - 1.0,
-    )
 
 
 def found_in(rng: np.random.Generator, n: int, change: float, margin: float) -> bool:
@@ -50,10 +27,10 @@ def found_in(rng: np.random.Generator, n: int, change: float, margin: float) -> 
     ("change", "margin", "power"), [(0.03, 0.0, 0.8), (0.03, 0.01, 0.9), (0.25, 0.05, 0.8)]
 )
 def test_the_planned_size_reaches_the_power(change: float, margin: float, power: float) -> None:
-    found = plan_sizes(make(n=500), change=change, margin=margin, power=power)
+    found = plan_sizes(mean_of(n=500), change=change, margin=margin, power=power)
     rng = np.random.default_rng(11)
     seen = sum(found_in(rng, found.n, change, margin) for _ in range(1_000))
-    exact = plan_sizes(make(n=found.n), change=change, margin=margin, power=power).power_now
+    exact = plan_sizes(mean_of(n=found.n), change=change, margin=margin, power=power).power_now
     assert power <= exact < power + 0.1
     low, high = scipy_stats.binom.interval(0.999, 1_000, exact)
     assert low <= seen <= high
@@ -77,11 +54,11 @@ def test_the_size_planned_from_a_pilot_reaches_the_power_of_the_comparison() -> 
 
 
 def test_the_range_of_sizes_holds_the_true_one() -> None:
-    truth = plan_sizes(make(sd=0.1, n=100_000), change=0.03).n
+    truth = plan_sizes(mean_of(sd=0.1, n=100_000), change=0.03).n
     rng = np.random.default_rng(13)
     held = 0
     for _ in range(400):
-        pilot = replace(make(sd=float(rng.normal(1.0, 0.1, 20).std(ddof=1)), n=20))
+        pilot = replace(mean_of(sd=float(rng.normal(1.0, 0.1, 20).std(ddof=1)), n=20))
         found = plan_sizes(pilot, change=0.03)
         held += found.n_low <= truth <= found.n_high
     low, high = scipy_stats.binom.interval(0.999, 400, 0.95)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
+from simulated.series import persistent
 
 from benchrigor.stats.estimators.proportion import estimate_proportion
 
@@ -10,14 +11,6 @@ pytestmark = pytest.mark.slow
 
 REPETITIONS = 400
 LEAST, MOST = (int(scipy_stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (1e-3, 0.9995))
-
-
-def persistent(rng: np.random.Generator, n: int, share: float, stay: float) -> np.ndarray:
-    """A Markov chain of outcomes: each is the one before it, or with 1 - stay a new draw."""
-    fresh = rng.random(n) >= stay
-    fresh[0] = True
-    drawn = rng.random(n) < share
-    return drawn[np.maximum.accumulate(np.where(fresh, np.arange(n), 0))]
 
 
 @pytest.mark.parametrize(("share", "stay"), [(0.5, 0.0), (0.1, 0.0), (0.5, 0.8), (0.1, 0.5)])

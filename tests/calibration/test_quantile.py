@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy import signal
 from scipy import stats as scipy_stats
+from simulated.series import autoregressive
 
 from benchrigor.errors import NotEstimable
 from benchrigor.stats.estimators.order_statistics import quantile_of
@@ -17,11 +17,6 @@ pytestmark = pytest.mark.slow
 BOTH = pytest.mark.parametrize("transients", [(), TRANSIENTS], ids=["plain", "transients"])
 Series = np.ndarray
 Draw = Callable[[np.random.Generator, int], Series]
-
-
-def autoregressive(rng: np.random.Generator, n: int, phi: float = 0.9) -> Series:
-    series = signal.lfilter([1.0], [1.0, -phi], rng.normal(size=n + 400))[400:]
-    return series * np.sqrt(1.0 - phi**2)
 
 
 def switching(rng: np.random.Generator, n: int) -> Series:

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy import signal
 from scipy import stats as scipy_stats
+from simulated.series import autoregressive
 
 from benchrigor.stats.estimators.rate import estimate_rate
 
@@ -14,8 +14,7 @@ LEAST, MOST = (int(scipy_stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (1e-3, 
 
 
 def autoregressive_times(rng: np.random.Generator, phi: float) -> np.ndarray:
-    noise = signal.lfilter([1.0], [1.0, -phi], rng.normal(size=1400))[400:]
-    return np.exp(0.5 * noise * np.sqrt(1.0 - phi**2))
+    return np.exp(0.5 * autoregressive(rng, 1000, phi))
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5])

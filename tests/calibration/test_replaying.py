@@ -1,22 +1,12 @@
 """Replayed sessions hold the final value as often as they claim; plain t does not."""
 
-import math
-
-import numpy as np
 import pytest
 from scipy import stats
-from scipy.signal import lfilter
+from simulated.series import noise
 
 from benchrigor.session import replay
 
 pytestmark = pytest.mark.slow
-
-
-def noise(n: int, *, seed: int = 1, phi: float = 0.0, cv: float = 0.1) -> np.ndarray:
-    """Readings around 1 with standard deviation ``cv``, of an AR(1) process."""
-    steps = np.random.default_rng(seed).normal(size=n + 200)
-    series = lfilter([math.sqrt(1.0 - phi**2)], [1.0, -phi], steps)[200:]
-    return 1.0 + cv * series
 
 
 def test_intervals_of_sessions_hold_and_those_of_plain_t_do_not() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
+from simulated.series import autoregressive
 
 from benchrigor.stats import detect_changes
 from benchrigor.stats.phases.stationarity import (
@@ -16,13 +15,6 @@ from benchrigor.stats.phases.stationarity import (
 pytestmark = pytest.mark.slow
 
 
-def autoregressive(phi: float, n: int, seed: int) -> np.ndarray:
-    noise = np.random.default_rng([n, seed]).normal(size=n)
-    for i in range(1, n):
-        noise[i] = phi * noise[i - 1] + math.sqrt(1.0 - phi**2) * noise[i]
-    return noise
-
-
 def switching(n: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng([n, seed])
     return 2.0 * (np.cumsum(rng.random(n) > 0.95) % 2) + rng.normal(size=n)
@@ -30,7 +22,10 @@ def switching(n: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
 def test_steady_readings_seem_to_move_as_often_as_stated(phi: float) -> None:
-    chances = [movement_p_value(autoregressive(phi, 1_500, seed)) for seed in range(400)]
+    chances = [
+        movement_p_value(autoregressive(np.random.default_rng([1_500, seed]), 1_500, phi))
+        for seed in range(400)
+    ]
     # Of 400 at 5.5 %, 38 or more have a chance below 0.1 %.
     assert sum(chance < 0.05 for chance in chances) <= 37
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
+from simulated.series import autoregressive
 
 from benchrigor.errors import NotEstimable
 from benchrigor.stats import estimate_mean, find_stable_phase
@@ -13,14 +13,11 @@ from benchrigor.stats.phases.trimming import MATERIALITY, phase_at_materiality
 pytestmark = pytest.mark.slow
 
 
-def autoregressive(phi: float, n: int, count: int) -> np.ndarray:
-    noise = np.random.default_rng([n, count]).normal(size=(count, n + 200))
-    return lfilter([1.0], [1.0, -phi], noise)[:, 200:] * np.sqrt(1.0 - phi**2)
-
-
 def test_change_points_that_slow_noise_explains_are_not_cut() -> None:
     cut = whole = 0
-    for series in 10.0 + autoregressive(0.97, 500, 60):
+    rng = np.random.default_rng([500, 60])
+    for _ in range(60):
+        series = 10.0 + autoregressive(rng, 500, 0.97)
         claimed = find_stable_phase(series)
         if len(claimed.phases) == 1:
             continue
@@ -37,7 +34,9 @@ def test_change_points_that_slow_noise_explains_are_not_cut() -> None:
 
 def test_a_cool_down_too_small_to_be_seen_is_covered() -> None:
     covered, away = 0, []
-    for series in 10.0 + autoregressive(0.9, 1_000, 100):
+    rng = np.random.default_rng([1_000, 100])
+    for _ in range(100):
+        series = 10.0 + autoregressive(rng, 1_000, 0.9)
         series[-80:] -= 2.0
         try:
             found = estimate_mean(series, trim=True)

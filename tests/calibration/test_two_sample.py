@@ -1,24 +1,14 @@
 """Ratios are covered, and identical code is seldom found different."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
+from simulated.comparisons import DECIDED
+from simulated.series import autoregressive
 
-from benchrigor.model import Floats, Verdict
 from benchrigor.stats.comparison.two_sample import compare
 
 pytestmark = pytest.mark.slow
-
-DECIDED = (Verdict.BETTER, Verdict.WORSE)
-
-
-def autoregressive(rng: np.random.Generator, n: int, phi: float) -> Floats:
-    noise = rng.normal(size=n + 100) * math.sqrt(1.0 - phi**2)
-    for i in range(1, n + 100):
-        noise[i] += phi * noise[i - 1]
-    return noise[100:]
 
 
 @pytest.mark.parametrize(("spread", "phi"), [(0.0, 0.9), (0.03, 0.0), (0.01, 0.5)])

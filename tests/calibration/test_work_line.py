@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
+from simulated.lines import bisecting, ramp, slow
 
 from benchrigor.stats import fit_wps
 
@@ -13,19 +14,6 @@ pytestmark = pytest.mark.slow
 
 REPETITIONS = 200
 LEAST = int(scipy_stats.binom.ppf(1e-3, REPETITIONS, 0.94))
-
-
-def bisecting(n: int) -> np.ndarray:
-    """1/2, 1/4, 3/4, 1/8, ...: the bits of a counter, mirrored at the point."""
-    return np.array([int(f"{each:b}"[::-1], 2) / 2 ** len(f"{each:b}") for each in range(1, n + 1)])
-
-
-def slow(rng: np.random.Generator, n: int) -> np.ndarray:
-    """An autoregressive series, 0.7 of order 1, of variance 1."""
-    series = [rng.normal()]
-    for each in rng.normal(0.0, math.sqrt(1.0 - 0.7**2), n - 1):
-        series.append(0.7 * series[-1] + each)
-    return np.array(series)
 
 
 NOISES: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
@@ -72,11 +60,6 @@ def test_a_robust_interval_covers_where_some_rounds_are_far_off() -> None:
         widths = {each: widths[each] + found[each].half_width for each in widths}
     assert covered >= scipy_stats.binom.ppf(1e-3, 80, 0.94)
     assert widths["robust"] < 0.6 * widths["ols"]
-
-
-def ramp(seed: int, n: int = 100) -> tuple[np.ndarray, np.ndarray]:
-    work = np.linspace(0.1, 4.0, n)
-    return work, 0.3 + work + 0.1 * slow(np.random.default_rng(seed), n)
 
 
 def test_subsessions_of_a_ramp_cover() -> None:

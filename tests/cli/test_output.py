@@ -1,9 +1,10 @@
 """The live line of a running session."""
 
 import pytest
+from simulated.estimates import estimated
 
 from benchrigor.cli.output import LiveLine
-from benchrigor.model import Analysis, Estimate, Kind, Metric, Progress
+from benchrigor.model import Analysis, Kind, Metric, Progress
 
 SPEED = Metric(name="speed", unit="B/s", direction="higher")  # type: ignore[arg-type]
 
@@ -27,15 +28,7 @@ def shown(*analyses: Analysis, **given: object) -> str:
 
 
 def analysed(kind: Kind, metric: Metric = SPEED, *, known: bool = True) -> Analysis:
-    found = Estimate(
-        value=23.4e6,
-        low=21.9e6,
-        high=25.7e6,
-        confidence=0.95,
-        n=12,
-        n_effective=12.0,
-        method="wps",
-    )
+    found = estimated(23.4e6, 21.9e6, 25.7e6, n=12, n_effective=12.0, method="wps")
     return Analysis(metric=metric, kind=kind, n=12, estimate=found if known else None)
 
 

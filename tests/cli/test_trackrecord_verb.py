@@ -3,11 +3,11 @@ import platform
 
 import numpy as np
 import pytest
+from simulated.estimates import mean_of
 
 from benchrigor.model import (
     Analysis,
     Decision,
-    Estimate,
     Kind,
     Metric,
     Options,
@@ -27,17 +27,7 @@ def keep(store):
 
     def kept(name, value, *, host=None, reason=StopReason.SATISFIED):
         minute = len(journal.runs())
-        estimate = Estimate(
-            value=value,
-            low=value - 1.96,
-            high=value + 1.96,
-            confidence=0.95,
-            n=1000,
-            n_effective=1000.0,
-            method="long-run-variance",
-            standard_error=1.0,
-            degrees_of_freedom=999.0,
-        )
+        estimate = mean_of(1000, value=value, error=1.0)
         record = RunRecord(
             name=name,
             options=Options(),

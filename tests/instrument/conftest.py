@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from benchrigor.testing import FakeClock
-
 Write = Callable[[dict[str, str]], Path]
 
 QUIET = {
@@ -40,8 +38,3 @@ def write(tmp_path: Path) -> Write:
 def quiet(write: Write) -> Path:
     """Where nothing has been lost yet."""
     return write(QUIET)
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()

@@ -3,23 +3,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulated.estimates import estimated
 
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Verdict
 from benchrigor.model.text import show_change
 from benchrigor.units import Direction
-
-
-def estimate(value: float, low: float, high: float, n: int = 20) -> Estimate:
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        confidence=0.95,
-        n=n,
-        n_effective=float(n),
-        method="Fieller",
-    )
-
 
 UNDECIDED = Comparison(
     statistic="mean",
@@ -28,10 +16,10 @@ UNDECIDED = Comparison(
     confidence=0.95,
     paired=False,
     unit="invocation",
-    baseline=estimate(1.0, 0.9, 1.1, 10),
-    candidate=estimate(1.0, 0.9, 1.1, 10),
-    ratio=estimate(1.0083, 0.9959, 1.0207),
-    difference=estimate(0.01, -0.01, 0.02),
+    baseline=estimated(1.0, 0.9, 1.1, n=10),
+    candidate=estimated(1.0, 0.9, 1.1, n=10),
+    ratio=estimated(1.0083, 0.9959, 1.0207),
+    difference=estimated(0.01, -0.01, 0.02),
     p_value=0.213,
     p_beyond=1.0,
     verdict=Verdict.UNDECIDED,
@@ -39,7 +27,7 @@ UNDECIDED = Comparison(
 )
 WORSE = replace(
     UNDECIDED,
-    ratio=estimate(1.031, 1.02, 1.042),
+    ratio=estimated(1.031, 1.02, 1.042),
     p_value=0.00031,
     p_beyond=0.001,
     verdict=Verdict.WORSE,
@@ -76,11 +64,11 @@ def test_sides_that_count_different_things_are_only_numbered() -> None:
 @pytest.mark.parametrize(
     ("ratio", "words"),
     [
-        (estimate(0.5, 0.45, 0.56), "50.0% lower [-55.0%, -44.0%]"),
-        (estimate(1.0, 0.996, 1.004), "unchanged [-0.40%, +0.40%]"),
-        (estimate(1.0, 1.0, 1.0), "unchanged [+0.0%, +0.0%]"),
-        (estimate(1_234.5, 1_200.0, 1_300.0), "1,234 times [1,200, 1,300]"),
-        (estimate(1.99, 1.9, 2.1), "99% higher [+90%, +110%]"),
+        (estimated(0.5, 0.45, 0.56), "50.0% lower [-55.0%, -44.0%]"),
+        (estimated(1.0, 0.996, 1.004), "unchanged [-0.40%, +0.40%]"),
+        (estimated(1.0, 1.0, 1.0), "unchanged [+0.0%, +0.0%]"),
+        (estimated(1_234.5, 1_200.0, 1_300.0), "1,234 times [1,200, 1,300]"),
+        (estimated(1.99, 1.9, 2.1), "99% higher [+90%, +110%]"),
     ],
 )
 def test_a_ratio_is_told_as_a_change(ratio: Estimate, words: str) -> None:
@@ -90,8 +78,8 @@ def test_a_ratio_is_told_as_a_change(ratio: Estimate, words: str) -> None:
 def sized(*, value: float, width: float, n: int, unit: str | None) -> Comparison:
     return replace(
         UNDECIDED,
-        baseline=estimate(1.0, 1.0, 1.0, n),
-        ratio=estimate(value, value * (1 - width), value * (1 + width)),
+        baseline=estimated(1.0, 1.0, 1.0, n=n),
+        ratio=estimated(value, value * (1 - width), value * (1 + width)),
         unit=unit,
     )
 
@@ -119,12 +107,12 @@ def test_the_line_never_grows_beyond_a_hundred_columns(
 def family(*names: str) -> Family:
     return Family(
         comparisons={
-            name: replace(WORSE, ratio=estimate(1234.5678, 1e-3, 9_999.0)) for name in names
+            name: replace(WORSE, ratio=estimated(1234.5678, 1e-3, 9_999.0)) for name in names
         },
         adjusted=dict.fromkeys(names, 0.0123),
         verdicts=dict.fromkeys(names, Verdict.UNDECIDED),
         rate=0.05,
-        summary=estimate(1.012, 1.008, 1.016, len(names)),
+        summary=estimated(1.012, 1.008, 1.016, n=len(names)),
         notices=(
             Notice.warning(
                 Code.NO_RATIO, "Without a ratio, and so without part in the summary: " + "x" * 30

@@ -3,9 +3,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Estimate, Notice, Severity
+from benchrigor.model import Code, Notice, Severity
 from benchrigor.model.pipeline import (
     Bottleneck,
     BufferSize,
@@ -16,14 +17,7 @@ from benchrigor.model.pipeline import (
     StageLoad,
 )
 
-
-def estimate(value: float, low: float, high: float) -> Estimate:
-    return Estimate(
-        value=value, low=low, high=high, confidence=0.95, n=9, n_effective=9.0, method="any"
-    )
-
-
-CAPACITY = estimate(120.0, 110.0, 130.0)
+CAPACITY = estimated(120.0, 110.0, 130.0)
 LOAD = StageLoad(stage=PipelineStage(name="hash", rate=120.0), capacity=CAPACITY)
 
 
@@ -60,7 +54,7 @@ def advice(count: ReplicaCount) -> PipelineAdvice:
         ({"rate": "x"}, "rate of 'hash' is 'x', expected a number above 0 .*, or an Estimate"),
         ({"rate": math.nan}, "rate of 'hash' is nan, expected a number above 0"),
         ({"rate": True}, "rate of 'hash' is True, expected a number above 0"),
-        ({"rate": estimate(0.0, -1.0, 1.0)}, "rate of 'hash'.value is 0.0, expected a number"),
+        ({"rate": estimated(0.0, -1.0, 1.0)}, "rate of 'hash'.value is 0.0, expected a number"),
         ({"visits": -1}, "visits of 'hash' is -1, expected a number above 0"),
         ({"replicas": 0}, "replicas of 'hash' is 0, expected a whole number of at least 1"),
         ({"replicas": 1.5}, "replicas of 'hash' is 1.5, expected a whole number"),
@@ -83,7 +77,7 @@ def test_all_that_is_wrong_with_a_stage_is_said_at_once() -> None:
 
 def test_a_load_shows_what_a_stage_can_do_and_how_much_is_used() -> None:
     assert str(LOAD) == "hash: 120 items/s [110, 130] 95%"
-    used = StageLoad(stage=LOAD.stage, capacity=CAPACITY, utilisation=estimate(0.8, 0.7, 1.1))
+    used = StageLoad(stage=LOAD.stage, capacity=CAPACITY, utilisation=estimated(0.8, 0.7, 1.1))
     assert str(used) == "hash: 120 items/s [110, 130] 95% · 80% used [70%, 110%]"
 
 

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 import pytest
+from simulated.estimates import estimated
 
 from benchrigor.model import (
     Code,
-    Estimate,
     Notice,
     Plan,
     Price,
@@ -15,15 +15,7 @@ from benchrigor.model import (
     codec,
 )
 
-PILOT = Estimate(
-    value=0.01234,
-    low=0.0120,
-    high=0.0126,
-    confidence=0.95,
-    n=500,
-    n_effective=400.0,
-    method="long-run-variance",
-)
+PILOT = estimated(0.01234, 0.0120, 0.0126, n=500, n_effective=400.0, method="long-run-variance")
 
 
 def a_plan(**given: object) -> Plan:

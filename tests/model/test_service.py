@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from simulated.estimates import estimated
 
-from benchrigor.model import Estimate, RateReason, ServiceRate
+from benchrigor.model import RateReason, ServiceRate
 
-ESTIMATE = Estimate(
-    value=1234.0, low=1200.0, high=1300.0, confidence=0.95, n=9, n_effective=9.0, method="any"
-)
+ESTIMATE = estimated(1234.0, 1200.0, 1300.0, n=9, n_effective=9.0, method="any")
 
 
 def rate(**given: Any) -> ServiceRate:

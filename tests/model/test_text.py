@@ -1,6 +1,7 @@
 """Numbers as text, and the headline of a speed by work amounts and durations."""
 
 import pytest
+from simulated.estimates import estimated
 
 from benchrigor.model import (
     Analysis,
@@ -32,14 +33,8 @@ from benchrigor.model.text import (
 SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
 
 
-def estimated(value: float, low: float, high: float) -> Estimate:
-    return Estimate(
-        value=value, low=low, high=high, confidence=0.95, n=40, n_effective=35.0, method="wps"
-    )
-
-
 def analysed(overhead: Estimate, *notices: Notice, speed: bool = True) -> Analysis:
-    found = estimated(23.41e6, 23.12e6, 23.74e6) if speed else None
+    found = estimated(23.41e6, 23.12e6, 23.74e6, n=40) if speed else None
     fit = WpsFit(
         speed=found,
         overhead=overhead,

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from simulated.estimates import within
 
 import benchrigor as br
 from benchrigor.model import (
@@ -10,7 +11,6 @@ from benchrigor.model import (
     Code,
     Composite,
     CompositeGroup,
-    Estimate,
     Interference,
     Kind,
     Light,
@@ -54,23 +54,11 @@ YELLOW = Interference(
 )
 
 
-def estimated(value: float) -> Estimate:
-    return Estimate(
-        value=value,
-        low=0.99 * value,
-        high=1.01 * value,
-        confidence=0.95,
-        n=3,
-        n_effective=3.0,
-        method="student t",
-    )
-
-
 COMPOSITE = Composite(
-    duration=estimated(11.3),
+    duration=within(11.3, 0.01),
     groups=tuple(
         CompositeGroup(n=9, computation={}, nominal={"label": label}, duration=duration)
-        for label, duration in (("solve", estimated(0.004)), ("write", None))
+        for label, duration in (("solve", within(0.004, 0.01)), ("write", None))
     ),
     runs=(YELLOW, replace(YELLOW, light=Light.GREEN), YELLOW),
     notices=(WARNING,),
@@ -253,7 +241,7 @@ def test_a_composite_shows_its_duration_its_runs_and_its_groups() -> None:
 def record() -> br.RunRecord:
     """A session's run that lost something."""
     metric = br.Metric(name="time", unit="s")
-    found = Analysis(metric=metric, kind=Kind.READINGS, n=9, n_kept=9, estimate=estimated(1.0))
+    found = Analysis(metric=metric, kind=Kind.READINGS, n=9, n_kept=9, estimate=within(1.0, 0.01))
     return br.RunRecord(
         name="job",
         options=br.Options(),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from simulated.estimates import within
 
 from benchrigor.model import (
     Code,
-    Estimate,
     Notice,
     RateReason,
     ServiceMoments,
@@ -18,23 +18,8 @@ from benchrigor.model import (
 from benchrigor.report import render_rates
 from benchrigor.report.rate_text import phases_of
 
-
-def estimated(value: float, *, width: float = 0.02) -> Estimate:
-    return Estimate(
-        value=value,
-        low=value * (1.0 - width),
-        high=value * (1.0 + width),
-        confidence=0.95,
-        n=246,
-        n_effective=200.0,
-        method="busy-time",
-        standard_error=value * width / 2.0,
-        degrees_of_freedom=40.0,
-    )
-
-
 RATE = ServiceRate(
-    estimate=estimated(1234.0),
+    estimate=within(1234.0),
     converged=True,
     reason=None,
     method="busy-time",
@@ -45,7 +30,7 @@ RATE = ServiceRate(
     used=246,
     period_s=0.05,
     items=11_070,
-    cpu_rate=estimated(1300.0),
+    cpu_rate=within(1300.0),
     delay_share=0.041,
     moments=ServiceMoments(
         n=246,
@@ -56,7 +41,10 @@ RATE = ServiceRate(
     ),
 )
 WIDE = replace(
-    RATE, estimate=estimated(1234.0, width=0.1), converged=False, reason=RateReason.NOT_CONVERGED
+    RATE,
+    estimate=within(1234.0, 0.1),
+    converged=False,
+    reason=RateReason.NOT_CONVERGED,
 )
 WARNING = Notice.warning(Code.DISTURBED, "Half of the time was lost.")
 
@@ -139,7 +127,7 @@ def test_what_passed_is_said_also_where_there_is_no_rate() -> None:
 
 
 def test_phases_stand_in_a_table_with_the_last_one_above() -> None:
-    late = replace(RATE, estimate=estimated(640.0), start_s=12.3, stop_s=240.0)
+    late = replace(RATE, estimate=within(640.0), start_s=12.3, stop_s=240.0)
     text = render_rates([RATE, replace(WIDE, start_s=11.0, stop_s=12.3), late])
     assert "rate      640 items/s [627, 653] 95%, converged" in text
     assert text.splitlines()[-5:] == [
@@ -162,7 +150,7 @@ def test_only_the_last_of_many_phases_are_shown() -> None:
 
 def test_what_the_quantile_finds_again_is_one_phase() -> None:
     again = replace(RATE, method="quantile")
-    slower = replace(again, estimate=estimated(600.0), start_s=24.6, stop_s=36.9)
+    slower = replace(again, estimate=within(600.0), start_s=24.6, stop_s=36.9)
     rates = [again, replace(again, start_s=12.3, stop_s=24.6), slower]
     assert [len(each) for each in phases_of(rates)] == [2, 1]
     assert [len(each) for each in phases_of([RATE, RATE])] == [1, 1]
@@ -181,7 +169,7 @@ def test_a_phase_without_a_number_says_so() -> None:
 def test_every_notice_is_shown_once() -> None:
     noticed = replace(RATE, notices=(WARNING,))
     few = Notice.note(Code.FEW_READINGS, "Only 9 readings.")
-    last = replace(noticed, estimate=replace(estimated(900.0), notices=(few,)))
+    last = replace(noticed, estimate=replace(within(900.0), notices=(few,)))
     text = render_rates([noticed, last])
     assert text.splitlines()[-2:] == [
         "  ! Half of the time was lost. [disturbed-run]",

@@ -2,11 +2,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from simulated.estimates import estimated
 
 from benchrigor.model import (
     Analysis,
     Decision,
-    Estimate,
     Kind,
     Metric,
     Options,
@@ -16,14 +16,8 @@ from benchrigor.model import (
 from benchrigor.report import tabulate
 
 TIME = Metric(name="time", unit="s")
-WIDE = Estimate(
-    value=0.001234567,
-    low=0.001234445,
-    high=0.001234689,
-    confidence=0.95,
-    n=1_234_567,
-    n_effective=1e6,
-    method="long-run-variance",
+WIDE = estimated(
+    0.001234567, 0.001234445, 0.001234689, n=1_234_567, n_effective=1e6, method="long-run-variance"
 )
 
 

@@ -18,16 +18,6 @@ from benchrigor.testing import FakeClock, FakeMeter
 MS = 1_000_000
 
 
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def meter(clock: FakeClock) -> FakeMeter:
-    return FakeMeter(clock)
-
-
 class Job:
     """A function of 4 ms, give or take 1 %, that is struck now and then."""
 

@@ -3,13 +3,13 @@
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, spearmanr
+from simulated.schedules import SPEED, Lasting, begun, drive
 
 from benchrigor.errors import WorkTooShort
 from benchrigor.model import Code, Severity
@@ -23,39 +23,12 @@ from benchrigor.session.work_schedule import (
     shuffled,
 )
 
-SPEED = 1e8
 FIRST_AMOUNTS = [3.0, 9.0, 4.0, 8.0, 5.0, 7.0]
 """Told first, they are the pilots: a first round, which may be cold, and five that are long."""
-Lasting = Callable[[float], float]
-
-
-def begun(low: float, high: float | None, **more: Any) -> WorkSchedule:
-    return WorkSchedule(low, high, **{"shortest_s": 0.1, **more})
 
 
 def line(overhead: float = 0.0, speed: float = SPEED) -> Lasting:
     return lambda work: overhead + work / speed
-
-
-def drive(
-    schedule: WorkSchedule,
-    lasting: Lasting,
-    *,
-    rounds: int = 40,
-    counted: int | None = None,
-    noise: float = 0.0,
-    seed: int = 0,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Run so many rounds, or until so many count; return amounts and durations."""
-    rng = np.random.default_rng(seed)
-    pairs: list[tuple[float, float]] = []
-    while sum(schedule.counted) < counted if counted else len(pairs) < rounds:
-        work = schedule.next()
-        seconds = lasting(work) * (1.0 + noise * rng.normal())
-        schedule.tell(work, seconds)
-        pairs.append((work, seconds))
-    work, seconds = np.array(pairs).T
-    return work, seconds
 
 
 def cold(lasting: Lasting, first_s: float) -> Lasting:

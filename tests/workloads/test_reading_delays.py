@@ -16,16 +16,6 @@ from benchrigor.workloads.callable import CallableWorkload
 from benchrigor.workloads.reading_delays import ReadingDelays
 
 
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def meter(clock: FakeClock) -> FakeMeter:
-    return FakeMeter(clock)
-
-
 def run(workload: Workload, readings: int, work: int | None = None) -> Round:
     plan, recorder = RoundPlan(index=0, readings=readings, work=work), RoundRecorder()
     workload.run(plan, recorder)

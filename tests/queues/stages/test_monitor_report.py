@@ -7,30 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from simulated.estimates import within
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Estimate, RateReason, ServiceRate
+from benchrigor.model import RateReason, ServiceRate
 from benchrigor.model.codec import decode, encode
 from benchrigor.queues import MonitorReport, WatchedStage
 
 
-def estimate(value: float) -> Estimate:
-    return Estimate(
-        value=value,
-        low=0.95 * value,
-        high=1.05 * value,
-        confidence=0.95,
-        n=40,
-        n_effective=40.0,
-        method="busy-time",
-        standard_error=0.025 * value,
-        degrees_of_freedom=39.0,
-    )
-
-
 def rate(value: float, *, servers: int = 1, **more: Any) -> ServiceRate:
     usual = ServiceRate(
-        estimate=estimate(value),
+        estimate=within(value, 0.05),
         converged=True,
         reason=None,
         method="busy-time",
@@ -56,7 +43,7 @@ def stage(
     reads: tuple[str, ...] = (),
     writes: tuple[str, ...] = (),
 ) -> WatchedStage:
-    arrivals = None if arrives is None else estimate(arrives)
+    arrivals = None if arrives is None else within(arrives, 0.05)
     return WatchedStage(
         name=name,
         reads=reads,
@@ -65,7 +52,7 @@ def stage(
         rates=(rate(value, servers=servers),),
         inputs={reads[0]: arrivals} if arrivals else {},
         arrivals=arrivals,
-        visits=None if visits is None else estimate(visits),
+        visits=None if visits is None else within(visits, 0.05),
     )
 
 
@@ -102,7 +89,7 @@ def test_advice_is_for_one_replica_each() -> None:
     found = REPORT.advice(utilisation=0.5)
     assert [each.load.stage.name for each in found.stages] == ["hash", "sink"]
     assert found.stages[0].replicas.replicas_at_value == 4
-    assert found.source_rate == estimate(200.0)
+    assert found.source_rate == within(200.0, 0.05)
 
 
 @pytest.mark.parametrize(

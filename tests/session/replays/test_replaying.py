@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.signal import lfilter
+from simulated.series import noise
 
 import benchrigor as br
 from benchrigor.errors import InvalidInput
@@ -17,13 +17,6 @@ from benchrigor.session import replay
 from benchrigor.session.replays.rulings import BUILT_IN
 from benchrigor.stats import RupturesDetector, detect_changes, estimate_mean, merge_subsessions
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
-
-
-def noise(n: int, *, seed: int = 1, phi: float = 0.0, cv: float = 0.1) -> np.ndarray:
-    """Readings around 1 with standard deviation ``cv``, of an AR(1) process."""
-    steps = np.random.default_rng(seed).normal(size=n + 200)
-    series = lfilter([math.sqrt(1.0 - phi**2)], [1.0, -phi], steps)[200:]
-    return 1.0 + cv * series
 
 
 def only(replayed: Replay) -> Ruling:

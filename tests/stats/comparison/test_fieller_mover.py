@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 from scipy import stats as scipy_stats
+from simulated.estimates import estimated
 
 from benchrigor.model import Estimate
 from benchrigor.stats.comparison.fieller_mover import (
@@ -178,17 +179,7 @@ def test_full_correlation_leaves_the_difference_of_the_errors() -> None:
 
 
 def test_errors_are_recovered_from_the_interval_of_an_estimate() -> None:
-    estimate = Estimate(
-        value=1.0,
-        low=0.9,
-        high=1.3,
-        confidence=0.95,
-        n=10,
-        n_effective=10.0,
-        method="order statistics",
-        standard_error=0.09,
-        degrees_of_freedom=9.0,
-    )
+    estimate = estimated(1.0, 0.9, 1.3, standard_error=0.09, degrees_of_freedom=9.0)
     t = float(scipy_stats.t.ppf(0.975, 9))
     found = uncertain_value(estimate, symmetric=False)
     assert (found.below, found.above) == pytest.approx((0.1 / t, 0.3 / t))

@@ -6,25 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from simulated.comparisons import DECIDED, Runs, family, runs
+from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Family, Verdict
+from benchrigor.model import Code, Estimate, Verdict
 from benchrigor.stats import estimate_mean
 from benchrigor.stats.comparison.multiple_testing import compare_family, rank
 from benchrigor.stats.comparison.two_sample import compare
-
-DECIDED = (Verdict.BETTER, Verdict.WORSE)
-Runs = list[list[float]]
-
-
-def runs(rng: np.random.Generator, mean: float, sd: float = 0.01, n: int = 10) -> Runs:
-    return [[float(level)] for level in mean * rng.normal(1.0, sd, n)]
-
-
-def family(rng: np.random.Generator, ratios: Mapping[str, float]) -> Family:
-    return compare_family(
-        {name: (runs(rng, 1.0), runs(rng, each)) for name, each in ratios.items()}
-    )
 
 
 def test_chances_are_adjusted_as_benjamini_and_hochberg_say() -> None:
@@ -183,17 +172,7 @@ def test_results_that_are_not_told_apart_share_the_place_of_the_best() -> None:
 
 def test_two_that_are_told_apart_by_the_test_may_have_intervals_that_overlap() -> None:
     first, second = (
-        Estimate(
-            value=value,
-            low=value - 1.96,
-            high=value + 1.96,
-            confidence=0.95,
-            n=1000,
-            n_effective=1000.0,
-            method="long-run-variance",
-            standard_error=1.0,
-        )
-        for value in (10.0, 13.0)
+        estimated(value, value - 1.96, value + 1.96, standard_error=1.0) for value in (10.0, 13.0)
     )
     assert first.high > second.low
     assert [each.place for each in rank({"a": first, "b": second})] == [1, 2]

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from simulated.comparisons import DECIDED
+from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Floats, Verdict
 from benchrigor.stats import estimate_mean
 from benchrigor.stats.comparison.samples import Values
 from benchrigor.stats.comparison.two_sample import compare
-
-DECIDED = (Verdict.BETTER, Verdict.WORSE)
 
 
 def invocations(levels: Floats) -> list[list[float]]:
@@ -21,15 +21,7 @@ def invocations(levels: Floats) -> list[list[float]]:
 
 
 def exactly(low: float, high: float) -> Estimate:
-    return Estimate(
-        value=(low + high) / 2.0,
-        low=low,
-        high=high,
-        confidence=0.95,
-        n=10,
-        n_effective=10.0,
-        method="invocation means",
-    )
+    return estimated((low + high) / 2.0, low, high, n=10, n_effective=10.0)
 
 
 def codes(found: Comparison) -> list[Code]:

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
-from scipy.signal import lfilter
 from scipy.special import ndtr
+from simulated.mixtures import Draw, Rng, counts_found, spike_beside_a_plain
+from simulated.series import autoregressive
 
 from benchrigor.model import Floats, Mode
 from benchrigor.stats.estimators import multimodality as modes
 from benchrigor.stats.estimators.multimodality import find_modes, merge_near_modes
 
-Rng = np.random.Generator
-Draw = Callable[[int, Rng], Floats]
-
 
 def found_modes(readings: np.ndarray, level: float = 0.01) -> tuple[Mode, ...]:
     return find_modes(np.asarray(readings, dtype=float), level)
-
-
-def autoregressive(n: int, rng: Rng, phi: float) -> Floats:
-    noise = rng.normal(size=n + 200) * math.sqrt(1.0 - phi**2)
-    return lfilter([1.0], [1.0, -phi], noise)[200:]
 
 
 def mixture(n: int, rng: Rng, share: float = 0.55, apart: float = 18.0) -> Floats:
@@ -37,17 +29,6 @@ def mixture(n: int, rng: Rng, share: float = 0.55, apart: float = 18.0) -> Float
 
 def switching(n: int, rng: Rng, stay: float) -> Floats:
     return 1.0 + 0.9 * (np.cumsum(rng.random(n) > stay) % 2) + rng.normal(0.0, 0.05, n)
-
-
-def spike_beside_a_plain(n: int, rng: Rng) -> Floats:
-    """Draw from the density with one mode that looks most like several."""
-    plain = rng.random(n)
-    return np.where(rng.random(n) < 0.2, -0.001 * plain, plain)
-
-
-def counts_found(draw: Draw, n: int, times: int, level: float = 0.01) -> Floats:
-    drawn = (draw(n, np.random.default_rng([n, seed, 11])) for seed in range(times))
-    return np.array([len(find_modes(series, level)) for series in drawn])
 
 
 def test_the_bound_on_false_splits_is_not_far_from_what_is_spent() -> None:
@@ -107,7 +88,7 @@ def test_autocorrelation_inflates_the_ratio_of_widths_as_much_as_estimated() -> 
     logs, variances = [], []
     for seed in range(250):
         # Of a uniform density, where the ratio deceives most.
-        series = ndtr(autoregressive(1_000, np.random.default_rng([seed, 5]), 0.9))
+        series = ndtr(autoregressive(np.random.default_rng([seed, 5]), 1_000))
         points = modes.spread_points(series, np.sort(series))
         assert points is not None
         blocks = modes.lay_blocks(points, 0, 1_000, 125)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from simulated.series import persistent
 from statsmodels.stats.proportion import proportion_confint
 
 from benchrigor.errors import InvalidInput, NotEstimable
@@ -14,14 +15,6 @@ from benchrigor.stats.series.level import fit_level
 
 REPETITIONS = 400
 LEAST = int(scipy_stats.binom.ppf(1e-3, REPETITIONS, 0.95))
-
-
-def persistent(rng: np.random.Generator, n: int, share: float, stay: float) -> np.ndarray:
-    """A Markov chain of outcomes: each is the one before it, or with 1 - stay a new draw."""
-    fresh = rng.random(n) >= stay
-    fresh[0] = True
-    drawn = rng.random(n) < share
-    return drawn[np.maximum.accumulate(np.where(fresh, np.arange(n), 0))]
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy import signal
 from scipy import stats as scipy_stats
+from simulated.series import autoregressive
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Notice, Severity
@@ -26,11 +26,6 @@ TIED = np.round(RNG.lognormal(0.0, 1.0, 400), 1)
 BOTH = pytest.mark.parametrize("transients", [(), TRANSIENTS], ids=["plain", "transients"])
 
 Series = np.ndarray
-
-
-def autoregressive(rng: np.random.Generator, n: int, phi: float = 0.9) -> Series:
-    series = signal.lfilter([1.0], [1.0, -phi], rng.normal(size=n + 400))[400:]
-    return series * np.sqrt(1.0 - phi**2)
 
 
 NORMAL = {q: float(scipy_stats.norm.ppf(q)) for q in (0.1, 0.5, 0.9, 0.99)}

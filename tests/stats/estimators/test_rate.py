@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model import Code, Notice
 from benchrigor.stats.estimators.mean import estimate_mean
 from benchrigor.stats.estimators.rate import estimate_rate, reciprocal, reciprocals
 
@@ -93,9 +94,7 @@ def test_turning_over_twice_gives_the_first_estimate_back() -> None:
 
 
 def test_an_estimate_without_a_standard_error_is_turned_over_too() -> None:
-    bare = Estimate(
-        value=2.0, low=1.0, high=4.0, confidence=0.9, n=9, n_effective=9.0, method="any"
-    )
+    bare = estimated(2.0, 1.0, 4.0, confidence=0.9, n=9, n_effective=9.0, method="any")
     turned = reciprocal(bare)
     assert (turned.value, turned.low, turned.high) == (0.5, 0.25, 1.0)
     assert (turned.standard_error, turned.confidence) == (None, 0.9)

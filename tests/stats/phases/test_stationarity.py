@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from simulated.series import autoregressive
 
 from benchrigor.stats import detect_changes
 from benchrigor.stats.phases.stationarity import (
@@ -16,13 +17,6 @@ from benchrigor.stats.phases.stationarity import (
 from benchrigor.stats.series.transients import transient_basis
 
 
-def autoregressive(phi: float, n: int, seed: int) -> np.ndarray:
-    noise = np.random.default_rng([n, seed]).normal(size=n)
-    for i in range(1, n):
-        noise[i] = phi * noise[i - 1] + math.sqrt(1.0 - phi**2) * noise[i]
-    return noise
-
-
 @pytest.mark.parametrize("series", [np.arange(29.0), np.ones(500)])
 def test_few_and_constant_readings_are_left_open(series: np.ndarray) -> None:
     assert effective_sample_size(series) == math.inf
@@ -30,7 +24,10 @@ def test_few_and_constant_readings_are_left_open(series: np.ndarray) -> None:
 
 
 def test_autocorrelation_leaves_as_small_an_effective_sample_size_as_theory_says() -> None:
-    found = [effective_sample_size(autoregressive(0.9, 2_000, seed)) for seed in range(40)]
+    found = [
+        effective_sample_size(autoregressive(np.random.default_rng([2_000, seed]), 2_000, 0.9))
+        for seed in range(40)
+    ]
     # 2000 (1 - phi) / (1 + phi) = 105, a little more for ranks.
     assert 75 <= np.median(found) <= 125
 
@@ -50,7 +47,7 @@ def test_a_fading_transient_is_no_movement_but_a_bend_is() -> None:
 
 
 def test_units_do_not_matter() -> None:
-    series = autoregressive(0.5, 500, 1)
+    series = autoregressive(np.random.default_rng([500, 1]), 500, 0.5)
     assert movement_p_value(1e-9 * series) == movement_p_value(series)
     assert effective_sample_size(1e9 * series) == effective_sample_size(series)
     assert effective_sample_size(series[::-1]) == pytest.approx(effective_sample_size(series))
@@ -83,7 +80,9 @@ def test_of_the_steps_in_white_noise_the_true_one_is_kept(seed: int) -> None:
 
 
 def test_slow_noise_has_no_steps() -> None:
-    series = [autoregressive(0.97, 1_000, seed) for seed in range(40)]
+    series = [
+        autoregressive(np.random.default_rng([1_000, seed]), 1_000, 0.97) for seed in range(40)
+    ]
     judged = [steps_beyond_noise(each, (250, 500, 750)) for each in series]
     # Of 40 at 1 % more than 3 have a chance below 0.1 %.
     assert sum(bool(places) for places, _ in judged) <= 3
@@ -109,7 +108,7 @@ def test_all_steps_are_left_of_few_readings_and_within_batches() -> None:
 
 @pytest.mark.parametrize(("scale", "shift"), [(1e-9, 0.0), (1e9, 0.0), (1.0, 1e3), (3.0, -50.0)])
 def test_steps_depend_neither_on_unit_nor_on_origin(scale: float, shift: float) -> None:
-    series = autoregressive(0.5, 600, 2)
+    series = autoregressive(np.random.default_rng([600, 2]), 600, 0.5)
     series[250:] += 2.0
     found = steps_beyond_noise(series, (100, 250, 400))
     assert found[0] == (250,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
+from simulated.series import autoregressive
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import ChangePoints, Code, PhaseReason
@@ -17,17 +17,14 @@ from benchrigor.stats.phases.trimming import (
 )
 
 
-def autoregressive(phi: float, n: int, count: int) -> np.ndarray:
-    noise = np.random.default_rng([n, count]).normal(size=(count, n + 200))
-    return lfilter([1.0], [1.0, -phi], noise)[:, 200:] * np.sqrt(1.0 - phi**2)
-
-
 def points(*indices: int, n: int) -> ChangePoints:
     return ChangePoints(indices=indices, n=n, level=None, inflation=1.0)
 
 
 def test_a_clear_step_is_cut_all_the_same() -> None:
-    for series in 10.0 + autoregressive(0.5, 500, 20):
+    rng = np.random.default_rng([500, 20])
+    for _ in range(20):
+        series = 10.0 + autoregressive(rng, 500, 0.5)
         series[:100] += 4.0
         found = phase_at_materiality(series, MATERIALITY)
         assert found.stop == 500
@@ -58,7 +55,9 @@ def test_the_change_points_of_a_detector_are_checked() -> None:
 
 def test_too_few_effective_readings_are_measured() -> None:
     admitted = 0
-    for series in 10.0 + autoregressive(0.9, 250, 40):
+    rng = np.random.default_rng([250, 40])
+    for _ in range(40):
+        series = 10.0 + autoregressive(rng, 250, 0.9)
         refused = find_stable_phase(series).reason is PhaseReason.FEW_EFFECTIVE
         found = phase_at_materiality(series, MATERIALITY)
         if refused and found.start is not None:

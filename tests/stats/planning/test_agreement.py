@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from simulated.estimates import mean_of
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
@@ -31,19 +32,8 @@ TIME = Metric(name="time", unit="s")
 Pairs = Sequence[tuple[Estimate, Estimate]]
 
 
-def make(value: float, error: float = 1.0, freedom: float = 50.0) -> Estimate:
-    reach = float(scipy_stats.t.isf(0.025, freedom)) * error
-    return Estimate(
-        value=value,
-        low=value - reach,
-        high=value + reach,
-        confidence=0.95,
-        n=51,
-        n_effective=51.0,
-        method="long-run-variance",
-        standard_error=error,
-        degrees_of_freedom=freedom,
-    )
+def make(value: float, error: float = 1.0) -> Estimate:
+    return mean_of(51, value=value, error=error)
 
 
 def pairs_of_runs(between: float, count: int = 500) -> Pairs:

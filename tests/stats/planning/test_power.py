@@ -5,39 +5,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats
+from simulated.estimates import mean_of
 from statsmodels.stats.power import TTestIndPower
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model import Code, Notice
 from benchrigor.stats import estimate_invocations, estimate_mean, required_readings
 from benchrigor.stats.planning.power import plan_sizes
 
 REFERENCE = TTestIndPower()
-
-
-def make(
-    sd: float = 0.1,
-    n: int = 30,
-    *,
-    value: float = 1.0,
-    confidence: float = 0.95,
-    method: str = "long-run-variance",
-) -> Estimate:
-    """The estimate of the mean of n independent readings with this standard deviation."""
-    error = sd / math.sqrt(n)
-    reach = float(scipy_stats.t.isf((1.0 - confidence) / 2.0, n - 1)) * error
-    return Estimate(
-        value=value,
-        low=value - reach,
-        high=value + reach,
-        confidence=confidence,
-        n=n,
-        n_effective=float(n),
-        method=method,
-        standard_error=error,
-        degrees_of_freedom=n - 1.0,
-    )
 
 
 @pytest.mark.parametrize("power", [0.5, 0.8, 0.99])
@@ -48,7 +24,9 @@ def test_sizes_power_and_smallest_change_are_those_of_the_t_test(
 ) -> None:
     # One tail: a verdict in the wrong direction is none.
     alpha = (1.0 - confidence) / 2.0
-    found = plan_sizes(make(sd=0.1, n=30), change=0.1 * effect, power=power, confidence=confidence)
+    found = plan_sizes(
+        mean_of(sd=0.1, n=30), change=0.1 * effect, power=power, confidence=confidence
+    )
     terms = {"alpha": alpha, "alternative": "larger"}
     before, at = (
         float(REFERENCE.power(effect, size, **terms)) for size in (max(found.n - 1, 2), found.n)
@@ -60,20 +38,20 @@ def test_sizes_power_and_smallest_change_are_those_of_the_t_test(
 
 
 def test_the_wrong_tail_hardly_matters_to_the_two_sided_test() -> None:
-    found = plan_sizes(make(sd=0.1, n=30), change=0.03)
+    found = plan_sizes(mean_of(sd=0.1, n=30), change=0.03)
     assert found.n == math.ceil(REFERENCE.solve_power(0.3, alpha=0.05, power=0.8))
 
 
 def test_a_margin_leaves_the_rest_of_the_change_to_be_seen() -> None:
-    plain = plan_sizes(make(), change=0.02)
-    beyond = plan_sizes(make(), change=0.03, margin=0.01)
+    plain = plan_sizes(mean_of(), change=0.02)
+    beyond = plan_sizes(mean_of(), change=0.03, margin=0.01)
     # The noise of 1.01 times the baseline is a little larger, too.
     assert beyond.n == pytest.approx(plain.n * (1.0 + 1.01**2) / 2.0, abs=1.0)
     assert beyond.change_now == pytest.approx(plain.change_now + 0.01, rel=0.01)
 
 
 def test_prices_are_the_readings_that_half_widths_require() -> None:
-    pilot = make(n=200)
+    pilot = mean_of(n=200)
     widths = (0.05, 0.01, 0.003)
     found = plan_sizes(pilot, half_widths=widths)
     assert [each.half_width for each in found.prices] == list(widths)
@@ -83,13 +61,13 @@ def test_prices_are_the_readings_that_half_widths_require() -> None:
 
 
 def test_prices_are_those_of_the_confidence_that_is_asked_for() -> None:
-    sure = plan_sizes(make(n=200), confidence=0.99)
-    assert sure.prices == plan_sizes(make(n=200, confidence=0.99)).prices
+    sure = plan_sizes(mean_of(n=200), confidence=0.99)
+    assert sure.prices == plan_sizes(mean_of(n=200, confidence=0.99)).prices
     assert sure.pilot.confidence == 0.99
 
 
 def test_no_price_is_below_what_the_stopping_rule_looks_at() -> None:
-    found = plan_sizes(make(n=200), half_widths=(0.5, 0.001), least=500)
+    found = plan_sizes(mean_of(n=200), half_widths=(0.5, 0.001), least=500)
     first, second = found.prices
     assert (first.n_low, first.n, first.n_high) == (500, 500, 500)
     assert second.n > 500
@@ -98,8 +76,8 @@ def test_no_price_is_below_what_the_stopping_rule_looks_at() -> None:
 @given(st.floats(1e-9, 1e9), st.floats(0.001, 1.0), st.booleans())
 def test_scaling_the_readings_changes_no_size(factor: float, sd: float, mirrored: bool) -> None:
     sign = -1.0 if mirrored else 1.0
-    plain = plan_sizes(make(sd=sd, n=50))
-    scaled = plan_sizes(make(sd=sd * factor, n=50, value=sign * factor))
+    plain = plan_sizes(mean_of(sd=sd, n=50))
+    scaled = plan_sizes(mean_of(sd=sd * factor, n=50, value=sign * factor))
     assert scaled.n == pytest.approx(plain.n, rel=1e-6, abs=1)
     assert scaled.power_now == pytest.approx(plain.power_now, rel=1e-6)
     assert scaled.change_now == pytest.approx(plain.change_now, rel=1e-6)
@@ -109,7 +87,7 @@ def test_scaling_the_readings_changes_no_size(factor: float, sd: float, mirrored
 def test_smaller_changes_more_power_and_more_confidence_take_more(
     change: float, less: float, power: float, more: float
 ) -> None:
-    pilot = make(n=40)
+    pilot = mean_of(n=40)
     base = plan_sizes(pilot, change=change, power=power)
     assert plan_sizes(pilot, change=change * (1.0 - less), power=power).n >= base.n
     assert plan_sizes(pilot, change=change, power=power + more).n >= base.n
@@ -119,15 +97,15 @@ def test_smaller_changes_more_power_and_more_confidence_take_more(
 
 
 def test_a_standard_error_is_read_off_the_interval_where_there_is_none() -> None:
-    whole = plan_sizes(make(n=50))
-    bare = plan_sizes(replace(make(n=50), standard_error=None, degrees_of_freedom=None))
+    whole = plan_sizes(mean_of(n=50))
+    bare = plan_sizes(replace(mean_of(n=50), standard_error=None, degrees_of_freedom=None))
     assert (bare.n, bare.n_low, bare.n_high) == (whole.n, whole.n_low, whole.n_high)
 
 
 def test_a_huge_change_needs_no_more_than_an_interval_does() -> None:
-    assert plan_sizes(make(sd=1e-6, n=30), change=10.0).n == 2
+    assert plan_sizes(mean_of(sd=1e-6, n=30), change=10.0).n == 2
     # Ten degrees of freedom from 1000 readings: one takes some 180.
-    persistent = replace(make(sd=1e-6, n=1_000), degrees_of_freedom=10.0, n_effective=20.0)
+    persistent = replace(mean_of(sd=1e-6, n=1_000), degrees_of_freedom=10.0, n_effective=20.0)
     assert plan_sizes(persistent, change=10.0).n == math.ceil(2_000 / 11)
 
 
@@ -137,7 +115,7 @@ def test_a_long_pilot_plans_as_a_short_one_does() -> None:
     long = estimate_mean(readings)
     assert long.degrees_of_freedom is not None
     assert long.degrees_of_freedom < 5_000
-    short = make(sd=0.012, n=1_000)
+    short = mean_of(sd=0.012, n=1_000)
     for change in (0.03, 0.013):
         expected = plan_sizes(short, change=change, margin=0.01).n
         assert plan_sizes(long, change=change, margin=0.01).n == pytest.approx(
@@ -158,7 +136,7 @@ def test_invocations_are_called_so_and_few_of_them_are_named() -> None:
 def test_few_readings_are_named_and_being_short_of_a_target_is_not() -> None:
     short = Notice.warning(Code.NOT_CONVERGED, "Short.")
     early = Notice.warning(Code.SHORT_RUN, "Early.")
-    pilot = replace(make(sd=0.01, n=100), notices=(short, early))
+    pilot = replace(mean_of(sd=0.01, n=100), notices=(short, early))
     found = plan_sizes(pilot, change=0.03)
     assert found.counted_in == "reading"
     assert [each.code for each in found.notices] == [Code.SHORT_RUN, Code.FEW_READINGS]
@@ -195,15 +173,15 @@ def test_one_invocation_or_no_noise_is_nothing_to_plan_from() -> None:
 )
 def test_what_is_out_of_range_is_named(wish: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        plan_sizes(make(sd=0.5), **wish)  # type: ignore[arg-type]
+        plan_sizes(mean_of(sd=0.5), **wish)  # type: ignore[arg-type]
 
 
 def test_all_problems_are_named_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
-        plan_sizes(make(), change=-1.0, power=2.0, margin=-1.0, half_widths=(math.inf,))
+        plan_sizes(mean_of(), change=-1.0, power=2.0, margin=-1.0, half_widths=(math.inf,))
     assert len(caught.value.problems) == 4
 
 
 def test_no_change_is_relative_to_zero() -> None:
     with pytest.raises(InvalidInput, match="relative to \\(nearly\\) 0"):
-        plan_sizes(make(value=0.0))
+        plan_sizes(mean_of(value=0.0))

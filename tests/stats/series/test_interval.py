@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
-from scipy.signal import lfilter
+from simulated.estimates import estimated
+from simulated.series import autoregressive
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate
@@ -159,15 +160,7 @@ def test_an_unknown_method_is_named() -> None:
 
 
 def make(value: float, half_width: float, n: int) -> Estimate:
-    return Estimate(
-        value=value,
-        low=value - half_width,
-        high=value + half_width,
-        confidence=0.95,
-        n=n,
-        n_effective=float(n),
-        method="long-run-variance",
-    )
+    return estimated(value, value - half_width, value + half_width, n=n, n_effective=float(n))
 
 
 def test_four_times_the_readings_halve_the_width() -> None:
@@ -219,11 +212,6 @@ def test_a_confidence_next_to_one_has_a_finite_interval() -> None:
     assert estimate_mean([1.0] * 40, confidence=1.0 - 1e-16).half_width == 0.0
 
 
-def autoregressive(n: int, seed: int) -> np.ndarray:
-    noise = np.random.default_rng([n, seed]).normal(size=n + 200)
-    return lfilter([1.0], [1.0, -0.9], noise)[200:]
-
-
 def waiting(n: int, seed: int) -> np.ndarray:
     """Waiting times of a queue that is busy four fifths of the time (Lindley's recursion)."""
     rng = np.random.default_rng([n, seed])
@@ -243,7 +231,7 @@ def test_the_readings_of_a_busy_queue_are_warned_of() -> None:
 
 
 def test_persistence_or_skewness_alone_is_no_queue() -> None:
-    every = [autoregressive(4_000, seed) for seed in range(20)]
+    every = [autoregressive(np.random.default_rng([4_000, seed]), 4_000) for seed in range(20)]
     assert not any(map(warned, every))
     assert min(fit_level(each).inflation for each in every) >= 10.0
     iid = [np.random.default_rng(seed).lognormal(0.0, 1.5, 200) for seed in range(20)]
@@ -253,7 +241,7 @@ def test_persistence_or_skewness_alone_is_no_queue() -> None:
 
 @pytest.mark.parametrize("n", [20, 500])
 def test_an_interval_grows_with_its_confidence_as_students_t_does(n: int) -> None:
-    fit = fit_level(autoregressive(n, seed=1))
+    fit = fit_level(autoregressive(np.random.default_rng([n, 1]), n))
     found = {each: estimate_level(fit, each) for each in (0.8, 0.95, 0.99)}
     assert found[0.8].half_width < found[0.95].half_width < found[0.99].half_width
     for confidence, estimate in found.items():

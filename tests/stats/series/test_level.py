@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
+from simulated.series import autoregressive
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code
@@ -12,14 +12,10 @@ from benchrigor.stats import fit_level
 from benchrigor.stats.series.transients import COMPLETE, TRANSIENTS, transient_basis
 
 
-def autoregressive(phi: float, n: int, count: int) -> np.ndarray:
-    noise = np.random.default_rng([n, count]).normal(size=(count, n + 200))
-    return lfilter([1.0], [1.0, -phi], noise)[:, 200:] * np.sqrt(1.0 - phi**2)
-
-
 @pytest.mark.parametrize("transients", [TRANSIENTS, COMPLETE])
 def test_what_transients_take_up_is_given_back(transients: tuple[float, ...]) -> None:
-    every = autoregressive(0.9, 1_000, 150)
+    rng = np.random.default_rng([1_000, 150])
+    every = [autoregressive(rng, 1_000) for _ in range(150)]
     plain = [fit_level(series).long_run_variance for series in every]
     beside = [fit_level(series, transients=transients).long_run_variance for series in every]
     # The ratio has a standard error of 2 %; without giving back it is 0.85 and less.
@@ -27,7 +23,9 @@ def test_what_transients_take_up_is_given_back(transients: tuple[float, ...]) ->
 
 
 def test_the_spread_of_levels_is_what_the_standard_error_says() -> None:
-    fits = [fit_level(each, transients=COMPLETE) for each in autoregressive(0.9, 1_000, 150)]
+    rng = np.random.default_rng([1_000, 150])
+    every = (autoregressive(rng, 1_000) for _ in range(150))
+    fits = [fit_level(each, transients=COMPLETE) for each in every]
     spread = np.std([fit.level for fit in fits])
     # Of 150 the standard deviation is known to 6 %.
     assert np.median([fit.standard_error for fit in fits]) == pytest.approx(spread, rel=0.2)
@@ -37,7 +35,7 @@ def test_the_spread_of_levels_is_what_the_standard_error_says() -> None:
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_the_level_is_that_of_least_squares(transients: tuple[float, ...], scale: float) -> None:
     n = 400
-    series = scale * (3.0 + autoregressive(0.5, n, 1)[0])
+    series = scale * (3.0 + autoregressive(np.random.default_rng([n, 1]), n, 0.5))
     basis = [transient_basis(n, transients)] if transients else []
     design = np.vstack([np.ones(n), *basis])
     weights, (square,), _, _ = np.linalg.lstsq(design.T, series)
@@ -58,7 +56,7 @@ def test_a_cool_down_does_not_move_the_level() -> None:
 
 
 def test_below_thirty_readings_there_are_neither_transients_nor_autocorrelation() -> None:
-    series = autoregressive(0.9, 30, 1)[0]
+    series = autoregressive(np.random.default_rng([30, 1]), 30)
     few = fit_level(series[:29], transients=TRANSIENTS)
     assert (few.transients, few.skewness, few.degrees_of_freedom) == ((), 0.0, 28.0)
     assert few.standard_error == pytest.approx(series[:29].std(ddof=1) / np.sqrt(29))

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
@@ -15,8 +16,7 @@ from benchrigor.stats.service.rate_arithmetic import utilisation_of
 
 
 def rate(value: float, reach: float, **given: Any) -> Estimate:
-    known: dict[str, Any] = {"confidence": 0.95, "n": 20, "n_effective": 15.0, "method": "any"}
-    return Estimate(value=value, low=value - reach, high=value + reach, **{**known, **given})
+    return estimated(value, value - reach, value + reach, **given)
 
 
 def stage(name: str, served: Any, **given: Any) -> PipelineStage:

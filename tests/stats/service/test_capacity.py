@@ -4,9 +4,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Estimate, Severity
+from benchrigor.model import Code, Severity
 from benchrigor.model.pipeline import BufferSize, Quantity
 from benchrigor.model.service import ServiceProcess
 from benchrigor.stats.service.capacity import suggest_buffer, suggest_replicas
@@ -14,18 +15,6 @@ from benchrigor.stats.service.capacity import suggest_buffer, suggest_replicas
 loads = st.floats(0.01, 0.97)
 shares = st.floats(1e-5, 0.3)
 processes = st.sampled_from(list(ServiceProcess))
-
-
-def rate(value: float, low: float, high: float, confidence: float = 0.95) -> Estimate:
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        confidence=confidence,
-        n=20,
-        n_effective=15.0,
-        method="any",
-    )
 
 
 def codes(size: BufferSize) -> list[tuple[Code, Severity]]:
@@ -79,7 +68,7 @@ def test_the_unit_of_time_does_not_matter(load: float, power: int) -> None:
 
 
 def test_the_worst_of_both_intervals_counts() -> None:
-    size = suggest_buffer(rate(70.0, 65.0, 80.0), rate(110.0, 100.0, 125.0))
+    size = suggest_buffer(estimated(70.0, 65.0, 80.0), estimated(110.0, 100.0, 125.0))
     assert size.capacity == suggest_buffer(80.0, 100.0).capacity == 13
     assert size.capacity_at_value == suggest_buffer(70.0, 110.0).capacity
     assert (size.utilisation, size.worst_utilisation) == (70.0 / 110.0, 0.8)
@@ -105,14 +94,14 @@ def test_no_size_is_enough_for_a_saturated_stage(load: float) -> None:
 
 
 def test_a_stage_that_may_be_saturated_is_sized_as_estimated() -> None:
-    size = suggest_buffer(rate(80.0, 70.0, 95.0), rate(100.0, 90.0, 110.0))
+    size = suggest_buffer(estimated(80.0, 70.0, 95.0), estimated(100.0, 90.0, 110.0))
     assert (size.capacity, size.capacity_at_value) == (None, 13)
     assert codes(size) == [(Code.SATURATED, Severity.WARNING), ASSUMED]
     assert "utilisation may be 106%" in size.notices[0].sentence
 
 
 def test_a_service_that_may_be_as_slow_as_can_be_is_sized_as_estimated() -> None:
-    size = suggest_buffer(80.0, rate(100.0, -5.0, 205.0))
+    size = suggest_buffer(80.0, estimated(100.0, -5.0, 205.0))
     assert (size.capacity, size.capacity_at_value, size.worst_utilisation) == (None, 13, None)
     assert codes(size) == [(Code.SATURATED, Severity.WARNING), ASSUMED]
     assert "reaches 0" in size.notices[0].sentence
@@ -123,7 +112,7 @@ def test_a_size_that_nobody_would_want_is_refused() -> None:
     assert size.capacity is None
     assert codes(size) == [(Code.HUGE_BUFFER, Severity.REFUSAL), ASSUMED]
     assert "even a queue for 1,000,000 items" in size.notices[0].sentence
-    maybe = suggest_buffer(rate(0.5, 0.4, 1.0 - 1e-9), 1.0, blocked_share=1e-7)
+    maybe = suggest_buffer(estimated(0.5, 0.4, 1.0 - 1e-9), 1.0, blocked_share=1e-7)
     assert maybe.capacity_at_value == suggest_buffer(0.5, 1.0, blocked_share=1e-7).capacity
     assert codes(maybe) == [(Code.HUGE_BUFFER, Severity.WARNING), ASSUMED]
 
@@ -148,7 +137,7 @@ def test_the_notice_says_what_is_assumed() -> None:
 
 
 def test_replicas_keep_the_utilisation_down() -> None:
-    found = suggest_replicas(rate(900.0, 850.0, 1000.0), rate(450.0, 400.0, 500.0))
+    found = suggest_replicas(estimated(900.0, 850.0, 1000.0), estimated(450.0, 400.0, 500.0))
     assert (found.replicas, found.replicas_at_value) == (4, 3)
     assert found.notices == ()
     assert suggest_replicas(0.0, 5.0).replicas == 1
@@ -187,12 +176,12 @@ def test_more_arrivals_and_slower_service_take_no_fewer_replicas(
 
 
 def test_no_number_of_replicas_is_known_where_service_may_be_0() -> None:
-    found = suggest_replicas(100.0, rate(50.0, 0.0, 100.0))
+    found = suggest_replicas(100.0, estimated(50.0, 0.0, 100.0))
     assert (found.replicas, found.replicas_at_value) == (None, 3)
     assert [notice.code for notice in found.notices] == [Code.SATURATED]
 
 
-MIXED = rate(1.0, 0.9, 1.1), rate(2.0, 1.9, 2.1, confidence=0.9)
+MIXED = estimated(1.0, 0.9, 1.1), estimated(2.0, 1.9, 2.1, confidence=0.9)
 
 
 @pytest.mark.parametrize(

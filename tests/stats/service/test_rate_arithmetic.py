@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 from scipy import stats as scipy_stats
+from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
@@ -25,16 +26,8 @@ def rate(
 ) -> Estimate:
     """Make an estimate of given standard errors downwards and upwards."""
     quantile = -float(special.stdtrit(math.inf if df is None else df, 0.025))
-    return Estimate(
-        value=value,
-        low=value - quantile * down,
-        high=value + quantile * (down if up is None else up),
-        confidence=0.95,
-        n=20,
-        n_effective=15.0,
-        method="any",
-        degrees_of_freedom=df,
-    )
+    high = value + quantile * (down if up is None else up)
+    return estimated(value, value - quantile * down, high, degrees_of_freedom=df)
 
 
 rates = st.builds(

@@ -1,19 +1,9 @@
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+from simulated.lines import CURVES, EXPONENTS, WORK
 
 from benchrigor.model import Code, Severity
 from benchrigor.stats import fit_wps
-
-WORK = 1e6 * np.random.default_rng(0).permutation(np.linspace(1e-3, 1.0, 40))
-CURVES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "linear": lambda work: work / 1e6,
-    "n log n": lambda work: work * np.log(work) / 1e6 / np.log(1e6),
-    "quadratic": lambda work: (work / 1e6) ** 2,
-    "root": lambda work: np.sqrt(work / 1e6),
-}
-EXPONENTS = {"linear": 1.0, "quadratic": 2.0, "root": 0.5}
 
 
 def test_a_bend_is_the_growth_of_the_time_per_unit_as_a_share_of_the_slope() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from simulated.lines import bisecting, ramp
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Notice, Severity
@@ -15,19 +16,6 @@ from benchrigor.stats import fit_wps
 from benchrigor.stats.wps.hc3 import ESTIMATORS
 
 SPEED, OVERHEAD = 5e6, 0.4
-
-
-def bisecting(n: int) -> np.ndarray:
-    """1/2, 1/4, 3/4, 1/8, ...: the bits of a counter, mirrored at the point."""
-    return np.array([int(f"{each:b}"[::-1], 2) / 2 ** len(f"{each:b}") for each in range(1, n + 1)])
-
-
-def slow(rng: np.random.Generator, n: int) -> np.ndarray:
-    """An autoregressive series, 0.7 of order 1, of variance 1."""
-    series = [rng.normal()]
-    for each in rng.normal(0.0, math.sqrt(1.0 - 0.7**2), n - 1):
-        series.append(0.7 * series[-1] + each)
-    return np.array(series)
 
 
 def rounds(seed: int = 0, n: int = 40, noise: float = 0.02) -> tuple[np.ndarray, np.ndarray]:
@@ -285,11 +273,6 @@ def test_bad_rounds_are_named(work: object, duration: object, phrase: str) -> No
 def test_bad_options_are_named(option: str, value: object) -> None:
     with pytest.raises(InvalidInput, match=option):
         fit_wps(*rounds(), **{option: value})  # type: ignore[arg-type]
-
-
-def ramp(seed: int, n: int = 100) -> tuple[np.ndarray, np.ndarray]:
-    work = np.linspace(0.1, 4.0, n)
-    return work, 0.3 + work + 0.1 * slow(np.random.default_rng(seed), n)
 
 
 def test_subsessions_of_a_ramp_have_the_line_of_its_rounds() -> None:

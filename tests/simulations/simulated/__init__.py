@@ -1,0 +1,1 @@
+"""Data with known truth, drawn from generators that a test seeds."""
