@@ -97,6 +97,7 @@ def wait_for(what: Callable[[], Any]) -> Any:
     raise AssertionError("waited in vain")
 
 
+@pytest.mark.slow
 def test_a_matrix_is_multiplied_and_its_stages_have_their_rates() -> None:
     example = import_module("matrix_multiply")
     a, b = matrices(SIZE)
@@ -111,6 +112,7 @@ def test_a_matrix_is_multiplied_and_its_stages_have_their_rates() -> None:
     assert not page.exists()
 
 
+@pytest.mark.slow
 def test_places_in_a_text_are_found_and_stages_have_their_rates() -> None:
     example = import_module("rabin_karp")
     with example.searching(TEXT, start=START) as pipeline:
@@ -169,7 +171,11 @@ def test_rates_stay_when_a_worker_is_killed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "size"), [("matrix_multiply", "--size=1024"), ("rabin_karp", "--megabytes=1")]
+    ("script", "size"),
+    [
+        pytest.param("matrix_multiply", "--size=1024", marks=pytest.mark.slow),
+        ("rabin_karp", "--megabytes=1"),
+    ],
 )
 def test_a_script_says_what_its_stages_could_do(script: str, size: str) -> None:
     command = [sys.executable, "-W", "ignore", str(EXAMPLES / f"{script}.py"), size]
@@ -189,7 +195,13 @@ def test_a_script_says_what_its_stages_could_do(script: str, size: str) -> None:
     assert "\nitems per second of " in done.stdout
 
 
-@pytest.mark.parametrize(("script", "start"), [("matrix_multiply", START), ("rabin_karp", "fork")])
+@pytest.mark.parametrize(
+    ("script", "start"),
+    [
+        pytest.param("matrix_multiply", START, marks=pytest.mark.slow),
+        ("rabin_karp", "fork"),
+    ],
+)
 def test_an_interrupted_script_leaves_nothing_behind(script: str, start: str) -> None:
     command = [sys.executable, str(EXAMPLES / f"{script}.py"), "--start", start]
     running = subprocess.Popen(

@@ -13,6 +13,7 @@ from benchrigor.stats import merge_processes, profile_interference
 
 HERE = Path(__file__).parent
 WRAPPER = HERE.parents[1] / "examples" / "mpi_segments.c"
+pytestmark = pytest.mark.slow
 RANKS, STEPS = 3, 60
 
 

@@ -334,7 +334,7 @@ def test_real_functions_are_compared_on_the_wall_clock() -> None:
         statistic="median",
         preset="quick",
         target=0.5,
-        budget_s=5.0,
+        budget_s=2.0,
     )
     if found.ratio is None:  # a machine whose speed wanders has no stable phase, and that is said
         assert found.verdict is br.Verdict.UNDECIDED
