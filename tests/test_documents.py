@@ -42,7 +42,7 @@ def listed(title: str) -> list[str]:
     ("title", "codes"),
     [
         ("Why a session stopped", StopReason),
-        ("What became of the phases", PhaseReason),
+        ("Why a phase is measured", PhaseReason),
         ("Notices", Code),
         ("Why a service rate has not converged", RateReason),
         ("Service processes", ServiceProcess),

@@ -23,7 +23,7 @@ __all__ = ["series"]
 SERIES = 95
 MILLION, TURNS = 1_000_000, 3
 MOST_S, MOST_HELD = 2.0, 2_000_000
-"""Seconds; bytes at any length: of rates the last 1000 are kept, and they come to 1.5 MB."""
+"""Seconds; bytes at any length: of rates the last 1000 are kept, and they come to 0.7 MB."""
 PERIOD_S = 0.05
 
 Columns = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
