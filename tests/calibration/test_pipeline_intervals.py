@@ -22,6 +22,8 @@ from benchrigor.stats import (
     utilisation_of,
 )
 
+pytestmark = pytest.mark.slow
+
 RUNS = 400
 LEAST, MOST = (int(reference.binom.ppf(p, RUNS, 0.95)) for p in (1e-3, 0.9995))
 
