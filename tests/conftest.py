@@ -1,3 +1,4 @@
+import gc
 import signal
 
 import pytest
@@ -18,6 +19,12 @@ def pytest_configure():
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish():
+    """Spare the collector what stays until the end: modules, and the tests themselves."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

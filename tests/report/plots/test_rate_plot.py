@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -143,9 +141,3 @@ def test_where_there_is_no_rate_the_picture_says_why() -> None:
 def test_given_axes_are_drawn_into() -> None:
     axes = Figure().add_subplot()
     assert plot_rates(*recorded(), axes=axes) is axes
-
-
-def test_importing_the_room_loads_no_matplotlib() -> None:
-    code = "import benchrigor.report.plots.rate_plot, sys; print('matplotlib' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

@@ -107,6 +107,6 @@ def test_given_axes_are_drawn_into() -> None:
 
 
 def test_importing_the_room_loads_no_matplotlib() -> None:
-    code = "import benchrigor.report, sys; print('matplotlib' in sys.modules)"
+    code = "import benchrigor.report.plots.rate_plot, sys; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

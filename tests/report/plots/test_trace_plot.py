@@ -255,7 +255,7 @@ def test_outliers_do_not_squash_the_picture_and_are_counted_at_its_edge(
     assert f"3 beyond,\n{words_said}" in words(axes)
 
 
-@pytest.mark.parametrize("n", [100, 800, 20_000])
+@pytest.mark.parametrize("n", [100, 20_000])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_fortieth_of_far_readings_does_not_flatten_the_others(n: int, sign: float) -> None:
     values = steps((1e-3, n))
