@@ -14,10 +14,8 @@ from benchrigor.stats.changepoints.edm import detect_by_medians
 from benchrigor.stats.changepoints.pruning import leading_bits
 from benchrigor.stats.changepoints.segmentation import Segmenter
 
-MIN_SEGMENT = 10
-"""Readings between two change points, at least."""
-MIN_FOR_CHANGES = 2 * MIN_SEGMENT
-"""Fewer readings have no change points."""
+MIN_SEGMENT = 10  # readings between two change points, at least
+MIN_FOR_CHANGES = 2 * MIN_SEGMENT  # fewer readings have no change points
 _METHODS = ("ranks", "edm")
 _SHORT = 4_096
 

@@ -9,10 +9,8 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
 
-MAX_READINGS = 5_000
-"""The square of more readings costs too much time and memory."""
-_PENALTY = 0.25
-"""Share by which a further change has to raise the statistic."""
+MAX_READINGS = 5_000  # the square of more readings costs too much time and memory
+_PENALTY = 0.25  # share by which a further change has to raise the statistic
 
 
 def detect_by_medians(series: Floats, *, min_segment: int) -> tuple[int, ...]:

@@ -20,13 +20,10 @@ _PLACES = np.arange(1, THRESHOLDS + 1, dtype=np.float32)
 class Criterion(NamedTuple):
     """What makes a split a change point."""
 
-    penalty: float
-    """Log-likelihood ratio that a change point must exceed."""
-    inflation: float
-    """Variance inflation, by which every log-likelihood ratio is divided."""
+    penalty: float  # that a change point must exceed
+    inflation: float  # divides every log-likelihood ratio
     min_segment: int
-    locating: bool = False
-    """To compare places of one split rather than to test it, R is returned instead of T."""
+    locating: bool = False  # compare places of one split: return R instead of T
 
 
 def log_likelihood_ratio(

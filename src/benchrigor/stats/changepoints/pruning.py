@@ -18,8 +18,7 @@ _MAX_POINTS = 4_096
 _MAX_PASSES = 3
 _SIGHT = 8
 
-_Point = tuple[int, int]
-"""Place of a split, and the tolerance, a power of two, within which its exact place lies."""
+_Point = tuple[int, int]  # place of a split, and within which distance its exact place lies
 
 
 class _Neighbourhood(NamedTuple):

@@ -16,12 +16,9 @@ from benchrigor.model import ChangePoints, Floats, as_series
 from benchrigor.model.checks import refuse, wrong_number
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
 
-_MEDIAN_TO_SD = 1.4826
-"""Standard over median absolute deviation of normal readings."""
-_MEAN_TO_SD = math.sqrt(math.pi / 2.0)
-"""Standard over mean absolute deviation of normal readings."""
-_LARGEST = 1e100
-"""Standardised readings stay below, so that an estimator may square and add them."""
+_MEDIAN_TO_SD = 1.4826  # standard over median absolute deviation of normal readings
+_MEAN_TO_SD = math.sqrt(math.pi / 2.0)  # standard over mean absolute deviation of normal readings
+_LARGEST = 1e100  # size of standardised readings that may still be squared and added
 
 
 @runtime_checkable

@@ -10,8 +10,7 @@ from benchrigor.model.series import Ints
 from benchrigor.stats.changepoints.likelihood_ratio import Criterion
 from benchrigor.stats.changepoints.windows import SPLIT, WINDOW, Intervals, Scales, Splits, Windows
 
-SPLITS = 31
-"""Splits tried in an interval."""
+SPLITS = 31  # splits tried in an interval
 _SCREENING_SPLITS = 3
 _SCREENING_SHARE = 0.25
 _MIN_BLOCKS = 12

@@ -14,8 +14,8 @@ from benchrigor.stats.changepoints.seeded_intervals import SeededIntervals
 from benchrigor.stats.changepoints.variance_inflation import inflation_across, inflation_within
 from benchrigor.stats.changepoints.windows import Scales
 
+# With a smaller effective sample size more changes are false than stated
 MIN_EFFECTIVE_TO_SEARCH = 40
-"""Effective sample size below which false change points are more frequent than stated."""
 _SAME = 0.05
 _MAX_DECREASE = 0.5
 _WHITE = 1.3
@@ -28,8 +28,7 @@ class Segmenter:
     """Finds the change points of a series, not all the same, and again while it grows."""
 
     def __init__(self, series: Floats, level: float, min_segment: int) -> None:
-        self.known = series.size
-        """How many readings settled them."""
+        self.known = series.size  # readings that settled them
         self._level = level
         self._min_segment = min_segment
         self._inflation = inflation_across(series)

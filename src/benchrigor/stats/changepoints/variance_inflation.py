@@ -14,9 +14,7 @@ import numpy.typing as npt
 from benchrigor.model import Floats
 from benchrigor.stats.series.long_run_variance import long_run_variance
 
-MIN_EFFECTIVE = 20
-"""Least effective sample size that can be told: the variance inflation of n readings is at most
-n/20."""
+MIN_EFFECTIVE = 20  # least effective sample size that is estimated
 _SAMPLE = 8_192
 _RUN = 256
 _RANKS = 64

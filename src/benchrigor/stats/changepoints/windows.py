@@ -18,14 +18,12 @@ from benchrigor.model.series import Ints
 from benchrigor.stats.changepoints.likelihood_ratio import Criterion, Ratios, log_likelihood_ratio
 from benchrigor.stats.changepoints.rank_counts import THRESHOLDS, RankCounts, quantiles
 
-WINDOW = 128
-"""Multiples of the grid in a window."""
+WINDOW = 128  # multiples of the grid
 _SAMPLE_OF_SERIES = 16_384
 _SAMPLE_OF_WINDOW = 128
 _CHUNK = 30_720
 
 SPLIT = np.dtype([("start", "i8"), ("split", "i8"), ("stop", "i8"), ("ratio", "f4")])
-"""A split of an interval, and its log-likelihood ratio."""
 Splits = npt.NDArray[np.void]
 
 
@@ -43,8 +41,7 @@ class Windows:
     def __init__(self, grid: int, size: int = 0) -> None:
         self.grid = grid
         self.hop = size // 2
-        self.n = 0
-        """Readings of the series that the windows cover."""
+        self.n = 0  # readings of the series that the windows cover
         self.count = 0
         self.ranks = RankCounts(max(8, grid))
 
@@ -98,13 +95,12 @@ class Scales:
     """The rank counts of a series at both scales; readings can be appended, the quantiles stay."""
 
     def __init__(self, series: Floats) -> None:
+        # Between starts of intervals, about sqrt(n) / 16
         self.grid = min(64, 1 << max(0, math.ceil(math.log2(series.size) / 2.0 - 4.0)))
-        """Readings between two starts of intervals, about the root of n over 16."""
         self.whole = Windows(self.grid)
+        # None if the series is hardly longer than one
         self.local = Windows(self.grid, WINDOW * self.grid)
-        """Has no windows where the series is hardly longer than one."""
-        self.complete = 0
-        """Complete local windows; one more, shorter, may lie behind them."""
+        self.complete = 0  # local windows; a shorter one may lie behind them
         self._thresholds = quantiles(series[np.newaxis], _SAMPLE_OF_SERIES)
         self._windowed = series.size >= 1.5 * WINDOW * self.grid
         self.extend(series)

@@ -17,8 +17,7 @@ from scipy import special
 from benchrigor.model import Estimate
 from benchrigor.stats.series.interval import student_t
 
-_ITERATIONS = 8
-"""Iterations for an end of a ratio's interval and its degrees of freedom."""
+_ITERATIONS = 8  # iterations for an end of a ratio's interval and its degrees of freedom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,13 +34,10 @@ class Basis:
 
     baseline: Estimate
     candidate: Estimate
-    ratio: Contrast | None
-    """None if the baseline is not above 0."""
+    ratio: Contrast | None  # None unless the baseline is above 0
     difference: Contrast
-    methods: tuple[str, str]
-    """Names of the methods of the difference and of the ratio."""
-    unit: str | None
-    """Unit of inference of both; None if they differ."""
+    methods: tuple[str, str]  # of the difference and of the ratio
+    unit: str | None  # of inference; None if they differ
     n: int
     n_effective: float
     notices: tuple[Notice, ...]

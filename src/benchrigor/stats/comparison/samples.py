@@ -23,11 +23,11 @@ from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.wps.work_line import WPS
 from benchrigor.units import Direction
 
+# One series, one per invocation, or an Estimate
 Values = npt.ArrayLike | Sequence[npt.ArrayLike] | Estimate
-"""A series, a sequence of them (one per invocation), or an Estimate."""
 
+# Checked `Values`; a sequence of one series is that series
 Sample = Floats | tuple[Floats, ...] | Estimate
-"""Checked `Values`; a sequence of one series is that series."""
 
 
 def read_sample(values: Values, name: str) -> Sample:

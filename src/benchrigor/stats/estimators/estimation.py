@@ -42,8 +42,7 @@ from benchrigor.stats.series.subsessions import MERGING, fit_merged
 from benchrigor.stats.series.transients import COMPLETE, TRANSIENTS
 
 INVOCATION_MEANS = "invocation means"
-ENOUGH = 10
-"""Below so many invocations a rare memory layout or code path is easily missed."""
+ENOUGH = 10  # below so many invocations a rare memory layout or code path is easily missed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,16 +50,12 @@ class Policy:
     """Which statistic is estimated, of what kind of readings, and by which method."""
 
     kind: Kind = Kind.UNIT_READINGS
-    q: float | None = None
-    """Share of readings below the quantile; None for the mean."""
+    q: float | None = None  # None for the mean
     confidence: float = 0.95
-    trim: bool = False
-    """Estimate the stable phase instead of all readings."""
+    trim: bool = False  # estimate the stable phase instead of all readings
     method: str = METHOD
-    harmonic: bool = False
-    """The harmonic mean: the reciprocal of the mean of reciprocals."""
-    batch: int = 1
-    """Calls that each reading averages."""
+    harmonic: bool = False  # the reciprocal of the mean of reciprocals
+    batch: int = 1  # calls that each reading averages
 
     def transients(self, series: int) -> tuple[float, ...]:
         """Return the time constants of the transients fitted beside the level of each series.
@@ -80,11 +75,9 @@ class Estimation:
     estimate: Estimate | None = None
     notices: tuple[Notice, ...] = ()
     phases: tuple[StablePhase, ...] = ()
-    kept: tuple[Floats | None, ...] = ()
-    """The trimmed series; None for one without a stable phase."""
+    kept: tuple[Floats | None, ...] = ()  # trimmed series; None without a stable phase
     fits: tuple[LevelFit, ...] = ()
-    values: tuple[float | None, ...] = ()
-    """The mean or quantile of each invocation; None for one that allows none."""
+    values: tuple[float | None, ...] = ()  # of each invocation; None if it allows none
 
     def required(self) -> Estimate:
         """Return the estimate, or raise NotEstimable with the last refusal."""

@@ -14,21 +14,15 @@ from scipy import special
 from benchrigor.model import Floats, Mode
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 
-FEWEST = 60
-"""Fewer readings count as one mode: they seldom show a second."""
-LEAST_SHARE = 0.05
-"""Share of all readings that a mode holds at least: fewer are rare slow readings."""
+FEWEST = 60  # fewer readings count as one mode: they seldom show a second
+LEAST_SHARE = 0.05  # of all readings in a mode: fewer are rare slow readings
 
-_CUTS = (4, 8, 16, 32, 64)
-"""Numbers of blocks, each half over the next, that sorted readings are divided into."""
+_CUTS = (4, 8, 16, 32, 64)  # numbers of blocks, each half over the next, over sorted readings
 _SMALLEST_BLOCK = 5
 _APART = 0.05
-_ROUNDING = 1e-12
-"""Relative difference of readings that is mere rounding."""
-_ROUNDED_SPACING = 1e-16
-"""Width of a spacing, relative to the readings, that is mere rounding."""
-_RARE = 50
-"""Values so many times rarer than the most frequent one do not determine the tick."""
+_ROUNDING = 1e-12  # relative difference of readings that is mere rounding
+_ROUNDED_SPACING = 1e-16  # width of a spacing, relative to the readings, that is mere rounding
+_RARE = 50  # values so many times rarer than the most frequent do not determine the tick
 _POINTS = 16_384
 _MOMENTS = 4_096
 

@@ -18,8 +18,7 @@ from benchrigor.stats.series.transients import transient_basis
 ORDER_STATISTICS = "order statistics"
 
 _POINTS = 4096
-_ROUNDING = 1e-9
-"""Shares of readings this close are equal: 0.9 * 50 must count as 45."""
+_ROUNDING = 1e-9  # shares of readings this close are equal: 0.9 * 50 must count as 45
 
 
 def quantile_of(
@@ -81,10 +80,8 @@ class Distribution:
     """The distribution function F of readings in ascending order."""
 
     readings: Floats
-    below: Floats
-    """F(x-), as running minimum from above."""
-    upto: Floats
-    """F(x), as running maximum from below."""
+    below: Floats  # F(x-), as running minimum from above
+    upto: Floats  # F(x), as running maximum from below
 
     def between(self, low: float, high: float) -> tuple[float, float]:
         """Return the least reading with F(x) >= low and the greatest with F(x-) <= high."""

@@ -18,8 +18,7 @@ from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.long_run_variance import MIN_BATCHES, batch_means
 
 WILSON = "Wilson"
-FEWEST_IN_TAIL = 5
-"""Effective readings needed in the tail of a quantile, or outcomes of the rarer kind."""
+FEWEST_IN_TAIL = 5  # effective readings in the tail, or outcomes of the rarer kind
 
 _BATCH = 10
 

@@ -15,8 +15,7 @@ from benchrigor.stats.series.level import fit_level
 HARMONIC = "harmonic"
 BY_DURATION = "by duration"
 
-_SMALLEST = 1e-150
-"""Below this the square of a reciprocal leaves the range of a double."""
+_SMALLEST = 1e-150  # below this the square of a reciprocal leaves the range of a double
 
 
 def estimate_rate(

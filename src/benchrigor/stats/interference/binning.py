@@ -17,8 +17,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, as_series
 
 _BLOCK = 2_048
-_MOST_BINS = 65_536
-"""As many as indices of two bytes can tell apart."""
+_MOST_BINS = 65_536  # as many as indices of two bytes can tell apart
 
 _Indices = npt.NDArray[np.intp]
 _Small = npt.NDArray[np.unsignedinteger]

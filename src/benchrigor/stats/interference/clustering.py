@@ -13,17 +13,15 @@ import numpy.typing as npt
 from benchrigor.model import Floats, as_series
 
 _THRESHOLD = 0.1
+# Nine tenths of a class with 6 % normal noise spread over less. The ends are left aside: segments
+# that are interfered with compute a little more, and belong in the group of the others.
 _SPREAD, _TAIL = 0.25, 0.05
-"""Nine tenths of a class with 6 % normal noise spread over less. The ends are left aside: segments
-that are interfered with compute a little more, and belong in the group of the others."""
-_STEPS, _WINDOW = 10, 3
-"""Values are counted in windows of three tenths of the threshold, a tenth of it apart."""
+_STEPS, _WINDOW = 10, 3  # windows of three tenths of the threshold, a tenth apart
+# A valley has at most half of the values on either side, and fewer by 3.5 standard deviations: the
+# root of a count has one of 1/2
 _SHALLOW, _ROOTS = 0.5, 2.5
-"""A valley has at most half of the values on either side, and fewer by 3.5 standard deviations:
-the root of a count has one of 1/2."""
 _BLOCK = 64
-_FEW_BOUNDS = 64
-"""So many comparisons of all values cost less than one binary search for each of them."""
+_FEW_BOUNDS = 64  # so many comparisons of all values cost less than a binary search of each
 
 Indices = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.integer[Any]]

@@ -38,11 +38,11 @@ from benchrigor.stats.interference.process_merge import as_profiles
 from benchrigor.stats.series.interval import check_confidence
 
 _FEWEST_RUNS = 3
+# Share of the work in which a run may differ: now and then a garbage collection falls into another
+# segment, or a feature to the other side of a bound
 _OTHER_WORK = 0.05
-"""Share of the work in which a run may differ: now and then a garbage collection falls into
-another segment, or a feature to the other side of a bound."""
+# Flagged in all runs; normal noise flags 0.35 %, exponential 7 %
 _TAIL_PERCENT, _TAIL_SEGMENTS = 2.0, 3
-"""Flagged in all runs: normal noise flags 0.35 % of the segments, exponential noise 7 %."""
 
 
 def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float = 0.95) -> Composite:

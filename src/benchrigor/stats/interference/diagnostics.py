@@ -19,38 +19,36 @@ from benchrigor.stats.interference.grouping import (
 from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.traffic_light import probability_high
 
-MATERIAL = 10.0
-"""Per cent of the time from which on something deserves a warning."""
+MATERIAL = 10.0  # per cent of the time from which on something deserves a warning
+# Of groups of 10 and 15 segments, 1.4 and 0.6 % of 800 simulated runs are off by more than 0.1 in
+# accuracy, some of them by 0.9; of 20, 25 and 30 none is
 _ENOUGH_IN_GROUP = 20
-"""Of groups of 10 and 15 segments, 1.4 and 0.6 % of 800 simulated runs are off by more than 0.1 in
-accuracy, some of them by 0.9; of 20, 25 and 30 none is."""
 _MOST_PER_SECOND = 1000.0
+# A group has many flagged segments above a quarter, unless a fifth hit, the most that leaves the
+# median alone, explains them: by 2.33 standard deviations, one group in a hundred
 _MANY_FLAGGED, _HIT, _HIT_SIGMAS = 0.25, 0.2, 2.33
-"""A group has many flagged segments above a quarter, unless a fifth hit, the most that leaves the
-median alone, explains them: by 2.33 standard deviations, one group in a hundred."""
+# Quantiles of durations between which a median that was hit leaves a gap, up to half and up to nine
+# tenths of the segments hit; what few segments add to the limit; the fewest segments
 _GAPS = (((0.05, 0.25, 0.6), 25.0, 20), ((0.02, 0.07, 0.25), 100.0, 100))
-"""Quantiles of durations between which a median that was hit leaves a gap, up to half and up to
-nine tenths of the segments hit; what few segments add to the limit; the fewest segments."""
+# Gap over the spread below it: 0.5 to 2.7 (median over groups of 500) with normal, lognormal,
+# exponential and t(2) noise, above 3.5 + 25/sqrt(n) in at most one group in a hundred; 17 to 29
+# with 45 to 90 % of the segments hit by delays of 50 times the noise
 _GAP = 3.5
-"""Gap over the spread below it: 0.5 to 2.7 (median over groups of 500) with normal, lognormal,
-exponential and t(2) noise, above 3.5 + 25/sqrt(n) in at most one group in a hundred; 17 to 29 with
-45 to 90 % of the segments hit by delays of 50 times the noise."""
-_LEAST_GAP = 0.05
-"""Of the duration; a median cannot have moved farther than the slow half lies away."""
+_LEAST_GAP = 0.05  # of the duration; the slow half lies no farther away
+# Per cent of the time in excess; the probability that a flagged segment computes more than another
+# must be beyond 0.3 to 0.7. At most 100 groups are tested: by chance one run in a hundred warns.
 _MIXED_EXCESS, _MIXED_RANK, _MIXED_SIGMAS = 1.0, 0.2, 4.0
-"""Per cent of the time in excess; the probability that a flagged segment computes more than another
-must be beyond 0.3 to 0.7. At most 100 groups are tested: by chance one run in a hundred warns."""
+# Instructions of equal segments vary by 1 %. Sleeping takes 1 to 6 % more processor time, 1 % of
+# the time slept: only what explains half of the time is work.
 _MIXED_DIFFERENCE, _MIXED_TIME = 0.02, 0.5
-"""Instructions of equal segments vary by 1 %. Sleeping takes 1 to 6 % more processor time, 1 % of
-the time slept: only what explains half of the time is work."""
 _MIXED_SAMPLE = 10_000
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
+# Per cent of the time: features spread evenly over a factor of 1.5 have 40 to 50 % in pieces cut
+# off, processor times of a few kinds of work on a busy machine up to 26 %
 _MOST_CHAINED = 30.0
-"""Per cent of the time: features spread evenly over a factor of 1.5 have 40 to 50 % in pieces cut
-off, processor times of a few kinds of work on a busy machine up to 26 %."""
+# Between probabilities of high interference: with 1 % noise no run of 800 is warned of; of those
+# off by more than 0.1 with lognormal noise of 5 % 70 of 71, with gamma noise of 10 % 135 of 141
 _WIDE = 0.07
-"""Between probabilities of high interference: with 1 % noise no run of 800 is warned of; of those
-off by more than 0.1 with lognormal noise of 5 % 70 of 71, with gamma noise of 10 % 135 of 141."""
 _SPLIT = 1.0
 _LEAST_MATCHED = 50.0
 _MOST_RECORDING = 4.0

@@ -13,12 +13,9 @@ import numpy.typing as npt
 from benchrigor.model import Floats, SegmentProfile
 from benchrigor.stats.interference.clustering import Clusters, Indices, Labels, find_clusters
 
-FEWEST_IN_GROUP = 5
-"""Smaller groups are not used for the estimate (published)."""
-_MOST_SMALL_CODES = 2**16 - 1
-"""numpy's stable sort of numbers of 16 bits takes linear time."""
-_DIVERSE = 0.1
-"""Distinct byte counts over segments, beyond which they would leave groups of hardly any."""
+FEWEST_IN_GROUP = 5  # smaller groups are not used for the estimate (published)
+_MOST_SMALL_CODES = 2**16 - 1  # numpy's stable sort of numbers of 16 bits takes linear time
+_DIVERSE = 0.1  # distinct byte counts over segments: more would leave tiny groups
 
 
 @dataclass(frozen=True, slots=True)

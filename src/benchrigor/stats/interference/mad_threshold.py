@@ -24,7 +24,6 @@ class RunExcess:
         self.profile, self.groups = profile, group_by_code(codes)
         self.total_s = float(profile.duration_s.sum())
         self.ordered = self.groups.sorted(undelayed(profile, self.groups.order))
-        """Durations without measured delay, sorted within each group: one item per segment."""
         self.durations = self.groups.sums(self.ordered)
         if profile.delays:
             self.durations += self.groups.sums(profile.delay_s[self.groups.order])

@@ -22,8 +22,7 @@ from benchrigor.stats.interference.binning import quantise
 _BINS = 512
 _KINDS = ("computation", "nominal", "delays", "evidence")
 
-_Columns = npt.NDArray[Any]
-"""One column of each process, shape (processes, n)."""
+_Columns = npt.NDArray[Any]  # one column of each process, shape (processes, n)
 
 
 def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:

@@ -6,8 +6,7 @@ from scipy import special
 
 from benchrigor.model import Light, as_series
 
-YELLOW_FROM, RED_ABOVE = 7.5, 15.0
-"""Limits in per cent of the wall time."""
+YELLOW_FROM, RED_ABOVE = 7.5, 15.0  # limits in per cent of the wall time
 _STEEPNESS, _MIDDLE = 0.35, (YELLOW_FROM + RED_ABOVE) / 2.0
 
 

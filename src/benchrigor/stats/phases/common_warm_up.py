@@ -28,15 +28,11 @@ from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.long_run_variance import batch_means
 
-_LEVEL = 0.05
-"""Chance of any false cut, over all windows: a false cut costs a few readings."""
-_REFUSAL_LEVEL = 0.01
-"""Chance of refusing steady invocations: a false refusal costs the result."""
-_MIN_FOR_SPREAD = 5
-"""From so many invocations on, their own spread tests what they have in common."""
+_LEVEL = 0.05  # chance of any false cut, over all windows: a false cut costs a few readings
+_REFUSAL_LEVEL = 0.01  # chance of refusing steady invocations: a false refusal costs the result
+_MIN_FOR_SPREAD = 5  # from so many invocations on, their own spread tests what they have in common
 _BEYOND_USUAL = 1.25
-_UNCLEAR_T = 1.0
-"""Below this Student's t, readings behind the clearest step show no difference."""
+_UNCLEAR_T = 1.0  # below this Student's t, readings behind the clearest step show no difference
 _ROUNDING = 1e-12
 _POINTS = 1_024
 
@@ -50,8 +46,7 @@ class CommonCut:
     start: int
     end: int
     level: float | None
-    inflation: float = 1.0
-    """Long-run over marginal variance, where change points found the cut."""
+    inflation: float = 1.0  # where change points found the cut
     notices: tuple[Notice, ...] = ()
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from benchrigor.model import Code, Notice, PhaseReason
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
-_WANTED = float(MIN_FOR_AUTOCORRELATION)
-"""Effective sample size."""
+_WANTED = float(MIN_FOR_AUTOCORRELATION)  # effective sample size
 _UNIT_ROOT = 13.7 / 2
 _BOTH = 0.8
 _SLOW = 5.0
@@ -31,25 +30,16 @@ _MAX_SHOWN = 5
 class LongestPhase:
     """The longest phase of a series, and what speaks for and against it."""
 
-    borders: tuple[int, ...]
-    """0, the first index of each later phase, and the length of the series."""
-    medians: tuple[float, ...]
-    """Of each phase."""
+    borders: tuple[int, ...]  # 0, the first index of each later phase, n
+    medians: tuple[float, ...]  # of the phases
     index: int
-    inflation: float
-    """Variance inflation with which the change points were found."""
-    slow_effective: float
-    """Effective sample size by the slowest noise of its longest part without change."""
-    changes: tuple[int, ...] = ()
-    """Material change points inside it, found by a second search."""
-    thirds: tuple[float, ...] = ()
-    """Medians of its thirds, where it moves slowly and materially."""
-    raw: tuple[float, ...] = ()
-    """Medians of all segments before any were joined."""
-    joined: tuple[float, ...] = ()
-    """Medians of the segments that were joined into it."""
-    materiality: float = 0.0
-    """Relative difference of medians from which on neighbours were not joined."""
+    inflation: float  # variance inflation of the change points
+    slow_effective: float  # effective sample size by its slowest noise
+    changes: tuple[int, ...] = ()  # material change points inside, by a second search
+    thirds: tuple[float, ...] = ()  # medians, where it moves slowly and materially
+    raw: tuple[float, ...] = ()  # medians of all segments before any were joined
+    joined: tuple[float, ...] = ()  # medians of the segments that were joined into it
+    materiality: float = 0.0  # relative difference that keeps neighbours apart
 
     @property
     def n(self) -> int:

@@ -38,11 +38,8 @@ from benchrigor.stats.phases.stationarity import (
 
 _MAX_SEARCHED = 16_384
 _COLD = 10
-_LASTING = 10
-"""Part of the phase that a level inside it must last: shorter ones are noise, which the long-run
-variance knows."""
-_SHARE = 0.3
-"""Of the level, spent on further changes and again on slow movement: a phase was found by then."""
+_LASTING = 10  # part of the phase that a level inside it must last: less is noise
+_SHARE = 0.3  # of the level, for further changes and again for slow movement
 
 
 def find_stable_phase(

@@ -19,14 +19,10 @@ from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.transients import COMPLETE
 
-SHORT = 500
-"""Below so many readings a warm-up may stay undetected, and a Notice says so."""
-STABLE_SHARE = 0.8
-"""Share of a series that its stable phase must hold before a session may be satisfied."""
-MATERIALITY = 0.01
-"""Neighbouring phases whose medians differ by this share are never joined."""
-CUT_LEVEL = 0.01
-"""Chance of a change point in steady readings."""
+SHORT = 500  # below so many readings a warm-up may stay undetected, and a Notice says so
+STABLE_SHARE = 0.8  # of the series in its stable phase before a session may be satisfied
+MATERIALITY = 0.01  # neighbouring phases whose medians differ by this share are never joined
+CUT_LEVEL = 0.01  # chance of a change point in steady readings
 
 
 def measured_part(phase: StablePhase) -> slice:

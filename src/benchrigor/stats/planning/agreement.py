@@ -15,12 +15,10 @@ from benchrigor.model.checks import refuse
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
 from benchrigor.stats.estimators.proportion import estimate_proportion
 
-_TAIL = 0.025
-"""Counts less likely than that, on one side, contradict the nominal coverage."""
+_TAIL = 0.025  # less likely counts, on one side, contradict the nominal coverage
 
 _Key = tuple[str, ...]
-_Run = tuple[str, Estimate, str | None]
-"""When it began, its estimate, and its id."""
+_Run = tuple[str, Estimate, str | None]  # when it began, its estimate, its id
 
 
 def track_record(

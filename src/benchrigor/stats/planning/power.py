@@ -16,8 +16,7 @@ from benchrigor.stats.estimators.estimation import ENOUGH, INVOCATION_MEANS
 from benchrigor.stats.series.interval import MAX_RELATIVE_WIDTH, required_readings, student_t
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
 
-_MAX_READINGS = 10**12
-"""A plan that takes more is out of reach."""
+_MAX_READINGS = 10**12  # a plan that takes more is out of reach
 
 
 def plan_sizes(
@@ -108,9 +107,7 @@ class _Noise:
     error: float
     degrees_of_freedom: float
     n: int
-    """Readings (or invocations) that it comes from."""
-    density: float
-    """Degrees of freedom that each of so many brings."""
+    density: float  # degrees of freedom per reading (or invocation)
 
     @property
     def least(self) -> int:

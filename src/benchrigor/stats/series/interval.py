@@ -16,13 +16,10 @@ from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
 METHOD = "long-run-variance"
 
-MAX_RELATIVE_WIDTH = 1e9
-"""A half-width beyond so many values, or targets, is relative to (nearly) 0."""
-_PERSISTENT = 10.0
-_SKEWED = 0.1
-_BY_CHANCE = 10.0
-"""From this variance inflation and skewness of the mean on, as in queues, mean and spread are
-estimated from the same few bursts."""
+MAX_RELATIVE_WIDTH = 1e9  # a half-width beyond so many values is relative to (nearly) 0
+# From this variance inflation and skewness of the mean on, as in queues, mean and spread are
+# estimated from the same few bursts.
+_PERSISTENT, _SKEWED, _BY_CHANCE = 10.0, 0.1, 10.0
 
 
 def check_confidence(confidence: float) -> None:

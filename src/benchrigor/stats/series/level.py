@@ -11,19 +11,15 @@ from benchrigor.model import Code, Floats, LevelFit, Notice
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance, white_noise
 from benchrigor.stats.series.transients import transient_basis
 
-MIN_FOR_VARIANCE = 2
-"""Fewer readings, or invocations, have no variance."""
-MIN_FOR_AUTOCORRELATION = 30
-"""Fewer readings do not show autocorrelation: a plain t interval, and a Notice."""
+MIN_FOR_VARIANCE = 2  # fewer readings, or invocations, have no variance
+MIN_FOR_AUTOCORRELATION = 30  # fewer readings do not show autocorrelation
 
-_MAX_POINTS = 4096
-"""Longer series are averaged to this many batch means."""
-_ROUNDING = 1e-24
-"""Variance, relative to the squared largest deviation, that is rounding."""
+_MAX_POINTS = 4096  # longer series are averaged to this many batch means
+_ROUNDING = 1e-24  # variance, relative to the squared largest deviation, that is rounding
 _MIN_BATCHES_FOR_SKEWNESS = 15
+# Long-run variance that each transient absorbs, over its share of the effective sample size; by
+# simulation 2.5 to 5 for AR(1) 0.5 and 0.9, n = 500 to 4000
 _ABSORBED = 3.0
-"""Long-run variance that each transient absorbs, over its share of the effective sample size; by
-simulation 2.5 to 5 for AR(1) 0.5 and 0.9, n = 500 to 4000."""
 
 
 def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit:

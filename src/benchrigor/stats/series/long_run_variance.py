@@ -14,8 +14,7 @@ import numpy as np
 
 from benchrigor.model import Floats
 
-MIN_BATCHES = 50
-"""Fewer batch means say too little of their long-run variance."""
+MIN_BATCHES = 50  # fewer batch means say too little of their long-run variance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,13 +22,10 @@ class LongRunVariance:
     """A long-run variance and how well it is known."""
 
     value: float
-    largest: float
-    """The largest of all fits: the bound for tests of movement."""
+    largest: float  # of all fits: the bound for tests of movement
     degrees_of_freedom: float
-    order: int = 0
-    """Of the autoregressive model."""
-    batch: int = 1
-    """Readings averaged into one point of the model."""
+    order: int = 0  # of the autoregressive model
+    batch: int = 1  # readings averaged into a point of the model
 
 
 def batch_means(series: Floats, size: int) -> Floats:

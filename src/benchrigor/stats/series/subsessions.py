@@ -16,8 +16,7 @@ from benchrigor.stats.series.long_run_variance import batch_means
 
 MERGING = "subsessions"
 
-MIN_MERGED = 5
-"""The autocorrelation of fewer merged readings is near 0 whatever they are."""
+MIN_MERGED = 5  # the autocorrelation of fewer merged readings is near 0 whatever they are
 _MIN_READINGS = 3
 _EXHAUSTIVE = 16
 _GROWTH = 1.05

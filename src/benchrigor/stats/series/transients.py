@@ -6,11 +6,9 @@ import numpy as np
 
 from benchrigor.model import Floats
 
-TRANSIENTS = (1 / 30, 1 / 7)
-"""Time constants of the transients fitted beside the level, as shares of the readings."""
+TRANSIENTS = (1 / 30, 1 / 7)  # time constants fitted beside the level, as shares of the readings
 
-COMPLETE = (*TRANSIENTS, -1 / 24)
-"""The same for a complete series, which may end with a cool-down."""
+COMPLETE = (*TRANSIENTS, -1 / 24)  # of a complete series, which may end with a cool-down
 
 
 def transient_basis(size: int, shares: tuple[float, ...]) -> Floats:

@@ -22,44 +22,30 @@ from benchrigor.stats.series.long_run_variance import autoregression
 
 ESTIMATORS = ("ols", "weighted", "robust")
 
-_POWERS = (0.0, 0.5, 1.0, 1.5)
-"""Powers of the fitted value that the size of the noise may grow with."""
-_LIKELIHOOD_MARGIN = 1.92
-"""Log-likelihood below the best within which a power is not ruled out: chi2(1) at 95 %, halved."""
+_POWERS = (0.0, 0.5, 1.0, 1.5)  # of the fitted value, with which the size of the noise may grow
+_LIKELIHOOD_MARGIN = 1.92  # chi2(1) at 95 %, halved: powers within it are not ruled out
 _MAX_ORDER = 3
-_ROUNDING = 1e-14
-"""Residual, relative to the largest response, that is rounding."""
-_MIN_LIMIT = 3.0 * _ROUNDING
-"""Limit of the residuals where most are rounding: 1.345 scales of sqrt(n / (n - 2)) of it."""
+_ROUNDING = 1e-14  # residual, relative to the largest response, that is rounding
+_MIN_LIMIT = 3.0 * _ROUNDING  # of residuals of which most are rounding: 1.345 scales of it
 _LIMITED_WEIGHT = 0.05
-_ITERATIONS = 200
-"""Up to 150 where all points but one lie on a line, some 20 elsewhere."""
-_NORMAL = 0.6745
-"""Median absolute deviation of normal noise of variance 1."""
-_DECISIVE = 1e-9
-"""A point whose leverage is nearer to 1 decides a coefficient alone."""
-_MIN_LEVEL = 0.1
-"""Of the mean response: lower bound of fitted values as a size of noise."""
+_ITERATIONS = 200  # up to 150 where all points but one lie on a line, some 20 elsewhere
+_NORMAL = 0.6745  # median absolute deviation of normal noise of variance 1
+_DECISIVE = 1e-9  # a point whose leverage is nearer to 1 decides a coefficient alone
+_MIN_LEVEL = 0.1  # of the mean response: lower bound of fitted values as a size of noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regression:
     """A linear regression of n points on k regressors."""
 
-    design: Floats
-    """Regressors times the roots of the weights, shape (n, k)."""
-    inverse: Floats
-    """Pseudo-inverse of the design, shape (k, n)."""
+    design: Floats  # regressors times the roots of the weights, shape (n, k)
+    inverse: Floats  # pseudo-inverse of the design, shape (k, n)
     coefficients: Floats
-    residuals: Floats
-    """Weighted; 0 throughout where they are rounding (of most points, in a robust fit)."""
-    left_out: Floats
-    """Residual of each point from the regression without it, not weighted."""
+    residuals: Floats  # weighted; 0 where all (robust: most) are rounding
+    left_out: Floats  # unweighted residual of each point from the fit without it
     leverages: Floats
-    levels: Floats
-    """Fitted values, not weighted, at least a tenth of the mean response."""
-    roots: Floats
-    """What the residuals were multiplied by."""
+    levels: Floats  # unweighted fitted values, at least a tenth of the mean response
+    roots: Floats  # factors of the residuals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +55,7 @@ class CoefficientError:
     value: float
     standard_error: float
     degrees_of_freedom: float
-    inflation: float
-    """Variance inflation by autocorrelation, at least 1."""
+    inflation: float  # by autocorrelation, at least 1
 
     def scaled(self, factor: float) -> CoefficientError:
         """Return it in another unit."""

@@ -19,14 +19,12 @@ from benchrigor.stats.wps.hc3 import (
     regress,
 )
 
-NEGLIGIBLE = 1e-3
-"""Difference of exponents, or relative difference of speeds, that does not matter."""
+NEGLIGIBLE = 1e-3  # difference of exponents, relative difference of speeds
 _LEVEL = 0.01
 _EXPONENTS = (0.05, 5.0)
 _STEPS = 30
 _MIN_RANGE = 2.0
-_VAGUE = 1.0
-"""Width of the interval of the exponent from which on it names no shape."""
+_VAGUE = 1.0  # width of the interval of the exponent from which on it names no shape
 _SMALLEST = sys.float_info.min
 _MIN_ROUNDS_PER_OUTLIER = 5
 _MAX_OUTLIERS = 10
@@ -38,7 +36,6 @@ class LackOfFit:
 
     bend: Estimate | None
     significant: bool
-    """Whether the bend is."""
     growth: Estimate | None
     shape: str | None
     outliers: tuple[int, ...]

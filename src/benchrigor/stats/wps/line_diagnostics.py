@@ -13,16 +13,13 @@ from benchrigor.stats.wps.lack_of_fit import NEGLIGIBLE, LackOfFit
 _ENOUGH_ROUNDS = 10
 _POOR_PREDICTION = 0.1
 _WIDE = 0.25
-_EXACT = 1e-9
-"""Error of prediction below which every round is on the line."""
+_EXACT = 1e-9  # error of prediction below which every round is on the line
+# Rank correlation of work with the order of rounds from which on a drift is taken for work; in
+# sessions it stays below 0.6
 _RAMP = 0.7
-"""Rank correlation of work with the order of rounds from which on a drift is taken for work; in
-sessions it stays below 0.6."""
-_MIN_RANGE = 2.0
-"""Largest over smallest amount below which a line says little of other amounts."""
+_MIN_RANGE = 2.0  # largest over smallest amount below which a line says little of other amounts
 _TINY = 1e-300
-_MATERIAL = 0.5
-"""Half-widths by which outliers may move the speed."""
+_MATERIAL = 0.5  # half-widths by which outliers may move the speed
 
 
 def diagnose_line(

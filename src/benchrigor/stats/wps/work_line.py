@@ -36,16 +36,13 @@ from benchrigor.stats.wps.line_diagnostics import (
     diagnose_outliers,
 )
 
-WPS = "wps"
-"""The method of an estimate by work and duration begins with this word."""
+WPS = "wps"  # the method of an estimate by work and duration begins so
 
 _MIN_ROUNDS = 3
-_KEPT = 0.5
-"""Share of the variance of the work, as merging a ramp would keep it, that merging must keep."""
+_KEPT = 0.5  # share of the variance of work in ascending order that merging must keep
 _PLAIN = (ESTIMATORS[0], METHOD)
 _LARGEST = sys.float_info.max
-_FLAT = 1e-13
-"""Rise of the line, relative to the longest duration, that is rounding."""
+_FLAT = 1e-13  # rise of the line, relative to the longest duration, that is rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
