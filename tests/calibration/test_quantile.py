@@ -10,7 +10,7 @@ from simulated.series import autoregressive
 from benchrigor.errors import NotEstimable
 from benchrigor.stats.estimators.order_statistics import quantile_of
 from benchrigor.stats.estimators.quantile import estimate_quantile
-from benchrigor.stats.series.transients import TRANSIENTS
+from benchrigor.stats.series.level import TRANSIENTS
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,7 @@ from benchrigor.stats.estimators.order_statistics import (
     quantile_of,
 )
 from benchrigor.stats.estimators.quantile import estimate_quantile
-from benchrigor.stats.series.level import fit_level
-from benchrigor.stats.series.transients import TRANSIENTS
+from benchrigor.stats.series.level import TRANSIENTS, fit_level
 
 RNG = np.random.default_rng(40)
 SKEWED = RNG.lognormal(0.0, 1.0, 400)

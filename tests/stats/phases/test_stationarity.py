@@ -14,7 +14,7 @@ from benchrigor.stats.phases.stationarity import (
     movement_p_value,
     steps_beyond_noise,
 )
-from benchrigor.stats.series.transients import transient_basis
+from benchrigor.stats.series.level import transient_basis
 
 
 @pytest.mark.parametrize("series", [np.arange(29.0), np.ones(500)])

@@ -16,7 +16,7 @@ from benchrigor.stats import (
     required_readings,
 )
 from benchrigor.stats.series.interval import correct_for_skewness
-from benchrigor.stats.series.transients import TRANSIENTS
+from benchrigor.stats.series.level import TRANSIENTS
 
 RNG = np.random.default_rng(20)
 NORMAL = RNG.normal(10.0, 1.0, 400)

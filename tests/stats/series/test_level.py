@@ -9,7 +9,7 @@ from simulated.series import autoregressive
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code
 from benchrigor.stats import fit_level
-from benchrigor.stats.series.transients import COMPLETE, TRANSIENTS, transient_basis
+from benchrigor.stats.series.level import COMPLETE, TRANSIENTS, transient_basis
 
 
 @pytest.mark.parametrize("transients", [TRANSIENTS, COMPLETE])

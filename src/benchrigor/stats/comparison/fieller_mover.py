@@ -10,12 +10,12 @@ candidate = R * baseline does not reject.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy import special
 
 from benchrigor.model import Estimate
-from benchrigor.stats.series.interval import student_t
+from benchrigor.stats.series.interval import StandardError, satterthwaite, student_t, t_interval
 
 _ITERATIONS = 8  # iterations for an end of a ratio's interval and its degrees of freedom
 
@@ -59,22 +59,22 @@ def exact_value(value: float) -> UncertainValue:
 
 
 def difference_of(
-    contrast: Contrast, confidence: float, size: tuple[int, float], method: str
+    contrast: Contrast,
+    confidence: float,
+    size: tuple[int, float],
+    method: str,
+    *,
+    ratio: float = 1.0,
 ) -> Estimate:
-    """Estimate candidate minus baseline, with the interval of Welch (1947) or MOVER."""
-    value = contrast.candidate.value - contrast.baseline.value
-    down, freedom_down = _error(contrast, 1.0, down=True)
-    up, freedom_up = _error(contrast, 1.0, down=False)
-    return Estimate(
-        value=value,
-        low=value - student_t(freedom_down, confidence) * down,
-        high=value + student_t(freedom_up, confidence) * up,
-        confidence=confidence,
+    """Estimate candidate - ratio * baseline, with the interval of Welch (1947) or MOVER."""
+    return t_interval(
+        contrast.candidate.value - ratio * contrast.baseline.value,
+        _error(contrast, ratio, down=True),
+        confidence,
+        above=_error(contrast, ratio, down=False),
         n=size[0],
         n_effective=size[1],
         method=method,
-        standard_error=(down + up) / 2.0,
-        degrees_of_freedom=min(freedom_down, freedom_up),
     )
 
 
@@ -97,19 +97,8 @@ def ratio_of(
     if low is None or high is None:
         return None
     value = scaled.candidate.value
-    down, freedom_down = _error(scaled, value, down=True)
-    up, freedom_up = _error(scaled, value, down=False)
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        confidence=confidence,
-        n=size[0],
-        n_effective=size[1],
-        method=method,
-        standard_error=(down + up) / 2.0,
-        degrees_of_freedom=min(freedom_down, freedom_up),
-    )
+    difference = difference_of(scaled, confidence, size, method, ratio=value)
+    return replace(difference, value=value, low=low, high=high)
 
 
 def p_value_at(contrast: Contrast, ratio: float) -> float:
@@ -147,12 +136,8 @@ def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> 
 
 
 def _scaled(uncertain: UncertainValue, unit: float) -> UncertainValue:
-    return UncertainValue(
-        value=uncertain.value / unit,
-        below=uncertain.below / unit,
-        above=uncertain.above / unit,
-        degrees_of_freedom=uncertain.degrees_of_freedom,
-    )
+    value, below, above = uncertain.value / unit, uncertain.below / unit, uncertain.above / unit
+    return replace(uncertain, value=value, below=below, above=above)
 
 
 def _parts(contrast: Contrast, ratio: float, *, down: bool) -> tuple[float, float]:
@@ -165,18 +150,16 @@ def _parts(contrast: Contrast, ratio: float, *, down: bool) -> tuple[float, floa
     )
 
 
-def _error(contrast: Contrast, ratio: float, *, down: bool) -> tuple[float, float]:
-    """Return the standard error of candidate - R * baseline and its degrees of freedom."""
+def _error(contrast: Contrast, ratio: float, *, down: bool) -> StandardError:
+    """Return the standard error of candidate - R * baseline."""
     first, second = _parts(contrast, ratio, down=down)
     correlation = contrast.correlation
     error = math.hypot(second - correlation * first, math.sqrt(1.0 - correlation**2) * first)
     freedoms = contrast.baseline.degrees_of_freedom, contrast.candidate.degrees_of_freedom
-    whole = math.hypot(first, second)
-    if whole == 0.0:
-        return error, sum(freedoms)
-    shares = (first / whole) ** 2, (second / whole) ** 2
-    inverse = sum(share**2 / freedom for share, freedom in zip(shares, freedoms, strict=True))
-    return error, 1.0 / inverse if inverse > 0.0 else math.inf
+    exact = first == second == 0.0
+    return StandardError(
+        error, sum(freedoms) if exact else satterthwaite((first, second), freedoms)
+    )
 
 
 def _end(contrast: Contrast, confidence: float, *, down: bool) -> float | None:
@@ -190,7 +173,7 @@ def _end(contrast: Contrast, confidence: float, *, down: bool) -> float | None:
     for _ in range(_ITERATIONS):
         if end is None:
             break
-        quantile = student_t(_error(contrast, end, down=down)[1], confidence)
+        quantile = student_t(_error(contrast, end, down=down).degrees_of_freedom, confidence)
         own = quantile * _parts(contrast, 1.0, down=down)[1]
         # The end has the sign of the candidate's own end.
         sign = math.copysign(1.0, value - own if down else value + own)

@@ -29,7 +29,12 @@ from benchrigor.stats.comparison.samples import (
 )
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.estimators.estimation import Policy
-from benchrigor.stats.series.interval import check_confidence, student_t
+from benchrigor.stats.series.interval import (
+    StandardError,
+    check_confidence,
+    satterthwaite,
+    t_interval,
+)
 from benchrigor.units import Direction
 
 _OF_A_PAIR = ("baseline", "candidate", "paired")
@@ -241,24 +246,19 @@ def _summarise(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, 
         notices = (Notice.warning(Code.NO_RATIO, sentence, members=len(left_out)),)
     if not kept:
         return None, notices
-    errors = np.array([(each.standard_error or 0.0) / each.value for each in kept])
-    freedoms = np.array([each.degrees_of_freedom or math.inf for each in kept])
-    total = math.hypot(*errors)
-    inverse = float(np.sum((errors / total) ** 4 / freedoms)) if total > 0.0 else 0.0
-    freedom = 1.0 / inverse if inverse > 0.0 else math.inf
-    error, confidence = total / len(kept), kept[0].confidence
-    middle = float(np.mean(np.log([each.value for each in kept])))
-    half_width = student_t(freedom, confidence) * error
-    summary = Estimate(
-        value=math.exp(middle),
-        low=math.exp(middle - half_width),
-        high=math.exp(middle + half_width),
-        confidence=confidence,
+    errors = [(each.standard_error or 0.0) / each.value for each in kept]
+    freedom = satterthwaite(errors, [each.degrees_of_freedom or math.inf for each in kept])
+    error = math.hypot(*errors) / len(kept)
+    log = t_interval(
+        float(np.mean(np.log([each.value for each in kept]))),
+        StandardError(error, freedom),
+        kept[0].confidence,
         n=len(kept),
         n_effective=float(len(kept)),
         method="geometric mean of ratios",
-        standard_error=error * math.exp(middle),
-        degrees_of_freedom=freedom,
-        notices=notices,
+    )
+    value, low, high = (math.exp(each) for each in (log.value, log.low, log.high))
+    summary = replace(
+        log, value=value, low=low, high=high, standard_error=error * value, notices=notices
     )
     return summary, notices

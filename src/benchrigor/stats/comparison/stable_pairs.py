@@ -10,8 +10,7 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, Notice, StablePhase
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.phases.trimming import STABLE_SHARE, measured_part, measured_phase
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
-from benchrigor.stats.series.transients import TRANSIENTS
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, too_few
 
 # The first third of such pairs is left out, since no transient can be fitted beside a moving level.
 # With a warm-up in one series intervals then cover in 0.87 to 0.98 of cases, else in 0.61 to 0.97

@@ -8,7 +8,7 @@ differences.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,15 +31,16 @@ from benchrigor.stats.estimators.proportion import FEWEST_IN_TAIL
 from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.phases.common_warm_up import common_phases
 from benchrigor.stats.phases.trimming import measured_phase, short_run, trimmed
-from benchrigor.stats.series.interval import METHOD, estimate_level, student_t
+from benchrigor.stats.series.interval import METHOD, StandardError, estimate_level, t_interval
 from benchrigor.stats.series.level import (
+    COMPLETE,
     MIN_FOR_AUTOCORRELATION,
     MIN_FOR_VARIANCE,
+    TRANSIENTS,
     fit_level,
     too_few,
 )
 from benchrigor.stats.series.subsessions import MERGING, fit_merged
-from benchrigor.stats.series.transients import COMPLETE, TRANSIENTS
 
 INVOCATION_MEANS = "invocation means"
 ENOUGH = 10  # below so many invocations a rare memory layout or code path is easily missed
@@ -266,42 +267,24 @@ def combine_values(values: Sequence[float], confidence: float) -> Estimate:
     constant = float(levels.min()) == float(levels.max())  # their mean may be rounded
     value = float(levels[0]) if constant else float(levels.mean())
     error = 0.0 if constant else float(levels.std(ddof=1)) / math.sqrt(count)
-    half_width = student_t(count - 1.0, confidence) * error
-    return Estimate(
-        value=value,
-        low=value - half_width,
-        high=value + half_width,
-        confidence=confidence,
+    estimate = t_interval(
+        value,
+        StandardError(error, count - 1.0),
+        confidence,
         n=count,
         n_effective=float(count),
         method=INVOCATION_MEANS,
-        standard_error=error,
-        degrees_of_freedom=count - 1.0,
-        notices=_combination_notices(count, error, value),
     )
+    return replace(estimate, notices=tuple(_combination_notices(count, error, value)))
 
 
-def _combination_notices(count: int, error: float, value: float) -> tuple[Notice, ...]:
-    notices = []
+def _combination_notices(count: int, error: float, value: float) -> Iterator[Notice]:
     if error == 0.0:
-        notices.append(
-            Notice.warning(
-                Code.CONSTANT,
-                f"All {count} invocations are at {value!r}: the interval has no width.",
-                n=count,
-                value=value,
-            )
-        )
+        sentence = f"All {count} invocations are at {value!r}: the interval has no width."
+        yield Notice.warning(Code.CONSTANT, sentence, n=count, value=value)
     if count < ENOUGH:
-        notices.append(
-            Notice.warning(
-                Code.FEW_INVOCATIONS,
-                f"Only {count} invocations; with fewer than {ENOUGH} a rare case is easily missed.",
-                invocations=count,
-                wanted=ENOUGH,
-            )
-        )
-    return tuple(notices)
+        sentence = f"Only {count} invocations: fewer than {ENOUGH} easily miss a rare case."
+        yield Notice.warning(Code.FEW_INVOCATIONS, sentence, invocations=count, wanted=ENOUGH)
 
 
 def _of_one(inner: Estimate) -> Estimate:

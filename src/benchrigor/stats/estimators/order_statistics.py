@@ -12,8 +12,12 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice
 from benchrigor.stats.estimators.proportion import FEWEST_IN_TAIL, fit_indicators
 from benchrigor.stats.series.interval import estimate_level, student_t
-from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE, fit_level
-from benchrigor.stats.series.transients import transient_basis
+from benchrigor.stats.series.level import (
+    MIN_FOR_AUTOCORRELATION,
+    MIN_FOR_VARIANCE,
+    fit_level,
+    transient_basis,
+)
 
 ORDER_STATISTICS = "order statistics"
 

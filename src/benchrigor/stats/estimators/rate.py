@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice, as_series
-from benchrigor.stats.series.interval import check_confidence, estimate_level
+from benchrigor.stats.series.interval import check_confidence, estimate_level, reciprocal_of
 from benchrigor.stats.series.level import fit_level
 
 HARMONIC = "harmonic"
@@ -82,28 +82,15 @@ def reciprocals(series: Floats) -> Floats:
 
 def reciprocal(estimate: Estimate) -> Estimate:
     """Turn an estimated time per work into the rate, or a rate into the time per work."""
-    if estimate.low <= 0.0:
-        raise NotEstimable(
-            Notice.refusal(
-                Code.NO_RATIO,
-                f"The interval of the time per work begins at {estimate.low:.3g}, expected above "
-                "0: no rate can be given. Take more readings.",
-                n=estimate.n,
-                low=estimate.low,
-                high=estimate.high,
-            )
+    inverse, low = reciprocal_of(estimate), estimate.low
+    if inverse is None:
+        sentence = (
+            f"The interval of the time per work begins at {low:.3g}, expected above 0: no rate can "
+            "be given. Take more readings."
         )
-    error = estimate.standard_error
-    value = 1.0 / estimate.value
-    return replace(
-        estimate,
-        value=value,
-        low=1.0 / estimate.high,
-        high=1.0 / estimate.low,
-        method=f"{estimate.method}, {HARMONIC}",
-        # Two factors, for the square of a tiny value may be 0.
-        standard_error=None if error is None else error * value * value,
-    )
+        notice = Notice.refusal(Code.NO_RATIO, sentence, n=estimate.n, low=low, high=estimate.high)
+        raise NotEstimable(notice)
+    return replace(inverse, method=f"{estimate.method}, {HARMONIC}")
 
 
 def _over_durations(series: Floats, durations: Floats, confidence: float) -> Estimate:

@@ -14,9 +14,8 @@ from scipy import special
 
 from benchrigor.model import Floats
 from benchrigor.model.series import Ints
-from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, TRANSIENTS, transient_basis
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
-from benchrigor.stats.series.transients import TRANSIENTS, transient_basis
 
 _POINTS = 1_024
 _WAVES = 2

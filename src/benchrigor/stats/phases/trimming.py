@@ -16,8 +16,7 @@ from benchrigor.stats.phases.stable_phase import (
 )
 from benchrigor.stats.phases.stationarity import steps_beyond_noise
 from benchrigor.stats.series.interval import estimate_level
-from benchrigor.stats.series.level import fit_level
-from benchrigor.stats.series.transients import COMPLETE
+from benchrigor.stats.series.level import COMPLETE, fit_level
 
 SHORT = 500  # below so many readings a warm-up may stay undetected, and a Notice says so
 STABLE_SHARE = 0.8  # of the series in its stable phase before a session may be satisfied

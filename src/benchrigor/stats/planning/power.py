@@ -13,7 +13,12 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.stats.estimators.estimation import ENOUGH, INVOCATION_MEANS
-from benchrigor.stats.series.interval import MAX_RELATIVE_WIDTH, required_readings, student_t
+from benchrigor.stats.series.interval import (
+    MAX_RELATIVE_WIDTH,
+    required_readings,
+    satterthwaite,
+    student_t,
+)
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
 
 _MAX_READINGS = 10**12  # a plan that takes more is out of reach
@@ -159,7 +164,7 @@ class _Design:
         """Return standard error, degrees of freedom and critical value of y_c - (1 + m) y_b."""
         square = (1.0 + self.margin) ** 2
         error = noise.error * math.sqrt(1.0 + square)
-        freedom = noise.degrees_of_freedom * (1.0 + square) ** 2 / (1.0 + square**2)
+        freedom = satterthwaite((1.0, 1.0 + self.margin), [noise.degrees_of_freedom] * 2)
         return error, freedom, student_t(freedom, self.confidence)
 
     def power_of(self, noise: _Noise, change: float) -> float:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -22,6 +25,13 @@ MAX_RELATIVE_WIDTH = 1e9  # a half-width beyond so many values is relative to (n
 _PERSISTENT, _SKEWED, _BY_CHANCE = 10.0, 0.1, 10.0
 
 
+class StandardError(NamedTuple):
+    """A standard error and its degrees of freedom."""
+
+    value: float
+    degrees_of_freedom: float
+
+
 def check_confidence(confidence: float) -> None:
     """Raise InvalidInput unless ``confidence`` lies strictly between 0 and 1."""
     refuse(wrong_share("confidence", confidence))
@@ -31,6 +41,39 @@ def student_t(degrees_of_freedom: float, confidence: float) -> float:
     """Return the quantile of Student's t that two-sided intervals of that confidence use."""
     # From the lower tail: one minus a tiny tail would round to one, whose quantile is infinite.
     return -float(special.stdtrit(degrees_of_freedom, (1.0 - confidence) / 2.0))
+
+
+def satterthwaite(errors: Iterable[float], freedoms: Iterable[float]) -> float:
+    """Return the degrees of freedom of a sum of independent errors (Satterthwaite 1946)."""
+    errors = tuple(errors)
+    total = math.hypot(*errors) or 1.0
+    inverse = sum((e / total) ** 4 / freedom for e, freedom in zip(errors, freedoms, strict=True))
+    return 1.0 / inverse if inverse > 0.0 else math.inf
+
+
+def t_interval(
+    value: float,
+    below: StandardError,
+    confidence: float,
+    *,
+    above: StandardError | None = None,
+    n: int,
+    n_effective: float,
+    method: str,
+) -> Estimate:
+    """Return a value with Student's t interval; ``above`` if the error upwards is another."""
+    above = above or below
+    return Estimate(
+        value=value,
+        low=value - student_t(below.degrees_of_freedom, confidence) * below.value,
+        high=value + student_t(above.degrees_of_freedom, confidence) * above.value,
+        confidence=confidence,
+        n=n,
+        n_effective=n_effective,
+        method=method,
+        standard_error=(below.value + above.value) / 2.0,
+        degrees_of_freedom=min(below.degrees_of_freedom, above.degrees_of_freedom),
+    )
 
 
 def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
@@ -58,6 +101,37 @@ def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
         standard_error=fit.standard_error,
         degrees_of_freedom=fit.degrees_of_freedom,
         notices=tuple(_notices(fit)),
+    )
+
+
+def scaled(estimate: Estimate, factor: float) -> Estimate:
+    """Multiply an estimate by a number above 0, and stay among the finite numbers."""
+    error, most = estimate.standard_error, sys.float_info.max
+
+    def times(value: float) -> float:
+        return min(max(value * min(factor, most), -most), most)
+
+    return replace(
+        estimate,
+        value=times(estimate.value),
+        low=times(estimate.low),
+        high=times(estimate.high),
+        standard_error=None if error is None else times(error),
+    )
+
+
+def reciprocal_of(estimate: Estimate) -> Estimate | None:
+    """Return one over an estimate, by both ends of its interval; None if it may be 0."""
+    if estimate.low <= 0.0:
+        return None
+    error, value = estimate.standard_error, 1.0 / estimate.value
+    return replace(
+        estimate,
+        value=value,
+        low=1.0 / estimate.high,
+        high=1.0 / estimate.low,
+        # Two factors, for the square of a tiny value may be 0.
+        standard_error=None if error is None else error * value * value,
     )
 
 

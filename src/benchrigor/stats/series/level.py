@@ -1,4 +1,4 @@
-"""The level of a series, beside the transients that fade from its start, and its standard error."""
+"""The level of a series, beside the transients that fade at its ends, and its standard error."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, LevelFit, Notice
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance, white_noise
-from benchrigor.stats.series.transients import transient_basis
 
 MIN_FOR_VARIANCE = 2  # fewer readings, or invocations, have no variance
 MIN_FOR_AUTOCORRELATION = 30  # fewer readings do not show autocorrelation
+
+TRANSIENTS = (1 / 30, 1 / 7)  # time constants fitted beside the level, as shares of the readings
+COMPLETE = (*TRANSIENTS, -1 / 24)  # of a complete series, which may end with a cool-down
 
 _MAX_POINTS = 4096  # longer series are averaged to this many batch means
 _ROUNDING = 1e-24  # variance, relative to the squared largest deviation, that is rounding
@@ -45,7 +47,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     # Scaled by the largest deviation, powers of tiny and of huge readings stay in range.
     scale = float(np.abs(series - mean).max())
     if series.min() == series.max() or scale == 0.0:
-        return _exact_fit(float(series[0]), n, ())
+        return exact_fit(float(series[0]), n, ())
     deviations = (series - mean) / scale
     many = n >= MIN_FOR_AUTOCORRELATION
     shares = transients if many else ()
@@ -57,7 +59,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     explained = float(points @ points - residuals @ residuals) * size
     marginal = (float(deviations @ deviations) - explained) / max(n - 1 - len(shares), 1)
     if marginal <= _ROUNDING:
-        return _exact_fit(level, n, constants)
+        return exact_fit(level, n, constants)
     noise = (
         long_run_variance(residuals, fitted=1 + len(shares)) if many else white_noise(marginal, n)
     )
@@ -76,6 +78,14 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
         skewness=_skewness_of_mean(residuals, total / marginal / size) if many else 0.0,
         standard_error=math.sqrt(total * factor / n) * scale,
     )
+
+
+def transient_basis(size: int, shares: tuple[float, ...]) -> Floats:
+    """Return exponentials at the centres of points, a row each; negative shares grow to the end."""
+    rates = 1.0 / np.array(shares)[:, np.newaxis]
+    centres = (np.arange(size) + 0.5) / size
+    basis: Floats = np.exp(-rates * (centres - (rates < 0.0)))
+    return basis
 
 
 def _regress(points: Floats, basis: Floats) -> tuple[float, float, Floats]:
@@ -105,7 +115,7 @@ def _skewness_of_mean(residuals: Floats, tau: float) -> float:
     return float(np.mean(deviations**3) / spread**1.5) / math.sqrt(batches.size)
 
 
-def _exact_fit(level: float, n: int, transients: tuple[float, ...]) -> LevelFit:
+def exact_fit(level: float, n: int, transients: tuple[float, ...]) -> LevelFit:
     """Return the fit of readings without noise."""
     return LevelFit(
         level=level,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from benchrigor.model import Estimate, Floats
-from benchrigor.stats.series.interval import student_t
+from benchrigor.stats.series.interval import StandardError, t_interval
 from benchrigor.stats.series.long_run_variance import autoregression
 
 ESTIMATORS = ("ols", "weighted", "robust")
@@ -57,29 +57,11 @@ class CoefficientError:
     degrees_of_freedom: float
     inflation: float  # by autocorrelation, at least 1
 
-    def scaled(self, factor: float) -> CoefficientError:
-        """Return it in another unit."""
-        error = self.standard_error * factor
-        return replace(self, value=self.value * factor, standard_error=error)
-
-    def half_width(self, confidence: float) -> float:
-        """Return the half-width of Student's t interval."""
-        return student_t(self.degrees_of_freedom, confidence) * self.standard_error
-
     def estimate(self, confidence: float, n: int, method: str, *, merged: int = 1) -> Estimate:
         """Return its estimate from n points, of which so many were merged into one."""
-        half_width = self.half_width(confidence)
-        return Estimate(
-            value=self.value,
-            low=self.value - half_width,
-            high=self.value + half_width,
-            confidence=confidence,
-            n=n,
-            n_effective=n // merged / self.inflation,
-            method=method,
-            standard_error=self.standard_error,
-            degrees_of_freedom=self.degrees_of_freedom,
-        )
+        error = StandardError(self.standard_error, self.degrees_of_freedom)
+        effective = n // merged / self.inflation
+        return t_interval(self.value, error, confidence, n=n, n_effective=effective, method=method)
 
 
 def is_determined(design: Floats) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchrigor.model import Estimate, Floats
-from benchrigor.stats.series.interval import student_t
+from benchrigor.stats.series.interval import scaled, student_t
 from benchrigor.stats.wps.hc3 import (
     CoefficientError,
     Regression,
@@ -71,10 +71,12 @@ def _bend(
     error = _last_coefficient(design, durations, estimator)
     if error is None:
         return None, False
-    bend = error.scaled(2.0 * float(np.ptp(work)) / slope)
+    bend, strict = (
+        scaled(error.estimate(level, work.size, "quadratic term"), 2.0 * np.ptp(work) / slope)
+        for level in (confidence, 1.0 - _LEVEL)
+    )
     # Rounding gives an exact line a bend that is as exact.
-    significant = abs(bend.value) > max(bend.half_width(1.0 - _LEVEL), NEGLIGIBLE)
-    return bend.estimate(confidence, work.size, "quadratic term"), significant
+    return bend, abs(bend.value) > max(strict.half_width, NEGLIGIBLE)
 
 
 def _growth(work: Floats, durations: Floats, estimator: str, confidence: float) -> Estimate | None:

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice, WpsFit, as_series
+from benchrigor.model import Code, Floats, Notice, WpsFit, as_series
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import short
-from benchrigor.stats.series.interval import METHOD
+from benchrigor.stats.series.interval import METHOD, reciprocal_of, scaled
 from benchrigor.stats.series.long_run_variance import batch_means
 from benchrigor.stats.series.subsessions import (
     MERGING,
@@ -128,15 +128,15 @@ def fit_wps(
     n, rate = rounds.work.size, rounds.unit / rounds.seconds
     name = "-".join([WPS, *(each for each in (estimator, method) if each not in _PLAIN)])
     slope, overhead = (each.estimate(confidence, n, name, merged=merged) for each in errors)
-    speed = _reciprocal(slope)
+    speed = reciprocal_of(slope)
     prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / rounds.durations.mean())
     notices = tuple(diagnose_line(rounds.work, line, speed, prediction_error, merged))
     fit = WpsFit(
-        speed=None if speed is None else replace(_scaled(speed, rate), notices=notices),
-        overhead=_scaled(overhead, rounds.seconds),
-        slope=_scaled(slope, rounds.seconds / rounds.unit),
+        speed=None if speed is None else replace(scaled(speed, rate), notices=notices),
+        overhead=scaled(overhead, rounds.seconds),
+        slope=scaled(slope, rounds.seconds / rounds.unit),
         n=n,
-        naive_speed=_times(float(rounds.work.sum() / rounds.durations.sum()), rate),
+        naive_speed=min(float(rounds.work.sum() / rounds.durations.sum()) * rate, _LARGEST),
         prediction_error=prediction_error,
         inflation=errors[0].inflation,
         merged=merged,
@@ -271,33 +271,3 @@ def _subsession(work: Floats, line: Regression) -> int:
             f"the amounts in order, or method {METHOD!r}"
         )
     return merged.size
-
-
-def _reciprocal(slope: Estimate) -> Estimate | None:
-    """Return the speed; None where the slope may be 0."""
-    if slope.low <= 0.0 or slope.standard_error is None:
-        return None
-    return replace(
-        slope,
-        value=1.0 / slope.value,
-        low=1.0 / slope.high,
-        high=1.0 / slope.low,
-        standard_error=slope.standard_error / slope.value**2,
-    )
-
-
-def _scaled(estimate: Estimate, factor: float) -> Estimate:
-    error = estimate.standard_error
-    return replace(
-        estimate,
-        value=_times(estimate.value, factor),
-        low=_times(estimate.low, factor),
-        high=_times(estimate.high, factor),
-        standard_error=None if error is None else _times(error, factor),
-    )
-
-
-def _times(value: float, factor: float) -> float:
-    """Multiply, and stay among the finite numbers."""
-    product = value * min(factor, _LARGEST)
-    return min(max(product, -_LARGEST), _LARGEST)
