@@ -9,7 +9,7 @@ from coverage_processes import ROWS, ZOO
 from coverage_tables import Bar, Interval, Setting, heading, of, row, tally
 
 import benchrigor as br
-from benchrigor.stats.estimators.quantile import estimate_quantile
+from benchrigor.stats import estimate_quantile
 
 __all__ = ["quantiles"]
 

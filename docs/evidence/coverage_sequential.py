@@ -18,7 +18,7 @@ from coverage_tables import Bar, Interval, Setting, Tally, heading, interval, of
 from machine import wilson
 
 import benchrigor as br
-from benchrigor.stats.series.interval import METHOD
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 
 __all__ = ["sequential", "statistics"]
 
@@ -157,7 +157,7 @@ def _table(setting: Setting, names: list[str], runs: int) -> None:
     columns = ["process", "coverage", "not converged", "readings", "flagged", "bar"]
     heading([*columns, "merging", "", "readings", "z rule", "", "readings"])
     for name in names:
-        found = setting.repeated(partial(by_session, setting.seed, name, METHOD), runs)
+        found = setting.repeated(partial(by_session, setting.seed, name, LONG_RUN_VARIANCE), runs)
         others = setting.repeated(partial(by_rivals, setting.seed, name), min(runs, RIVALS))
         ours, merged, z_rule = map(standing, (found, *zip(*others, strict=True)))
         row(

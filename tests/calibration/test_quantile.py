@@ -8,8 +8,8 @@ from scipy import stats as scipy_stats
 from simulated.series import autoregressive
 
 from benchrigor.errors import NotEstimable
+from benchrigor.stats import estimate_quantile
 from benchrigor.stats.estimators.order_statistics import quantile_of
-from benchrigor.stats.estimators.quantile import estimate_quantile
 from benchrigor.stats.series.level import TRANSIENTS
 
 pytestmark = pytest.mark.slow

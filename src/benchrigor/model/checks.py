@@ -49,12 +49,13 @@ def wrong_share(name: str, value: Any) -> list[str]:
     return [f"{name} is {short(value)}, expected a number between 0 and 1, both excluded"]
 
 
-def wrong_whole(name: str, value: Any) -> list[str]:
-    """Return what is wrong with an argument that must be a whole number of at least 1."""
+def wrong_whole(name: str, value: Any, *, least: int = 1, most: int | None = None) -> list[str]:
+    """Return what is wrong with an argument that must be a whole number within these limits."""
     known = isinstance(value, Integral) and not isinstance(value, bool)
-    if known and value >= 1:
+    if known and least <= value and (most is None or value <= most):
         return []
-    return [f"{name} is {short(value)}, expected a whole number of at least 1"]
+    limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+    return [f"{name} is {short(value)}, expected a whole number {limits}"]
 
 
 def wrong_number(name: str, value: Any, *, zero: bool = False) -> list[str]:

@@ -64,13 +64,15 @@ def as_series(values: object, *, name: str = "values") -> Floats:
     return series
 
 
-def as_invocations(invocations: object) -> tuple[Floats, ...]:
+def as_invocations(invocations: object, *, name: str = "invocations") -> tuple[Floats, ...]:
     """Check the readings of invocations and return them as read-only float64 arrays.
 
     Parameters
     ----------
     invocations
         A sequence of series (`as_series`), one per invocation; their lengths may differ.
+    name
+        What errors call them.
 
     Raises
     ------
@@ -83,14 +85,14 @@ def as_invocations(invocations: object) -> tuple[Floats, ...]:
     [2, 1]
     """
     if isinstance(invocations, str | bytes) or not isinstance(invocations, Sequence | np.ndarray):
-        raise InvalidInput(f"invocations is {invocations!r}, expected a sequence of series")
+        raise InvalidInput(f"{name} is {invocations!r}, expected a sequence of series")
     if len(invocations) == 0:
-        raise InvalidInput("invocations is empty, expected at least one series")
+        raise InvalidInput(f"{name} is empty, expected at least one series")
     checked: list[Floats] = []
     problems: list[str] = []
     for index, values in enumerate(invocations):
         try:
-            checked.append(as_series(values, name=f"invocations[{index}]"))
+            checked.append(as_series(values, name=f"{name}[{index}]"))
         except InvalidInput as error:
             problems += error.problems
     if problems:

@@ -6,15 +6,15 @@ from benchrigor.stats.changepoints.detector import ChangeDetector, detect_change
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.stats.comparison.multiple_testing import compare_family, rank
 from benchrigor.stats.comparison.two_sample import compare
-from benchrigor.stats.estimators.estimation import combine_levels, rejected_notices
-from benchrigor.stats.estimators.invocations import estimate_invocations
-from benchrigor.stats.estimators.mean import estimate_mean
+from benchrigor.stats.estimators.mean_and_quantile import (
+    estimate_invocations,
+    estimate_mean,
+    estimate_quantile,
+)
 from benchrigor.stats.estimators.proportion import estimate_proportion
-from benchrigor.stats.estimators.quantile import estimate_quantile
 from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.estimators.variance_components import readings_per_invocation
 from benchrigor.stats.interference.binning import quantise
-from benchrigor.stats.interference.clustering import relative_clusters
 from benchrigor.stats.interference.composite import composite_profile
 from benchrigor.stats.interference.one_run import estimate_interference, profile_interference
 from benchrigor.stats.interference.process_merge import merge_processes
@@ -39,7 +39,6 @@ __all__ = [
     "RupturesDetector",
     "advise_pipeline",
     "autocorrelation",
-    "combine_levels",
     "compare",
     "compare_family",
     "composite_profile",
@@ -65,8 +64,6 @@ __all__ = [
     "quantise",
     "rank",
     "readings_per_invocation",
-    "rejected_notices",
-    "relative_clusters",
     "required_readings",
     "stage_of",
     "suggest_buffer",

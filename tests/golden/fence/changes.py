@@ -11,8 +11,8 @@ from benchrigor.stats import (
     detect_changes,
     find_stable_phase,
     quantise,
-    relative_clusters,
 )
+from benchrigor.stats.interference.clustering import find_clusters
 from fence.cases import case
 from fence.readings import column, correlated, drifting, skewed, stepping, warming
 from fence.sessions import LargestJump
@@ -77,7 +77,7 @@ def changes_of_a_growing_series() -> object:
         growing.append(detector.change_points())
     return {
         "growing": growing,
-        "fitted": detector.fit_predict(series.reshape(-1, 1)),
+        "fitted": detector.fit(series.reshape(-1, 1)).predict(),
         "another estimator": RupturesDetector(LargestJump())(series),
     }
 
@@ -99,4 +99,7 @@ def stable_phases_of_given_change_points() -> object:
 @case
 def clusters_and_bins() -> object:
     durations = column("encoding.csv", "busy")
-    return {"clusters": relative_clusters(durations), "bins": quantise(durations, 32)}
+    return {
+        "clusters": find_clusters(durations).labels.astype(np.int64),
+        "bins": quantise(durations, 32),
+    }

@@ -7,7 +7,6 @@ import numpy as np
 from benchrigor.model import VarianceSplit
 from benchrigor.stats import (
     autocorrelation,
-    combine_levels,
     estimate_invocations,
     estimate_level,
     estimate_mean,
@@ -17,9 +16,9 @@ from benchrigor.stats import (
     fit_level,
     merge_subsessions,
     readings_per_invocation,
-    rejected_notices,
     required_readings,
 )
+from benchrigor.stats.estimators.estimation import combine_values, rejected_notices
 from fence.cases import case
 from fence.plain import attempted
 from fence.readings import column, correlated, drifting, invocations, skewed, warming
@@ -131,7 +130,7 @@ def levels_with_and_without_transients() -> object:
     return {
         "fits": fits,
         "estimates": [estimate_level(each, 0.95) for each in fits],
-        "combined": combine_levels(tuple(fits), 0.95),
+        "combined": combine_values([each.level for each in fits], 0.95),
     }
 
 

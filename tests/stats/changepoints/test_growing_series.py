@@ -136,7 +136,7 @@ def test_fit_and_predict_are_those_of_ruptures() -> None:
     detector = ChangeDetector()
     assert detector.fit(signal) is detector
     found = detector.predict()
-    assert found == detector.fit_predict(signal[:, 0])
+    assert found == detector.fit(signal[:, 0]).predict()
     assert found[-1] == 500
     assert precision_recall(true, found, margin=5) == (1.0, 1.0)
     assert hausdorff(true, found) <= 5

@@ -11,12 +11,12 @@ from simulated.series import autoregressive
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Notice, Severity
+from benchrigor.stats import estimate_quantile
 from benchrigor.stats.estimators.order_statistics import (
     distribution_of,
     level_weights,
     quantile_of,
 )
-from benchrigor.stats.estimators.quantile import estimate_quantile
 from benchrigor.stats.series.level import TRANSIENTS, fit_level
 
 RNG = np.random.default_rng(40)

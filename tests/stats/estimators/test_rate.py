@@ -9,7 +9,7 @@ from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Notice
-from benchrigor.stats.estimators.mean import estimate_mean
+from benchrigor.stats import estimate_mean
 from benchrigor.stats.estimators.rate import estimate_rate, reciprocal, reciprocals
 
 RNG = np.random.default_rng(60)

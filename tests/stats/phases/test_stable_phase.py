@@ -8,7 +8,7 @@ import pytest
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ChangePoints, Code, PhaseLabel, PhaseReason, Severity
 from benchrigor.stats import detect_changes, find_stable_phase
-from benchrigor.stats.phases.stable_phase import despite_few, without_margin
+from benchrigor.stats.phases.stable_phase import admit_few_effective, without_margins
 
 WARM_UP, STABLE, COOL_DOWN, OTHER = PhaseLabel
 
@@ -229,7 +229,7 @@ def test_a_slow_ramp_of_steps_too_small_to_part_is_no_phase(n: int) -> None:
 
 def test_change_points_that_no_detector_gives_are_named() -> None:
     for wrong, phrase in (
-        ({"inflation": 0.0}, "inflation 0.0, expected 1 or more"),
+        ({"inflation": 0.0}, "inflation is 0.0, expected 1 or more"),
         ({"indices": (10.5,)}, "expected whole numbers"),
         ({"indices": (20, 10)}, "ascending within 1 to 49"),
     ):
@@ -278,7 +278,7 @@ def test_scaling_the_readings_scales_the_phases() -> None:
 def test_margins_are_left_out_of_the_phase(
     start: int, stop: int, n: int, kept: tuple[int, int]
 ) -> None:
-    found = without_margin(start, stop, n)
+    found = without_margins(start, stop, n)
     assert (found.start, found.stop) == kept
 
 
@@ -294,7 +294,7 @@ def test_a_phase_of_too_few_effective_readings_is_admitted_with_a_warning() -> N
         if refused.reason is not PhaseReason.FEW_EFFECTIVE or 2 * held.n <= n:
             continue
         assert refused.start is None
-        found = despite_few(refused)
+        found = admit_few_effective(refused)
         independent = refused.notices[0].evidence["independent"]
         if independent is not None and float(independent) < min(13.7 / 2, held.n / 10):
             assert found is refused  # it may be a random walk
@@ -312,7 +312,9 @@ def test_a_phase_of_too_few_effective_readings_is_admitted_with_a_warning() -> N
 
 def test_what_lies_before_an_admitted_phase_is_its_warm_up() -> None:
     series = np.random.default_rng(1).lognormal(size=100) + levels((20, 30), (0, 70))
-    found = despite_few(find_stable_phase(series, change_points=points(30, n=100, inflation=40.0)))
+    found = admit_few_effective(
+        find_stable_phase(series, change_points=points(30, n=100, inflation=40.0))
+    )
     assert (found.start, found.stop, found.reason) == (30, 100, PhaseReason.FEW_EFFECTIVE)
     assert [phase.label for phase in found.phases] == [WARM_UP, STABLE]
 
@@ -333,4 +335,4 @@ def test_nothing_but_too_few_effective_readings_is_forgiven() -> None:
         ),
     ):
         assert refused.reason is reason
-        assert despite_few(refused) is refused
+        assert admit_few_effective(refused) is refused

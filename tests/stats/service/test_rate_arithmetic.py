@@ -11,7 +11,7 @@ from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
-from benchrigor.stats.estimators.mean import estimate_mean
+from benchrigor.stats import estimate_mean
 from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.service.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 

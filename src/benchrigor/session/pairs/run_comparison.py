@@ -25,7 +25,7 @@ from benchrigor.session.replays.recorded_run import Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS
-from benchrigor.stats.series.interval import METHOD
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 
 _ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
 
@@ -172,7 +172,7 @@ class _Source:
                 target=None,
                 statistic=statistic,
                 confidence=confidence,
-                method=METHOD,
+                method=LONG_RUN_VARIANCE,
             )
         )
         if analysis.estimate is None:

@@ -14,7 +14,7 @@ from benchrigor.session.replays.rulings import BUILT_IN, Rule, required_argument
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import estimate
 from benchrigor.stats.planning.agreement import track_record
-from benchrigor.stats.series.interval import METHOD
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
 
 
@@ -162,7 +162,7 @@ def _replayed(name: str, rule: object, recording: Recording, options: Options) -
 
 def _later(rest: Recording | None, options: Options) -> Estimate | None:
     """Estimate the readings after a stop; None if there are too few."""
-    options = replace(options, method=METHOD)
+    options = replace(options, method=LONG_RUN_VARIANCE)
     if rest is None or rest.n < (
         MIN_FOR_VARIANCE if rest.kind is Kind.INVOCATIONS else MIN_FOR_AUTOCORRELATION
     ):

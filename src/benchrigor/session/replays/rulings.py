@@ -33,8 +33,8 @@ from benchrigor.session.traces import as_detector
 from benchrigor.stats import RupturesDetector, estimate_level
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import notice_of
-from benchrigor.stats.series.interval import METHOD, student_t
-from benchrigor.stats.series.subsessions import MERGING, fit_merged
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, student_t
+from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
 
 PLAIN_T = "plain t"
 _FIRST_SIZE = 5
@@ -114,14 +114,14 @@ def _why_none(analysis: Analysis) -> str:
 
 
 def _by_long_run_variance(name: str, recording: Recording, options: Options) -> Ruling:
-    return _by_session(name, recording, replace(options, method=METHOD))
+    return _by_session(name, recording, replace(options, method=LONG_RUN_VARIANCE))
 
 
 def _by_subsessions(name: str, recording: Recording, options: Options) -> Ruling:
     if quantile_named(options.statistic) is not None:
         sentence = f"Subsessions merge means, and {options.statistic} is wanted."
         return Ruling(name=name, sentence=sentence)
-    return _by_session(name, recording, replace(options, method=MERGING))
+    return _by_session(name, recording, replace(options, method=SUBSESSIONS))
 
 
 def _by_plain_t(name: str, recording: Recording, options: Options) -> Ruling:
@@ -260,6 +260,6 @@ def _several_series(recording: Recording) -> str:
 
 BUILT_IN: dict[str, Callable[[str, Recording, Options], Ruling]] = {
     "benchrigor": _by_long_run_variance,
-    MERGING: _by_subsessions,
+    SUBSESSIONS: _by_subsessions,
     PLAIN_T: _by_plain_t,
 }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import ChangePoints, Floats, as_series
-from benchrigor.model.checks import refuse, wrong_choice, wrong_share
+from benchrigor.model.checks import refuse, wrong_choice, wrong_share, wrong_whole
 from benchrigor.stats.changepoints.edm import detect_by_medians
 from benchrigor.stats.changepoints.pruning import leading_bits
 from benchrigor.stats.changepoints.segmentation import Segmenter
@@ -162,16 +161,13 @@ class ChangeDetector:
         """Return the ends of all segments, n included."""
         return [*self.change_points().indices, self._n]
 
-    def fit_predict(self, signal: npt.ArrayLike) -> list[int]:
-        """Return the ends of all segments of a signal, as `fit` and `predict` do."""
-        return self.fit(signal).predict()
-
 
 def _check(level: object, min_segment: object, method: object = "ranks") -> None:
-    segment: list[str] = []
-    if isinstance(min_segment, bool) or not isinstance(min_segment, Integral) or min_segment < 2:
-        segment = [f"min_segment is {min_segment!r}, expected a whole number, at least 2"]
-    refuse(wrong_share("level", level), segment, wrong_choice("method", method, _METHODS))
+    refuse(
+        wrong_share("level", level),
+        wrong_whole("min_segment", min_segment, least=2),
+        wrong_choice("method", method, _METHODS),
+    )
 
 
 def _unchanged(n: int, level: float) -> ChangePoints:

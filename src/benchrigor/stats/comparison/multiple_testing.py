@@ -177,7 +177,7 @@ def rank(
     values: dict[str, UncertainValue] = {}
     for name, sample in samples.items():
         if sample is not None:
-            estimates[name] = estimate_sample(sample, policy).required()
+            estimates[name] = estimate_sample(sample, policy).estimate_or_raise()
             symmetric = q is None and unit_of(estimates[name]) != "round"
             values[name] = uncertain_value(estimates[name], symmetric=symmetric)
     ordered = sorted(

@@ -45,7 +45,7 @@ class Basis:
 
 def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
     """Contrast samples that were taken independently."""
-    one, two = (estimate_sample(each, policy).required() for each in (baseline, candidate))
+    one, two = (estimate_sample(each, policy).estimate_or_raise() for each in (baseline, candidate))
     units = {unit_of(baseline), unit_of(candidate)}
     # The reciprocal of a fitted slope, a speed, has an asymmetric interval.
     symmetric = (policy.q is None or units == {"invocation"}) and "round" not in units

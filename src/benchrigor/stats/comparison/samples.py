@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Estimate, Floats, Kind, as_series
+from benchrigor.model import Estimate, Floats, Kind, as_invocations, as_series
+from benchrigor.model.checks import refuse, wrong_number
 from benchrigor.stats.estimators.estimation import (
     INVOCATION_MEANS,
     Estimation,
@@ -42,16 +43,8 @@ def read_sample(values: Values, name: str) -> Sample:
     several = _several(values)
     if several is None:
         return as_series(values, name=name)
-    problems: list[str] = []
-    series = []
-    for index, each in enumerate(several):
-        try:
-            series.append(as_series(each, name=f"{name}[{index}]"))
-        except InvalidInput as error:
-            problems += error.problems
-    if problems:
-        raise InvalidInput(problems)
-    return series[0] if len(series) == 1 else tuple(series)
+    series = as_invocations(several, name=name)
+    return series[0] if len(series) == 1 else series
 
 
 def direction_named(direction: object) -> Direction:
@@ -62,12 +55,10 @@ def direction_named(direction: object) -> Direction:
     raise InvalidInput(f"direction is {direction!r}, expected 'lower' or 'higher'")
 
 
-def check_margin(margin: object) -> float:
-    """Return a margin, or raise InvalidInput unless it is a finite number of at least 0."""
-    number = isinstance(margin, Real) and not isinstance(margin, bool)
-    if not number or not 0.0 <= float(margin) < math.inf:  # type: ignore[arg-type]  # a number
-        raise InvalidInput(f"margin is {margin!r}, expected a finite number of at least 0")
-    return float(margin)  # type: ignore[arg-type]  # likewise
+def check_margin(margin: Any) -> float:
+    """Return a margin, or raise InvalidInput unless it is a number of at least 0."""
+    refuse(wrong_number("margin", margin, zero=True))
+    return float(margin)
 
 
 def unit_of(sample: Sample) -> str:
@@ -85,7 +76,7 @@ def estimate_sample(sample: Sample, policy: Policy) -> Estimation:
         return Estimation(estimate=sample, notices=sample.notices)
     if not isinstance(sample, tuple):
         estimation = estimate((sample,), policy)
-        estimation.required()
+        estimation.estimate_or_raise()
         return estimation
     estimation = estimate(sample, replace(policy, kind=Kind.INVOCATIONS))
     counted = sum(value is not None for value in estimation.values)

@@ -156,11 +156,11 @@ def compare_pairs(
 
 
 def _concluded(basis: Basis, question: Question) -> Comparison:
-    size = basis.n, basis.n_effective
-    difference = difference_of(basis.difference, question.policy.confidence, size, basis.methods[0])
+    size, confidence = (basis.n, basis.n_effective), question.policy.confidence
+    difference = difference_of(basis.difference, confidence, size, basis.methods[0])
     ratio = None
     if basis.ratio is not None:
-        ratio = ratio_of(basis.ratio, question.policy.confidence, size, basis.methods[1])
+        ratio = ratio_of(basis.ratio, confidence, size, basis.methods[1])
     notices = basis.notices if ratio is not None else (_no_ratio(basis.baseline), *basis.notices)
     verdict, required, beyond = Verdict.UNDECIDED, None, 1.0
     if ratio is not None and basis.ratio is not None:
@@ -172,7 +172,7 @@ def _concluded(basis: Basis, question: Question) -> Comparison:
         statistic=question.statistic,
         direction=question.direction,
         margin=question.margin,
-        confidence=question.policy.confidence,
+        confidence=confidence,
         paired=question.paired,
         unit=basis.unit,
         baseline=basis.baseline,

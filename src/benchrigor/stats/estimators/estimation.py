@@ -31,7 +31,12 @@ from benchrigor.stats.estimators.proportion import FEWEST_IN_TAIL
 from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.phases.common_warm_up import common_phases
 from benchrigor.stats.phases.trimming import measured_phase, short_run, trimmed
-from benchrigor.stats.series.interval import METHOD, StandardError, estimate_level, t_interval
+from benchrigor.stats.series.interval import (
+    LONG_RUN_VARIANCE,
+    StandardError,
+    estimate_level,
+    t_interval,
+)
 from benchrigor.stats.series.level import (
     COMPLETE,
     MIN_FOR_AUTOCORRELATION,
@@ -40,7 +45,7 @@ from benchrigor.stats.series.level import (
     fit_level,
     too_few,
 )
-from benchrigor.stats.series.subsessions import MERGING, fit_merged
+from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
 
 INVOCATION_MEANS = "invocation means"
 ENOUGH = 10  # below so many invocations a rare memory layout or code path is easily missed
@@ -54,7 +59,7 @@ class Policy:
     q: float | None = None  # None for the mean
     confidence: float = 0.95
     trim: bool = False  # estimate the stable phase instead of all readings
-    method: str = METHOD
+    method: str = LONG_RUN_VARIANCE
     harmonic: bool = False  # the reciprocal of the mean of reciprocals
     batch: int = 1  # calls that each reading averages
 
@@ -80,7 +85,7 @@ class Estimation:
     fits: tuple[LevelFit, ...] = ()
     values: tuple[float | None, ...] = ()  # of each invocation; None if it allows none
 
-    def required(self) -> Estimate:
+    def estimate_or_raise(self) -> Estimate:
         """Return the estimate, or raise NotEstimable with the last refusal."""
         if self.estimate is None:
             refusals = [each for each in self.notices if each.severity is Severity.REFUSAL]
@@ -192,7 +197,7 @@ def _of_series(series: Floats, policy: Policy) -> Estimation:
 
 def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> LevelFit:
     values = 1.0 / series if policy.harmonic else series
-    if policy.method != MERGING:
+    if policy.method != SUBSESSIONS:
         return fit_level(values, transients=transients)
     return fit_level(values) if policy.kind is Kind.INVOCATIONS else fit_merged(values)
 
@@ -250,14 +255,7 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
         )
     if not estimation.fits:
         raise NotEstimable(too_few(1, MIN_FOR_VARIANCE))
-    return _inverted(combine_levels(estimation.fits, policy.confidence), policy)
-
-
-def combine_levels(fits: Sequence[LevelFit], confidence: float) -> Estimate:
-    """Combine the levels of one or more invocations into an estimate over invocations."""
-    if len(fits) == 1:
-        return _of_one(estimate_level(fits[0], confidence))
-    return combine_values([fit.level for fit in fits], confidence)
+    return _inverted(_of_one(estimate_level(estimation.fits[0], policy.confidence)), policy)
 
 
 def combine_values(values: Sequence[float], confidence: float) -> Estimate:
@@ -306,20 +304,16 @@ def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
     return (make(Code.ROUNDS_REJECTED, sentence, rejected=rejected, rounds=total),)
 
 
-def _thin_tail(shortest: int, q: float) -> tuple[Notice, ...]:
+def _thin_tail(shortest: int, q: float) -> Iterator[Notice]:
     """Warn if the shortest invocation has so few readings that its quantile is biased."""
-    in_tail = shortest * min(q, 1.0 - q)
-    if in_tail >= FEWEST_IN_TAIL:
-        return ()
-    notice = Notice.warning(
-        Code.FEW_IN_TAIL,
-        f"The shortest invocation has {shortest} readings, {in_tail:.2g} of them beyond the "
-        f"{q * 100:g}% quantile: below {FEWEST_IN_TAIL} the quantile is biased.",
-        n=shortest,
-        in_tail=in_tail,
-        wanted=FEWEST_IN_TAIL,
-    )
-    return (notice,)
+    in_tail, wanted = shortest * min(q, 1.0 - q), FEWEST_IN_TAIL
+    if in_tail < wanted:
+        sentence = (
+            f"The shortest invocation has {shortest} readings, {in_tail:.2g} of them beyond the "
+            f"{q * 100:g}% quantile: below {wanted} the quantile is biased."
+        )
+        code = Code.FEW_IN_TAIL
+        yield Notice.warning(code, sentence, n=shortest, in_tail=in_tail, wanted=wanted)
 
 
 def batched(calls: int) -> Notice:

@@ -46,8 +46,7 @@ def quantile_of(
         return replace(estimate_level(fit_level(series), confidence), method=ORDER_STATISTICS)
     weights = _weights(n, transients)
     readings = distribution_of(series, weights)
-    lower, upper = readings.between(q, q)
-    value = (lower + upper) / 2.0
+    value = readings.quantile(q)
     # A reading at the value counts half on either side, so mirrored readings give the same.
     indicators = np.add(series < value, series <= value, dtype=np.float64)
     fit = fit_indicators(indicators, transients=transients)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Integral
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from scipy import special
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice, as_series
-from benchrigor.model.checks import refuse, wrong_values, wrong_whole
+from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.stats.series.interval import check_confidence, estimate_level, student_t
 from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.long_run_variance import MIN_BATCHES, batch_means
@@ -131,19 +132,16 @@ def _of_series(outcomes: Floats, confidence: float) -> Estimate:
     )
 
 
-def _few_of_a_kind(fit: LevelFit) -> tuple[Notice, ...]:
-    rare = min(fit.level, 1.0 - fit.level) * fit.n_effective
-    if rare >= FEWEST_IN_TAIL:
-        return ()
-    notice = Notice.warning(
-        Code.FEW_IN_TAIL,
-        f"Only {math.floor(rare * 10.0) / 10.0:g} effective outcomes are of the rarer kind, "
-        f"{FEWEST_IN_TAIL} are wanted: with fewer, bursts cannot be seen.",
-        n=fit.n,
-        n_effective=fit.n_effective,
-        in_tail=rare,
-    )
-    return (notice,)
+def _few_of_a_kind(fit: LevelFit) -> Iterator[Notice]:
+    effective = fit.n_effective
+    rare = min(fit.level, 1.0 - fit.level) * effective
+    if rare < FEWEST_IN_TAIL:
+        sentence = (
+            f"Only {math.floor(rare * 10.0) / 10.0:g} effective outcomes are of the rarer kind, "
+            f"{FEWEST_IN_TAIL} are wanted: with fewer, bursts cannot be seen."
+        )
+        code = Code.FEW_IN_TAIL
+        yield Notice.warning(code, sentence, n=fit.n, n_effective=effective, in_tail=rare)
 
 
 def _wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
@@ -170,15 +168,8 @@ def _as_outcomes(successes: object) -> Floats:
     return series
 
 
-def _check_counts(n: object, successes: object) -> tuple[int, int]:
-    whole = isinstance(successes, Integral) and not isinstance(successes, bool)
-    succeeded = int(successes) if whole else -1  # type: ignore[call-overload]  # a whole number
-    fits = succeeded >= 0
-    refuse(
-        wrong_whole("n", n),
-        wrong_values([("successes", successes, fits, "a whole number of at least 0")]),
-    )
-    trials = int(n)  # type: ignore[call-overload]  # likewise
-    if succeeded > trials:
+def _check_counts(n: Any, successes: Any) -> tuple[int, int]:
+    refuse(wrong_whole("n", n), wrong_whole("successes", successes, least=0))
+    if successes > n:
         raise InvalidInput(f"successes is {successes!r}, expected at most n, which is {n!r}")
-    return trials, succeeded
+    return int(n), int(successes)

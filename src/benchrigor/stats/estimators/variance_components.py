@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
 
 import numpy as np
 
 from benchrigor.model import LevelFit, VarianceSplit
-from benchrigor.model.checks import refuse, wrong_number, wrong_values
+from benchrigor.model.checks import refuse, wrong_number, wrong_whole
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 
 
@@ -68,12 +67,10 @@ def readings_per_invocation(
     >>> readings_per_invocation(split, start_cost=16.0, reading_cost=1.0, longest=1000)
     20
     """
-    whole = isinstance(longest, Integral) and not isinstance(longest, bool)
-    fits = whole and longest >= MIN_FOR_VARIANCE
     refuse(
         wrong_number("start_cost", start_cost, zero=True),
         wrong_number("reading_cost", reading_cost),
-        wrong_values([("longest", longest, fits, f"a whole number, at least {MIN_FOR_VARIANCE}")]),
+        wrong_whole("longest", longest, least=MIN_FOR_VARIANCE),
     )
     if split.within == 0.0:
         return MIN_FOR_VARIANCE

@@ -8,13 +8,12 @@ plain distance values move by up to 68 %, and clusters merge.
 from __future__ import annotations
 
 from array import array
-from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, as_series
+from benchrigor.model.checks import refuse, wrong_whole
 
 _BLOCK = 2_048
 _MOST_BINS = 65_536  # as many as indices of two bytes can tell apart
@@ -111,8 +110,7 @@ def quantise(values: npt.ArrayLike, bins: int = 256) -> Floats:
     >>> quantise([1.0, 1.02, 5.0, 9.0], bins=3)
     array([1.01, 1.01, 5.  , 9.  ])
     """
-    if isinstance(bins, bool) or not isinstance(bins, Integral) or not 2 <= bins <= _MOST_BINS:
-        raise InvalidInput(f"bins is {bins!r}, expected a whole number from 2 to {_MOST_BINS}")
+    refuse(wrong_whole("bins", bins, least=2, most=_MOST_BINS))
     distinct, inverse, counts = np.unique(
         as_series(values), return_inverse=True, return_counts=True
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats, as_series
+from benchrigor.model import Floats
 
 _THRESHOLD = 0.1
 # Nine tenths of a class with 6 % normal noise spread over less. The ends are left aside: segments
@@ -40,42 +40,15 @@ class Clusters:
         return int(self.chains[-1]) < self.chains.size - 1
 
 
-def relative_clusters(values: npt.ArrayLike) -> Indices:
-    """Cluster amounts of work by their relative distance.
+def find_clusters(series: Floats) -> Clusters:
+    """Cluster amounts of work by their relative distance; equal values share a cluster.
 
     Neighbours in order of value belong together when they differ by less than 10 % of the smaller
-    one in size. Two cuts are against chains of neighbours whose ends are far apart: without them
-    two classes 17 % apart, of 10,000 values with 1 % noise, are one cluster. A cluster that spreads
+    one. Two cuts are against chains of neighbours whose ends are far apart: a cluster that spreads
     over more than 10 % is cut at valleys, ranges of 3 % with at most half as many values as one on
-    either side. Where nine tenths of a cluster still spread over more than 25 %, it is a chain, and
-    is cut wherever a value lies farther than that from the first one of its piece.
-
-    Parameters
-    ----------
-    values
-        Amounts of work in any unit, shape (n,).
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (n,), int64: the cluster of each value, from 0 on in order of value. Equal values
-        share a cluster; 0 shares one with nothing else.
-
-    Raises
-    ------
-    InvalidInput
-        When the values are no finite numbers.
-
-    Examples
-    --------
-    >>> relative_clusters([200.0, 100.0, 101.0, 0.0, 199.0])
-    array([2, 1, 1, 0, 2])
+    either side; where nine tenths of it still spread over more than 25 %, it is a chain, and is cut
+    wherever a value lies farther than that from the first one of its piece.
     """
-    return find_clusters(as_series(values)).labels.astype(np.int64)
-
-
-def find_clusters(series: Floats) -> Clusters:
-    """Cluster values as `relative_clusters` does, and mark chains."""
     ordered = np.sort(series)
     starts = np.concatenate([[0], cluster_starts(ordered)])
     starts = np.concatenate(_cut(ordered, starts, 0.0, _THRESHOLD, _valleys))

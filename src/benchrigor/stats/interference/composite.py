@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.errors import NotEstimable
 from benchrigor.model import (
     Code,
     Composite,
@@ -20,6 +20,7 @@ from benchrigor.model import (
     SegmentProfile,
     Severity,
 )
+from benchrigor.model.checks import refuse
 from benchrigor.model.text import many
 from benchrigor.stats.estimators.estimation import combine_values
 from benchrigor.stats.interference.clustering import Indices
@@ -34,7 +35,7 @@ from benchrigor.stats.interference.grouping import (
 )
 from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.one_run import profile_interference
-from benchrigor.stats.interference.process_merge import as_profiles
+from benchrigor.stats.interference.process_merge import as_profiles, differing_columns
 from benchrigor.stats.series.interval import check_confidence
 
 _FEWEST_RUNS = 3
@@ -151,23 +152,15 @@ def _checked(runs: list[SegmentProfile]) -> list[SegmentProfile]:
             )
         if not each.duration_s.any():
             problems.append(f"{name}: duration_s sums to 0, expected some time")
-        for kind in ("computation", "nominal"):
-            here, there = (sorted(getattr(run, kind)) for run in (each, runs[0]))
-            if here != there:
-                problems.append(
-                    f"{name} has {kind} {here}, profiles[0] {there}: record the same in all runs"
-                )
-    if problems:
-        raise InvalidInput(problems)
+        kinds = ("computation", "nominal")
+        problems += differing_columns(name, each, "profiles[0]", runs[0], kinds)
+    refuse(problems)
     if len(runs) < _FEWEST_RUNS:
-        raise NotEstimable(
-            Notice.refusal(
-                Code.FEW_INVOCATIONS,
-                f"There are {many(len(runs), 'run')}, expected {_FEWEST_RUNS} at least.",
-                invocations=len(runs),
-                wanted=_FEWEST_RUNS,
-            )
+        sentence = f"There are {many(len(runs), 'run')}, expected {_FEWEST_RUNS} at least."
+        notice = Notice.refusal(
+            Code.FEW_INVOCATIONS, sentence, invocations=len(runs), wanted=_FEWEST_RUNS
         )
+        raise NotEstimable(notice)
     return runs
 
 
@@ -192,8 +185,7 @@ def _check_work(
             f"{usual[worst]:g}: give runs of one program with one input, and record instructions "
             "or labels where CPU time separates groups"
         )
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
 
 
 def _clean(profile: SegmentProfile, group_of: Indices, count: int) -> _CleanRun:

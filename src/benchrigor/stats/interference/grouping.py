@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -118,19 +118,24 @@ def group_by_code(codes: Labels, *, fewest: int = FEWEST_IN_GROUP) -> Groups:
     return Groups(ordered[starts[enough]], order, np.cumsum(sizes) - sizes, sizes)
 
 
+def merge_columns(
+    profiles: Sequence[SegmentProfile],
+    kind: str,
+    merge: Callable[[Sequence[npt.NDArray[Any]]], npt.NDArray[Any]],
+) -> dict[str, npt.NDArray[Any]]:
+    """Merge the columns of one kind of several profiles, name by name."""
+    return {
+        name: merge([getattr(each, kind)[name] for each in profiles])
+        for name in getattr(profiles[0], kind)
+    }
+
+
 def concatenate(profiles: Sequence[SegmentProfile]) -> SegmentProfile:
     """Return the segments of several runs as one, so that their groups have the same bounds."""
-
-    def joined(kind: str) -> dict[str, npt.NDArray[Any]]:
-        return {
-            name: np.concatenate([getattr(each, kind)[name] for each in profiles])
-            for name in getattr(profiles[0], kind)
-        }
-
     return SegmentProfile(
         duration_s=np.concatenate([each.duration_s for each in profiles]),
-        computation=joined("computation"),
-        nominal=joined("nominal"),
+        computation=merge_columns(profiles, "computation", np.concatenate),
+        nominal=merge_columns(profiles, "nominal", np.concatenate),
         delays={"all": np.concatenate([each.delay_s for each in profiles])},
     )
 

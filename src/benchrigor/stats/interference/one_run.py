@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Interference, SegmentProfile
+from benchrigor.model.checks import refuse
 from benchrigor.model.series import short
 from benchrigor.stats.interference import diagnostics
 from benchrigor.stats.interference.grouping import (
@@ -21,6 +22,7 @@ from benchrigor.stats.interference.grouping import (
     volumes_as_computation,
 )
 from benchrigor.stats.interference.mad_threshold import RunExcess
+from benchrigor.stats.interference.process_merge import differing_columns
 from benchrigor.stats.interference.traffic_light import light_of, probability_high
 
 
@@ -44,7 +46,7 @@ def estimate_interference(
         Wall time of each segment, in seconds, shape (n,).
     features
         Computation: by name, how much each segment computed, shape (n,). Values near each other
-        (see `relative_clusters`) are the same work. Empty when all segments compute the same.
+        (by 10 % of the smaller one) are the same work. Empty when all segments compute the same.
     nominal
         By name, what else each segment did, numbers or strings, shape (n,). Only equal values
         are the same work.
@@ -83,8 +85,7 @@ def estimate_interference(
         for name, columns in (("features", features), ("nominal", nominal or {}))
         if not isinstance(columns, Mapping)
     ]
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     delays = {} if delay_s is None else {"delay_s": delay_s}
     try:
         profile = SegmentProfile(
@@ -153,12 +154,10 @@ def _check(profile: SegmentProfile, reference: object) -> None:
         )
     if reference is not None and not isinstance(reference, SegmentProfile):
         problems.append(f"reference is {short(reference)}, expected a SegmentProfile or None")
-    for kind in ("computation", "nominal") if isinstance(reference, SegmentProfile) else ():
-        ours, theirs = (sorted(getattr(run, kind)) for run in (profile, reference))
-        if ours != theirs:
-            problems.append(f"reference has the {kind} features {theirs}, expected {ours}")
-    if problems:
-        raise InvalidInput(problems)
+    elif reference is not None:
+        kinds = ("computation", "nominal")
+        problems += differing_columns("reference", reference, "the run", profile, kinds)
+    refuse(problems)
 
 
 def _estimate(profile: SegmentProfile, reference: SegmentProfile | None = None) -> Interference:

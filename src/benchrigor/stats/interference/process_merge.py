@@ -6,7 +6,8 @@ threshold" without more detail.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -15,9 +16,11 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, SegmentProfile
+from benchrigor.model.checks import refuse
 from benchrigor.model.readings import Facts
 from benchrigor.model.series import short
 from benchrigor.stats.interference.binning import quantise
+from benchrigor.stats.interference.grouping import merge_columns
 
 _BINS = 512
 _KINDS = ("computation", "nominal", "delays", "evidence")
@@ -70,19 +73,13 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
     if len(processes) == 1:
         return first
 
-    def merged(kind: str, merge: Callable[[_Columns], _Columns]) -> dict[str, _Columns]:
-        return {
-            name: merge(np.array([getattr(each, kind)[name] for each in processes]))
-            for name in getattr(first, kind)
-        }
-
     facts = _join_facts([each.facts for each in processes])
     return SegmentProfile(
         duration_s=np.median([each.duration_s for each in processes], axis=0),
-        computation=merged("computation", lambda columns: np.median(_binned(columns), axis=0)),
-        nominal=merged("nominal", _combine),
+        computation=merge_columns(processes, "computation", _medians),
+        nominal=merge_columns(processes, "nominal", _combine),
         delays=_longest_delays(processes),
-        evidence=merged("evidence", lambda columns: columns.sum(axis=0)),
+        evidence=merge_columns(processes, "evidence", partial(np.sum, axis=0)),
         program=first.program,
         run=first.run,
         processes=first.processes,
@@ -100,9 +97,20 @@ def as_profiles(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
         for index, each in enumerate(listed)
         if not isinstance(each, SegmentProfile)
     ]
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     return listed
+
+
+def differing_columns(
+    name: str, profile: SegmentProfile, other: str, theirs: SegmentProfile, kinds: Iterable[str]
+) -> list[str]:
+    """Say which columns one profile has and the other has not."""
+    problems = []
+    for kind in kinds:
+        here, there = (sorted(getattr(each, kind)) for each in (profile, theirs))
+        if here != there:
+            problems.append(f"{name} has {kind} {here}, {other} {there}: record the same in all")
+    return problems
 
 
 def _checked(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
@@ -127,16 +135,13 @@ def _checked(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
                 f"{name} has {each.n} segments, {names[0]} {first.n}: cut segments only where all "
                 "processes pass"
             )
-        for kind in _KINDS:
-            here, there = (sorted(getattr(process, kind)) for process in (each, first))
-            if here != there:
-                problems.append(
-                    f"{name} has {kind} {here}, {names[0]} {there}: record the same in all "
-                    "processes, or leave out what some lack"
-                )
-    if problems:
-        raise InvalidInput(problems)
+        problems += differing_columns(name, each, names[0], first, _KINDS)
+    refuse(problems)
     return profiles
+
+
+def _medians(columns: Sequence[_Columns]) -> _Columns:
+    return np.asarray(np.median(_binned(np.array(columns)), axis=0))
 
 
 def _binned(columns: _Columns) -> _Columns:
@@ -146,8 +151,9 @@ def _binned(columns: _Columns) -> _Columns:
     return quantise(columns.ravel(), _BINS).reshape(columns.shape)
 
 
-def _combine(columns: _Columns) -> _Columns:
+def _combine(of_processes: Sequence[_Columns]) -> _Columns:
     """Return what identifies the combination of the processes' values in each segment."""
+    columns = np.array(of_processes)
     agree = (columns == columns[0]).all(axis=0)
     columns = _binned(columns)
     if agree.all():

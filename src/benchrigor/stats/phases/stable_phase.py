@@ -21,7 +21,7 @@ from benchrigor.model import (
     StablePhase,
     as_series,
 )
-from benchrigor.model.checks import refuse, wrong_number, wrong_share
+from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
 from benchrigor.stats.changepoints.segmentation import MIN_EFFECTIVE_TO_SEARCH
 from benchrigor.stats.phases.stability_rules import (
@@ -91,10 +91,10 @@ def find_stable_phase(
     _check(series.size, level, materiality, change_points)
     points = detect_changes(series, level=level) if change_points is None else change_points
     again = change_points is None or bool(points.indices)
-    return judged_phase(series, points, level=level, materiality=materiality, again=again)
+    return phase_between(series, points, level=level, materiality=materiality, again=again)
 
 
-def judged_phase(
+def phase_between(
     series: Floats, points: ChangePoints, *, level: float, materiality: float, again: bool
 ) -> StablePhase:
     """Test the longest phase between these change points; ``again`` searches it a second time."""
@@ -102,7 +102,7 @@ def judged_phase(
     borders, medians = _join_similar(series, points.borders, raw, materiality)
     index = int(np.argmax(np.diff(borders)))
     start, stop = borders[index], borders[index + 1]
-    inner = without_margin(start, stop, series.size)
+    inner = without_margins(start, stop, series.size)
     longest = LongestPhase(
         borders=tuple(borders),
         medians=tuple(medians),
@@ -131,7 +131,7 @@ def judged_phase(
     )
 
 
-def despite_few(phase: StablePhase) -> StablePhase:
+def admit_few_effective(phase: StablePhase) -> StablePhase:
     """Admit the longest phase, with a warning, where only its effective sample size is too small.
 
     An interval that allows for the autocorrelation covers all the same (0.93 to 0.96 for AR(1) 0.9
@@ -157,7 +157,7 @@ def despite_few(phase: StablePhase) -> StablePhase:
     )
 
 
-def without_margin(start: int, stop: int, n: int) -> slice:
+def without_margins(start: int, stop: int, n: int) -> slice:
     """Return what is measured of the stable phase of a series of n readings.
 
     The tail of a transient goes on behind the change point: half as many readings again as were cut
@@ -170,28 +170,28 @@ def without_margin(start: int, stop: int, n: int) -> slice:
 
 
 def _check(n: int, level: float, materiality: float, change_points: object) -> None:
-    problems = wrong_share("level", level)
-    problems += wrong_number("materiality", materiality, zero=True)
-    if isinstance(change_points, ChangePoints):
-        problems += _wrong_points(n, change_points)
-    elif change_points is not None:
-        problems.append(f"change_points is {change_points!r}, expected ChangePoints or None")
-    refuse(problems)
+    refuse(
+        wrong_share("level", level),
+        wrong_number("materiality", materiality, zero=True),
+        [] if change_points is None else _wrong_points(n, change_points),
+    )
 
 
-def _wrong_points(n: int, points: ChangePoints) -> list[str]:
+def _wrong_points(n: int, points: object) -> list[str]:
+    if not isinstance(points, ChangePoints):
+        return [f"change_points is {points!r}, expected ChangePoints or None"]
     if points.n != n:
         return [f"change_points are of a series of {points.n} values, expected {n} as in values"]
-    problems = []
-    if not 1.0 <= points.inflation < math.inf:
-        problems.append(f"change_points have inflation {points.inflation!r}, expected 1 or more")
+    plausible = 1.0 <= points.inflation < math.inf
     whole = all(isinstance(each, int) for each in points.indices)
-    if not whole or any(a >= b for a, b in pairwise(points.borders)):
-        problems.append(
-            f"change_points are at {points.indices!r}, expected whole numbers (int), ascending "
-            f"within 1 to {n - 1}"
-        )
-    return problems
+    ascending = whole and all(a < b for a, b in pairwise(points.borders))
+    places = f"whole numbers (int), ascending within 1 to {n - 1}"
+    return wrong_values(
+        [
+            ("change_points.inflation", points.inflation, plausible, "1 or more"),
+            ("change_points.indices", points.indices, ascending, places),
+        ]
+    )
 
 
 def _join_similar(
@@ -249,7 +249,7 @@ def _searched_again(
     if phase.effective < MIN_EFFECTIVE_TO_SEARCH:
         return phase
     start, stop = phase.borders[phase.index : phase.index + 2]
-    inner = without_margin(start, stop, series.size)
+    inner = without_margins(start, stop, series.size)
     step = -(-(inner.stop - inner.start) // _MAX_SEARCHED)
     measured = series[inner][::step]
     shortest = max(MIN_SEGMENT, measured.size // _LASTING)

@@ -9,10 +9,10 @@ from benchrigor.model import ChangePoints, Code, Floats, Notice, StablePhase
 from benchrigor.stats.changepoints.detector import detect_changes
 from benchrigor.stats.changepoints.variance_inflation import MIN_EFFECTIVE
 from benchrigor.stats.phases.stable_phase import (
-    despite_few,
+    admit_few_effective,
     find_stable_phase,
-    judged_phase,
-    without_margin,
+    phase_between,
+    without_margins,
 )
 from benchrigor.stats.phases.stationarity import steps_beyond_noise
 from benchrigor.stats.series.interval import estimate_level
@@ -28,7 +28,7 @@ def measured_part(phase: StablePhase) -> slice:
     """Return where the stable phase is, without the margins next to the cuts."""
     if phase.start is None or phase.stop is None:
         raise NotEstimable(phase.notices[0])
-    return without_margin(phase.start, phase.stop, phase.change_points.n)
+    return without_margins(phase.start, phase.stop, phase.change_points.n)
 
 
 def trimmed(series: Floats, phase: StablePhase) -> Floats:
@@ -70,10 +70,10 @@ def phase_at_materiality(
     """
     if change_points is None:
         points = _points_beyond_noise(series)
-        phase = judged_phase(series, points, level=CUT_LEVEL, materiality=materiality, again=True)
+        phase = phase_between(series, points, level=CUT_LEVEL, materiality=materiality, again=True)
     else:
         phase = find_stable_phase(series, materiality=materiality, change_points=change_points)
-    return despite_few(phase)
+    return admit_few_effective(phase)
 
 
 def _points_beyond_noise(series: Floats) -> ChangePoints:

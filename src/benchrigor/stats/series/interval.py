@@ -17,7 +17,7 @@ from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.series import short
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
-METHOD = "long-run-variance"
+LONG_RUN_VARIANCE = "long-run-variance"
 
 MAX_RELATIVE_WIDTH = 1e9  # a half-width beyond so many values is relative to (nearly) 0
 # From this variance inflation and skewness of the mean on, as in queues, mean and spread are

@@ -47,7 +47,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     # Scaled by the largest deviation, powers of tiny and of huge readings stay in range.
     scale = float(np.abs(series - mean).max())
     if series.min() == series.max() or scale == 0.0:
-        return exact_fit(float(series[0]), n, ())
+        return exact_fit(float(series[0]), n)
     deviations = (series - mean) / scale
     many = n >= MIN_FOR_AUTOCORRELATION
     shares = transients if many else ()
@@ -115,7 +115,7 @@ def _skewness_of_mean(residuals: Floats, tau: float) -> float:
     return float(np.mean(deviations**3) / spread**1.5) / math.sqrt(batches.size)
 
 
-def exact_fit(level: float, n: int, transients: tuple[float, ...]) -> LevelFit:
+def exact_fit(level: float, n: int, transients: tuple[float, ...] = ()) -> LevelFit:
     """Return the fit of readings without noise."""
     return LevelFit(
         level=level,

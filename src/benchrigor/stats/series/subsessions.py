@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Floats, LevelFit, Notice, Subsessions, as_series
-from benchrigor.model.checks import refuse, wrong_choice
-from benchrigor.stats.series.level import too_few
+from benchrigor.model.checks import refuse, wrong_choice, wrong_whole
+from benchrigor.stats.series.level import exact_fit, too_few
 from benchrigor.stats.series.long_run_variance import batch_means
 
-MERGING = "subsessions"
+SUBSESSIONS = "subsessions"
 
 MIN_MERGED = 5  # the autocorrelation of fewer merged readings is near 0 whatever they are
 _MIN_READINGS = 3
@@ -49,11 +50,7 @@ def autocorrelation(values: npt.ArrayLike, lag: int = 1) -> float:
     -0.75
     """
     series = as_series(values)
-    if isinstance(lag, bool) or not isinstance(lag, Integral) or not 0 <= lag < series.size:
-        raise InvalidInput(
-            f"lag is {lag!r}, expected a whole number from 0 to {series.size - 1} "
-            f"for {series.size} values"
-        )
+    refuse(wrong_whole("lag", lag, least=0, most=series.size - 1))
     return _autocorrelation(series, lag)
 
 
@@ -149,21 +146,22 @@ def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
         or (merged.means.min() == merged.means.max() and not constant)
     ):
         raise NotEstimable(still_correlated(merged, f"{series.size} readings", n=series.size))
-    level = float(series.mean())
-    count = merged.means.size
-    between = 0.0 if constant else float(np.sum((merged.means - level) ** 2)) / (count - 1)
+    if constant:
+        return replace(exact_fit(float(series[0]), series.size), method=SUBSESSIONS)
+    level, count = float(series.mean()), merged.means.size
+    between = float(np.sum((merged.means - level) ** 2)) / (count - 1)
     return LevelFit(
-        level=float(series[0]) if constant else level,
+        level=level,
         n=series.size,
         transients=(),
-        variance=0.0 if constant else float(series.var(ddof=1)),
+        variance=float(series.var(ddof=1)),
         long_run_variance=between * merged.size,
         order=0,
         batch=merged.size,
         degrees_of_freedom=count - 1.0,
         skewness=0.0,
         standard_error=math.sqrt(between / count),
-        method=MERGING,
+        method=SUBSESSIONS,
     )
 
 

@@ -29,7 +29,7 @@ from benchrigor.stats.comparison.fieller_mover import (
     uncertain_value,
 )
 from benchrigor.stats.estimators.rate import estimate_rate
-from benchrigor.stats.series.interval import METHOD, check_confidence, student_t
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, check_confidence, student_t
 
 MOVER = "MOVER"
 
@@ -202,7 +202,9 @@ def filter_ratio(
     starts = np.concatenate([[0], stops[:-1]])
     taken, given = np.add.reduceat(taken, starts), np.add.reduceat(given, starts)
     estimate = estimate_rate(taken / given, confidence=confidence, weights=given)
-    return replace(estimate, method=f"{METHOD}, ratio of sums", low=max(estimate.low, 0.0))
+    return replace(
+        estimate, method=f"{LONG_RUN_VARIANCE}, ratio of sums", low=max(estimate.low, 0.0)
+    )
 
 
 def quotient(top: Quantity, bottom: Quantity, *, name: str) -> Estimate:

@@ -14,11 +14,11 @@ from benchrigor.model import Code, Floats, Notice, WpsFit, as_series
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import short
-from benchrigor.stats.series.interval import METHOD, reciprocal_of, scaled
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, reciprocal_of, scaled
 from benchrigor.stats.series.long_run_variance import batch_means
 from benchrigor.stats.series.subsessions import (
-    MERGING,
     MIN_MERGED,
+    SUBSESSIONS,
     merge_subsessions,
     still_correlated,
 )
@@ -40,7 +40,7 @@ WPS = "wps"  # the method of an estimate by work and duration begins so
 
 _MIN_ROUNDS = 3
 _KEPT = 0.5  # share of the variance of work in ascending order that merging must keep
-_PLAIN = (ESTIMATORS[0], METHOD)
+_PLAIN = (ESTIMATORS[0], LONG_RUN_VARIANCE)
 _LARGEST = sys.float_info.max
 _FLAT = 1e-13  # rise of the line, relative to the longest duration, that is rounding
 
@@ -66,7 +66,7 @@ def fit_wps(
     *,
     confidence: float = 0.95,
     estimator: str = "ols",
-    method: str = METHOD,
+    method: str = LONG_RUN_VARIANCE,
     checks: bool = True,
 ) -> WpsFit:
     """Fit the line duration = overhead + work / speed to rounds of various amounts of work.
@@ -116,12 +116,12 @@ def fit_wps(
     refuse(
         wrong_share("confidence", confidence),
         wrong_choice("estimator", estimator, ESTIMATORS),
-        wrong_choice("method", method, (METHOD, MERGING)),
+        wrong_choice("method", method, (LONG_RUN_VARIANCE, SUBSESSIONS)),
     )
     rounds = _checked(work, duration_s)
     line, centre = _line(rounds, estimator)
     unmerged_slope = float(line.coefficients[1])
-    merged = _subsession(rounds.work, line) if method == MERGING else 1
+    merged = _subsession(rounds.work, line) if method == SUBSESSIONS else 1
     if merged > 1:
         line, centre = _line(rounds.merged(merged), estimator)
     errors = coefficient_errors(line, [[0.0, 1.0], [1.0, -centre]])
@@ -266,8 +266,8 @@ def _subsession(work: Floats, line: Regression) -> int:
     kept = float(batch_means(work, merged.size).var())
     if kept < _KEPT * float(batch_means(np.sort(work), merged.size).var()):
         raise InvalidInput(
-            f"method is {MERGING!r}, but {merged.size} neighbouring rounds together do similar "
+            f"method is {SUBSESSIONS!r}, but {merged.size} neighbouring rounds together do similar "
             f"work in this order, which leaves no line to fit: expected rounds that run through "
-            f"the amounts in order, or method {METHOD!r}"
+            f"the amounts in order, or method {LONG_RUN_VARIANCE!r}"
         )
     return merged.size
