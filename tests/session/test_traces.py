@@ -455,7 +455,7 @@ FAILING: dict[str, tuple[Any, str]] = {
     ),
     "is out of order": (
         lambda values: ChangePoints(indices=(50, 20), n=len(values), level=None, inflation=1.0),
-        r"at \(50, 20\), expected .* ascending",
+        r"\(50, 20\), expected .* ascending",
     ),
     "cannot cut": (RupturesDetector(Unable()), "Unable cannot cut [14]00 values with pen="),
 }

@@ -10,7 +10,7 @@ from simulated.estimates import estimated
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Notice
 from benchrigor.stats import estimate_mean
-from benchrigor.stats.estimators.rate import estimate_rate, reciprocal, reciprocals
+from benchrigor.stats.estimators.rate import estimate_rate, reciprocal
 
 RNG = np.random.default_rng(60)
 RATES = RNG.lognormal(3.0, 0.4, 400)
@@ -132,7 +132,7 @@ def test_a_rate_not_above_0_is_named(wrong: float) -> None:
     with pytest.raises(InvalidInput, match=r"values\[2\] is .*expected a rate"):
         estimate_rate([1.0, 2.0, wrong, wrong])
     with pytest.raises(InvalidInput, match=r"values\[0\]"):
-        reciprocals(np.array([wrong]))
+        estimate_rate([wrong])
 
 
 def test_a_rate_of_0_is_fine_where_the_time_was_equal() -> None:

@@ -15,8 +15,14 @@ import numpy.typing as npt
 
 from benchrigor.model import Floats
 from benchrigor.model.series import Ints
-from benchrigor.stats.changepoints.likelihood_ratio import Criterion, Ratios, log_likelihood_ratio
-from benchrigor.stats.changepoints.rank_counts import THRESHOLDS, RankCounts, quantiles
+from benchrigor.stats.changepoints.likelihood_ratio import (
+    THRESHOLDS,
+    Criterion,
+    RankCounts,
+    Ratios,
+    log_likelihood_ratio,
+    quantiles,
+)
 
 WINDOW = 128  # multiples of the grid
 _SAMPLE_OF_SERIES = 16_384

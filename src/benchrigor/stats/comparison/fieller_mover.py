@@ -87,11 +87,8 @@ def ratio_of(
     if baseline.value <= lowest:
         return None
     # In units of the baseline, squares of tiny and of huge readings stay in range.
-    scaled = Contrast(
-        baseline=_scaled(baseline, baseline.value),
-        candidate=_scaled(contrast.candidate, baseline.value),
-        correlation=contrast.correlation,
-    )
+    one, other = (_scaled(each, baseline.value) for each in (baseline, contrast.candidate))
+    scaled = replace(contrast, baseline=one, candidate=other)
     low = _end(scaled, confidence, down=True)
     high = _end(scaled, confidence, down=False)
     if low is None or high is None:

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice
@@ -102,9 +101,12 @@ def paired_readings(
         one, two = (
             quantile_of(each, policy.q, confidence, transients=transients) for each in series
         )
-        below = (np.asarray(baseline <= one.value), np.asarray(candidate <= two.value))
+        below = [
+            (each <= estimate.value).astype(np.float64)
+            for each, estimate in zip(series, (one, two), strict=True)
+        ]
         contrast = replace(
-            _contrast(one, two, symmetric=False), correlation=_correlation(*below, transients)
+            _contrast(one, two, symmetric=False), correlation=_correlation(below, transients)
         )
         basis = Basis(
             baseline=one,
@@ -162,14 +164,11 @@ def _one_error(reference: float, value: float, error: float, freedom: float) -> 
     )
 
 
-def _correlation(
-    first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], transients: tuple[float, ...]
-) -> float:
+def _correlation(shares: list[Floats], transients: tuple[float, ...]) -> float:
     """Return the long-run correlation of the shares of readings below two quantiles.
 
     The difference of two shares, each divided by its error, has variance 2 - 2 rho.
     """
-    shares = [each.astype(np.float64) for each in (first, second)]
     errors = [fit_level(each, transients=transients).standard_error for each in shares]
     if min(errors) == 0.0:
         return 0.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Floats, Notice, StablePhase
+from benchrigor.model import Code, Floats, Notice
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.phases.trimming import STABLE_SHARE, measured_part, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, too_few
@@ -72,22 +72,20 @@ def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> Sta
     """Find pairs whose ratio is stable, though both series may move alike."""
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
-    phase: StablePhase = measured_phase(candidate / baseline, confidence)
+    phase = measured_phase(candidate / baseline, confidence)
     if phase.start is None or phase.stop is None:
         return None
     inside = measured_part(phase)
     settled = inside.start + (inside.stop - inside.start) // _SETTLING
     if inside.stop - settled < MIN_FOR_VARIANCE:
         return None
+    sentence = (
+        "Baseline and candidate have no common stable phase, but their ratio has one: the ratio is "
+        "known, the times themselves are not."
+    )
     return StablePairs(
         start=phase.start,
         stop=phase.stop,
         measured=slice(settled, inside.stop),
-        notices=(
-            Notice.warning(
-                Code.NO_STABLE_PHASE,
-                "Baseline and candidate have no common stable phase, but their ratio has one: the "
-                "ratio is known, the times themselves are not.",
-            ),
-        ),
+        notices=(Notice.warning(Code.NO_STABLE_PHASE, sentence),),
     )

@@ -189,12 +189,11 @@ def _concluded(basis: Basis, question: Question) -> Comparison:
 
 def _verdict(ratio: Estimate, question: Question) -> Verdict:
     least, most = 1.0 / (1.0 + question.margin), 1.0 + question.margin
-    rising = Verdict.WORSE if question.direction is Direction.LOWER else Verdict.BETTER
-    falling = Verdict.BETTER if question.direction is Direction.LOWER else Verdict.WORSE
+    lower_is_better = question.direction is Direction.LOWER
     if ratio.low > most:
-        return rising
+        return Verdict.WORSE if lower_is_better else Verdict.BETTER
     if ratio.high < least:
-        return falling
+        return Verdict.BETTER if lower_is_better else Verdict.WORSE
     if ratio.low >= least and ratio.high <= most:
         return Verdict.EQUIVALENT
     return Verdict.UNDECIDED
@@ -219,14 +218,10 @@ def _required(basis: Basis, ratio: Estimate, margin: float) -> int | None:
 
 
 def _no_ratio(baseline: Estimate) -> Notice:
-    return Notice.refusal(
-        Code.NO_RATIO,
-        f"No ratio: the baseline is {baseline.value:.4g} [{baseline.low:.4g}, "
-        f"{baseline.high:.4g}], expected an interval above 0.",
-        value=baseline.value,
-        low=baseline.low,
-        high=baseline.high,
-    )
+    value, low, high = baseline.value, baseline.low, baseline.high
+    interval = f"{value:.4g} [{low:.4g}, {high:.4g}]"
+    sentence = f"No ratio: the baseline is {interval}, expected an interval above 0."
+    return Notice.refusal(Code.NO_RATIO, sentence, value=value, low=low, high=high)
 
 
 def _unpairable(first: Sample, second: Sample) -> list[str]:

@@ -287,11 +287,8 @@ def _combination_notices(count: int, error: float, value: float) -> Iterator[Not
 
 def _of_one(inner: Estimate) -> Estimate:
     """Turn the estimate of a series into the estimate over one invocation."""
-    only = Notice.warning(
-        Code.THIS_PROCESS_ONLY,
-        "One invocation: the interval holds for this process only.",
-        invocations=1,
-    )
+    sentence = "One invocation: the interval holds for this process only."
+    only = Notice.warning(Code.THIS_PROCESS_ONLY, sentence, invocations=1)
     return replace(inner, n=1, n_effective=1.0, notices=(only, *inner.notices))
 
 
@@ -318,12 +315,11 @@ def _thin_tail(shortest: int, q: float) -> Iterator[Notice]:
 
 def batched(calls: int) -> Notice:
     """Warn of quantiles of averages."""
-    return Notice.warning(
-        Code.BATCHED,
-        f"Each reading averages {calls} calls: quantiles of averages lie nearer to the mean "
-        "than those of single calls.",
-        calls=calls,
+    sentence = (
+        f"Each reading averages {calls} calls: quantiles of averages lie nearer to the mean than "
+        "those of single calls."
     )
+    return Notice.warning(Code.BATCHED, sentence, calls=calls)
 
 
 def notice_of(error: NotEstimable) -> Notice:

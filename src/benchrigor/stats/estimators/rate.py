@@ -69,15 +69,9 @@ def estimate_rate(
             raise InvalidInput(f"weights is {weights!r}, expected 'work', 'time' or durations")
         if weights == "time":
             return estimate_level(fit_level(series), confidence)
-        return reciprocal(estimate_level(fit_level(reciprocals(series)), confidence))
+        _check_above_zero(series, "values", "a rate")
+        return reciprocal(estimate_level(fit_level(1.0 / series), confidence))
     return _over_durations(series, as_series(weights, name="weights"), confidence)
-
-
-def reciprocals(series: Floats) -> Floats:
-    """Return the time per work of each rate, or raise InvalidInput unless all are above 0."""
-    _check_above_zero(series, "values", "a rate")
-    inverse: Floats = 1.0 / series
-    return inverse
 
 
 def reciprocal(estimate: Estimate) -> Estimate:

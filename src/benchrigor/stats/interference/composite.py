@@ -215,28 +215,25 @@ def _doubtful_runs(runs: Sequence[Interference]) -> Iterator[Notice]:
     doubtful = [index for index, each in enumerate(codes) if each]
     if doubtful:
         reasons = ", ".join(dict.fromkeys(code for each in codes for code in each))
-        yield Notice.warning(
-            Code.DOUBTFUL_RUNS,
+        sentence = (
             f"{len(doubtful)} of {len(runs)} runs cannot be cleaned reliably ({reasons}): leave "
-            "them out, or take others instead.",
-            runs=", ".join(map(str, doubtful)),
-            of=len(runs),
-            reasons=reasons,
+            "them out, or take others instead."
         )
+        which, code = ", ".join(map(str, doubtful)), Code.DOUBTFUL_RUNS
+        yield Notice.warning(code, sentence, runs=which, of=len(runs), reasons=reasons)
 
 
 def _natural_tail(runs: Sequence[Interference]) -> Iterator[Notice]:
     """Note that segments were slow in all runs, perhaps by themselves."""
     least = min(runs, key=lambda run: run.flagged_percent)
-    percent = least.flagged_percent
-    if percent > _TAIL_PERCENT and percent * least.n >= 100.0 * _TAIL_SEGMENTS:
-        yield Notice.note(
-            Code.NATURAL_TAIL,
+    percent, limit = least.flagged_percent, _TAIL_PERCENT
+    if percent > limit and percent * least.n >= 100.0 * _TAIL_SEGMENTS:
+        sentence = (
             f"In every run at least {percent:.1f}% of the segments exceed their threshold: if the "
-            "program itself is slow now and then, the composite leaves that out.",
-            flagged_percent=percent,
-            limit_percent=_TAIL_PERCENT,
+            "program itself is slow now and then, the composite leaves that out."
         )
+        code = Code.NATURAL_TAIL
+        yield Notice.note(code, sentence, flagged_percent=percent, limit_percent=limit)
 
 
 def _unclustered(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
@@ -245,10 +242,8 @@ def _unclustered(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
     if unclustered_s:
         percent = 100.0 * unclustered_s / sum(each.total_s for each in cleaned)
         make = Notice.warning if percent > MATERIAL else Notice.note
-        yield make(
-            Code.UNCLUSTERED,
+        sentence = (
             f"{percent:.2g}% of the time is in segments with fewer than {FEWEST_IN_GROUP - 1} "
-            "others of the same features in their run: interference there is still in the "
-            "duration.",
-            unclustered_percent=percent,
+            "others of the same features in their run: the duration still holds their interference."
         )
+        yield make(Code.UNCLUSTERED, sentence, unclustered_percent=percent)

@@ -56,14 +56,13 @@ _MOST_RECORDING = 4.0
 
 def of_run(run: RunExcess) -> Iterator[Notice]:
     """Yield what makes the estimate unreliable, as far as the run itself shows it."""
-    if run.profile.n < FEWEST_IN_GROUP:
-        yield Notice.warning(
-            Code.FEW_SEGMENTS,
-            f"The run has {run.profile.n} segments, expected {FEWEST_IN_GROUP} at least with the "
-            "same features: measure longer, or cut the run into more segments.",
-            n=run.profile.n,
-            wanted=FEWEST_IN_GROUP,
+    n, wanted = run.profile.n, FEWEST_IN_GROUP
+    if n < wanted:
+        sentence = (
+            f"The run has {n} segments, expected {wanted} at least with the same features: measure "
+            "longer, or cut the run into more segments."
         )
+        yield Notice.warning(Code.FEW_SEGMENTS, sentence, n=n, wanted=wanted)
         return
     yield from _small_groups(run)
     yield from _many_flagged(run)
@@ -76,49 +75,45 @@ def of_run(run: RunExcess) -> Iterator[Notice]:
 
 def of_reference(matched_percent: float | None) -> Iterator[Notice]:
     """Yield what limits the continuous part, by the time in groups of both runs, if there are."""
-    if matched_percent is None:
-        yield Notice.note(
-            Code.NO_REFERENCE,
+    matched, wanted = matched_percent, _LEAST_MATCHED
+    if matched is None:
+        sentence = (
             "Interference that slows all segments alike does not show in a single run: give an "
-            "undisturbed run of the same program as reference to see it.",
+            "undisturbed run of the same program as reference to see it."
         )
-    elif matched_percent < _LEAST_MATCHED:
-        yield Notice.warning(
-            Code.REFERENCE_DIFFERS,
-            f"Only {matched_percent:.0f}% of the time is in groups that the reference also has "
-            f"({_LEAST_MATCHED:.0f}% wanted), and the continuous part is that of these groups: "
-            "take a reference with the same input.",
-            matched_percent=matched_percent,
-            wanted_percent=_LEAST_MATCHED,
+        yield Notice.note(Code.NO_REFERENCE, sentence)
+    elif matched < wanted:
+        sentence = (
+            f"Only {matched:.0f}% of the time is in groups that the reference also has "
+            f"({wanted:.0f}% wanted), and the continuous part is that of these groups: take a "
+            "reference with the same input."
         )
+        code = Code.REFERENCE_DIFFERS
+        yield Notice.warning(code, sentence, matched_percent=matched, wanted_percent=wanted)
 
 
 def of_recording(profile: SegmentProfile, total_s: float) -> Iterator[Notice]:
     """Yield what the recording of a profile means for the estimate."""
     other_s, own_s = _fact(profile, "other_cpu_s"), _fact(profile, "thread_cpu_s")
     if other_s > own_s and 100.0 * other_s > MATERIAL * total_s:
-        yield Notice.warning(
-            Code.DELAY_NOT_MEASURED,
-            "Other threads or processes used most of the processor time, and their delay is not "
-            "measured.",
-            other_cpu_s=other_s,
-            thread_cpu_s=own_s,
-        )
+        sentence = "Others used most of the processor time, and their delay is not measured."
+        code = Code.DELAY_NOT_MEASURED
+        yield Notice.warning(code, sentence, other_cpu_s=other_s, thread_cpu_s=own_s)
     elif not profile.delays:
-        yield Notice.note(
-            Code.DELAY_NOT_MEASURED,
+        sentence = (
             "No delay was measured: a neighbour that keeps the processor busy all the time slows "
-            "all segments alike, and the estimate does not show it.",
+            "all segments alike, and the estimate does not show it."
         )
+        yield Notice.note(Code.DELAY_NOT_MEASURED, sentence)
     cost = 100.0 * _fact(profile, "recording_cost_s") / total_s
-    if cost > _MOST_RECORDING:
-        yield Notice.warning(
-            Code.RECORDING_COST,
-            f"Recording took {cost:.1f}% of the time, expected at most {_MOST_RECORDING:.0f}%: "
-            "cut the run into fewer segments.",
-            recording_percent=cost,
-            limit_percent=_MOST_RECORDING,
+    most = _MOST_RECORDING
+    if cost > most:
+        sentence = (
+            f"Recording took {cost:.1f}% of the time, expected at most {most:.0f}%: cut the run "
+            "into fewer segments."
         )
+        code = Code.RECORDING_COST
+        yield Notice.warning(code, sentence, recording_percent=cost, limit_percent=most)
 
 
 def _fact(profile: SegmentProfile, name: str) -> float:
@@ -128,35 +123,30 @@ def _fact(profile: SegmentProfile, name: str) -> float:
 
 def _small_groups(run: RunExcess) -> Iterator[Notice]:
     """Warn of groups of few segments, of segments in no group, and of too many in a second."""
-    small = run.percent(run.durations[run.groups.sizes < _ENOUGH_IN_GROUP])
-    if small > MATERIAL:
-        yield Notice.warning(
-            Code.FEW_SEGMENTS,
-            f"{small:.0f}% of the time is in groups of fewer than {_ENOUGH_IN_GROUP} segments, "
-            "too few for a reliable threshold: measure longer, or leave out features of a profile "
-            "that separate equal work.",
-            time_percent=small,
-            wanted=_ENOUGH_IN_GROUP,
+    wanted, limit, most = _ENOUGH_IN_GROUP, MATERIAL, _MOST_PER_SECOND
+    small = run.percent(run.durations[run.groups.sizes < wanted])
+    if small > limit:
+        sentence = (
+            f"{small:.0f}% of the time is in groups of fewer than {wanted} segments, too few for a "
+            "reliable threshold: measure longer, or leave out features that separate equal work."
         )
-    unclustered = run.unclustered_percent
-    if unclustered > MATERIAL:
-        yield Notice.warning(
-            Code.UNCLUSTERED,
-            f"{unclustered:.1f}% of the time is in segments with fewer than {FEWEST_IN_GROUP - 1} "
-            "others of the same features, and interference there is not counted: measure longer, "
-            "or leave out features that hardly ever repeat.",
-            unclustered_percent=unclustered,
-            limit_percent=MATERIAL,
+        yield Notice.warning(Code.FEW_SEGMENTS, sentence, time_percent=small, wanted=wanted)
+    loose = run.unclustered_percent
+    if loose > limit:
+        sentence = (
+            f"{loose:.1f}% of the time is in segments with fewer than {FEWEST_IN_GROUP - 1} others "
+            "of the same features, and interference there is not counted: measure longer, or leave "
+            "out features that hardly ever repeat."
         )
+        code = Code.UNCLUSTERED
+        yield Notice.warning(code, sentence, unclustered_percent=loose, limit_percent=limit)
     rate = run.profile.n / run.total_s
-    if rate > _MOST_PER_SECOND:
-        yield Notice.warning(
-            Code.HIGH_SEGMENT_RATE,
+    if rate > most:
+        sentence = (
             f"The run has {rate:,.0f} segments per second, and recording makes up much of their "
-            f"features and durations: cut it into fewer than {_MOST_PER_SECOND:,.0f} per second.",
-            per_second=rate,
-            limit=_MOST_PER_SECOND,
+            f"features and durations: cut it into fewer than {most:,.0f} per second."
         )
+        yield Notice.warning(Code.HIGH_SEGMENT_RATE, sentence, per_second=rate, limit=most)
 
 
 def _many_flagged(run: RunExcess) -> Iterator[Notice]:
@@ -164,15 +154,14 @@ def _many_flagged(run: RunExcess) -> Iterator[Notice]:
     n, flagged = run.groups.sizes.sum(), run.flagged.sum()
     percent = run.percent(run.durations[_is_many(run.flagged, run.groups.sizes)])
     if percent > MATERIAL or _is_many(flagged, n):
-        flagged_percent = 100.0 * float(flagged / n)
-        yield Notice.warning(
-            Code.MANY_FLAGGED,
-            f"{flagged_percent:.0f}% of the segments exceed their threshold. Above "
-            f"{100.0 * _HIT:.0f}% the median itself is disturbed, and the estimate is too low: "
-            "take it as a lower limit, or repeat the run on a quieter machine.",
-            flagged_percent=flagged_percent,
-            time_percent=percent,
+        share = 100.0 * float(flagged / n)
+        sentence = (
+            f"{share:.0f}% of the segments exceed their threshold. Above {_HIT:.0%} the median "
+            "itself is disturbed, and the estimate is too low: take it as a lower limit, or repeat "
+            "the run on a quieter machine."
         )
+        code = Code.MANY_FLAGGED
+        yield Notice.warning(code, sentence, flagged_percent=share, time_percent=percent)
 
 
 def _is_many(flagged: Indices, n: Indices) -> npt.NDArray[np.bool_]:
@@ -195,14 +184,13 @@ def _median_moved(run: RunExcess) -> Iterator[Notice]:
         moved |= gap & (sizes >= fewest)
     percent = run.percent(run.durations[moved])
     if percent > MATERIAL:
-        yield Notice.warning(
-            Code.MEDIAN_MOVED,
+        sentence = (
             f"In groups with {percent:.0f}% of the time half of the segments or more took far "
             "longer than the others. If that is interference, the estimate misses it; if it is "
-            "work of two kinds, record a feature or a label that separates them.",
-            time_percent=percent,
-            groups=int(np.count_nonzero(moved)),
+            "work of two kinds, record a feature or a label that separates them."
         )
+        groups = int(np.count_nonzero(moved))
+        yield Notice.warning(Code.MEDIAN_MOVED, sentence, time_percent=percent, groups=groups)
 
 
 def _mixed_segments(run: RunExcess) -> Iterator[Notice]:
@@ -223,17 +211,14 @@ def _mixed_segments(run: RunExcess) -> Iterator[Notice]:
                 mixed.setdefault(name, set()).add(g)
     if mixed:
         concerned = sorted(set.union(*mixed.values()))
-        percent = run.percent(run.excess[concerned])
+        count, percent = len(concerned), run.percent(run.excess[concerned])
         names = ", ".join(mixed)
-        yield Notice.warning(
-            Code.MIXED_SEGMENTS,
-            f"In {many(len(concerned), 'group')} the segments beyond the threshold also differ in "
-            f"{names}: the {percent:.1f}% of excess there may be work of another kind; label the "
-            "segments.",
-            features=names,
-            groups=len(concerned),
-            excess_percent=percent,
+        sentence = (
+            f"In {many(count, 'group')} the segments beyond the threshold also differ in {names}: "
+            f"the {percent:.1f}% of excess there may be work of another kind; label the segments."
         )
+        code = Code.MIXED_SEGMENTS
+        yield Notice.warning(code, sentence, features=names, groups=count, excess_percent=percent)
 
 
 def _sample(size: int) -> Indices:
@@ -270,14 +255,12 @@ def _chained_features(run: RunExcess) -> Iterator[Notice]:
             cut_off = pieces.sum() - _sum_of_largest(pieces, clusters.chains)
             worst, name = max((worst, name), (run.percent(cut_off), feature))
     if worst > _MOST_CHAINED:
-        yield Notice.warning(
-            Code.CHAINED,
+        sentence = (
             f"The values of {name} have no gaps: {worst:.0f}% of the time is in groups cut off "
             "within a chain of near values, with work of different size. Label the segments, or "
-            "record a feature with less noise.",
-            feature=name,
-            cut_off_percent=worst,
+            "record a feature with less noise."
         )
+        yield Notice.warning(Code.CHAINED, sentence, feature=name, cut_off_percent=worst)
 
 
 def _sum_of_largest(seconds: npt.NDArray[Any], kinds: Labels) -> float:
@@ -290,15 +273,14 @@ def _sum_of_largest(seconds: npt.NDArray[Any], kinds: Labels) -> float:
 def _wide_groups(run: RunExcess) -> Iterator[Notice]:
     """Warn where it matters whether the excess counts from the threshold or from the median."""
     measured, percent = run.measured_percent, run.percent(run.excess)
-    over_median = run.percent(run.excess_over_median)
-    if probability_high(measured + over_median) - probability_high(measured + percent) > _WIDE:
-        yield Notice.warning(
-            Code.WIDE_GROUPS,
+    above = run.percent(run.excess_over_median)
+    if probability_high(measured + above) - probability_high(measured + percent) > _WIDE:
+        sentence = (
             "Durations within groups vary so much that the estimate depends on where the excess "
-            f"counts from: {percent:.1f}% from the threshold, {over_median:.1f}% from the median.",
-            percent=percent,
-            above_median_percent=over_median,
+            f"counts from: {percent:.1f}% from the threshold, {above:.1f}% from the median."
         )
+        code = Code.WIDE_GROUPS
+        yield Notice.warning(code, sentence, percent=percent, above_median_percent=above)
 
 
 def _processor_time(run: RunExcess) -> Iterator[Notice]:
@@ -314,10 +296,9 @@ def _processor_time(run: RunExcess) -> Iterator[Notice]:
     kinds = combination_codes(columns, firsts.size)
     percent = 100.0 - run.percent(_sum_of_largest(run.durations, kinds))
     if seconds and percent > _SPLIT:
-        yield Notice.note(
-            Code.PROCESSOR_TIME,
+        sentence = (
             "Only processor time separates some groups, and contention raises it too: segments "
-            "slowed by contention may count as other work; give work amounts or labels.",
-            features=", ".join(seconds),
-            split_percent=percent,
+            "slowed by contention may count as other work; give work amounts or labels."
         )
+        names = ", ".join(seconds)
+        yield Notice.note(Code.PROCESSOR_TIME, sentence, features=names, split_percent=percent)

@@ -40,23 +40,14 @@ def short_run(n: int, noun: str = "readings") -> tuple[Notice, ...]:
     """Warn if a warm-up may stay undetected, because there are so few readings."""
     if n >= SHORT:
         return ()
-    notice = Notice.warning(
-        Code.SHORT_RUN,
-        f"{n} {noun}: below {SHORT}, a warm-up may stay undetected and bias the estimate.",
-        n=n,
-        wanted=SHORT,
-    )
-    return (notice,)
+    sentence = f"{n} {noun}: below {SHORT}, a warm-up may stay undetected and bias the estimate."
+    return (Notice.warning(Code.SHORT_RUN, sentence, n=n, wanted=SHORT),)
 
 
 def moved_on(readings: int, noun: str = "readings") -> tuple[Notice, ...]:
     """Warn that the measured phase has ended."""
-    notice = Notice.warning(
-        Code.MOVED_ON,
-        f"The last {readings} {noun} are on another level: the measured phase has ended.",
-        readings=readings,
-    )
-    return (notice,)
+    sentence = f"The last {readings} {noun} are on another level: the measured phase has ended."
+    return (Notice.warning(Code.MOVED_ON, sentence, readings=readings),)
 
 
 def phase_at_materiality(

@@ -8,6 +8,7 @@ import numpy as np
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, LevelFit, Notice
+from benchrigor.model.text import many
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance, white_noise
 
 MIN_FOR_VARIANCE = 2  # fewer readings, or invocations, have no variance
@@ -133,8 +134,5 @@ def exact_fit(level: float, n: int, transients: tuple[float, ...] = ()) -> Level
 
 def too_few(n: int, wanted: int) -> Notice:
     """Refuse so few readings."""
-    return Notice.refusal(
-        Code.TOO_FEW_READINGS,
-        f"{n} reading{'' if n == 1 else 's'}, expected at least {wanted}.",
-        n=n,
-    )
+    sentence = f"{many(n, 'reading')}, expected at least {wanted}."
+    return Notice.refusal(Code.TOO_FEW_READINGS, sentence, n=n)

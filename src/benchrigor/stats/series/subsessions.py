@@ -167,14 +167,13 @@ def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
 
 def still_correlated(merged: Subsessions, what: str, n: int) -> Notice:
     """Refuse n readings, or rounds, that no merging decorrelates."""
-    return Notice.refusal(
-        Code.STILL_CORRELATED,
+    left, limit = merged.autocorrelation, merged.limit
+    sentence = (
         f"No subsession size that leaves {MIN_MERGED} different means brings the autocorrelation "
-        f"of {what} within {merged.limit:g}.",
-        n=n,
-        autocorrelation=merged.autocorrelation,
-        limit=merged.limit,
+        f"of {what} within {limit:g}."
     )
+    code = Code.STILL_CORRELATED
+    return Notice.refusal(code, sentence, n=n, autocorrelation=left, limit=limit)
 
 
 def _sizes(largest: int) -> list[int]:

@@ -72,7 +72,9 @@ def _bend(
     if error is None:
         return None, False
     bend, strict = (
-        scaled(error.estimate(level, work.size, "quadratic term"), 2.0 * np.ptp(work) / slope)
+        scaled(
+            error.estimate(level, work.size, "quadratic term"), 2.0 * float(np.ptp(work)) / slope
+        )
         for level in (confidence, 1.0 - _LEVEL)
     )
     # Rounding gives an exact line a bend that is as exact.

@@ -29,22 +29,19 @@ def diagnose_line(
     n = line.residuals.size
     rounds = "rounds" if merged == 1 else "merged rounds"
     if speed is None:
-        yield Notice.refusal(
-            Code.NO_SPEED,
+        sentence = (
             "Whether duration grows with work is open (the interval of the slope holds 0): take "
-            "more rounds, or a larger range of work.",
-            n=n,
+            "more rounds, or a larger range of work."
         )
+        yield Notice.refusal(Code.NO_SPEED, sentence, n=n)
     if not line.residuals.any():
         exact = "The" if prediction_error < _EXACT else "Most of the"
         sentence = f"{exact} {n} {rounds} lie exactly on a line: the intervals have no width."
         yield Notice.warning(Code.CONSTANT, sentence, n=n)
-    if n < _ENOUGH_ROUNDS:
-        sentence = (
-            f"Only {n} {rounds}: fewer than {_ENOUGH_ROUNDS} do not show autocorrelation and "
-            "unequal noise."
-        )
-        yield Notice.warning(Code.FEW_READINGS, sentence, n=n, wanted=_ENOUGH_ROUNDS)
+    if n < (wanted := _ENOUGH_ROUNDS):
+        hidden = "autocorrelation and unequal noise"
+        sentence = f"Only {n} {rounds}: fewer than {wanted} do not show {hidden}."
+        yield Notice.warning(Code.FEW_READINGS, sentence, n=n, wanted=wanted)
     yield from _doubtful_model(work, speed, prediction_error)
     yield from _ramp(work)
 
@@ -72,12 +69,11 @@ def _ramp(work: Floats) -> Iterator[Notice]:
     ranks = (np.cumsum(counts) - counts / 2.0)[places]  # equal amounts rank equally
     correlation = float(np.corrcoef(ranks, np.arange(work.size))[0, 1])
     if work.size >= _ENOUGH_ROUNDS and abs(correlation) >= _RAMP:
-        yield Notice.warning(
-            Code.RAMP,
+        sentence = (
             f"Work {'rises' if correlation > 0.0 else 'falls'} from round to round, so that a "
-            "drift in time is taken for work: run the amounts in bisecting or random order.",
-            rank_correlation=correlation,
+            "drift in time is taken for work: run the amounts in bisecting or random order."
         )
+        yield Notice.warning(Code.RAMP, sentence, rank_correlation=correlation)
 
 
 def diagnose_lack_of_fit(lack: LackOfFit) -> Iterator[Notice]:
@@ -86,15 +82,12 @@ def diagnose_lack_of_fit(lack: LackOfFit) -> Iterator[Notice]:
     if bend is not None and lack.significant:
         change = f"{'grows' if bend.value > 0.0 else 'shrinks'} by {abs(bend.value):.0%}"
         known = f" (duration grows like {shape})" if shape in ("n log n", "quadratic") else ""
-        yield Notice.warning(
-            Code.NOT_LINEAR,
-            "Duration is not linear in work: the time per unit of work "
-            f"{change} from the smallest to the largest amount{known}.",
-            bend=bend.value,
-            low=bend.low,
-            high=bend.high,
-            shape=shape,
+        sentence = (
+            f"Duration is not linear in work: the time per unit of work {change} from the smallest "
+            f"to the largest amount{known}."
         )
+        value, low, high = bend.value, bend.low, bend.high
+        yield Notice.warning(Code.NOT_LINEAR, sentence, bend=value, low=low, high=high, shape=shape)
 
 
 def diagnose_outliers(
@@ -112,10 +105,5 @@ def diagnose_outliers(
     change = "there is no speed"
     if faster is not None:
         change = f"the speed is {abs(faster):.1%} {'higher' if faster > 0.0 else 'lower'}"
-    yield Notice.warning(
-        Code.OUTLYING_ROUNDS,
-        f"{sentence} and change the result: without them {change}.",
-        n=n,
-        outliers=outliers,
-        faster=faster,
-    )
+    sentence += f" and change the result: without them {change}."
+    yield Notice.warning(Code.OUTLYING_ROUNDS, sentence, n=n, outliers=outliers, faster=faster)
