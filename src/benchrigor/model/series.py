@@ -100,6 +100,15 @@ def as_invocations(invocations: object, *, name: str = "invocations") -> tuple[F
     return tuple(checked)
 
 
+def check_items(
+    series: Floats, fits: npt.NDArray[np.bool_], expected: str, *, name: str = "values"
+) -> None:
+    """Raise InvalidInput that names the first item of a series that does not fit."""
+    if not fits.all():
+        index = int(np.argmin(fits))
+        raise InvalidInput(f"{name}[{index}] is {float(series[index])!r}, expected {expected}")
+
+
 def _array_of_numbers(values: object, name: str) -> npt.NDArray[Any]:
     """Return ``values`` as an array of ints or floats, or raise naming what is not a number."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):

@@ -141,8 +141,14 @@ def test_constant_readings_have_an_interval_without_width(transients: tuple[floa
     assert found.method == "order statistics"
 
 
+def weights_of(n: int) -> np.ndarray:
+    weights = level_weights(n, TRANSIENTS)
+    assert weights is not None
+    return weights
+
+
 def test_the_weights_are_those_of_the_level_beside_transients() -> None:
-    weights = level_weights(400, TRANSIENTS)
+    weights = weights_of(400)
     fit = fit_level(SKEWED, transients=TRANSIENTS)
     assert weights.sum() == pytest.approx(1.0)
     assert weights @ SKEWED == pytest.approx(fit.level)
@@ -152,7 +158,7 @@ def test_the_weights_are_those_of_the_level_beside_transients() -> None:
 
 @pytest.mark.parametrize("digits", [0, 1, 8])
 def test_weighted_shares_are_those_of_the_definition_however_many_are_tied(digits: int) -> None:
-    values, weights = np.round(SKEWED, digits), level_weights(400, TRANSIENTS)
+    values, weights = np.round(SKEWED, digits), weights_of(400)
     distinct = np.unique(values)
     upto = np.array([weights[values <= each].sum() for each in distinct])
     below = np.array([weights[values < each].sum() for each in distinct])
@@ -165,7 +171,7 @@ def test_weighted_shares_are_those_of_the_definition_however_many_are_tied(digit
 
 def test_the_weights_of_long_series_are_stepwise_and_hardly_differ() -> None:
     n = 50_001
-    weights = level_weights(n, TRANSIENTS)
+    weights = weights_of(n)
     assert weights.size == n
     assert weights.sum() == pytest.approx(1.0)
     transient = np.exp(-np.arange(n) / n * 7.0)

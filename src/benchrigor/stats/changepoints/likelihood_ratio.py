@@ -46,7 +46,7 @@ class RankCounts:
     """Prefix counts of readings at or above 16 thresholds, by bits and counts before each block."""
 
     def __init__(self, step: int) -> None:
-        self.n = 0
+        self.n = 0  # less, at the start of a block, to append other readings there
         self.step = step
         self._bits: npt.NDArray[Any] = np.zeros((64, THRESHOLDS), dtype=f"<u{step // 8}")
         self._before: Counts = np.zeros((65, THRESHOLDS), dtype=np.int32)
@@ -69,10 +69,6 @@ class RankCounts:
         np.cumsum(inside, axis=0, dtype=np.int32, out=self._before[first + 1 : last + 1])
         self._before[first + 1 : last + 1] += self._before[first]
         self.n += count * width
-
-    def truncate(self, n: int) -> None:
-        """Forget the readings from ``n`` on, at the start of a block, to append others."""
-        self.n = n
 
     def before_blocks(self, positions: Ints) -> Counts:
         """Return the counts before positions at block borders, or at the end, shape (..., 16)."""

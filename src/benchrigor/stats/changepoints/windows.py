@@ -116,7 +116,7 @@ class Scales:
     def extend(self, series: Floats) -> None:
         """Count the readings behind those counted so far; ``series`` holds all."""
         ranks = self.whole.ranks
-        ranks.truncate(ranks.n - ranks.n % ranks.step)
+        ranks.n -= ranks.n % ranks.step
         ranks.append(series[np.newaxis, ranks.n :], self._thresholds)
         self.whole.n, self.whole.count = series.size, 1
         if self._windowed:
@@ -136,7 +136,7 @@ class Scales:
         local, size = self.local, 2 * self.local.hop
         complete = (series.size - size) // local.hop + 1
         if complete > self.complete:
-            local.ranks.truncate(self.complete * size)
+            local.ranks.n = self.complete * size
             rows = np.lib.stride_tricks.sliding_window_view(series, size)
             rows = rows[self.complete * local.hop :: local.hop]
             local.ranks.append(rows, quantiles(rows, _SAMPLE_OF_WINDOW))

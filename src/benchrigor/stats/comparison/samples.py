@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Estimate, Floats, Kind, as_invocations, as_series
-from benchrigor.model.checks import refuse, wrong_number
+from benchrigor.model.checks import refuse, wrong_choice, wrong_number
 from benchrigor.stats.estimators.estimation import (
     INVOCATION_MEANS,
     Estimation,
@@ -49,10 +49,8 @@ def read_sample(values: Values, name: str) -> Sample:
 
 def direction_named(direction: object) -> Direction:
     """Return which way is better, or raise InvalidInput unless it is "lower" or "higher"."""
-    for known in Direction:
-        if known == direction:
-            return known
-    raise InvalidInput(f"direction is {direction!r}, expected 'lower' or 'higher'")
+    refuse(wrong_choice("direction", direction, tuple(map(str, Direction))))
+    return Direction(str(direction))
 
 
 def check_margin(margin: Any) -> float:

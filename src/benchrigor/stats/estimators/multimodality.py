@@ -6,6 +6,7 @@ import math
 import sys
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +44,7 @@ def merge_near_modes(modes: tuple[Mode, ...]) -> tuple[Mode, ...]:
     return tuple(joined)
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
+class Points(NamedTuple):
     """Readings in order of time and of size, and the points between which spacings are counted.
 
     Points are every ``stride``-th of the sorted readings from the ``first`` on, with ties spread
@@ -59,8 +59,7 @@ class Points:
     first: int
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """The readings between two points: their spacings, and the log of the mean spacing."""
 
     start: int
@@ -89,8 +88,7 @@ class Blocks:
         return self.block(int(np.where(among, self.sparsity, np.inf).argmin()))
 
 
-@dataclass(frozen=True, slots=True)
-class Contrasts:
+class Contrasts(NamedTuple):
     """By how many standard deviations blocks are sparser than the densest on either side."""
 
     left: Floats
@@ -98,8 +96,7 @@ class Contrasts:
     chance: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Valley:
+class _Valley(NamedTuple):
     """A block that is sparser than one on each side, and the chance of error of each test."""
 
     margin: float

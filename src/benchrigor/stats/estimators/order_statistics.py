@@ -44,7 +44,7 @@ def quantile_of(
     n = series.size
     if n < MIN_FOR_VARIANCE or float(series.min()) == float(series.max()):
         return replace(estimate_level(fit_level(series), confidence), method=ORDER_STATISTICS)
-    weights = _weights(n, transients)
+    weights = level_weights(n, transients)
     readings = distribution_of(series, weights)
     value = readings.quantile(q)
     # A reading at the value counts half on either side, so mirrored readings give the same.
@@ -71,11 +71,7 @@ def quantile_of(
 
 def quantile_value(series: Floats, q: float, *, transients: tuple[float, ...] = ()) -> float:
     """Return the value of `quantile_of`, for any number of readings."""
-    return distribution_of(series, _weights(series.size, transients)).quantile(q)
-
-
-def _weights(n: int, transients: tuple[float, ...]) -> Floats | None:
-    return level_weights(n, transients) if transients and n >= MIN_FOR_AUTOCORRELATION else None
+    return distribution_of(series, level_weights(series.size, transients)).quantile(q)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,8 +111,10 @@ def distribution_of(series: Floats, weights: Floats | None) -> Distribution:
     )
 
 
-def level_weights(n: int, transients: tuple[float, ...]) -> Floats:
-    """Return the n weights, of sum 1, of the readings in the level beside transients."""
+def level_weights(n: int, transients: tuple[float, ...]) -> Floats | None:
+    """Return the weights, of sum 1, of n readings in the level beside transients; None if alike."""
+    if not transients or n < MIN_FOR_AUTOCORRELATION:
+        return None
     m = min(n, _POINTS)
     columns = np.vstack([np.ones(m), transient_basis(m, transients)]).T
     level = np.linalg.pinv(columns)[0]
@@ -153,10 +151,13 @@ def _check_tail(fit: LevelFit, q: float, confidence: float) -> None:
     in_tail = tail * fit.n_effective
     required = math.ceil(fit.n * wanted / in_tail)
     side = "below" if q <= 0.5 else "above"
+    sentence = (
+        f"Only {math.floor(in_tail * 10.0) / 10.0:g} effective readings lie {side} the "
+        f"{q * 100.0:g}% quantile, {wanted:.3g} are wanted: take about {required:,} readings."
+    )
     notice = Notice.refusal(
         Code.FEW_IN_TAIL,
-        f"Only {math.floor(in_tail * 10.0) / 10.0:g} effective readings lie {side} the "
-        f"{q * 100.0:g}% quantile, {wanted:.3g} are wanted: take about {required:,} readings.",
+        sentence,
         n=fit.n,
         n_effective=fit.n_effective,
         in_tail=in_tail,

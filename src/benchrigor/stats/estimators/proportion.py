@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice, as_series
 from benchrigor.model.checks import refuse, wrong_whole
+from benchrigor.model.series import check_items
 from benchrigor.stats.series.interval import check_confidence, estimate_level, student_t
 from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.long_run_variance import MIN_BATCHES, batch_means
@@ -72,8 +72,11 @@ def estimate_proportion(
     check_confidence(confidence)
     if n is None:
         return _of_series(_as_outcomes(successes), confidence)
-    trials, succeeded = _check_counts(n, successes)
-    share = succeeded / trials
+    succeeded: Any = successes
+    refuse(wrong_whole("n", n), wrong_whole("successes", succeeded, least=0))
+    if succeeded > n:
+        raise InvalidInput(f"successes is {succeeded!r}, expected at most n, which is {n!r}")
+    trials, share = int(n), int(succeeded) / int(n)
     quantile = -float(special.ndtri((1.0 - confidence) / 2.0))
     low, high = _wilson(share, float(trials), quantile)
     return Estimate(
@@ -159,17 +162,6 @@ def _wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
 
 def _as_outcomes(successes: object) -> Floats:
     series = as_series(successes, name="successes")
-    wrong = (series != 0.0) & (series != 1.0)
-    if wrong.any():
-        index = int(np.argmax(wrong))
-        raise InvalidInput(
-            f"successes[{index}] is {float(series[index])!r}, expected 0 or 1 (counts need n)"
-        )
+    fits = (series == 0.0) | (series == 1.0)
+    check_items(series, fits, "0 or 1 (counts need n)", name="successes")
     return series
-
-
-def _check_counts(n: Any, successes: Any) -> tuple[int, int]:
-    refuse(wrong_whole("n", n), wrong_whole("successes", successes, least=0))
-    if successes > n:
-        raise InvalidInput(f"successes is {successes!r}, expected at most n, which is {n!r}")
-    return int(n), int(successes)

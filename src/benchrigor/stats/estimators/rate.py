@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice, as_series
+from benchrigor.model.series import check_items
 from benchrigor.stats.series.interval import check_confidence, estimate_level, reciprocal_of
 from benchrigor.stats.series.level import fit_level
 
@@ -69,7 +70,7 @@ def estimate_rate(
             raise InvalidInput(f"weights is {weights!r}, expected 'work', 'time' or durations")
         if weights == "time":
             return estimate_level(fit_level(series), confidence)
-        _check_above_zero(series, "values", "a rate")
+        check_items(series, series >= _SMALLEST, "a rate above 0 (at least 1e-150)")
         return reciprocal(estimate_level(fit_level(1.0 / series), confidence))
     return _over_durations(series, as_series(weights, name="weights"), confidence)
 
@@ -92,17 +93,9 @@ def _over_durations(series: Floats, durations: Floats, confidence: float) -> Est
         raise InvalidInput(
             f"weights holds {durations.size} durations for {series.size} values, expected as many"
         )
-    _check_above_zero(durations, "weights", "a duration")
+    positive = "a duration above 0 (at least 1e-150)"
+    check_items(durations, durations >= _SMALLEST, positive, name="weights")
     shares = durations / float(durations.mean())
     rate = float(np.mean(shares * series))
     estimate = estimate_level(fit_level(rate + shares * (series - rate)), confidence)
     return replace(estimate, method=f"{estimate.method}, {BY_DURATION}")
-
-
-def _check_above_zero(series: Floats, name: str, noun: str) -> None:
-    if float(series.min()) >= _SMALLEST:
-        return
-    index = int(np.argmax(series < _SMALLEST))
-    found = float(series[index])
-    least = "above 0" if found <= 0.0 else f"of at least {_SMALLEST:g}"
-    raise InvalidInput(f"{name}[{index}] is {found!r}, expected {noun} {least}")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from benchrigor.model import Floats, as_series
 from benchrigor.model.checks import refuse, wrong_whole
+from benchrigor.stats.interference.clustering import relative_distances
 
 _BLOCK = 2_048
 _MOST_BINS = 65_536  # as many as indices of two bytes can tell apart
@@ -128,7 +129,7 @@ def _merge_nearest(
     bin_of = np.arange(centroids.size)
     while centroids.size > most:
         need = centroids.size - most
-        gaps = _relative_gaps(centroids)
+        gaps = relative_distances(centroids[:-1], centroids[1:])
         few = max(1, need // 2)
         narrow = np.flatnonzero(gaps <= np.partition(gaps, few - 1)[few - 1])
         count = np.arange(narrow.size)
@@ -144,10 +145,3 @@ def _merge_nearest(
         bin_of = (np.cumsum(kept) - 1)[bin_of]
         centroids, weights = centroids[kept], weights[kept]
     return centroids, weights, bin_of
-
-
-def _relative_gaps(ascending: Floats) -> Floats:
-    """Return the distance of each value to the next, over the smaller size of the two."""
-    size = np.abs(ascending)
-    with np.errstate(divide="ignore", over="ignore"):  # nothing is near to zero but zero
-        return np.diff(ascending) / np.minimum(size[1:], size[:-1])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +26,7 @@ Indices = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.integer[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Clusters:
+class Clusters(NamedTuple):
     """The label of each value, and by label the chain of which a cluster is a piece."""
 
     labels: Labels
@@ -61,10 +59,10 @@ def cluster_starts(ordered: Floats) -> Indices:
     """Return where values begin that are 10 % or more away from the one before (published)."""
     # Within a block whose ends are near each other all neighbours are.
     edges = ordered[np.minimum(np.arange(0, ordered.size + _BLOCK, _BLOCK), ordered.size - 1)]
-    blocks = np.flatnonzero(_distances(edges[:-1], edges[1:]) >= _THRESHOLD)
+    blocks = np.flatnonzero(relative_distances(edges[:-1], edges[1:]) >= _THRESHOLD)
     before = np.add.outer(blocks * _BLOCK, np.arange(_BLOCK)).ravel()
     before = before[before < ordered.size - 1]
-    return before[_distances(ordered[before], ordered[before + 1]) >= _THRESHOLD] + 1
+    return before[relative_distances(ordered[before], ordered[before + 1]) >= _THRESHOLD] + 1
 
 
 def bounds_reached(series: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> Labels:
@@ -77,7 +75,7 @@ def bounds_reached(series: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> Labels
     return labels
 
 
-def _distances(low: Floats, high: Floats) -> Floats:
+def relative_distances(low: Floats, high: Floats) -> Floats:
     """Return the gaps between values over the smaller of them in size; 0 where they are equal."""
     gaps = high - low
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -94,7 +92,7 @@ def _cut(
     """Cut each cluster whose ends, but for tails, are beyond the limit; return starts of pieces."""
     stops = np.append(starts[1:], ordered.size)
     tails = (tail * (stops - starts)).astype(np.int64)
-    far = _distances(ordered[starts + tails], ordered[stops - 1 - tails]) > limit
+    far = relative_distances(ordered[starts + tails], ordered[stops - 1 - tails]) > limit
     return [
         [start, *(start + cut for cut in find_cuts(ordered[start:stop]))] if apart else [start]
         for start, stop, apart in zip(starts.tolist(), stops.tolist(), far.tolist(), strict=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -124,8 +124,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _CleanRun:
+class _CleanRun(NamedTuple):
     """One run without its interference: in all, in no group, and the mean of each group or NaN."""
 
     total_s: float

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,7 @@ _MOST_SMALL_CODES = 2**16 - 1  # numpy's stable sort of numbers of 16 bits takes
 _DIVERSE = 0.1  # distinct byte counts over segments: more would leave tiny groups
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(NamedTuple):
     """Segments sorted by group: group g is ``order[starts[g] : starts[g] + sizes[g]]``."""
 
     codes: Labels
@@ -69,10 +68,6 @@ class Groups:
         """Return the sum of each group, of values in `order`; flags are counted."""
         dtype = np.int64 if values.dtype == np.bool_ else values.dtype
         return np.asarray(np.add.reduceat(values, self.starts, dtype=dtype))
-
-    def spread(self, per_group: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return, for each segment in `order`, the value of its group."""
-        return np.repeat(per_group, self.sizes)
 
     def features(self, profile: SegmentProfile) -> list[dict[str, Any]]:
         """Return the ranges of computation and the nominal values of each group."""

@@ -30,8 +30,7 @@ class RunExcess:
         self.medians = self.groups.medians(self.ordered)
         self.mads = self.groups.mads(self.ordered, self.medians)
         self.thresholds = self.medians + _MADS * self.mads
-        excess = self.groups.spread(-self.thresholds)
-        excess += self.ordered
+        excess = self.ordered - np.repeat(self.thresholds, self.groups.sizes)
         self.flagged = self.groups.sums(excess > 0.0)
         self.excess = self.groups.sums(np.maximum(excess, 0.0, out=excess))
 

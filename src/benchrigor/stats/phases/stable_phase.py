@@ -88,7 +88,11 @@ def find_stable_phase(
     (20, 100, ['warm-up', 'stable'])
     """
     series = as_series(values)
-    _check(series.size, level, materiality, change_points)
+    refuse(
+        wrong_share("level", level),
+        wrong_number("materiality", materiality, zero=True),
+        [] if change_points is None else _wrong_points(series.size, change_points),
+    )
     points = detect_changes(series, level=level) if change_points is None else change_points
     again = change_points is None or bool(points.indices)
     return phase_between(series, points, level=level, materiality=materiality, again=again)
@@ -167,14 +171,6 @@ def without_margins(start: int, stop: int, n: int) -> slice:
     most = (stop - start) // 4
     early = start // 2 if start else min(_COLD, n // 50)
     return slice(start + min(early, most), stop - min((n - stop) // 2, most))
-
-
-def _check(n: int, level: float, materiality: float, change_points: object) -> None:
-    refuse(
-        wrong_share("level", level),
-        wrong_number("materiality", materiality, zero=True),
-        [] if change_points is None else _wrong_points(n, change_points),
-    )
 
 
 def _wrong_points(n: int, points: object) -> list[str]:

@@ -9,9 +9,10 @@ from numbers import Real
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, LevelFit, Notice, Subsessions, as_series
-from benchrigor.model.checks import refuse, wrong_choice, wrong_whole
+from benchrigor.model.checks import refuse, wrong_choice, wrong_values, wrong_whole
+from benchrigor.model.series import check_items
 from benchrigor.stats.series.level import exact_fit, too_few
 from benchrigor.stats.series.long_run_variance import batch_means
 
@@ -97,16 +98,14 @@ def merge_subsessions(
     1
     """
     series = as_series(values)
-    problems = wrong_choice("mean", mean, ("arithmetic", "harmonic"))
-    if isinstance(limit, bool) or not isinstance(limit, Real) or not 0.0 < float(limit) <= 1.0:
-        problems.append(f"limit is {limit!r}, expected more than 0 and at most 1")
-    refuse(problems)
+    within = isinstance(limit, Real) and not isinstance(limit, bool) and 0.0 < limit <= 1.0
+    refuse(
+        wrong_choice("mean", mean, ("arithmetic", "harmonic")),
+        wrong_values([("limit", limit, within, "more than 0 and at most 1")]),
+    )
     harmonic = mean == "harmonic"
-    if harmonic and float(series.min()) <= 0.0:
-        index = int(np.argmax(series <= 0.0))
-        raise InvalidInput(
-            f"values[{index}] is {float(series[index])!r}, a harmonic mean needs values above 0"
-        )
+    if harmonic:
+        check_items(series, series > 0.0, "a number above 0 for a harmonic mean")
     averaged = 1.0 / series if harmonic else series
     size: int | None
     for size in _sizes(series.size // _MIN_READINGS):

@@ -13,7 +13,7 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Floats, Notice, WpsFit, as_series
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
-from benchrigor.model.series import short
+from benchrigor.model.series import check_items, short
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, reciprocal_of, scaled
 from benchrigor.stats.series.long_run_variance import batch_means
 from benchrigor.stats.series.subsessions import (
@@ -184,11 +184,7 @@ def _checked(work: object, duration_s: object) -> _Rounds:
             f"work has {len(amounts)} amounts and duration_s {durations.size} durations, "
             "expected one of each per round"
         )
-    if float(durations.min()) < 0.0:
-        index = int(np.argmax(durations < 0.0))
-        raise InvalidInput(
-            f"duration_s[{index}] is {float(durations[index])!r}, expected at least 0"
-        )
+    check_items(durations, durations >= 0.0, "at least 0", name="duration_s")
     unit, seconds = max(amounts), float(durations.max())
     shares = np.array([amount / unit for amount in amounts])
     _check_determined(shares, seconds)
