@@ -27,7 +27,7 @@ from benchrigor.model import (
 )
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
-from benchrigor.stats.estimators.proportion import FEWEST_IN_TAIL
+from benchrigor.stats.estimators.proportion import MIN_IN_TAIL
 from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.phases.common_warm_up import common_phases
 from benchrigor.stats.phases.trimming import measured_phase, short_run, trimmed
@@ -48,7 +48,9 @@ from benchrigor.stats.series.level import (
 from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
 
 INVOCATION_MEANS = "invocation means"
-ENOUGH = 10  # below so many invocations a rare memory layout or code path is easily missed
+ENOUGH_INVOCATIONS = (
+    10  # below so many invocations a rare memory layout or code path is easily missed
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,14 +184,14 @@ def estimate_kept(kept: Sequence[Floats | None], policy: Policy) -> Estimation:
 
 
 def _of_series(series: Floats, policy: Policy) -> Estimation:
-    transients = policy.transients(1)
+    transients, confidence = policy.transients(1), policy.confidence
     fits: tuple[LevelFit, ...] = ()
     try:
         if policy.q is not None:
-            estimate = quantile_of(series, policy.q, policy.confidence, transients=transients)
+            estimate = quantile_of(series, policy.q, confidence, transients=transients)
         else:
             fits = (_fit(series, policy, transients),)
-            estimate = _inverted(estimate_level(fits[0], policy.confidence), policy)
+            estimate = _inverted(estimate_level(fits[0], confidence), policy)
     except NotEstimable as error:
         return Estimation(fits=fits, notices=(notice_of(error),))
     return Estimation(estimate=estimate, fits=fits, notices=estimate.notices)
@@ -248,14 +250,12 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
             return _inverted(estimate, policy)
         shortest = min(series.size for series, _ in counted)
         return replace(estimate, notices=(*_thin_tail(shortest, policy.q), *estimate.notices))
+    confidence, transients = policy.confidence, policy.transients(len(kept))
     if policy.q is not None:
-        transients = policy.transients(len(kept))
-        return _of_one(
-            quantile_of(counted[0][0], policy.q, policy.confidence, transients=transients)
-        )
+        return _of_one(quantile_of(counted[0][0], policy.q, confidence, transients=transients))
     if not estimation.fits:
         raise NotEstimable(too_few(1, MIN_FOR_VARIANCE))
-    return _inverted(_of_one(estimate_level(estimation.fits[0], policy.confidence)), policy)
+    return _inverted(_of_one(estimate_level(estimation.fits[0], confidence)), policy)
 
 
 def combine_values(values: Sequence[float], confidence: float) -> Estimate:
@@ -280,9 +280,13 @@ def _combination_notices(count: int, error: float, value: float) -> Iterator[Not
     if error == 0.0:
         sentence = f"All {count} invocations are at {value!r}: the interval has no width."
         yield Notice.warning(Code.CONSTANT, sentence, n=count, value=value)
-    if count < ENOUGH:
-        sentence = f"Only {count} invocations: fewer than {ENOUGH} easily miss a rare case."
-        yield Notice.warning(Code.FEW_INVOCATIONS, sentence, invocations=count, wanted=ENOUGH)
+    if count < ENOUGH_INVOCATIONS:
+        sentence = (
+            f"Only {count} invocations: fewer than {ENOUGH_INVOCATIONS} easily miss a rare case."
+        )
+        yield Notice.warning(
+            Code.FEW_INVOCATIONS, sentence, invocations=count, wanted=ENOUGH_INVOCATIONS
+        )
 
 
 def _of_one(inner: Estimate) -> Estimate:
@@ -303,7 +307,7 @@ def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
 
 def _thin_tail(shortest: int, q: float) -> Iterator[Notice]:
     """Warn if the shortest invocation has so few readings that its quantile is biased."""
-    in_tail, wanted = shortest * min(q, 1.0 - q), FEWEST_IN_TAIL
+    in_tail, wanted = shortest * min(q, 1.0 - q), MIN_IN_TAIL
     if in_tail < wanted:
         sentence = (
             f"The shortest invocation has {shortest} readings, {in_tail:.2g} of them beyond the "

@@ -15,8 +15,8 @@ from scipy import special
 from benchrigor.model import Floats, Mode
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 
-FEWEST = 60  # fewer readings count as one mode: they seldom show a second
-LEAST_SHARE = 0.05  # of all readings in a mode: fewer are rare slow readings
+MIN_READINGS = 60  # fewer readings count as one mode: they seldom show a second
+MIN_SHARE = 0.05  # of all readings in a mode: fewer are rare slow readings
 
 _CUTS = (4, 8, 16, 32, 64)  # numbers of blocks, each half over the next, over sorted readings
 _SMALLEST_BLOCK = 5
@@ -119,7 +119,7 @@ def find_modes(series: Floats, level: float) -> tuple[Mode, ...]:
     """
     ordered = np.sort(series)
     n = ordered.size
-    points = spread_points(series, ordered) if n >= FEWEST else None
+    points = spread_points(series, ordered) if n >= MIN_READINGS else None
     borders = [] if points is None else _borders(points, level)
     return tuple(
         Mode(value=float(np.median(ordered[start:stop])), share=(stop - start) / n)
@@ -172,7 +172,7 @@ def _borders(points: Points, level: float) -> list[int]:
 
 def _border(points: Points, start: int, stop: int, level: float) -> int | None:
     """Return the first point behind the clearest valley of a range of points, or None."""
-    least = LEAST_SHARE * points.values.size
+    least = MIN_SHARE * points.values.size
     for valley in _valleys(points, start, stop, level):
         border = _deepest(points.values, valley.inside)
         if min(border - start, stop - border) >= least and _withstands(points, border, valley):
@@ -199,7 +199,7 @@ def _deepest(points: Floats, valley: Block) -> int:
 def _valleys(points: Points, start: int, stop: int, level: float) -> list[_Valley]:
     """Return the best valley of every size of block, the clearest first."""
     size = stop - start
-    least = LEAST_SHARE * points.values.size
+    least = MIN_SHARE * points.values.size
     counts = [size // cuts for cuts in _CUTS if size // cuts >= _SMALLEST_BLOCK]
     ladder = [lay_blocks(points, start, stop, count) for count in counts]
     chance = level / max(1, len(ladder) * (len(ladder) + 1) // 2)

@@ -10,7 +10,7 @@ from scipy import special
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice
-from benchrigor.stats.estimators.proportion import FEWEST_IN_TAIL, fit_indicators
+from benchrigor.stats.estimators.proportion import MIN_IN_TAIL, fit_indicators
 from benchrigor.stats.series.interval import estimate_level, student_t
 from benchrigor.stats.series.level import (
     MIN_FOR_AUTOCORRELATION,
@@ -144,7 +144,7 @@ def _check_tail(fit: LevelFit, q: float, confidence: float) -> None:
     """
     tail = min(q, 1.0 - q)
     unseen = tail * math.log((1.0 - confidence) / 2.0) / math.log1p(-tail)
-    wanted = max(float(FEWEST_IN_TAIL), unseen)
+    wanted = max(float(MIN_IN_TAIL), unseen)
     allowance = 1.0 + math.sqrt(2.0 / fit.degrees_of_freedom)
     if tail * min(fit.n_effective * allowance, fit.n) >= wanted - _ROUNDING * fit.n:
         return

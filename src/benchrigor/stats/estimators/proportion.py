@@ -19,7 +19,7 @@ from benchrigor.stats.series.level import fit_level
 from benchrigor.stats.series.long_run_variance import MIN_BATCHES, batch_means
 
 WILSON = "Wilson"
-FEWEST_IN_TAIL = 5  # effective readings in the tail, or outcomes of the rarer kind
+MIN_IN_TAIL = 5  # effective readings in the tail, or outcomes of the rarer kind
 
 _BATCH = 10
 
@@ -138,10 +138,10 @@ def _of_series(outcomes: Floats, confidence: float) -> Estimate:
 def _few_of_a_kind(fit: LevelFit) -> Iterator[Notice]:
     effective = fit.n_effective
     rare = min(fit.level, 1.0 - fit.level) * effective
-    if rare < FEWEST_IN_TAIL:
+    if rare < MIN_IN_TAIL:
         sentence = (
             f"Only {math.floor(rare * 10.0) / 10.0:g} effective outcomes are of the rarer kind, "
-            f"{FEWEST_IN_TAIL} are wanted: with fewer, bursts cannot be seen."
+            f"{MIN_IN_TAIL} are wanted: with fewer, bursts cannot be seen."
         )
         code = Code.FEW_IN_TAIL
         yield Notice.warning(code, sentence, n=fit.n, n_effective=effective, in_tail=rare)

@@ -17,7 +17,7 @@ from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.stats.interference.clustering import relative_distances
 
 _BLOCK = 2_048
-_MOST_BINS = 65_536  # as many as indices of two bytes can tell apart
+_MAX_BINS = 65_536  # as many as indices of two bytes can tell apart
 
 _Indices = npt.NDArray[np.intp]
 _Small = npt.NDArray[np.unsignedinteger]
@@ -111,7 +111,7 @@ def quantise(values: npt.ArrayLike, bins: int = 256) -> Floats:
     >>> quantise([1.0, 1.02, 5.0, 9.0], bins=3)
     array([1.01, 1.01, 5.  , 9.  ])
     """
-    refuse(wrong_whole("bins", bins, least=2, most=_MOST_BINS))
+    refuse(wrong_whole("bins", bins, least=2, most=_MAX_BINS))
     distinct, inverse, counts = np.unique(
         as_series(values), return_inverse=True, return_counts=True
     )

@@ -26,7 +26,7 @@ from benchrigor.stats.estimators.estimation import combine_values
 from benchrigor.stats.interference.clustering import Indices
 from benchrigor.stats.interference.diagnostics import MATERIAL
 from benchrigor.stats.interference.grouping import (
-    FEWEST_IN_GROUP,
+    MIN_IN_GROUP,
     concatenate,
     group_by_code,
     group_codes,
@@ -38,7 +38,7 @@ from benchrigor.stats.interference.one_run import profile_interference
 from benchrigor.stats.interference.process_merge import as_profiles, differing_columns
 from benchrigor.stats.series.interval import check_confidence
 
-_FEWEST_RUNS = 3
+_MIN_RUNS = 3
 # Share of the work in which a run may differ: now and then a garbage collection falls into another
 # segment, or a feature to the other side of a bound
 _OTHER_WORK = 0.05
@@ -113,7 +113,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
                 duration=_estimate(means_s[:, g], confidence),
             )
             for g in np.argsort(-medians_s * groups.sizes, kind="stable").tolist()
-            if groups.sizes[g] >= FEWEST_IN_GROUP
+            if groups.sizes[g] >= MIN_IN_GROUP
         ),
         runs=interferences,
         notices=(
@@ -154,10 +154,10 @@ def _checked(runs: list[SegmentProfile]) -> list[SegmentProfile]:
         kinds = ("computation", "nominal")
         problems += differing_columns(name, each, "profiles[0]", runs[0], kinds)
     refuse(problems)
-    if len(runs) < _FEWEST_RUNS:
-        sentence = f"There are {many(len(runs), 'run')}, expected {_FEWEST_RUNS} at least."
+    if len(runs) < _MIN_RUNS:
+        sentence = f"There are {many(len(runs), 'run')}, expected {_MIN_RUNS} at least."
         notice = Notice.refusal(
-            Code.FEW_INVOCATIONS, sentence, invocations=len(runs), wanted=_FEWEST_RUNS
+            Code.FEW_INVOCATIONS, sentence, invocations=len(runs), wanted=_MIN_RUNS
         )
         raise NotEstimable(notice)
     return runs
@@ -203,7 +203,7 @@ def _clean(profile: SegmentProfile, group_of: Indices, count: int) -> _CleanRun:
 def _estimate(means_s: Floats, confidence: float) -> Estimate | None:
     """Estimate how long a segment of a group takes, from the runs that have enough of them."""
     known = means_s[~np.isnan(means_s)]
-    return combine_values(known.tolist(), confidence) if known.size >= _FEWEST_RUNS else None
+    return combine_values(known.tolist(), confidence) if known.size >= _MIN_RUNS else None
 
 
 def _doubtful_runs(runs: Sequence[Interference]) -> Iterator[Notice]:
@@ -242,7 +242,7 @@ def _unclustered(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
         percent = 100.0 * unclustered_s / sum(each.total_s for each in cleaned)
         make = Notice.warning if percent > MATERIAL else Notice.note
         sentence = (
-            f"{percent:.2g}% of the time is in segments with fewer than {FEWEST_IN_GROUP - 1} "
+            f"{percent:.2g}% of the time is in segments with fewer than {MIN_IN_GROUP - 1} "
             "others of the same features in their run: the duration still holds their interference."
         )
         yield make(Code.UNCLUSTERED, sentence, unclustered_percent=percent)

@@ -12,7 +12,7 @@ from benchrigor.model import Code, Floats, Notice, SegmentProfile
 from benchrigor.model.text import many
 from benchrigor.stats.interference.clustering import Indices, Labels
 from benchrigor.stats.interference.grouping import (
-    FEWEST_IN_GROUP,
+    MIN_IN_GROUP,
     combination_codes,
     undelayed,
 )
@@ -23,7 +23,7 @@ MATERIAL = 10.0  # per cent of the time from which on something deserves a warni
 # Of groups of 10 and 15 segments, 1.4 and 0.6 % of 800 simulated runs are off by more than 0.1 in
 # accuracy, some of them by 0.9; of 20, 25 and 30 none is
 _ENOUGH_IN_GROUP = 20
-_MOST_PER_SECOND = 1000.0
+_MAX_PER_SECOND = 1000.0
 # A group has many flagged segments above a quarter, unless a fifth hit, the most that leaves the
 # median alone, explains them: by 2.33 standard deviations, one group in a hundred
 _MANY_FLAGGED, _HIT, _HIT_SIGMAS = 0.25, 0.2, 2.33
@@ -34,7 +34,7 @@ _GAPS = (((0.05, 0.25, 0.6), 25.0, 20), ((0.02, 0.07, 0.25), 100.0, 100))
 # exponential and t(2) noise, above 3.5 + 25/sqrt(n) in at most one group in a hundred; 17 to 29
 # with 45 to 90 % of the segments hit by delays of 50 times the noise
 _GAP = 3.5
-_LEAST_GAP = 0.05  # of the duration; the slow half lies no farther away
+_MIN_GAP = 0.05  # of the duration; the slow half lies no farther away
 # Per cent of the time in excess; the probability that a flagged segment computes more than another
 # must be beyond 0.3 to 0.7. At most 100 groups are tested: by chance one run in a hundred warns.
 _MIXED_EXCESS, _MIXED_RANK, _MIXED_SIGMAS = 1.0, 0.2, 4.0
@@ -45,18 +45,18 @@ _MIXED_SAMPLE = 10_000
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
 # Per cent of the time: features spread evenly over a factor of 1.5 have 40 to 50 % in pieces cut
 # off, processor times of a few kinds of work on a busy machine up to 26 %
-_MOST_CHAINED = 30.0
+_MAX_CHAINED = 30.0
 # Between probabilities of high interference: with 1 % noise no run of 800 is warned of; of those
 # off by more than 0.1 with lognormal noise of 5 % 70 of 71, with gamma noise of 10 % 135 of 141
 _WIDE = 0.07
 _SPLIT = 1.0
-_LEAST_MATCHED = 50.0
-_MOST_RECORDING = 4.0
+_MIN_MATCHED = 50.0
+_MAX_RECORDING = 4.0
 
 
 def of_run(run: RunExcess) -> Iterator[Notice]:
     """Yield what makes the estimate unreliable, as far as the run itself shows it."""
-    n, wanted = run.profile.n, FEWEST_IN_GROUP
+    n, wanted = run.profile.n, MIN_IN_GROUP
     if n < wanted:
         sentence = (
             f"The run has {n} segments, expected {wanted} at least with the same features: measure "
@@ -75,7 +75,7 @@ def of_run(run: RunExcess) -> Iterator[Notice]:
 
 def of_reference(matched_percent: float | None) -> Iterator[Notice]:
     """Yield what limits the continuous part, by the time in groups of both runs, if there are."""
-    matched, wanted = matched_percent, _LEAST_MATCHED
+    matched, wanted = matched_percent, _MIN_MATCHED
     if matched is None:
         sentence = (
             "Interference that slows all segments alike does not show in a single run: give an "
@@ -106,7 +106,7 @@ def of_recording(profile: SegmentProfile, total_s: float) -> Iterator[Notice]:
         )
         yield Notice.note(Code.DELAY_NOT_MEASURED, sentence)
     cost = 100.0 * _fact(profile, "recording_cost_s") / total_s
-    most = _MOST_RECORDING
+    most = _MAX_RECORDING
     if cost > most:
         sentence = (
             f"Recording took {cost:.1f}% of the time, expected at most {most:.0f}%: cut the run "
@@ -123,7 +123,7 @@ def _fact(profile: SegmentProfile, name: str) -> float:
 
 def _small_groups(run: RunExcess) -> Iterator[Notice]:
     """Warn of groups of few segments, of segments in no group, and of too many in a second."""
-    wanted, limit, most = _ENOUGH_IN_GROUP, MATERIAL, _MOST_PER_SECOND
+    wanted, limit, most = _ENOUGH_IN_GROUP, MATERIAL, _MAX_PER_SECOND
     small = run.percent(run.durations[run.groups.sizes < wanted])
     if small > limit:
         sentence = (
@@ -134,7 +134,7 @@ def _small_groups(run: RunExcess) -> Iterator[Notice]:
     loose = run.unclustered_percent
     if loose > limit:
         sentence = (
-            f"{loose:.1f}% of the time is in segments with fewer than {FEWEST_IN_GROUP - 1} others "
+            f"{loose:.1f}% of the time is in segments with fewer than {MIN_IN_GROUP - 1} others "
             "of the same features, and interference there is not counted: measure longer, or leave "
             "out features that hardly ever repeat."
         )
@@ -180,7 +180,7 @@ def _median_moved(run: RunExcess) -> Iterator[Notice]:
     for shares, few, fewest in _GAPS:
         low, usual, beyond = (run.groups.quantiles(run.ordered, share) for share in shares)
         limit = (_GAP + few / np.sqrt(sizes)) * (usual - low)
-        gap = beyond - usual > np.maximum(limit, _LEAST_GAP * usual)
+        gap = beyond - usual > np.maximum(limit, _MIN_GAP * usual)
         moved |= gap & (sizes >= fewest)
     percent = run.percent(run.durations[moved])
     if percent > MATERIAL:
@@ -254,7 +254,7 @@ def _chained_features(run: RunExcess) -> Iterator[Notice]:
             pieces = np.bincount(clusters.labels, weights=run.profile.duration_s)
             cut_off = pieces.sum() - _sum_of_largest(pieces, clusters.chains)
             worst, name = max((worst, name), (run.percent(cut_off), feature))
-    if worst > _MOST_CHAINED:
+    if worst > _MAX_CHAINED:
         sentence = (
             f"The values of {name} have no gaps: {worst:.0f}% of the time is in groups cut off "
             "within a chain of near values, with work of different size. Label the segments, or "

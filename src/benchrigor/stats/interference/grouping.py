@@ -13,8 +13,8 @@ import numpy.typing as npt
 from benchrigor.model import Floats, SegmentProfile
 from benchrigor.stats.interference.clustering import Clusters, Indices, Labels, find_clusters
 
-FEWEST_IN_GROUP = 5  # smaller groups are not used for the estimate (published)
-_MOST_SMALL_CODES = 2**16 - 1  # numpy's stable sort of numbers of 16 bits takes linear time
+MIN_IN_GROUP = 5  # smaller groups are not used for the estimate (published)
+_MAX_SMALL_CODE = 2**16 - 1  # numpy's stable sort of numbers of 16 bits takes linear time
 _DIVERSE = 0.1  # distinct byte counts over segments: more would leave tiny groups
 
 
@@ -100,7 +100,7 @@ def group_codes(profile: SegmentProfile) -> tuple[Labels, list[Clusters]]:
     return combination_codes([*labels, *profile.nominal.values()], profile.n), clusters
 
 
-def group_by_code(codes: Labels, *, fewest: int = FEWEST_IN_GROUP) -> Groups:
+def group_by_code(codes: Labels, *, fewest: int = MIN_IN_GROUP) -> Groups:
     """Put segments of the same code side by side, where there are enough of them."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
@@ -171,15 +171,15 @@ def combination_codes(columns: Iterable[npt.NDArray[Any]], n: int) -> Labels:
             continue
         places: Labels = digits - np.uint16(low)
         values = high - low + 1
-        if count * values > _MOST_SMALL_CODES:
+        if count * values > _MAX_SMALL_CODE:
             codes, count = _without_gaps(codes, count)
             places, values = _without_gaps(places, values)
-        if count * values <= _MOST_SMALL_CODES:
+        if count * values <= _MAX_SMALL_CODE:
             codes, count = codes * np.uint16(values) + places, count * values
             continue
         combined, codes = np.unique(codes.astype(np.int64) * values + places, return_inverse=True)
         count = combined.size
-        if count <= _MOST_SMALL_CODES:
+        if count <= _MAX_SMALL_CODE:
             codes = codes.astype(np.uint16)
     return codes
 
@@ -195,7 +195,7 @@ def _digits(column: npt.NDArray[Any]) -> Iterable[npt.NDArray[np.uint16]]:
         column = (column.astype(np.float64) + 0.0).view(np.int64)  # -0.0 equals 0.0
     column = column.astype(np.int64, copy=False)
     low = column.min()
-    if int(column.max()) - int(low) <= _MOST_SMALL_CODES:
+    if int(column.max()) - int(low) <= _MAX_SMALL_CODE:
         return [(column - low).astype(np.uint16)]
     return np.ascontiguousarray(column).view(np.uint16).reshape(column.size, -1).T[::-1]
 

@@ -12,7 +12,7 @@ from scipy import special
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
-from benchrigor.stats.estimators.estimation import ENOUGH, INVOCATION_MEANS
+from benchrigor.stats.estimators.estimation import ENOUGH_INVOCATIONS, INVOCATION_MEANS
 from benchrigor.stats.series.interval import (
     MAX_RELATIVE_WIDTH,
     required_readings,
@@ -214,7 +214,7 @@ def _at_confidence(pilot: Estimate, noise: _Noise, confidence: float) -> Estimat
 
 def _too_small(n: int, *, by_invocation: bool) -> tuple[Notice, ...]:
     """Note that a plan is for fewer than an interval should rest on."""
-    wanted = ENOUGH if by_invocation else MIN_FOR_AUTOCORRELATION
+    wanted = ENOUGH_INVOCATIONS if by_invocation else MIN_FOR_AUTOCORRELATION
     if n >= wanted:
         return ()
     code = Code.FEW_INVOCATIONS if by_invocation else Code.FEW_READINGS
