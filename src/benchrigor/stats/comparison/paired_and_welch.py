@@ -52,7 +52,8 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
     single = [
         name
         for name, sample, estimate in (("baseline", baseline, one), ("candidate", candidate, two))
-        if _of_one_process(sample, estimate)
+        if unit_of(sample) == "reading"
+        or Code.THIS_PROCESS_ONLY in {each.code for each in estimate.notices}
     ]
     return Basis(
         baseline=one,
@@ -174,12 +175,6 @@ def _correlation(shares: list[Floats], transients: tuple[float, ...]) -> float:
         return 0.0
     difference = fit_level(shares[1] / errors[1] - shares[0] / errors[0], transients=transients)
     return min(1.0, max(-1.0, 1.0 - difference.standard_error**2 / 2.0))
-
-
-def _of_one_process(sample: Sample, estimate: Estimate) -> bool:
-    """Whether an estimate holds for one process only."""
-    codes = {each.code for each in estimate.notices}
-    return Code.THIS_PROCESS_ONLY in codes or unit_of(sample) == "reading"
 
 
 def _processes(single: list[str]) -> tuple[Notice, ...]:

@@ -48,9 +48,7 @@ from benchrigor.stats.series.level import (
 from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
 
 INVOCATION_MEANS = "invocation means"
-ENOUGH_INVOCATIONS = (
-    10  # below so many invocations a rare memory layout or code path is easily missed
-)
+MIN_INVOCATIONS = 10  # below so many invocations a rare memory layout or code path is easily missed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,13 +278,10 @@ def _combination_notices(count: int, error: float, value: float) -> Iterator[Not
     if error == 0.0:
         sentence = f"All {count} invocations are at {value!r}: the interval has no width."
         yield Notice.warning(Code.CONSTANT, sentence, n=count, value=value)
-    if count < ENOUGH_INVOCATIONS:
-        sentence = (
-            f"Only {count} invocations: fewer than {ENOUGH_INVOCATIONS} easily miss a rare case."
-        )
-        yield Notice.warning(
-            Code.FEW_INVOCATIONS, sentence, invocations=count, wanted=ENOUGH_INVOCATIONS
-        )
+    wanted = MIN_INVOCATIONS
+    if count < wanted:
+        sentence = f"Only {count} invocations: fewer than {wanted} easily miss a rare case."
+        yield Notice.warning(Code.FEW_INVOCATIONS, sentence, invocations=count, wanted=wanted)
 
 
 def _of_one(inner: Estimate) -> Estimate:

@@ -12,7 +12,7 @@ from scipy import special
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
-from benchrigor.stats.estimators.estimation import ENOUGH_INVOCATIONS, INVOCATION_MEANS
+from benchrigor.stats.estimators.estimation import INVOCATION_MEANS, MIN_INVOCATIONS
 from benchrigor.stats.series.interval import (
     MAX_RELATIVE_WIDTH,
     required_readings,
@@ -114,11 +114,6 @@ class _Noise:
     n: int
     density: float  # degrees of freedom per reading (or invocation)
 
-    @property
-    def least(self) -> int:
-        """Size from which on there is a degree of freedom, and so an interval."""
-        return max(MIN_FOR_VARIANCE, math.ceil(2.0 / self.density - 1e-9))
-
     def at(self, size: int) -> _Noise:
         """Return the noise of an estimate from ``size`` readings (or invocations)."""
         return replace(
@@ -181,7 +176,9 @@ class _Design:
 
     def size(self, noise: _Noise, change: float) -> int:
         """Return the smallest size that shows a change with the power wanted."""
-        sizes = range(noise.least, _MAX_READINGS)
+        # From the least size on there is a degree of freedom, and so an interval.
+        least = max(MIN_FOR_VARIANCE, math.ceil(2.0 / noise.density - 1e-9))
+        sizes = range(least, _MAX_READINGS)
         index = bisect_left(
             sizes, x=True, key=lambda size: self.power_of(noise.at(size), change) >= self.power
         )
@@ -214,7 +211,7 @@ def _at_confidence(pilot: Estimate, noise: _Noise, confidence: float) -> Estimat
 
 def _too_small(n: int, *, by_invocation: bool) -> tuple[Notice, ...]:
     """Note that a plan is for fewer than an interval should rest on."""
-    wanted = ENOUGH_INVOCATIONS if by_invocation else MIN_FOR_AUTOCORRELATION
+    wanted = MIN_INVOCATIONS if by_invocation else MIN_FOR_AUTOCORRELATION
     if n >= wanted:
         return ()
     code = Code.FEW_INVOCATIONS if by_invocation else Code.FEW_READINGS

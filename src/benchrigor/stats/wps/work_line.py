@@ -196,9 +196,8 @@ def _amounts(work: object) -> list[float]:
     if not isinstance(work, Iterable) or isinstance(work, str | bytes | Mapping):
         raise InvalidInput(f"work is {short(work)}, expected a 1-D sequence of amounts")
     amounts = []
-    for index, each in enumerate(
-        np.atleast_1d(work).tolist() if isinstance(work, np.ndarray) else work
-    ):
+    items = np.atleast_1d(work).tolist() if isinstance(work, np.ndarray) else work
+    for index, each in enumerate(items):
         amount = check_work(each).work
         if amount is None or isinstance(amount, tuple):
             raise InvalidInput(
