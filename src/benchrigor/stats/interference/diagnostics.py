@@ -96,7 +96,10 @@ def of_recording(profile: SegmentProfile, total_s: float) -> Iterator[Notice]:
     """Yield what the recording of a profile means for the estimate."""
     other_s, own_s = _fact(profile, "other_cpu_s"), _fact(profile, "thread_cpu_s")
     if other_s > own_s and 100.0 * other_s > MATERIAL * total_s:
-        sentence = "Others used most of the processor time, and their delay is not measured."
+        sentence = (
+            "Other threads or processes used most of the processor time, and their delay is not "
+            "measured."
+        )
         code = Code.DELAY_NOT_MEASURED
         yield Notice.warning(code, sentence, other_cpu_s=other_s, thread_cpu_s=own_s)
     elif not profile.delays:
