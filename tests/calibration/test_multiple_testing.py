@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from simulated.comparisons import DECIDED, family
+from scipy import stats as scipy_stats
+from simulated.comparisons import DECIDED, family, places, runs
 
 pytestmark = pytest.mark.slow
 
@@ -18,3 +19,21 @@ def test_false_discoveries_are_rare() -> None:
         assert {name for name in ratios if name.startswith("true")} <= set(made)
         shares.append(sum(name.startswith("edge") for name in made) / len(made))
     assert float(np.mean(shares)) < 0.05
+
+
+def test_the_summary_is_the_geometric_mean_with_its_own_interval() -> None:
+    rng = np.random.default_rng(4)
+    held = 0
+    for _ in range(200):
+        summary = family(rng, {"a": 0.5, "b": 1.0, "c": 3.0}).summary
+        assert summary is not None
+        held += summary.low <= 1.5 ** (1 / 3) <= summary.high
+    assert held >= scipy_stats.binom.ppf(0.001, 200, 0.95)
+
+
+def test_equal_results_are_seldom_told_apart() -> None:
+    rng = np.random.default_rng(11)
+    split = sum(
+        max(places({str(i): runs(rng, 1.0) for i in range(6)}).values()) > 1 for _ in range(200)
+    )
+    assert split <= scipy_stats.binom.ppf(0.999, 200, 0.05)

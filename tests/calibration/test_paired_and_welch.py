@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
+from simulated.series import drifting
 
 from benchrigor.stats.comparison.two_sample import compare
 
@@ -22,3 +23,16 @@ def test_what_pairs_share_narrows_the_ratio_of_their_quantiles() -> None:
         assert paired.half_width < apart.half_width
         held += paired.low <= 1.05 <= paired.high
     assert held >= scipy_stats.binom.ppf(0.001, 200, 0.95)
+
+
+def test_drift_that_both_share_does_not_count() -> None:
+    rng = np.random.default_rng(2)
+    held = 0
+    for _ in range(300):
+        drift = drifting(rng, 100)
+        old, new = (mean * drift * rng.normal(1.0, 0.02, 100) for mean in (1.0, 1.03))
+        ratio = compare(old, new, paired=True).ratio
+        assert ratio is not None
+        held += ratio.low <= 1.03 <= ratio.high
+        assert ratio.half_width < 0.012
+    assert held >= scipy_stats.binom.ppf(0.001, 300, 0.95)

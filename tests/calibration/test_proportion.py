@@ -5,7 +5,8 @@ import pytest
 from scipy import stats as scipy_stats
 from simulated.series import persistent
 
-from benchrigor.stats.estimators.proportion import estimate_proportion
+from benchrigor.stats.estimators.proportion import estimate_proportion, fit_indicators
+from benchrigor.stats.series.level import fit_level
 
 pytestmark = pytest.mark.slow
 
@@ -21,3 +22,18 @@ def test_the_interval_covers(share: float, stay: float) -> None:
         found = estimate_proportion(outcomes)
         hits += found.low <= share <= found.high
     assert LEAST <= hits <= MOST
+
+
+def test_a_slow_change_behind_noisy_outcomes_is_minded() -> None:
+    hits = {"here": 0, "single outcomes": 0}
+    for repetition in range(REPETITIONS):
+        rng = np.random.default_rng([53, repetition])
+        chance = np.where(persistent(rng, 1000, 0.5, 0.9), 0.1, 0.4)
+        outcomes = (rng.random(1000) < chance).astype(float)
+        for name, fit in (
+            ("here", fit_indicators(outcomes)),
+            ("single outcomes", fit_level(outcomes)),
+        ):
+            hits[name] += abs(fit.level - 0.25) <= 2.0 * fit.standard_error
+    assert hits["here"] >= LEAST
+    assert hits["single outcomes"] < hits["here"] - 5

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
-from simulated.comparisons import DECIDED
+from simulated.comparisons import DECIDED, invocations
 from simulated.series import autoregressive
 
+from benchrigor.model import Verdict
 from benchrigor.stats.comparison.two_sample import compare
 
 pytestmark = pytest.mark.slow
@@ -37,3 +38,12 @@ def test_ratios_of_correlated_series_are_covered(statistic: str) -> None:
         assert ratio is not None
         held += ratio.low <= 1.2 <= ratio.high
     assert held >= scipy_stats.binom.ppf(0.001, 200, 0.95)
+
+
+def test_a_change_of_three_per_cent_is_found() -> None:
+    rng = np.random.default_rng(21)
+    found = 0
+    for _ in range(500):
+        old, new = (mean * rng.normal(1.0, 0.012, 10) for mean in (1.0, 1.03))
+        found += compare(invocations(old), invocations(new)).verdict is Verdict.WORSE
+    assert found >= scipy_stats.binom.ppf(0.001, 500, 0.92)

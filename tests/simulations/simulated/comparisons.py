@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from benchrigor.model import Family, Verdict
-from benchrigor.stats.comparison.multiple_testing import compare_family
+from benchrigor.model import Family, Floats, Verdict
+from benchrigor.stats.comparison.multiple_testing import compare_family, rank
 
 DECIDED = (Verdict.BETTER, Verdict.WORSE)
 
@@ -21,3 +21,12 @@ def family(rng: np.random.Generator, ratios: Mapping[str, float]) -> Family:
     return compare_family(
         {name: (runs(rng, 1.0), runs(rng, each)) for name, each in ratios.items()}
     )
+
+
+def invocations(levels: Floats) -> Runs:
+    """Return invocations of one reading each."""
+    return [[float(level)] for level in levels]
+
+
+def places(results: Mapping[str, Runs], direction: str = "lower") -> dict[str, int]:
+    return {each.name: each.place for each in rank(results, direction=direction)}

@@ -23,3 +23,8 @@ def persistent(rng: np.random.Generator, n: int, share: float, stay: float) -> n
 def noise(n: int, *, seed: int = 1, phi: float = 0.0, cv: float = 0.1) -> Floats:
     """Return readings around 1 with standard deviation ``cv``, of an AR(1) process."""
     return 1.0 + cv * autoregressive(np.random.default_rng(seed), n, phi)
+
+
+def drifting(rng: np.random.Generator, n: int) -> Floats:
+    drift: Floats = 1.0 + 0.1 * np.cumsum(rng.normal(size=n)) / np.sqrt(n)
+    return drift

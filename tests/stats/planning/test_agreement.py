@@ -36,33 +36,6 @@ def make(value: float, error: float = 1.0) -> Estimate:
     return mean_of(51, value=value, error=error)
 
 
-def pairs_of_runs(between: float, count: int = 500) -> Pairs:
-    """Pairs of runs with a standard error of 0.2, and levels that far apart."""
-    rng = np.random.default_rng(21)
-    found = [
-        estimate_mean(rng.normal(rng.normal(20.0, between), 1.0, 25)) for _ in range(2 * count)
-    ]
-    return list(zip(found[::2], found[1::2], strict=True))
-
-
-def test_honest_intervals_hold_as_often_as_they_claim() -> None:
-    found = track_record(pairs_of_runs(0.0))
-    low, high = scipy_stats.binom.interval(0.999, 500, 0.95)
-    assert low <= found.held <= high
-    assert found.standing is Standing.AS_CLAIMED
-    assert found.widening == pytest.approx(1.0, rel=0.15)
-
-
-def test_runs_that_differ_by_more_than_one_can_see_show() -> None:
-    found = track_record(pairs_of_runs(0.2))
-    # Levels vary as much as the errors: differences are sqrt(2) times as large.
-    reach = scipy_stats.t.isf(0.025, 48) / math.sqrt(2.0)
-    low, high = scipy_stats.binom.interval(0.999, 500, 1.0 - 2.0 * scipy_stats.t.sf(reach, 48))
-    assert low <= found.held <= high
-    assert found.standing is Standing.LESS
-    assert found.widening == pytest.approx(math.sqrt(2.0), rel=0.15)
-
-
 def test_intervals_that_are_too_wide_show() -> None:
     pairs = [(make(value), make(value + 0.1)) for value in np.linspace(1.0, 2.0, 200)]
     found = track_record(pairs)
