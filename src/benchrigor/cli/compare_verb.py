@@ -37,8 +37,8 @@ from benchrigor.session.pairs.run_comparison import label_of, rank_runs
 
 _LABEL = 11
 _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.NOT_CONVERGED}
+# Of what may differ beside the readings.
 _WARNINGS = {Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER}
-"""Of what may differ beside the readings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

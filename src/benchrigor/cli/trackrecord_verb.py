@@ -17,8 +17,7 @@ from benchrigor.model.text import WIDTH, counted, shortened
 from benchrigor.stats.planning.agreement import pair_runs, track_records
 from benchrigor.storage import Journal
 
-_COUNTS = 14
-"""Columns of the counts before a name."""
+_COUNTS = 14  # Columns of the counts before a name
 _NOTHING = (
     "no two stored runs{of} can be compared: it takes two that measured the same thing on one "
     "machine, from the same commit, each to its target"

@@ -13,6 +13,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,10 +21,8 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import as_series
 
-SCHEMA = 1
-"""Version of the layout of a stored record."""
-METHOD = "3"
-"""Version of the arithmetic behind its numbers."""
+SCHEMA = 1  # Version of the layout of a stored record
+METHOD = "3"  # Version of the arithmetic behind its numbers
 
 T = TypeVar("T")
 
@@ -142,3 +141,11 @@ def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
+
+
+def write_whole(path: str | Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    target = Path(path)
+    partial = target.with_name(f"{target.name}.partial")
+    partial.write_bytes(text.encode())
+    partial.replace(target)

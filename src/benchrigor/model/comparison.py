@@ -24,8 +24,7 @@ from benchrigor.model.text import (
 )
 from benchrigor.units import Direction
 
-_LONGEST = 100
-"""Columns of a comparison in one line."""
+_LONGEST = 100  # Columns of a comparison in one line
 
 
 class Verdict(enum.StrEnum):

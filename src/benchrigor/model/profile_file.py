@@ -87,14 +87,9 @@ def _heads(header: Sequence[str], name: str) -> list[tuple[str, str]]:
 
 def _labels(texts: list[str]) -> Sequence[str | int | float]:
     """Return numbers where all are written as Python would, else texts: "007" is not "7"."""
-    values: list[int | float] = []
-    for text in texts:
-        value = _plain(text)
-        alike = not values or type(value) is type(values[0])
-        if isinstance(value, str) or str(value) != text or not alike:
-            return texts
-        values.append(value)
-    return values
+    values = [_plain(text) for text in texts]
+    are_alike = len(set(map(type, values))) == 1 and list(map(str, values)) == texts
+    return values if are_alike else texts
 
 
 def _about(about: dict[str, str], name: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
-from benchrigor.model.series import Floats, same
+from benchrigor.model.series import Floats
 from benchrigor.model.text import headline
 
 
@@ -222,10 +222,7 @@ class RunRecord:
 
     def save(self, path: str | Path) -> None:
         """Write the record to a JSON file, whole or not at all."""
-        target = Path(path)
-        partial = target.with_name(f"{target.name}.partial")
-        partial.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
-        partial.replace(target)
+        codec.write_whole(path, json.dumps(self.to_dict(), allow_nan=False))
 
     @classmethod
     def load(cls, path: str | Path) -> RunRecord:
@@ -243,8 +240,6 @@ class RunRecord:
         except ValueError as error:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)
-
-    same_as = same
 
 
 def _series(rounds: Sequence[Round], name: str) -> Floats:

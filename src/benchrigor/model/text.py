@@ -16,19 +16,14 @@ if TYPE_CHECKING:
     from benchrigor.model.estimate import Estimate
     from benchrigor.model.interference import Interference
 
-WIDTH = 79
-"""Columns of a line."""
+WIDTH = 79  # Columns of a line
 
 _LABEL = 10
 _MARKS = {Severity.NOTE: "·", Severity.WARNING: "!", Severity.REFUSAL: "✗"}
-_LONG = 1e12
-"""Numbers from here on are written as powers of ten."""
-_EXPONENT = 99
-"""With so many decimals, a `Scale` writes powers of ten."""
-_TICK_S = 0.5e-9
-"""No clock sees less than half a nanosecond."""
-_TIMES = 2.0
-"""From this ratio on a change is shown in times: 2.5 times, not 150% higher."""
+_LONG = 1e12  # Numbers from here on are written as powers of ten
+_EXPONENT = 99  # With so many decimals, a `Scale` writes powers of ten
+_TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
+_TIMES = 2.0  # From this ratio on a change is shown in times: 2.5 times, not 150% higher
 _CHANGE_DIGITS = 4
 
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.text import many, percent, wrapped
 
+# Misses expected of honest intervals (about one), below which counts cannot contradict them.
 _FEWEST_MISSES = 0.999
-"""Misses expected of honest intervals (about one), below which counts cannot contradict them."""
 
 
 class Standing(enum.StrEnum):
     """How often intervals held, compared with how often they claim to."""
 
-    AS_CLAIMED = "as claimed"
-    """The counts do not contradict the claim."""
+    AS_CLAIMED = "as claimed"  # The counts do not contradict the claim
     LESS = "less than claimed"
     MORE = "more than claimed"
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from benchrigor.model import RunRecord, Severity
 from benchrigor.model.text import WIDTH, aligned, counted, ended, show_estimate, wrapped
 
-_SHORT_NAME = 24
-"""A name no longer than this stays in its row: endings are broken for it."""
+_SHORT_NAME = 24  # A name no longer than this stays in its row: endings are broken for it
 
 
 def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:

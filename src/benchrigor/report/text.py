@@ -37,8 +37,7 @@ from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.units import Direction
 
 _MOST_NAMED = 6
-NOTABLE = 1.05
-"""Autocorrelation that inflates the variance by less is not reported."""
+NOTABLE = 1.05  # Autocorrelation that inflates the variance by less is not reported
 _SAME = 5e-4
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.text import Annotation
 
+# How single readings, or segments, are drawn.
 DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o", "markeredgewidth": 0.0, "alpha": 0.7}
-"""How single readings, or segments, are drawn."""
 # Okabe and Ito's colours, which the colour-blind tell apart; tints for areas, dark for text.
 INK, PALE, FRAME = "#262626", "#8c8c8c", "#a6a6a6"
 NUMBER, CHANGE = "#0072b2", "#d55e00"
@@ -30,23 +30,16 @@ _TINTS = {
     PhaseLabel.COOL_DOWN: ("#dcedf9", "#1c6496"),
     PhaseLabel.OTHER: ("#ededed", "#595959"),
 }
-SMALL = 9.0
-"""Size of text beside the axis labels, in points."""
+SMALL = 9.0  # Size of text beside the axis labels, in points
 
-_FEW = 6
-"""So many shaded phases are all named, where there is room."""
-_GAP = 6.0
-"""Between the axes and the words in the right margin, in points."""
+_FEW = 6  # So many shaded phases are all named, where there is room
+_GAP = 6.0  # Between the axes and the words in the right margin, in points
 
-_MOST_POINTS = 4000
-"""More than about four points per pixel column hide each other, and files grow."""
+_MOST_POINTS = 4000  # More than about four points per pixel column hide each other, and files grow
 _MOST_COLUMNS = 1000
-_MARKS = 150
-"""So many marks side by side fill the edge."""
-_CHARACTER = 0.55
-"""Width of a character, of its size."""
-_NARROWED = 0.85
-"""Share of the axes' width that the words beside them leave."""
+_MARKS = 150  # So many marks side by side fill the edge
+_CHARACTER = 0.55  # Width of a character, of its size
+_NARROWED = 0.85  # Share of the axes' width that the words beside them leave
 
 
 def draw(trace: Trace, axes: Axes | None) -> Axes:

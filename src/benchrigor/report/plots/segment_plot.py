@@ -26,13 +26,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_GROUPS = 20
-_MOST_DOTS = 4000
-"""More dots become an image in the file, which would grow with them."""
-_WIDE = 20.0
-"""A longest segment of so many medians makes the axis logarithmic."""
+_MOST_DOTS = 4000  # More dots become an image in the file, which would grow with them
+_WIDE = 20.0  # A longest segment of so many medians makes the axis logarithmic
 _TIME = "time in segments (s)"
+# Dark enough for text.
 _LIGHTS = {Light.GREEN: "#007a57", Light.YELLOW: "#8a6d00", Light.RED: "#b3261e"}
-"""Dark enough for text."""
 
 
 def plot_interference(

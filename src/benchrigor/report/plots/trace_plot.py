@@ -20,8 +20,7 @@ from benchrigor.stats import find_stable_phase
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BESIDE = 26
-"""Characters that fit beside the axes."""
+_BESIDE = 26  # Characters that fit beside the axes
 
 
 def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | None = None) -> Axes:

@@ -39,23 +39,17 @@ from benchrigor.units import Scale, scale_for
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Okabe and Ito's reddish purple, dark enough for text.
 _OUTLYING = "#b34d83"
-"""Okabe and Ito's reddish purple, dark enough for text."""
-_DECADES = 3.0
-"""Amounts that count over more decades are drawn on logarithmic axes."""
-_FAR = 2.0
-"""An outlying round so many times above all others is marked at the edge."""
-_BEYOND = 1.05
-"""Where the line ends, in largest amounts."""
-_NAME_WIDTH = 6.0
-"""Width of the name of a round, relative to its size."""
+_DECADES = 3.0  # Amounts that count over more decades are drawn on logarithmic axes
+_FAR = 2.0  # An outlying round so many times above all others is marked at the edge
+_BEYOND = 1.05  # Where the line ends, in largest amounts
+_NAME_WIDTH = 6.0  # Width of the name of a round, relative to its size
+# Overhead and slope are never taken to be more opposed than that: the band must not close.
 _WAIST = 0.9
-"""Overhead and slope are never taken to be more opposed than that: the band must not close."""
-_STEPS = 200
-"""Points of the line."""
+_STEPS = 200  # Points of the line
 _HUGE = 1e15
-_PLAIN = (1e-2, 1e6)
-"""Largest amounts that are written without a power of ten."""
+_PLAIN = (1e-2, 1e6)  # Largest amounts that are written without a power of ten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
