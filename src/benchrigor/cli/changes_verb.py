@@ -45,10 +45,8 @@ def changes(
     """  # noqa: D301  # click wants the backspace itself
     readings = read_readings(source, column)
     stable = find_stable_phase(readings, level=level)
-    if as_json:
-        print_result(**codec.encode(stable))
-    else:
-        click.echo("\n".join(_report(stable, unit)))
+    report = "\n".join(_report(stable, unit))
+    print_result(report, as_json=as_json, **codec.encode(stable))
     if picture:
         title = click.format_filename(name_of(source), shorten=True)
         write_picture(plot_phases(readings, stable, unit=unit, title=title), picture)

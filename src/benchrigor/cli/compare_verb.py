@@ -11,11 +11,12 @@ import click
 
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.options import (
+    choice_option,
     column_option,
     confidence_option,
     json_option,
     metric_option,
-    share,
+    share_option,
     store_option,
 )
 from benchrigor.cli.output import print_result
@@ -60,18 +61,13 @@ class _Side:
     "--statistic",
     help="mean, median, or a percentile such as p10.  [default: that of the runs; mean for files]",
 )
-@click.option(
-    "--margin",
-    type=share,
-    default="1%",
-    show_default=True,
-    help="Change that does not matter; 0 for the classical test.",
-)
+@share_option("--margin", "1%", "Change that does not matter; 0 for the classical test.")
 @confidence_option()
-@click.option(
+@choice_option(
     "--direction",
-    type=click.Choice(["lower", "higher"]),
-    help="Which way is better.  [default: that of the runs' metric; lower for files]",
+    ("lower", "higher"),
+    "Which way is better.  [default: that of the runs' metric; lower for files]",
+    optional=True,
 )
 @metric_option
 @click.option("--paired", is_flag=True, help="Of two files: line i of one was taken beside line i.")
@@ -118,15 +114,14 @@ def compare(
     comparison = compare_runs(
         baseline.given, candidate.given, metric=metric, margin=margin, paired=paired, **options
     )
-    if as_json:
-        print_result(
-            comparison=comparison,
-            baseline=baseline.origin,
-            candidate=candidate.origin,
-            warnings=[str(each) for each in comparison.notices if each.code in _WARNINGS],
-        )
-    else:
-        click.echo("\n".join(_report(comparison, sides)))
+    print_result(
+        "\n".join(_report(comparison, sides)),
+        as_json=as_json,
+        comparison=comparison,
+        baseline=baseline.origin,
+        candidate=candidate.origin,
+        warnings=[str(each) for each in comparison.notices if each.code in _WARNINGS],
+    )
     leave(_CODES.get(comparison.verdict, ExitCode.SATISFIED))
 
 
@@ -194,13 +189,6 @@ def _report(comparison: Comparison, sides: Sequence[_Side]) -> list[str]:
 def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
     """Print the places of more than two sides."""
     places, notices = rank_runs({each.label: each.given for each in sides}, **options)
-    if as_json:
-        print_result(
-            places=places,
-            sides=[each.origin for each in sides],
-            warnings=[str(each) for each in notices],
-        )
-        return
     lines = []
     for each in places:
         shown = f"{each.name}: {show_estimate(each.estimate, _unit(sides))}"
@@ -209,4 +197,10 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
     for each in places:
         for notice in each.estimate.notices:
             lines += marked(notice, f"{each.name}: ")
-    click.echo("\n".join(lines))
+    print_result(
+        "\n".join(lines),
+        as_json=as_json,
+        places=places,
+        sides=[each.origin for each in sides],
+        warnings=[str(each) for each in notices],
+    )

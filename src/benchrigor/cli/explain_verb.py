@@ -28,11 +28,10 @@ def explain(run_id: str, metric: str | None, store: Path | None, as_json: bool) 
       benchrigor explain 3f2a --metric rate --json
     """  # noqa: D301  # click wants the backspace itself
     record = stored_run(run_id, store)
-    if not as_json:
-        click.echo(explanation(record, metric))
-        return
     chosen = record.analysis(metric)
     print_result(
+        explanation(record, metric),
+        as_json=as_json,
         run_id=record.run_id,
         name=record.name,
         analysis=None if chosen is None else outlined(chosen),

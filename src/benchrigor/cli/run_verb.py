@@ -16,6 +16,7 @@ from benchrigor.cli.options import (
     budget_options,
     choice_option,
     confidence_option,
+    count_option,
     json_option,
     open_store,
     seconds,
@@ -41,12 +42,7 @@ from benchrigor.workloads import (
 
 _Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any]]
 
-_FOR_COMMANDS = {
-    "read": "--read",
-    "read_units": "--read-units",
-    "accept_exit": "--accept-exit",
-    "timeout": "--timeout",
-}
+_FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
 
 
 @click.command(
@@ -59,10 +55,11 @@ _FOR_COMMANDS = {
 @confidence_option()
 @statistic_options
 @budget_options("60")
-@click.option(
+@choice_option(
     "--preset",
-    type=click.Choice(["quick", "normal", "strict"]),
-    help="Evidence asked for before stopping.  [default: normal]",
+    ("quick", "normal", "strict"),
+    "Evidence asked for before stopping.  [default: normal]",
+    optional=True,
 )
 @choice_option(
     "--rounds",
@@ -119,25 +116,19 @@ _FOR_COMMANDS = {
     help="Exit code that is no failure; may be given again.  [default: 0]",
 )
 @click.option("--timeout", type=seconds, help="Kill a command that runs longer.")
-@click.option(
+@choice_option(
     "--gc",
-    type=click.Choice(["on", "off"]),
-    help="Garbage collection while a function is timed.  [default: on]",
+    ("on", "off"),
+    "Garbage collection while a function is timed.  [default: on]",
+    optional=True,
 )
-@click.option(
+@count_option(
     "--batch",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Calls of a function that a reading averages; 1 for single calls.  "
+    text="Calls of a function that a reading averages; 1 for single calls.  "
     "[default: as many as the clock needs]",
 )
 @click.option("--name", help="Name of the run.")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Seed of the plans; drawn, and kept, when not given.",
-)
+@count_option("--seed", text="Seed of the plans; drawn, and kept, when not given.", least=0)
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @store_option
 @json_option
@@ -178,8 +169,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
 def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
     target, *rest = words
     problems = [
-        f"{flag} is for commands, and {target} is a function"
-        for name, flag in _FOR_COMMANDS.items()
+        f"--{name.replace('_', '-')} is for commands, and {target} is a function"
+        for name in _FOR_COMMANDS
         if given[name]
     ]
     if rest:
@@ -189,19 +180,15 @@ def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | Non
         )
     if problems:
         raise InvalidInput(problems)
-    how: dict[str, Any] = {
-        "gc": given["gc"] or "on",
-        "batch": given["batch"],
-        "cwd": str(Path.cwd()),
-    }
-    workload = function_target(target, **how, fresh=given["rounds"] == "restarted")
+    timing = {"gc": given["gc"] or "on", "batch": given["batch"], "cwd": str(Path.cwd())}
+    workload = function_target(target, **timing, fresh=given["rounds"] == "restarted")
     if given["batch"] is not None and not isinstance(workload, CallableWorkload):
         amount = isinstance(workload, AmountWorkload)
         timed = "is called once for each work amount" if amount else "is measured step by step"
         raise InvalidInput(f"--batch is for plain functions, and {target} {timed}")
     if getattr(workload, "takes_amount", False) and not (given["work"] or speed):
         raise InvalidInput(f"{target} takes a work amount: give one, or a range, with --work")
-    subject = {"kind": "target", "name": target, "target": target, **how}
+    subject = {"kind": "target", "name": target, "target": target, **timing}
     if speed is not None and isinstance(workload, StepwiseWorkload):
         return workload, (TIME, replace(speed, must_satisfy=False)), subject
     return workload, metrics_for((), speed), subject

@@ -48,12 +48,9 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
     """  # noqa: D301  # click wants the backspace itself
     opened = existing_store(store)
     records = track_records(pair_runs(_satisfied(opened, name)))
-    if as_json:
-        print_result(
-            track_records=[{**codec.encode(each), "share": each.share} for each in records]
-        )
-    elif records:
-        click.echo("\n\n".join(_section(each) for each in records))
+    if records or as_json:
+        documents = [{**codec.encode(each), "share": each.share} for each in records]
+        print_result("\n\n".join(map(_section, records)), as_json=as_json, track_records=documents)
     else:
         sentence = _NOTHING.format(of=f" of {name!r}" if name else "")
         click.echo(f"benchrigor: {sentence}", err=True)

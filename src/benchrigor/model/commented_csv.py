@@ -187,7 +187,7 @@ class Part:
                     "header"
                 )
             for (column, kind), text in zip(self._kinds.items(), cells, strict=True):
-                if isinstance(kind, Numbers) and not _is_number(text):
+                if isinstance(kind, Numbers) and not is_number(text):
                     raise self._error(line, column, cells, kind.expected)
             rows.append(cells)
         return [
@@ -251,7 +251,8 @@ def _ends_in_quotes(lines: Iterable[str]) -> bool:
     return "".join(lines).count('"') % 2 == 1
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return whether a cell is a number; nan and inf are numbers, too."""
     try:
         float(text)
     except ValueError:
