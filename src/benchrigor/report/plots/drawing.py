@@ -208,52 +208,46 @@ def mark_beyond(axes: Axes, at: npt.ArrayLike, words: str, color: str, *, top: b
 
 def beside(axes: Axes, words: str, height: float, **style: Any) -> None:
     """Write into the right margin, at a share of the axes' height."""
-    _write(axes, words, (1.0, height), (_GAP, 0.0), fontsize=SMALL, **style)
+    write(axes, words, (1.0, height), (_GAP, 0.0), fontsize=SMALL, **style)
 
 
-def _above(
+def above(
     axes: Axes, words: str, points: float, *, at: float = 0.0, right: float = 0.0, **style: Any
 ) -> Annotation:
     """Write above the axes, at a share of their width and so many points to the right of it."""
-    return _write(axes, words, (at, 1.0), (right, points), va="bottom", **style)
+    return write(
+        axes, words, (at, 1.0), (right, points), va="bottom", **{"fontsize": SMALL, **style}
+    )
 
 
-def _write(
-    axes: Axes, words: str, at: tuple[float, float], points: tuple[float, float], **style: Any
+def write(
+    axes: Axes,
+    words: str,
+    at: tuple[float, float],
+    points: tuple[float, float],
+    xycoords: str = "axes fraction",
+    **style: Any,
 ) -> Annotation:
-    """Write so many points away from a place in shares of the axes."""
-    fixed: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    """Write so many points away from a place, which is in shares of the axes unless told."""
+    fixed: dict[str, Any] = {"xycoords": xycoords, "textcoords": "offset points"}
     return axes.annotate(words, at, xytext=points, parse_math=False, **fixed, **style)
 
 
 def _label_phases(axes: Axes, trace: Trace) -> None:
-    """Name the shaded phases above them: all if few, else wide ones and one of each kind."""
+    """Name the shaded phases above them: all if few, else wide ones and the widest of each kind."""
     n = trace.series.size
     points = _NARROWED * _extent(axes)[0]
-    taken: list[tuple[float, float]] = []
-    written = set()
-    for (start, stop), label in sorted(trace.rejected, key=lambda each: each[0][0] - each[0][1]):
+    by_size = sorted(trace.rejected, key=lambda each: each[0][1] - each[0][0])
+    widest = {label: span for span, label in by_size}
+    free = 0.0  # what is to the left of it is written on
+    for (start, stop), label in trace.rejected:
         width = (_CHARACTER * len(label) + 1.0) * SMALL / points
-        if label in written and len(trace.rejected) > _FEW and (stop - start) / n < width:
-            continue
-        centre = _free((start + stop) / 2.0 / n, width, taken)
-        if centre is not None:
-            taken.append((centre - width / 2.0, centre + width / 2.0))
-            written.add(label)
+        is_needed = len(trace.rejected) <= _FEW or widest[label] == (start, stop)
+        left = max(free, min((start + stop) / 2.0 / n - width / 2.0, 1.0 - width))
+        if left + width <= 1.0 and (is_needed or (stop - start) / n >= width):
+            free = left + width
             color = _TINTS[label][1]
-            _above(axes, str(label), 3.0, at=centre, ha="center", fontsize=SMALL, color=color)
-
-
-def _free(wanted: float, width: float, taken: list[tuple[float, float]]) -> float | None:
-    """Return the place nearest to the wanted one where nothing is written yet."""
-    half = width / 2.0
-    places = [wanted, half, 1.0 - half]
-    places += [place for left, right in taken for place in (left - half, right + half)]
-    for place in sorted(places, key=lambda place: abs(place - wanted)):
-        within = half <= place <= 1.0 - half
-        if within and all(right <= place - half or place + half <= left for left, right in taken):
-            return place
-    return None
+            above(axes, str(label), 3.0, at=left + width / 2.0, ha="center", color=color)
 
 
 def _extent(axes: Axes) -> tuple[float, float]:
@@ -268,21 +262,17 @@ def write_words(axes: Axes, trace: Trace) -> None:
         _write_number(axes, trace.level[0], trace.words)
     row = 1.25 * SMALL
     tally = trace.tally
-    _above(axes, tally, 3.0, at=1.0, right=_GAP, fontsize=SMALL, color=CHANGE)
+    above(axes, tally, 3.0, at=1.0, right=_GAP, color=CHANGE)
     bottom = 6.0 + row * (tally.count("\n") + 1 if tally else 1 if trace.rejected else 0)
     color = CHANGE if trace.level is None else _TINTS[PhaseLabel.OTHER][1]
-    evidence = _above(axes, trace.evidence, bottom, fontsize=SMALL, color=color)
-    lines = textwrap.wrap(trace.evidence, _fitting(axes, evidence), max_lines=3, placeholder=" …")
-    evidence.set_text("\n".join(lines))
-    bottom += 4.0 + row * len(lines)
-    title = _above(axes, trace.title, bottom, fontsize=11.0, color=INK, fontweight="bold")
-    most = _fitting(axes, title)
-    if len(trace.title) > most:
-        title.set_text(f"{trace.title[: most - 1]}…")
+    lines = _write_wrapped(axes, trace.evidence, bottom, most=3, color=color)
+    bottom += 4.0 + row * lines
+    bold = {"fontsize": 11.0, "fontweight": "bold"}
+    _write_wrapped(axes, trace.title, bottom, most=1, color=INK, **bold)
 
 
 def _write_number(axes: Axes, value: float, words: str) -> None:
-    """Write the number at its height, clear of what is said of readings beyond the axes."""
+    """Write the number at its height, clear of the words on readings beyond the axes."""
     low, high = axes.get_ylim()
     arrow = "↑ " if value > high else "↓ " if value < low else ""
     lines = 2.5 + (words.count("\n") + 1) / 2.0
@@ -291,11 +281,16 @@ def _write_number(axes: Axes, value: float, words: str) -> None:
     beside(axes, arrow + words, place, va="center", color=NUMBER)
 
 
-def _fitting(axes: Axes, text: Annotation) -> int:
-    """Return how many characters of a text on one line the axes are wide enough for."""
-    width = text.get_window_extent().width
-    share = axes.get_window_extent().width / width if width else 1.0
-    return max(20, int(share * len(text.get_text())))
+def _write_wrapped(axes: Axes, words: str, points: float, *, most: int, **style: Any) -> int:
+    """Write above the axes, as wide as they are, on so many lines at most; return how many."""
+    text = above(axes, words, points, **style)
+    share = axes.get_window_extent().width / max(text.get_window_extent().width, 1.0)
+    lines = textwrap.wrap(words, max(20, int(share * len(words)) - 1))
+    shown = lines[:most]
+    if len(lines) > most:
+        shown[-1] += "…"
+    text.set_text("\n".join(shown))
+    return len(shown)
 
 
 def _dress(axes: Axes, trace: Trace) -> None:

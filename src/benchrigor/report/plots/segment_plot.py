@@ -16,6 +16,7 @@ from benchrigor.report.plots.drawing import (
     INK,
     NUMBER,
     SMALL,
+    above,
     name_axes,
     new_axes,
 )
@@ -110,7 +111,7 @@ def _scale(axes: Axes, own_s: Floats) -> None:
     positive = own_s[own_s > 0.0]
     if positive.size and positive.max() > _WIDE * np.median(positive):
         axes.set_yscale("log")
-        axes.yaxis.set_minor_formatter(lambda _value, _position: "")
+        axes.yaxis.set_minor_formatter("")
     else:
         axes.set_ylim(bottom=0.0)
     axes.yaxis.set_major_formatter(_show_tick)
@@ -124,16 +125,8 @@ def _write(axes: Axes, interference: Interference, title: str) -> None:
     """Write title and light above the axes, and the legend beside them."""
     axes.set_title(title, loc="left", color=INK, fontsize=11.0, fontweight="bold", pad=20.0)
     doubtful = " (doubtful)" if warnings_of(interference) else ""
-    axes.annotate(
-        f"{show_total(interference)}: {show_parts(interference)}{doubtful}",
-        (0.0, 1.0),
-        xycoords="axes fraction",
-        xytext=(0.0, 6.0),
-        textcoords="offset points",
-        fontsize=SMALL,
-        color=_LIGHTS[interference.light],
-        parse_math=False,
-    )
+    shown = f"{show_total(interference)}: {show_parts(interference)}{doubtful}"
+    above(axes, shown, 6.0, color=_LIGHTS[interference.light])
     axes.legend(
         loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=SMALL, labelcolor=INK
     )

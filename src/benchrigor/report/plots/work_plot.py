@@ -30,6 +30,7 @@ from benchrigor.report.plots.drawing import (
     name_axes,
     new_axes,
     ticks,
+    write,
     write_words,
 )
 from benchrigor.report.plots.trace import Ruler, Trace
@@ -226,17 +227,11 @@ def _ring(axes: Axes, line: WorkLine) -> None:
         if any((np.abs(place - other) < reach).all() for other in named):
             continue
         named.append(place)
-        late = axes.transAxes.inverted().transform(place)[0] > 0.5
-        axes.annotate(
-            f"round {each}",
-            (line.work[each], line.series[each]),
-            xytext=(-9.0 if late else 9.0, 0.0),
-            textcoords="offset points",
-            ha="right" if late else "left",
-            va="center",
-            fontsize=SMALL,
-            color=_OUTLYING,
-        )
+        is_late = axes.transAxes.inverted().transform(place)[0] > 0.5
+        side, points = ("right", -9.0) if is_late else ("left", 9.0)
+        style = {"ha": side, "va": "center", "fontsize": SMALL, "color": _OUTLYING}
+        at = (line.work[each], line.series[each])
+        write(axes, f"round {each}", at, (points, 0.0), "data", **style)
 
 
 def _draw_line(axes: Axes, line: WorkLine, fit: WpsFit) -> None:
@@ -310,7 +305,7 @@ def _dress(axes: Axes, line: WorkLine) -> None:
     axes.xaxis.set_major_formatter(lambda work, _: _power(work, unit))
     axes.yaxis.set_major_formatter(lambda seconds, _: show_value(seconds, "s"))
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_minor_formatter(lambda _value, _position: "")
+        axis.set_minor_formatter("")
     name_axes(axes, f"work ({unit})" if unit else "work", "duration")
 
 
