@@ -24,6 +24,7 @@ from benchrigor.cli.recordings import recording
 from benchrigor.cli.sources import name_of
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Comparison, Floats, Metric, RunRecord, Verdict
+from benchrigor.model.checks import refuse
 from benchrigor.model.text import (
     counted,
     many,
@@ -49,10 +50,6 @@ class _Side:
     label: str
     given: RunRecord | Floats
     origin: dict[str, Any]
-
-    @property
-    def is_run(self) -> bool:
-        return isinstance(self.given, RunRecord)
 
 
 @click.command(short_help="Compare a candidate with a baseline, or rank several.")
@@ -145,7 +142,7 @@ def _side(
 def _check(sides: Sequence[_Side], *, metric: str | None, unit: str | None, paired: bool) -> None:
     """Raise once for all options and sources that do not go together."""
     problems = []
-    runs = [each for each in sides if each.is_run]
+    runs = [each for each in sides if isinstance(each.given, RunRecord)]
     if len(sides) < 2:
         problems.append(f"{sides[0].label} stands alone, expected a baseline and a candidate")
     labels = [each.label for each in sides]
@@ -162,8 +159,7 @@ def _check(sides: Sequence[_Side], *, metric: str | None, unit: str | None, pair
             for each in runs
             if each.origin["unit"] != unit
         ]
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
 
 
 def _unit(sides: Sequence[_Side]) -> str:

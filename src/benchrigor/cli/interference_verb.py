@@ -19,6 +19,7 @@ from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import recorded_run
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Interference, Light, RunRecord, SegmentProfile, codec
+from benchrigor.model.checks import refuse
 from benchrigor.report import plot_interference, render_composite, render_interference
 from benchrigor.session.red_rounds import interference_of
 
@@ -104,8 +105,7 @@ def _check(sources: Sequence[str], reference: Sequence[str], *, composite: bool)
             f"--reference is given ({', '.join(reference)}) with --composite, which compares with "
             "no other run: leave out one of both"
         )
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
 
 
 def _read_runs(sources: Sequence[str], store: Path | None) -> list[_Run]:

@@ -28,6 +28,7 @@ from benchrigor.cli.targets import function_target, metrics_for, names_function
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options
+from benchrigor.model.checks import refuse
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
 from benchrigor.session.measuring import TIME
@@ -178,8 +179,7 @@ def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | Non
             f"{rest[0]!r} follows the function {target}, expected nothing: it takes no arguments, "
             "and options stand before it"
         )
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     timing = {"gc": given["gc"] or "on", "batch": given["batch"], "cwd": str(Path.cwd())}
     workload = function_target(target, **timing, fresh=given["rounds"] == "restarted")
     if given["batch"] is not None and not isinstance(workload, CallableWorkload):

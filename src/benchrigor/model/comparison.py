@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from benchrigor.model.decision import Decision, StopReason
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.notice import Notice, Severity
+from benchrigor.model.notice import Notice
 from benchrigor.model.text import (
     aligned,
     counted,
     ended,
     many,
     marked,
+    no_number,
     percent,
     show_chance,
     show_change,
@@ -113,7 +114,8 @@ class Comparison:
         ending = _ending(self)
         if self.difference is None or self.p_value is None:
             room = _LONGEST - len(ending)
-            return textwrap.shorten(_refusal(self), room, placeholder="…") + ending
+            refusal = f"{self.verdict}, no number: {no_number(self.notices)}"
+            return textwrap.shorten(refusal, room, placeholder="…") + ending
         change = f"no ratio, difference {show_estimate(self.difference, '')}"
         if self.ratio is not None:
             change = f"{show_change(self.ratio)} {percent(self.confidence, digits=10)}"
@@ -184,12 +186,6 @@ class Ranked:
     name: str
     estimate: Estimate
     place: int
-
-
-def _refusal(comparison: Comparison) -> str:
-    refusals = (each for each in comparison.notices if each.severity is Severity.REFUSAL)
-    why = next((each.sentence for each in refusals), "nothing was measured.")
-    return f"{comparison.verdict}, no number: {why}"
 
 
 def _ending(comparison: Comparison) -> str:

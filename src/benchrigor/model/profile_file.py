@@ -9,6 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.checks import refuse
 from benchrigor.model.commented_csv import CommentedCsv, Labels, Numbers, one_line, write_head
 
 _TITLE = "benchrigor segment profile"
@@ -80,8 +81,7 @@ def _heads(header: Sequence[str], name: str) -> list[tuple[str, str]]:
             problems.append(f"{name}: several columns {text!r}, expected one")
     if ("duration_s", "") not in heads:
         problems.append(f"{name} has no column duration_s, expected one")
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     return heads
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.model.notice import Notice
 from benchrigor.model.series import as_series
@@ -74,8 +73,7 @@ class Delays:
             for name, values in seconds.items()
             if values.size != stops.size or values.min() < 0.0
         ]
-        if problems:
-            raise InvalidInput(problems)
+        refuse(problems)
         stops.flags.writeable = False
         object.__setattr__(self, "stops", stops)
         object.__setattr__(self, "seconds", seconds)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
@@ -187,8 +186,15 @@ class RunRecord:
         name = self._chosen(metric)
         analysis = self.analysis(name) if name else None
         if analysis is not None and analysis.kind is Kind.WORK:
-            return _naive_speeds(self.rounds)
-        return _series(self.rounds, name)
+            pairs = [(each.plan.work, each.duration_s) for each in self.rounds]
+            single = [work / took for work, took in pairs if work is not None and took > 0.0]
+            units = []
+        else:
+            single = [each.readings[name] for each in self.rounds if name in each.readings]
+            units = [each.unit_readings[name] for each in self.rounds if name in each.unit_readings]
+        series = np.concatenate(units) if units else np.array(single, dtype=np.float64)
+        series.flags.writeable = False
+        return series
 
     def counted(self, metric: str | None = None) -> Floats:
         """Return the readings of `counted_rounds`, to which the indices of phases point."""
@@ -240,25 +246,3 @@ class RunRecord:
         except ValueError as error:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)
-
-
-def _series(rounds: Sequence[Round], name: str) -> Floats:
-    units = [each.unit_readings[name] for each in rounds if name in each.unit_readings]
-    single = [each.readings[name] for each in rounds if name in each.readings]
-    return _read_only(np.concatenate(units) if units else single)
-
-
-def _naive_speeds(rounds: Sequence[Round]) -> Floats:
-    return _read_only(
-        [
-            each.plan.work / each.duration_s
-            for each in rounds
-            if each.plan.work is not None and each.duration_s > 0.0
-        ]
-    )
-
-
-def _read_only(values: npt.ArrayLike) -> Floats:
-    series = np.asarray(values, dtype=np.float64)
-    series.flags.writeable = False
-    return series

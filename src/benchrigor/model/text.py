@@ -187,11 +187,10 @@ def ended(decision: Decision | None) -> str:
     return reason if reason == "satisfied" else f"not converged: {reason}"
 
 
-def no_number(analysis: Analysis) -> str:
-    """Say why an analysis has no number: its refusal, else its first Notice."""
-    refusals = [each for each in analysis.notices if each.severity is Severity.REFUSAL]
-    notices = [*refusals, *analysis.notices]
-    return notices[0].sentence if notices else "nothing was measured"
+def no_number(notices: Sequence[Notice]) -> str:
+    """Say why there is no number: the first refusal, else the first Notice."""
+    refusals = [each for each in notices if each.severity is Severity.REFUSAL]
+    return next((each.sentence for each in [*refusals, *notices]), "nothing was measured")
 
 
 def headline(
@@ -216,7 +215,7 @@ def headline(
     if analysis is None:
         return f"{name}: no number · {tail}"
     if analysis.estimate is None:
-        return f"{name}: no number: {no_number(analysis)} · {tail}"
+        return f"{name}: no number: {no_number(analysis.notices)} · {tail}"
     estimate = analysis.estimate
     shown = show_estimate(estimate, analysis.metric.unit)
     if statistic != "mean":

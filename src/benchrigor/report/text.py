@@ -86,7 +86,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     metric, estimate, statistic = analysis.metric, analysis.estimate, record.options.statistic
     is_speed = analysis.kind is Kind.WORK
     if estimate is None:
-        lines = row(metric.name, [f"no number: {no_number(analysis)}"])
+        lines = row(metric.name, [f"no number: {no_number(analysis.notices)}"])
     else:
         prefix = "" if is_speed or statistic == "mean" else f"{statistic} "
         lines = row(metric.name, [f"{prefix}{show_estimate(estimate, metric.unit)}"])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from benchrigor.errors import MissingExtra
 from benchrigor.model import PhaseLabel
 from benchrigor.model.text import counted, show_value
-from benchrigor.report.plots.trace import Ruler, Trace
+from benchrigor.report.plots.trace import Ruler, Span, Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,32 +74,23 @@ def new_axes() -> Axes:
 
 def _shade(axes: Axes, trace: Trace) -> None:
     for label, (tint, _) in _TINTS.items():
-        spans = [span for span, each in trace.rejected if each == label]
-        bars = [(start - 0.5, float(stop - start)) for start, stop in spans]
-        if bars:
-            axes.broken_barh(
-                bars,
-                (0.0, 1.0),
-                transform=axes.get_xaxis_transform(),
-                facecolor=tint,
-                linewidth=0.0,
-                zorder=0.0,
-                label=str(label),
-            )
+        if spans := [span for span, each in trace.rejected if each == label]:
+            whole = {"transform": axes.get_xaxis_transform(), "zorder": 0.0}
+            _draw_bars(axes, spans, (0.0, 1.0), facecolor=tint, label=str(label), **whole)
+
+
+def _draw_bars(axes: Axes, spans: Sequence[Span], ends: tuple[float, float], **style: Any) -> None:
+    """Draw areas over these readings, between two heights."""
+    places = [(start - 0.5, float(stop - start)) for start, stop in spans]
+    axes.broken_barh(places, (ends[0], ends[1] - ends[0]), linewidth=0.0, **style)
 
 
 def _mark_changes(axes: Axes, trace: Trace) -> None:
     rounds = [part.offset for part in trace.parts[1:]]
     _uprights(axes, rounds, color=FRAME, label="round")
     _uprights(axes, trace.changes(material=True), color=CHANGE, label="change point")
-    _uprights(
-        axes,
-        trace.changes(material=False),
-        color=CHANGE,
-        alpha=0.7,
-        linestyle=(0.0, (1.0, 2.5)),
-        label="immaterial change point",
-    )
+    dotted: dict[str, Any] = {"linestyle": (0.0, (1.0, 2.5)), "label": "immaterial change point"}
+    _uprights(axes, trace.changes(material=False), color=CHANGE, alpha=0.7, **dotted)
 
 
 def _uprights(axes: Axes, indices: Sequence[int], **style: Any) -> None:
@@ -158,18 +149,11 @@ def _draw_level(axes: Axes, trace: Trace) -> None:
     if trace.level is None:
         return
     value, low, high = trace.level
-    starts = [start - 0.5 for start, _ in trace.kept]
-    stops = [stop - 0.5 for _, stop in trace.kept]
-    axes.broken_barh(
-        list(zip(starts, np.subtract(stops, starts), strict=True)),
-        (low, high - low),
-        facecolor=NUMBER,
-        alpha=0.3,
-        linewidth=0.0,
-        zorder=3.0,
-        label="interval",
+    _draw_bars(
+        axes, trace.kept, (low, high), facecolor=NUMBER, alpha=0.3, zorder=3.0, label="interval"
     )
-    values = [value] * len(starts)
+    starts, stops = np.array(trace.kept).T - 0.5
+    values = np.full(starts.size, value)
     axes.hlines(values, starts, stops, color=NUMBER, linewidth=1.6, zorder=4.0, label="number")
 
 
@@ -190,18 +174,18 @@ def _mark_outliers(axes: Axes, trace: Trace) -> None:
 def mark_beyond(axes: Axes, at: npt.ArrayLike, words: str, color: str, *, top: bool = True) -> None:
     """Mark what lies beyond the axes at their edge, with words beside it."""
     places = np.asarray(at)
+    style = {**DOTS, "marker": "^" if top else "v", "alpha": 1.0, "clip_on": False}
+    heights = np.full(places.size, 0.98 if top else 0.02)
+    edge = axes.get_xaxis_transform()
     axes.plot(
         places,
-        np.full(places.size, 0.98 if top else 0.02),
-        transform=axes.get_xaxis_transform(),
-        linestyle="none",
-        marker="^" if top else "v",
+        heights,
+        transform=edge,
         markersize=4.0,
-        markeredgewidth=0.0,
         color=color,
-        clip_on=False,
         zorder=5.0,
         label="beyond",
+        **style,
     )
     beside(axes, words, float(top), va="top" if top else "bottom", color=color)
 
@@ -242,9 +226,10 @@ def _label_phases(axes: Axes, trace: Trace) -> None:
     free = 0.0  # what is to the left of it is written on
     for (start, stop), label in trace.rejected:
         width = (_CHARACTER * len(label) + 1.0) * SMALL / points
-        is_needed = len(trace.rejected) <= _FEW or widest[label] == (start, stop)
         left = max(free, min((start + stop) / 2.0 / n - width / 2.0, 1.0 - width))
-        if left + width <= 1.0 and (is_needed or (stop - start) / n >= width):
+        has_room = len(trace.rejected) <= _FEW or (stop - start) / n >= width
+        is_above = left <= stop / n
+        if left + width <= 1.0 and (widest[label] == (start, stop) or (has_room and is_above)):
             free = left + width
             color = _TINTS[label][1]
             above(axes, str(label), 3.0, at=left + width / 2.0, ha="center", color=color)

@@ -77,7 +77,7 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
         unit=analysis.metric.unit,
         title=record.name,
         level=_level(analysis.estimate),
-        words=words or (no_number(analysis) if analysis.notices else ""),
+        words=words or (no_number(analysis.notices) if analysis.notices else ""),
     )
     return draw(trace, axes)
 

@@ -134,7 +134,7 @@ class WorkLine(Trace):
         elif fit is not None and self.level is not None:
             parts.append(f"each predicted from the others to {percent(fit.prediction_error)}")
         if self.level is None:
-            parts.insert(0, f"No number. {no_number(self.analysis)}")
+            parts.insert(0, f"No number. {no_number(self.analysis.notices)}")
         return " · ".join(parts)
 
 
@@ -193,33 +193,23 @@ def _scale(axes: Axes, line: WorkLine) -> None:
 def _draw_rounds(axes: Axes, line: WorkLine) -> None:
     """Draw every round, those that do not count hollow."""
     size = min(6.0, max(3.0, 40.0 / math.sqrt(line.series.size)))
-    style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": size}
     hollow = {"markerfacecolor": "none", "markeredgecolor": PALE, "markeredgewidth": 0.8}
     solid = {"color": INK, "markeredgewidth": 0.0, "alpha": 0.7}
     for chosen, look, label in (
         (~line.counts, hollow, "left out"),
         (line.counts, solid, "counted"),
     ):
-        looks: dict[str, Any] = {**style, **look, "label": label}
-        axes.plot(line.work[chosen], line.series[chosen], zorder=2.0, **looks)
+        style: dict[str, Any] = {"markersize": size, "zorder": 2.0, "label": label, **look}
+        axes.plot(line.work[chosen], line.series[chosen], "o", **style)
 
 
 def _ring(axes: Axes, line: WorkLine) -> None:
     """Ring the rounds far from the line, and name them where names do not collide."""
     low, high = axes.get_ylim()
     rings = [each for each in outlying(line.analysis) if low <= line.series[each] <= high]
-    axes.plot(
-        line.work[rings],
-        line.series[rings],
-        linestyle="none",
-        marker="o",
-        markersize=11.0,
-        markerfacecolor="none",
-        markeredgecolor=_OUTLYING,
-        markeredgewidth=1.2,
-        zorder=5.0,
-        label="outlying",
-    )
+    ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": _OUTLYING}
+    ring |= {"markersize": 11.0, "markeredgewidth": 1.2, "zorder": 5.0, "label": "outlying"}
+    axes.plot(line.work[rings], line.series[rings], "o", **ring)
     places = axes.transData.transform(np.column_stack([line.work[rings], line.series[rings]]))
     reach = np.array([_NAME_WIDTH, 1.3]) * SMALL * axes.figure.dpi / 72.0
     named: list[npt.NDArray[np.float64]] = []
@@ -253,31 +243,17 @@ def _mark_overhead(axes: Axes, fit: WpsFit) -> None:
     overhead = fit.overhead
     bottom, top = axes.get_ylim()
     if overhead.value > bottom and overhead.low < top:
-        style: dict[str, Any] = {
-            "transform": axes.get_yaxis_transform(),
-            "color": CHANGE,
-            "clip_on": False,
+        style: dict[str, Any] = {"color": CHANGE, "clip_on": False}
+        style["transform"] = axes.get_yaxis_transform()
+        bar: dict[str, Any] = {
+            "linewidth": 3.0,
+            "solid_capstyle": "butt",
+            "label": "interval of the overhead",
         }
-        axes.plot(
-            [0.0, 0.0],
-            [max(overhead.low, bottom), min(overhead.high, top)],
-            linewidth=3.0,
-            solid_capstyle="butt",
-            zorder=6.0,
-            label="interval of the overhead",
-            **style,
-        )
-        axes.plot(
-            [0.0],
-            [overhead.value],
-            linestyle="none",
-            marker="D",
-            markersize=6.0,
-            markeredgecolor="white",
-            zorder=7.0,
-            label="overhead",
-            **style,
-        )
+        ends = [max(overhead.low, bottom), min(overhead.high, top)]
+        axes.plot([0.0, 0.0], ends, zorder=6.0, **bar, **style)
+        point: dict[str, Any] = {"markersize": 6.0, "markeredgecolor": "white", "label": "overhead"}
+        axes.plot([0.0], [overhead.value], "D", zorder=7.0, **point, **style)
     shown = show_overhead(overhead).replace(" [", "\n[", 1)
     beside(axes, f"overhead\n{shown}", 0.0, va="bottom", color=CHANGE)
 
