@@ -157,7 +157,7 @@ def _run_of(processes: Mapping[str, SegmentProfile]) -> _Run:
     about = [first.program] if first.program else []
     if max(profile.processes, len(processes)) > 1:
         about.append(f"{len(processes)} of {profile.processes} processes")
-    name = f"{source}: {', '.join(about)}" if about else source
+    name = ": ".join(filter(None, (source, ", ".join(about))))
     return _Run(name=name, source=source, profile=profile)
 
 

@@ -94,7 +94,7 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
 @choice_option(
     "--red-rounds",
     ("keep", "drop", "repeat"),
-    "What becomes of rounds that lost more than 15% of their time to others.",
+    "What becomes of rounds that lost more than 15% of their time to interference.",
 )
 @click.option(
     "--read",

@@ -11,7 +11,7 @@ import enum
 import math
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,32 +26,24 @@ METHOD = "3"  # Version of the arithmetic behind its numbers
 
 T = TypeVar("T")
 
-# From each older schema to the next one.
-_MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-
 
 def versions() -> dict[str, Any]:
     """Return the marks that every stored record carries."""
     return {"schema": SCHEMA, "method_version": METHOD}
 
 
-def migrated(data: object) -> dict[str, Any]:
-    """Lift stored data to the present schema and take the version marks off."""
+def without_versions(data: object) -> dict[str, Any]:
+    """Take the version marks off stored data, if this version can read them."""
     if not isinstance(data, Mapping) or not isinstance(data.get("schema"), int):
         raise InvalidInput("record has no schema version: this is not a benchrigor record")
-    lifted = dict(data)
-    version = lifted.pop("schema")
-    lifted.pop("method_version", None)
-    if version < 1:
+    if (version := data["schema"]) < 1:
         raise InvalidInput(f"record has schema {version}, expected 1 to {SCHEMA}")
     if version > SCHEMA:
         raise InvalidInput(
             f"record has schema {version}, this version of benchrigor knows up to {SCHEMA}: "
             "install a newer one"
         )
-    for step in range(version, SCHEMA):
-        lifted = _MIGRATIONS[step](lifted)
-    return lifted
+    return {key: value for key, value in data.items() if key not in versions()}
 
 
 def encode(item: Any) -> Any:

@@ -74,9 +74,9 @@ class Options:
     max_rejected
         Rounds in a row that may give nothing before the session gives up.
     red_rounds
-        What becomes of a round that lost more than 15 % of its time to others: "keep"; "drop",
-        it stays in the record and is left out of the analysis; or "repeat", and it does not
-        count for ``max_rounds`` either.
+        What becomes of a round that lost more than 15 % of its time to interference: "keep";
+        "drop", it stays in the record and is left out of the analysis; or "repeat", and it does
+        not count for ``max_rounds`` either.
 
     Raises
     ------

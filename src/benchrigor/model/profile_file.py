@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO, Any
 
 import numpy as np
@@ -107,15 +108,13 @@ def _about(about: dict[str, str], name: str) -> dict[str, Any]:
 
 def _plain(text: str) -> str | int | float:
     """Return a number where the text is one that is finite; an int where 64 bits hold it."""
-    if "_" in text:
-        return text
-    try:
-        whole = int(text)
-        return whole if -(2**63) <= whole < 2**63 else float(whole)
-    except (ValueError, OverflowError):
-        pass
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return number if math.isfinite(number) else text
+    if "_" not in text:
+        with suppress(ValueError):
+            whole = int(text)
+            if -(2**63) <= whole < 2**63:
+                return whole
+        with suppress(ValueError):
+            number = float(text)
+            if math.isfinite(number):
+                return number
+    return text

@@ -97,7 +97,7 @@ class RunRecord:
     subject
         What was measured, for programs (the command line, the function's name).
     interference
-        How much time was lost to others; None where that is unknown.
+        Share of the time lost to interference; None where that is unknown.
     red_rounds
         Indices of the rounds that lost too much and do not count (see `Options`).
     """
@@ -217,14 +217,14 @@ class RunRecord:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RunRecord:
-        """Rebuild a record from `to_dict`, migrating older schemas.
+        """Rebuild a record from `to_dict`.
 
         Raises
         ------
         InvalidInput
             When the data are not a record, or of a newer schema than this version knows.
         """
-        return codec.decode(cls, codec.migrated(data), where="record")
+        return codec.decode(cls, codec.without_versions(data), where="record")
 
     def save(self, path: str | Path) -> None:
         """Write the record to a JSON file, whole or not at all."""

@@ -87,6 +87,13 @@ def counted(number: float) -> str:
     return f"{number:,.0f}"
 
 
+def listed(numbers: Sequence[int], most: int) -> str:
+    """Show the first few numbers, and how many more there are."""
+    more = len(numbers) - most
+    tail = f" and {more} more" if more > 0 else ""
+    return ", ".join(map(counted, numbers[:most])) + tail
+
+
 def many(number: int, noun: str) -> str:
     """Show a count with its noun, singular or plural."""
     return f"{counted(number)} {noun}{'' if number == 1 else 's'}"

@@ -17,6 +17,7 @@ from benchrigor.model.text import (
     aligned,
     counted,
     ended,
+    listed,
     many,
     marked,
     no_number,
@@ -171,10 +172,7 @@ def outlying(analysis: Analysis) -> tuple[int, ...]:
 
 def rounds_named(indices: tuple[int, ...]) -> str:
     """Name rounds by their indices, the first few of them."""
-    shown = ", ".join(str(index) for index in indices[:_MOST_NAMED])
-    more = len(indices) - _MOST_NAMED
-    tail = f" and {more} more" if more > 0 else ""
-    return f"round{'' if len(indices) == 1 else 's'} {shown}{tail}"
+    return f"round{'' if len(indices) == 1 else 's'} {listed(indices, _MOST_NAMED)}"
 
 
 def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
@@ -326,7 +324,7 @@ def _ending(record: RunRecord) -> str:
 
 
 def _light(interference: Interference | None) -> list[str]:
-    """Show how much time was lost to others, where that was measured."""
+    """Show how much time was lost to interference, where that was measured."""
     if interference is None:
         return []
     return row(

@@ -78,24 +78,12 @@ def plot_interference(
         (own_s <= thresholds_s, INK, 2.5, "undisturbed"),
         (own_s > thresholds_s, CHANGE, 4.0, "disturbed"),
     ):
-        axes.plot(
-            began_s[chosen],
-            own_s[chosen],
-            markersize=size,
-            color=color,
-            rasterized=profile.n > _MOST_DOTS,
-            label=label if chosen.any() else None,
-            **DOTS,
-        )
-    axes.hlines(
-        [each.threshold_s for each in interference.groups[:_MOST_GROUPS]],
-        0.98,
-        1.0,
-        transform=axes.get_yaxis_transform(),
-        color=NUMBER,
-        linewidth=1.2,
-        label="threshold",
-    )
+        style = {**DOTS, "markersize": size, "color": color, "rasterized": profile.n > _MOST_DOTS}
+        shown = label if chosen.any() else None
+        axes.plot(began_s[chosen], own_s[chosen], label=shown, **style)
+    highest_s = [each.threshold_s for each in interference.groups[:_MOST_GROUPS]]
+    edge = axes.get_yaxis_transform()
+    axes.hlines(highest_s, 0.98, 1.0, NUMBER, linewidth=1.2, transform=edge, label="threshold")
     _scale(axes, own_s)
     name_axes(axes, "" if delay_s.any() else _TIME, "segment")
     _write(axes, interference, title or profile.program)

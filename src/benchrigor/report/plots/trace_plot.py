@@ -206,16 +206,12 @@ def plot_phases(
 
 def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part, ...]:
     """Cut the readings of restarted rounds where one ends; all others are one part."""
-    pieces = [series]
+    sizes = [series.size]
     if analysis.kind == Kind.INVOCATIONS:
-        name = analysis.metric.name
-        sizes = [
-            each.unit_readings[name].size
-            for each in record.counted_rounds
-            if name in each.unit_readings
-        ]
-        pieces = np.split(series, list(accumulate(sizes))[:-1])
-    offsets = accumulate((piece.size for piece in pieces), initial=0)
+        rounds = [each.unit_readings.get(analysis.metric.name) for each in record.counted_rounds]
+        sizes = [readings.size for readings in rounds if readings is not None]
+    offsets = [0, *accumulate(sizes)]
+    pieces = np.split(series, offsets[1:-1])
     phases = analysis.phases or (None,) * len(pieces)
     return tuple(
         Part(series=piece, offset=offset, phases=each)
