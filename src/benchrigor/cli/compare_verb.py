@@ -9,16 +9,8 @@ from typing import Any
 
 import click
 
+from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import (
-    choice_option,
-    column_option,
-    confidence_option,
-    json_option,
-    metric_option,
-    share_option,
-    store_option,
-)
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recording
 from benchrigor.cli.sources import name_of
@@ -58,20 +50,20 @@ class _Side:
     "--statistic",
     help="mean, median, or a percentile such as p10.  [default: that of the runs; mean for files]",
 )
-@share_option("--margin", "1%", "Change that does not matter; 0 for the classical test.")
-@confidence_option()
-@choice_option(
+@shared.share_option("--margin", "1%", "Change that does not matter; 0 for the classical test.")
+@shared.confidence_option()
+@shared.choice_option(
     "--direction",
     ("lower", "higher"),
     "Which way is better.  [default: that of the runs' metric; lower for files]",
     optional=True,
 )
-@metric_option
+@shared.metric_option
 @click.option("--paired", is_flag=True, help="Of two files: line i of one was taken beside line i.")
-@column_option
+@shared.column_option
 @click.option("--unit", help="Of files' readings, such as s.  [default: that of the run]")
-@store_option
-@json_option
+@shared.store_option
+@shared.json_option
 def compare(
     sources: tuple[str, ...],
     *,

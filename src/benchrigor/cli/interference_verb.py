@@ -13,7 +13,7 @@ from typing import TypeVar
 import click
 
 from benchrigor import stats
-from benchrigor.cli.options import json_option, store_option
+from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import recorded_run
@@ -50,9 +50,9 @@ class _Run:
     is_flag=True,
     help="One profile of all runs, free of instantaneous interference.",
 )
-@store_option
+@shared.store_option
 @plot_option
-@json_option
+@shared.json_option
 def interference(
     *,
     sources: tuple[str, ...],

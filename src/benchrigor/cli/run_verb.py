@@ -10,20 +10,9 @@ from typing import Any
 
 import click
 
+from benchrigor.cli import options as shared
 from benchrigor.cli.amounts import amounts
 from benchrigor.cli.driving import drive_and_print
-from benchrigor.cli.options import (
-    budget_options,
-    choice_option,
-    confidence_option,
-    count_option,
-    json_option,
-    open_store,
-    seconds,
-    share_option,
-    statistic_options,
-    store_option,
-)
 from benchrigor.cli.targets import function_target, metrics_for, names_function
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
@@ -52,17 +41,17 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
     short_help="Measure a command or a function.",
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION")
-@share_option("--target", "2%", "Half-width wanted.")
-@confidence_option()
-@statistic_options
-@budget_options("60")
-@choice_option(
+@shared.share_option("--target", "2%", "Half-width wanted.")
+@shared.confidence_option()
+@shared.statistic_options
+@shared.budget_options("60")
+@shared.choice_option(
     "--preset",
     ("quick", "normal", "strict"),
     "Evidence asked for before stopping.  [default: normal]",
     optional=True,
 )
-@choice_option(
+@shared.choice_option(
     "--rounds",
     ("continuous", "restarted"),
     "Whether the rounds continue one series, or each has its own warm-up.",
@@ -75,8 +64,8 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
     "arguments, or is the argument of the function. A range makes the speed the result. "
     "1000, 1e6, 64KiB, 1MB:1GB, 1k: (no largest), :5M (from 0).",
 )
-@choice_option("--work-order", ("bisecting", "random"), "How amounts follow each other.")
-@choice_option(
+@shared.choice_option("--work-order", ("bisecting", "random"), "How amounts follow each other.")
+@shared.choice_option(
     "--analysis",
     ("auto", "readings", "wps"),
     "readings: what rounds read. wps: the line through their work and durations, whose slope "
@@ -91,7 +80,7 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
     show_default=True,
     help="Rounds of various work shorter than this are kept, but do not count.",
 )
-@choice_option(
+@shared.choice_option(
     "--red-rounds",
     ("keep", "drop", "repeat"),
     "What becomes of rounds that lost more than 15% of their time to interference.",
@@ -116,23 +105,23 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
     metavar="CODE",
     help="Exit code that is no failure; may be given again.  [default: 0]",
 )
-@click.option("--timeout", type=seconds, help="Kill a command that runs longer.")
-@choice_option(
+@click.option("--timeout", type=shared.seconds, help="Kill a command that runs longer.")
+@shared.choice_option(
     "--gc",
     ("on", "off"),
     "Garbage collection while a function is timed.  [default: on]",
     optional=True,
 )
-@count_option(
+@shared.count_option(
     "--batch",
     text="Calls of a function that a reading averages; 1 for single calls.  "
     "[default: as many as the clock needs]",
 )
 @click.option("--name", help="Name of the run.")
-@count_option("--seed", text="Seed of the plans; drawn, and kept, when not given.", least=0)
+@shared.count_option("--seed", text="Seed of the plans; drawn, and kept, when not given.", least=0)
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
-@store_option
-@json_option
+@shared.store_option
+@shared.json_option
 def run(words: tuple[str, ...], **given: Any) -> None:
     """Measure a command or a function until its interval is narrow enough.
 
@@ -162,7 +151,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
         name=given["name"] or subject["name"],
         subject=subject,
         seed=given["seed"],
-        store=None if given["no_store"] else open_store(given["store"]),
+        store=None if given["no_store"] else shared.open_store(given["store"]),
     )
     drive_and_print(lambda line: begin(progress=line), workload, as_json=given["as_json"])
 

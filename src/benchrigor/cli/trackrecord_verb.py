@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import existing_store, json_option, store_option
 from benchrigor.cli.output import print_result
 from benchrigor.model import RunRecord, StopReason, TrackRecord, codec
 from benchrigor.model.text import WIDTH, counted, shortened
@@ -26,8 +26,8 @@ _NOTHING = (
 
 @click.command(name="track-record", short_help="Show how often the intervals of stored runs held.")
 @click.option("--name", default="", help="Only runs whose name holds this.")
-@store_option
-@json_option
+@shared.store_option
+@shared.json_option
 def track_record(name: str, store: Path | None, as_json: bool) -> None:
     """Show how often the intervals of stored runs held.
 
@@ -46,7 +46,7 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
       benchrigor track-record --name gzip
       benchrigor track-record --store ci.sqlite --json
     """  # noqa: D301  # click wants the backspace itself
-    opened = existing_store(store)
+    opened = shared.existing_store(store)
     records = track_records(pair_runs(_satisfied(opened, name)))
     if records or as_json:
         documents = [{**codec.encode(each), "share": each.share} for each in records]
