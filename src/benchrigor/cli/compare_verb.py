@@ -54,9 +54,8 @@ class _Side:
 @shared.confidence_option()
 @shared.choice_option(
     "--direction",
-    ("lower", "higher"),
     "Which way is better.  [default: that of the runs' metric; lower for files]",
-    optional=True,
+    (None, "lower", "higher"),
 )
 @shared.metric_option
 @click.option("--paired", is_flag=True, help="Of two files: line i of one was taken beside line i.")

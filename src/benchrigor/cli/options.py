@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from benchrigor.errors import StoreFailed
+from benchrigor.model.options import CHOICES
 from benchrigor.storage import Journal, default_path
 
 _STORE = "benchrigor.store"
@@ -63,13 +64,11 @@ def confidence_option(default: str | None = "95%", text: str = "Of the intervals
     return share_option("--confidence", default, text)
 
 
-def choice_option(
-    name: str, choices: Sequence[str], text: str, *, optional: bool = False
-) -> Decorator:
-    """Add an option with choices, of which the first is the default unless it is optional."""
-    default = None if optional else choices[0]
-    kind = click.Choice(choices)
-    return click.option(name, type=kind, default=default, show_default=True, help=text)
+def choice_option(name: str, text: str, choices: Sequence[str | None] = ()) -> Decorator:
+    """Add an option with choices, else those of `Options`; the first is the default, or None."""
+    choices = choices or CHOICES[name.removeprefix("--").replace("-", "_")]
+    words = click.Choice([each for each in choices if each is not None])
+    return click.option(name, type=words, default=choices[0], show_default=True, help=text)
 
 
 def count_option(*names: str, text: str, least: int = 1) -> Decorator:
@@ -103,7 +102,6 @@ statistic_options = _together(
     ),
     choice_option(
         "--method",
-        ("long-run-variance", "subsessions"),
         "How the interval of a mean is made; subsessions covers less than it claims.",
     ),
 )

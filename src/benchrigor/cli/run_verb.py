@@ -45,15 +45,9 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
 @shared.confidence_option()
 @shared.statistic_options
 @shared.budget_options("60")
-@shared.choice_option(
-    "--preset",
-    ("quick", "normal", "strict"),
-    "Evidence asked for before stopping.  [default: normal]",
-    optional=True,
-)
+@shared.choice_option("--preset", "Evidence asked for before stopping.  [default: normal]")
 @shared.choice_option(
     "--rounds",
-    ("continuous", "restarted"),
     "Whether the rounds continue one series, or each has its own warm-up.",
 )
 @click.option(
@@ -64,10 +58,9 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
     "arguments, or is the argument of the function. A range makes the speed the result. "
     "1000, 1e6, 64KiB, 1MB:1GB, 1k: (no largest), :5M (from 0).",
 )
-@shared.choice_option("--work-order", ("bisecting", "random"), "How amounts follow each other.")
+@shared.choice_option("--work-order", "How amounts follow each other.")
 @shared.choice_option(
     "--analysis",
-    ("auto", "readings", "wps"),
     "readings: what rounds read. wps: the line through their work and durations, whose slope "
     "gives the speed. auto: wps when --work is a range.",
 )
@@ -82,7 +75,6 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
 )
 @shared.choice_option(
     "--red-rounds",
-    ("keep", "drop", "repeat"),
     "What becomes of rounds that lost more than 15% of their time to interference.",
 )
 @click.option(
@@ -108,9 +100,8 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
 @click.option("--timeout", type=shared.seconds, help="Kill a command that runs longer.")
 @shared.choice_option(
     "--gc",
-    ("on", "off"),
     "Garbage collection while a function is timed.  [default: on]",
-    optional=True,
+    (None, "on", "off"),
 )
 @shared.count_option(
     "--batch",

@@ -14,7 +14,8 @@ from benchrigor.model.series import short
 
 Work = float | tuple[float, float | None] | None
 
-_CHOICES = {
+# Of each option, the default first.
+CHOICES = {
     "rounds": ("continuous", "restarted"),
     "analysis": ("auto", "readings", "wps"),
     "work_order": ("bisecting", "random"),
@@ -112,7 +113,7 @@ class Options:
     red_rounds: str = "keep"
 
     def __post_init__(self) -> None:
-        values = {name: getattr(self, name) for name in (*_NUMBERS, *_CHOICES)}
+        values = {name: getattr(self, name) for name in (*_NUMBERS, *CHOICES)}
         problems = [
             f"{name} is {value!r}, expected {expected}"
             for name, value in values.items()
@@ -156,9 +157,9 @@ class Options:
 
 def _expected(name: str, value: object) -> str:
     """Return what was expected of an option; empty when its value fits."""
-    if name in _CHOICES:
-        choices = ", ".join(map(repr, _CHOICES[name]))
-        return "" if value in _CHOICES[name] else f"one of {choices}"
+    if name in CHOICES:
+        choices = ", ".join(map(repr, CHOICES[name]))
+        return "" if value in CHOICES[name] else f"one of {choices}"
     if value is None and name in _OPTIONAL:
         return ""
     if not is_number(value):

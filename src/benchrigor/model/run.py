@@ -201,15 +201,7 @@ class RunRecord:
         return replace(self, rounds=self.counted_rounds).readings(metric)
 
     def __str__(self) -> str:
-        return headline(
-            self.name,
-            self.analysis(),
-            self.decision,
-            self.elapsed_s,
-            statistic=self.options.statistic,
-            interference=self.interference,
-            left_out=(len(self.red_rounds), len(self.rounds)),
-        )
+        return headline(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain dicts, lists, strings and numbers, with schema versions."""

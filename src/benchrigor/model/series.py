@@ -144,9 +144,8 @@ def _first_bad(series: npt.NDArray[Any], name: str) -> str:
     """Say which reading is not a finite number of usable size."""
     index = next(i for i, item in enumerate(series) if not abs(float(item)) <= _LARGEST)
     item = float(series[index])
-    if math.isfinite(item):
-        return f"{name}[{index}] is {item!r}, expected a number below {_LARGEST:g} in size"
-    return f"{name}[{index}] is {item!r}, expected a finite number"
+    expected = f"number below {_LARGEST:g} in size" if math.isfinite(item) else "finite number"
+    return f"{name}[{index}] is {item!r}, expected a {expected}"
 
 
 def short(item: object) -> str:

@@ -11,10 +11,10 @@ from benchrigor.model.notice import Notice, Severity
 from benchrigor.units import digits_for, scale_for
 
 if TYPE_CHECKING:
-    from benchrigor.model.analysis import Analysis
     from benchrigor.model.decision import Decision
     from benchrigor.model.estimate import Estimate
     from benchrigor.model.interference import Interference
+    from benchrigor.model.run import RunRecord
 
 WIDTH = 79  # Columns of a line
 
@@ -200,25 +200,15 @@ def no_number(notices: Sequence[Notice]) -> str:
     return next((each.sentence for each in [*refusals, *notices]), "nothing was measured")
 
 
-def headline(
-    name: str,
-    analysis: Analysis | None,
-    decision: Decision | None,
-    elapsed_s: float,
-    *,
-    statistic: str = "mean",
-    interference: Interference | None = None,
-    left_out: tuple[int, int] = (0, 0),
-) -> str:
-    """Compose the headline of a run: name, number, evidence, and how it ended.
-
-    ``left_out`` are the rounds that do not count, and all rounds.
-    """
-    tail = f"{ended(decision)}, {elapsed_s:.3g} s"
-    if left_out[0]:
-        tail = f"{left_out[0]} of {many(left_out[1], 'round')} left out · {tail}"
-    if interference is not None:
-        tail = f"{show_light(interference)} · {tail}"
+def headline(record: RunRecord) -> str:
+    """Compose the headline of a run: name, number, evidence, and how it ended."""
+    name, analysis, statistic = record.name, record.analysis(), record.options.statistic
+    tail = f"{ended(record.decision)}, {record.elapsed_s:.3g} s"
+    if record.red_rounds:
+        rounds = many(len(record.rounds), "round")
+        tail = f"{len(record.red_rounds)} of {rounds} left out · {tail}"
+    if record.interference is not None:
+        tail = f"{show_light(record.interference)} · {tail}"
     if analysis is None:
         return f"{name}: no number · {tail}"
     if analysis.estimate is None:

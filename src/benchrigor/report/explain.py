@@ -60,12 +60,9 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
     Examples
     --------
     >>> import benchrigor as br
-    >>> from benchrigor.testing import FakeClock, SyntheticWorkload
-    >>> clock = FakeClock()
-    >>> session = br.Session(name="synthetic", seed=1, clock=clock)
-    >>> record = session.run(SyntheticWorkload(mean=0.001, cv=0.1, seed=1, clock=clock))
+    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
     >>> print(explain(record).splitlines()[0])
-    How the time of synthetic came about
+    How the time of dict() came about
     """
     analysis = record.analysis(metric)
     if analysis is None:

@@ -6,7 +6,6 @@ from benchrigor.model import (
     Analysis,
     Code,
     Estimate,
-    Interference,
     Kind,
     RunRecord,
     StablePhase,
@@ -53,17 +52,16 @@ def render(record: RunRecord) -> str:
     Examples
     --------
     >>> import benchrigor as br
-    >>> from benchrigor.testing import FakeClock, SyntheticWorkload
-    >>> clock = FakeClock()
-    >>> session = br.Session(name="synthetic", seed=1, clock=clock)
-    >>> record = session.run(SyntheticWorkload(mean=0.001, cv=0.1, seed=1, clock=clock))
+    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
     >>> render(record).splitlines()[0]
-    'synthetic'
+    'dict()'
     """
     lines = [record.name, "─" * min(len(record.name), WIDTH)]
     for analysis in record.analyses:
         lines += _metric(analysis, record)
-    lines += _light(record.interference)
+    if (lost := record.interference) is not None:
+        parts = [show_total(lost), show_parts(lost), show_reliability(lost)]
+        lines += row("light", parts)
     # Readings that were recorded elsewhere took no time here.
     lines += row("rounds", [_ending(record)] if record.elapsed_s else [])
     lines += row("measured", [_facts(record)])
@@ -321,16 +319,6 @@ def _ending(record: RunRecord) -> str:
     red = len(record.rounds) - len(record.counted_rounds)
     took = f"{len(record.rounds)} in {show_value(record.elapsed_s, 's')}"
     return ", ".join([took, *([f"{red} red left out"] if red else []), ended(record.decision)])
-
-
-def _light(interference: Interference | None) -> list[str]:
-    """Show how much time was lost to interference, where that was measured."""
-    if interference is None:
-        return []
-    return row(
-        "light",
-        [show_total(interference), show_parts(interference), show_reliability(interference)],
-    )
 
 
 def _facts(record: RunRecord) -> str:

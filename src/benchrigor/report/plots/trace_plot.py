@@ -56,12 +56,9 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
     Examples
     --------
     >>> import benchrigor as br
-    >>> from benchrigor.testing import FakeClock, SyntheticWorkload
-    >>> clock = FakeClock()
-    >>> session = br.Session(name="synthetic", seed=1, clock=clock)
-    >>> record = session.run(SyntheticWorkload(mean=0.002, cv=0.1, seed=1, clock=clock))
+    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
     >>> plot_trace(record).get_ylabel()
-    'time (ms)'
+    'time (ns)'
     """
     _check(record)
     analysis, series = record.analysis(metric), record.counted(metric)
