@@ -159,8 +159,6 @@ class LevelFit:
     ----------
     level
         The mean, or the level after the transient, in the readings' unit.
-    n
-        Readings used.
     transients
         Time constants, in readings, of the exponential transients fitted beside the level; empty
         for the plain mean.
@@ -271,8 +269,6 @@ class WpsFit:
         Factor by which autocorrelation raises the variance of the slope, at least 1.
     merged
         Adjacent rounds summed into one before the fit; 1 for none.
-    notices
-        What the reader must know.
     """
 
     speed: Estimate | None
@@ -296,8 +292,6 @@ class Analysis:
 
     Parameters
     ----------
-    metric
-        What was measured.
     kind
         How the readings came.
     n

@@ -73,8 +73,6 @@ class Comparison:
     required
         Further units for each side until the half-width of the ratio is half the margin: 0 when
         it is reached; None without a margin, or where it cannot be told.
-    notices
-        What the reader must know.
     reason, elapsed_s
         Why the measuring ended, and how long it took in seconds; None where the readings were
         made before.
@@ -150,8 +148,6 @@ class Family:
         Expected share of false ones among the verdicts BETTER and WORSE, at most.
     summary
         Geometric mean of the ratios; None when there is no ratio.
-    notices
-        What the reader must know.
     """
 
     comparisons: Mapping[str, Comparison]

@@ -96,8 +96,6 @@ class Round:
         Per metric one reading for the whole round.
     facts
         How the workload measured (inner loop, cost of the clock, first call).
-    notices
-        What the reader of its numbers must know.
     ran_ns
         Wall time of the workload alone; None where it is not known.
     delays

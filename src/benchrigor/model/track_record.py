@@ -22,19 +22,7 @@ class Standing(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPair:
-    """Two runs of the same thing, one after the other, on one machine.
-
-    Parameters
-    ----------
-    name
-        What was measured.
-    host
-        Name of the machine.
-    earlier, later
-        Their estimates.
-    earlier_id, later_id
-        Their run ids; None for runs that are not stored.
-    """
+    """Two runs of the same thing, one after the other, on one machine; ids of those stored."""
 
     name: str
     host: str
@@ -46,15 +34,7 @@ class RunPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How often the intervals of one thing held.
-
-    Parameters
-    ----------
-    name
-        What was measured.
-    held, pairs
-        How many intervals held, and of how many.
-    """
+    """How often the intervals of one thing held: ``held`` of ``pairs``."""
 
     name: str
     held: int
