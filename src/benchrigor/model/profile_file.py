@@ -95,15 +95,15 @@ def _labels(texts: list[str]) -> Sequence[str | int | float]:
 
 def _about(about: dict[str, str], name: str) -> dict[str, Any]:
     """Return what the comment lines say of the profile, the rest of them as facts."""
-    found: dict[str, Any] = {key: about.pop(key) for key in _TEXTS if key in about}
-    for key in _COUNTS:
-        if key in about:
-            text = about.pop(key)
-            if not text.isdecimal():
-                raise InvalidInput(f"{name}: {key} is {text!r}, expected a whole number from 0 on")
-            found[key] = int(text)
+    known: dict[str, Any] = {key: about.pop(key) for key in (*_TEXTS, *_COUNTS) if key in about}
+    for key in known.keys() & _COUNTS:
+        if not known[key].isdecimal():
+            raise InvalidInput(
+                f"{name}: {key} is {known[key]!r}, expected a whole number from 0 on"
+            )
+        known[key] = int(known[key])
     facts = {key: _BOOLS.get(text, _plain(text)) for key, text in about.items()}
-    return {**found, "facts": facts}
+    return {**known, "facts": facts}
 
 
 def _plain(text: str) -> str | int | float:

@@ -87,7 +87,7 @@ def counted(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def listed(numbers: Sequence[int], most: int) -> str:
+def first_few(numbers: Sequence[int], most: int) -> str:
     """Show the first few numbers, and how many more there are."""
     more = len(numbers) - most
     tail = f" and {more} more" if more > 0 else ""

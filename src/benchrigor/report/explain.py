@@ -17,7 +17,7 @@ from benchrigor.model import (
 from benchrigor.model.text import (
     counted,
     false_alarms,
-    listed,
+    first_few,
     many,
     percent,
     show_amount,
@@ -200,7 +200,7 @@ def _phases(analysis: Analysis) -> list[str]:
 
 def _change_points(stable: StablePhase) -> str:
     points = stable.change_points
-    where = listed(points.indices, _MOST_PHASES)
+    where = first_few(points.indices, _MOST_PHASES)
     head = f"Change points at {where}" if where else "No change point"
     return (
         f"{head} ({false_alarms(points.level)}; "
