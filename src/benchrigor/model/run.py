@@ -21,7 +21,15 @@ from benchrigor.model.notice import Notice
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
 from benchrigor.model.series import Floats
-from benchrigor.model.text import headline
+from benchrigor.model.text import (
+    counted,
+    ended,
+    many,
+    no_number,
+    show_added,
+    show_estimate,
+    show_light,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +209,7 @@ class RunRecord:
         return replace(self, rounds=self.counted_rounds).readings(metric)
 
     def __str__(self) -> str:
-        return headline(self)
+        return _headline(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain dicts, lists, strings and numbers, with schema versions."""
@@ -238,3 +246,29 @@ class RunRecord:
         except ValueError as error:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)
+
+
+def _headline(record: RunRecord) -> str:
+    """Compose the headline of a run: name, number, evidence, and how it ended."""
+    name, analysis, statistic = record.name, record.analysis(), record.options.statistic
+    tail = f"{ended(record.decision)}, {record.elapsed_s:.3g} s"
+    if record.red_rounds:
+        rounds = many(len(record.rounds), "round")
+        tail = f"{len(record.red_rounds)} of {rounds} left out · {tail}"
+    if record.interference is not None:
+        tail = f"{show_light(record.interference)} · {tail}"
+    if analysis is None:
+        return f"{name}: no number · {tail}"
+    if analysis.estimate is None:
+        return f"{name}: no number: {no_number(analysis.notices)} · {tail}"
+    estimate = analysis.estimate
+    shown = show_estimate(estimate, analysis.metric.unit)
+    if statistic != "mean":
+        shown = f"{statistic} {shown}"
+    if analysis.kind is Kind.INVOCATIONS:
+        evidence = f"n={many(estimate.n, 'invocation')}"
+    elif analysis.wps is not None:
+        evidence = f"n={many(estimate.n, 'round')}, {show_added(analysis.wps.overhead)}"
+    else:
+        evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
+    return f"{name}: {shown} · {evidence} · {tail}"

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from benchrigor.model.decision import Decision
     from benchrigor.model.estimate import Estimate
     from benchrigor.model.interference import Interference
-    from benchrigor.model.run import RunRecord
 
 WIDTH = 79  # Columns of a line
 
@@ -200,34 +199,8 @@ def no_number(notices: Sequence[Notice]) -> str:
     return next((each.sentence for each in [*refusals, *notices]), "nothing was measured")
 
 
-def headline(record: RunRecord) -> str:
-    """Compose the headline of a run: name, number, evidence, and how it ended."""
-    name, analysis, statistic = record.name, record.analysis(), record.options.statistic
-    tail = f"{ended(record.decision)}, {record.elapsed_s:.3g} s"
-    if record.red_rounds:
-        rounds = many(len(record.rounds), "round")
-        tail = f"{len(record.red_rounds)} of {rounds} left out · {tail}"
-    if record.interference is not None:
-        tail = f"{show_light(record.interference)} · {tail}"
-    if analysis is None:
-        return f"{name}: no number · {tail}"
-    if analysis.estimate is None:
-        return f"{name}: no number: {no_number(analysis.notices)} · {tail}"
-    estimate = analysis.estimate
-    shown = show_estimate(estimate, analysis.metric.unit)
-    if statistic != "mean":
-        shown = f"{statistic} {shown}"
-    if analysis.kind == "invocations":
-        evidence = f"n={many(estimate.n, 'invocation')}"
-    elif analysis.wps is not None:
-        evidence = f"n={many(estimate.n, 'round')}, {_overhead(analysis.wps.overhead)}"
-    else:
-        evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
-    return f"{name}: {shown} · {evidence} · {tail}"
-
-
-def _overhead(overhead: Estimate) -> str:
-    """Say in a few words what each round adds to its work."""
+def show_added(overhead: Estimate) -> str:
+    """Show in a few words what each round adds to its work."""
     if _is_nothing(overhead):
         return "no overhead"
     if overhead.low <= 0.0 <= overhead.high:
