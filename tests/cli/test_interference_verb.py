@@ -5,6 +5,7 @@ import re
 import sys
 from dataclasses import replace
 
+import click
 import numpy as np
 import pytest
 
@@ -295,10 +296,9 @@ class Terminal(io.StringIO):
 def test_lights_have_their_colour_on_a_terminal_unless_nobody_wants_it(monkeypatch, no_color):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     if no_color:
         monkeypatch.setenv("NO_COLOR", "1")
-    interference_verb.echo_report("  light  ● red: lost\nthe red line stays")
-    assert ("\x1b[1;31m● red\x1b[0m: lost" in terminal.getvalue()) is not no_color
+    click.echo(interference_verb.coloured("  light  ● red: lost\nthe red line stays"))
+    assert ("\x1b[31m\x1b[1m● red\x1b[0m: lost" in terminal.getvalue()) is not no_color
     assert "\nthe red line stays" in terminal.getvalue()

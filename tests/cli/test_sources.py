@@ -38,6 +38,8 @@ UNREADABLE = {
     "several columns and none named": ("a,b\n1,2\n", None, "columns a, b: choose one"),
     "a column that is not there": ("a,b\n1,2\n", "c", "found 'c'"),
     "a column number that is not there": ("1,2\n3,4\n", "2", "columns 0, 1.*found '2'"),
+    "thousands apart": ("1\n1_000\n", None, "line 2 has '1_000', expected a number"),
+    "thousands apart at first": ("1_000\n2\n", None, "line 1 has '1_000', expected a number"),
     "half a JSON list": ("[1, 2,", None, "is no JSON"),
     "deeply nested JSON": ("[" * 100_000, None, "is no JSON"),
     "a string in a JSON list": ('[1, "x"]', None, r"\[1\] is 'x'"),

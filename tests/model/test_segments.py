@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import benchrigor as br
-from benchrigor.model import SegmentProfile, profile_file
+from benchrigor.model import SegmentProfile, codec, profile_file
 
 NUMBERS = st.floats(-1e150, 1e150, allow_nan=False)
 TIMES = st.floats(0.0, 1e9)
@@ -55,7 +55,7 @@ def through_a_file(profile: SegmentProfile) -> SegmentProfile:
 @settings(max_examples=40)
 @given(profile=profiles())
 def test_what_was_written_is_read(profile: SegmentProfile) -> None:
-    assert through_a_file(profile).same_as(profile)
+    assert codec.encode(through_a_file(profile)) == codec.encode(profile)
 
 
 @settings(max_examples=40)
@@ -96,7 +96,7 @@ def test_columns_are_read_only_copies() -> None:
 def test_truth_values_are_numbers_and_come_back(tmp_path: Path) -> None:
     profile = SegmentProfile(duration_s=[1.0, 2.0], nominal={"saved": [True, False]})
     profile.save(tmp_path / "run.csv")
-    assert SegmentProfile.load(tmp_path / "run.csv").same_as(profile)
+    assert codec.encode(SegmentProfile.load(tmp_path / "run.csv")) == codec.encode(profile)
     assert profile.nominal["saved"].tolist() == [1, 0]
 
 

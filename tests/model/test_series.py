@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.series import as_series, same
+from benchrigor.model.series import as_series
 
 finite = st.floats(-1e100, 1e100)
 
@@ -45,9 +45,3 @@ def test_the_first_bad_index_is_named(values: list[float], data: st.DataObject) 
     values[index] = data.draw(st.sampled_from([float("nan"), float("inf"), float("-inf")]))
     with pytest.raises(InvalidInput, match=rf"readings\[{index}\] is "):
         as_series(values, name="readings")
-
-
-def test_same_compares_arrays_by_content() -> None:
-    assert same({"x": np.array([1.0])}, {"x": np.array([1.0])})
-    assert not same({"x": np.array([1.0])}, {"x": np.array([2.0])})
-    assert not same((1,), [1])

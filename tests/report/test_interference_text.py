@@ -186,7 +186,7 @@ def test_rounds_that_were_left_out_are_counted_apart(record) -> None:
     assert row(render(dropped), "rounds") == "43 in 43 s, 41 red left out, still running"
     assert "9 readings were taken in 43 rounds." in explain(whole)
     text = " ".join(explain(dropped).split())
-    assert "taken in 2 rounds; 41 more lost too much to others and are left out." in text
+    assert "taken in 2 rounds; 41 more, with too much interference, are left out." in text
 
 
 def test_groups_are_described_by_nominal_features_that_differ() -> None:
@@ -266,11 +266,11 @@ def test_the_report_of_a_session_shows_the_light_and_what_weakens_it(record) -> 
 
 def test_an_explanation_shows_where_the_light_comes_from(record) -> None:
     text = " ".join(explain(record).split())
-    assert "Lost to others, of 2,400 segments: 8.1% measured, 3.1% estimated." in text
+    assert "Interference, of 2,400 segments: 8.1% measured, 3.1% estimated." in text
     assert "Measured delay (run queue, steal) is taken off first. 1.4% lasted longer" in text
     assert "Yellow: 11.2% of 12.4 s lost (green below 7.5%, red above 15%)." in text
     unmeasured = replace(YELLOW, delays={}, measured_percent=0.0)
     text = explain(replace(record, interference=unmeasured))
     assert "3.1% estimated, delay not measured." in " ".join(text.split())
     assert "taken off" not in text
-    assert "Lost to others" not in explain(replace(record, interference=None))
+    assert "Interference, of" not in explain(replace(record, interference=None))

@@ -13,7 +13,7 @@ import ruptures as rpt
 
 import benchrigor as br
 from benchrigor.errors import DetectorFailed, InvalidInput
-from benchrigor.model import ChangePoints, Kind, RunRecord, StopReason
+from benchrigor.model import ChangePoints, Kind, RunRecord, StopReason, codec
 from benchrigor.report import explain
 from benchrigor.session import analysis_chain
 from benchrigor.session.engine import Engine
@@ -260,9 +260,9 @@ def test_a_stored_run_is_retraced_to_the_same_line() -> None:
     told(engine)
     record = engine.result()
     again = br.RunRecord.from_dict(record.to_dict())
-    assert again.same_as(record)
+    assert again.to_dict() == record.to_dict()
     cut_off = retraced(replace(again, decision=None, analyses=()))
-    assert cut_off.analyses[0].same_as(record.analyses[0])
+    assert codec.encode(cut_off.analyses[0]) == codec.encode(record.analyses[0])
 
 
 def test_the_estimate_is_shown_while_it_is_refined() -> None:
@@ -376,13 +376,13 @@ def test_an_estimator_of_ruptures_is_taken_as_it_is(name: str) -> None:
     assert estimate is not None
     assert estimate.value == pytest.approx(0.002, rel=0.02)
     assert "Change point" in explain(record)
-    assert RunRecord.from_dict(record.to_dict()).same_as(record)
+    assert RunRecord.from_dict(record.to_dict()).to_dict() == record.to_dict()
 
 
 def test_a_bare_estimator_means_its_adapter_with_the_default_penalty() -> None:
     estimator = rpt.KernelCPD(kernel="rbf")
     bare, wrapped = (measured(each) for each in (estimator, RupturesDetector(estimator)))
-    assert bare.analyses[0].same_as(wrapped.analyses[0])
+    assert codec.encode(bare.analyses[0]) == codec.encode(wrapped.analyses[0])
     deaf = measured(RupturesDetector(estimator, pen=1e6)).analysis()
     assert deaf is not None
     assert deaf.phases[0].change_points.indices == ()
@@ -474,7 +474,7 @@ def test_a_detector_that_fails_loses_no_round(name: str, restarted: bool) -> Non
     assert record.estimate() is None
     assert record.decision is not None
     assert record.decision.reason is StopReason.DETECTOR_FAILED
-    assert RunRecord.from_dict(record.to_dict()).same_as(record)
+    assert RunRecord.from_dict(record.to_dict()).to_dict() == record.to_dict()
 
 
 def test_told_rounds_stay_when_the_detector_fails() -> None:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import click
 
-from benchrigor.cli import (
-    analyze_verb,
-    changes_verb,
-    compare_verb,
-    explain_verb,
-    interference_verb,
-    list_verb,
-    plan_verb,
-    rate_verb,
-    replay_verb,
-    resume_verb,
-    run_verb,
-    show_verb,
-    trackrecord_verb,
-)
+from benchrigor.cli.analyze_verb import analyze
+from benchrigor.cli.changes_verb import changes
+from benchrigor.cli.compare_verb import compare
 from benchrigor.cli.exits import Verbs
+from benchrigor.cli.explain_verb import explain
+from benchrigor.cli.interference_verb import interference
+from benchrigor.cli.list_verb import list_runs
+from benchrigor.cli.plan_verb import plan
+from benchrigor.cli.rate_verb import rate
+from benchrigor.cli.replay_verb import replay
+from benchrigor.cli.resume_verb import resume
+from benchrigor.cli.run_verb import run
+from benchrigor.cli.show_verb import show
+from benchrigor.cli.trackrecord_verb import track_record
 
 __all__ = ["main"]
 
@@ -52,19 +50,7 @@ def main() -> None:
     """  # noqa: D301  # click wants the backspace itself
 
 
-for _verb in (
-    run_verb.run,
-    analyze_verb.analyze,
-    changes_verb.changes,
-    compare_verb.compare,
-    replay_verb.replay,
-    list_verb.list_runs,
-    show_verb.show,
-    explain_verb.explain,
-    interference_verb.interference,
-    rate_verb.rate,
-    plan_verb.plan,
-    trackrecord_verb.track_record,
-    resume_verb.resume,
-):
+_verbs = [run, analyze, changes, compare, replay, list_runs, show, explain]
+_verbs += [interference, rate, plan, track_record, resume]
+for _verb in _verbs:
     main.add_command(_verb)

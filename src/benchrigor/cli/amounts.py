@@ -8,7 +8,9 @@ from decimal import Decimal
 
 import click
 
+from benchrigor.errors import InvalidInput
 from benchrigor.model import check_work
+from benchrigor.model.options import Work
 
 _AMOUNT = re.compile(
     r"""((?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?:[eE][+-]?[0-9]{1,2})?)  # 1e6, 0.5
@@ -22,9 +24,8 @@ _POWERS = "KMGTP"
 class Amounts:
     """Work of all rounds, or the range that each of them takes its own from, as for `Options`."""
 
-    work: float | tuple[float, float | None]
-    speed_unit: str = "/s"
-    """"B/s" for amounts in bytes."""
+    work: Work
+    speed_unit: str = "/s"  # "B/s" for amounts in bytes
 
 
 def amounts(text: str) -> Amounts:
@@ -33,10 +34,11 @@ def amounts(text: str) -> Amounts:
     An amount may end in k, M, G, T or P (thousands), Ki, Mi and so on (1024), and in B (bytes).
     """
     low, colon, high = text.strip().partition(":")
-    work: float | tuple[float, float | None]
-    work = (_amount(low or "0"), _amount(high) if high else None) if colon else _amount(low)
-    if problems := check_work(work).problems:
-        raise click.BadParameter(f"{text!r}: {problems[0]}")
+    work: Work = (_amount(low or "0"), _amount(high) if high else None) if colon else _amount(low)
+    try:
+        check_work(work)
+    except InvalidInput as error:
+        raise click.BadParameter(f"{text!r}: {error}") from None
     return Amounts(work=work, speed_unit="B/s" if "B" in text else "/s")
 
 

@@ -8,14 +8,8 @@ from typing import Any
 
 import click
 
+from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import (
-    confidence_option,
-    json_option,
-    readings_options,
-    share_option,
-    statistic_options,
-)
 from benchrigor.cli.output import print_json, summary
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of, read_readings
@@ -29,14 +23,14 @@ from benchrigor.session.traces import SPEED
 
 
 @click.command(short_help="Estimate the mean or a quantile of recorded readings.")
-@readings_options
+@shared.readings_options
 @click.option("--work", metavar="COLUMN", help="Work amount of each round; --unit is theirs.")
-@share_option("--target", None, "Half-width wanted; exit code 3 when it is not reached.")
-@confidence_option()
-@statistic_options
+@shared.share_option("--target", None, "Half-width wanted; exit code 3 when it is not reached.")
+@shared.confidence_option()
+@shared.statistic_options
 @click.option("--explain", "explained", is_flag=True, help="Explain how the number came about.")
 @plot_option
-@json_option
+@shared.json_option
 def analyze(
     *,
     source: str,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import json_option, readings_options, share_option
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of, read_readings
@@ -19,10 +19,10 @@ from benchrigor.stats import find_stable_phase
 
 
 @click.command(short_help="Find the change points and phases of recorded readings.")
-@readings_options
-@share_option("--level", "1%", "Chance of any false change point.")
+@shared.readings_options
+@shared.share_option("--level", "1%", "Chance of any false change point.")
 @plot_option
-@json_option
+@shared.json_option
 def changes(
     *,
     source: str,
@@ -45,10 +45,8 @@ def changes(
     """  # noqa: D301  # click wants the backspace itself
     readings = read_readings(source, column)
     stable = find_stable_phase(readings, level=level)
-    if as_json:
-        print_result(**codec.encode(stable))
-    else:
-        click.echo("\n".join(_report(stable, unit)))
+    report = "\n".join(_report(stable, unit))
+    print_result(report, as_json=as_json, **codec.encode(stable))
     if picture:
         title = click.format_filename(name_of(source), shorten=True)
         write_picture(plot_phases(readings, stable, unit=unit, title=title), picture)

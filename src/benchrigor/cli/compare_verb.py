@@ -9,20 +9,14 @@ from typing import Any
 
 import click
 
+from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import (
-    column_option,
-    confidence_option,
-    json_option,
-    metric_option,
-    share,
-    store_option,
-)
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recording
 from benchrigor.cli.sources import name_of
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Comparison, Floats, Metric, RunRecord, Verdict
+from benchrigor.model.checks import refuse
 from benchrigor.model.text import (
     counted,
     many,
@@ -37,8 +31,8 @@ from benchrigor.session.pairs.run_comparison import label_of, rank_runs
 
 _LABEL = 11
 _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.NOT_CONVERGED}
+# Of what may differ beside the readings.
 _WARNINGS = {Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER}
-"""Of what may differ beside the readings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,10 +43,6 @@ class _Side:
     given: RunRecord | Floats
     origin: dict[str, Any]
 
-    @property
-    def is_run(self) -> bool:
-        return isinstance(self.given, RunRecord)
-
 
 @click.command(short_help="Compare a candidate with a baseline, or rank several.")
 @click.argument("sources", nargs=-1, required=True, metavar="BASELINE CANDIDATE [MORE]...")
@@ -60,25 +50,19 @@ class _Side:
     "--statistic",
     help="mean, median, or a percentile such as p10.  [default: that of the runs; mean for files]",
 )
-@click.option(
-    "--margin",
-    type=share,
-    default="1%",
-    show_default=True,
-    help="Change that does not matter; 0 for the classical test.",
-)
-@confidence_option()
-@click.option(
+@shared.share_option("--margin", "1%", "Change that does not matter; 0 for the classical test.")
+@shared.confidence_option()
+@shared.choice_option(
     "--direction",
-    type=click.Choice(["lower", "higher"]),
-    help="Which way is better.  [default: that of the runs' metric; lower for files]",
+    "Which way is better.  [default: that of the runs' metric; lower for files]",
+    (None, "lower", "higher"),
 )
-@metric_option
+@shared.metric_option
 @click.option("--paired", is_flag=True, help="Of two files: line i of one was taken beside line i.")
-@column_option
+@shared.column_option
 @click.option("--unit", help="Of files' readings, such as s.  [default: that of the run]")
-@store_option
-@json_option
+@shared.store_option
+@shared.json_option
 def compare(
     sources: tuple[str, ...],
     *,
@@ -118,15 +102,14 @@ def compare(
     comparison = compare_runs(
         baseline.given, candidate.given, metric=metric, margin=margin, paired=paired, **options
     )
-    if as_json:
-        print_result(
-            comparison=comparison,
-            baseline=baseline.origin,
-            candidate=candidate.origin,
-            warnings=[str(each) for each in comparison.notices if each.code in _WARNINGS],
-        )
-    else:
-        click.echo("\n".join(_report(comparison, sides)))
+    print_result(
+        "\n".join(_report(comparison, sides)),
+        as_json=as_json,
+        comparison=comparison,
+        baseline=baseline.origin,
+        candidate=candidate.origin,
+        warnings=[str(each) for each in comparison.notices if each.code in _WARNINGS],
+    )
     leave(_CODES.get(comparison.verdict, ExitCode.SATISFIED))
 
 
@@ -150,7 +133,7 @@ def _side(
 def _check(sides: Sequence[_Side], *, metric: str | None, unit: str | None, paired: bool) -> None:
     """Raise once for all options and sources that do not go together."""
     problems = []
-    runs = [each for each in sides if each.is_run]
+    runs = [each for each in sides if isinstance(each.given, RunRecord)]
     if len(sides) < 2:
         problems.append(f"{sides[0].label} stands alone, expected a baseline and a candidate")
     labels = [each.label for each in sides]
@@ -167,8 +150,7 @@ def _check(sides: Sequence[_Side], *, metric: str | None, unit: str | None, pair
             for each in runs
             if each.origin["unit"] != unit
         ]
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
 
 
 def _unit(sides: Sequence[_Side]) -> str:
@@ -194,13 +176,6 @@ def _report(comparison: Comparison, sides: Sequence[_Side]) -> list[str]:
 def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
     """Print the places of more than two sides."""
     places, notices = rank_runs({each.label: each.given for each in sides}, **options)
-    if as_json:
-        print_result(
-            places=places,
-            sides=[each.origin for each in sides],
-            warnings=[str(each) for each in notices],
-        )
-        return
     lines = []
     for each in places:
         shown = f"{each.name}: {show_estimate(each.estimate, _unit(sides))}"
@@ -209,4 +184,10 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
     for each in places:
         for notice in each.estimate.notices:
             lines += marked(notice, f"{each.name}: ")
-    click.echo("\n".join(lines))
+    print_result(
+        "\n".join(lines),
+        as_json=as_json,
+        places=places,
+        sides=[each.origin for each in sides],
+        warnings=[str(each) for each in notices],
+    )

@@ -32,7 +32,8 @@ class ExitCode(enum.IntEnum):
     INTERRUPTED = 130
 
 
-_BY_ERROR = (
+_BY_ERROR: tuple[tuple[type[BaseException], ExitCode], ...] = (
+    (KeyboardInterrupt, ExitCode.INTERRUPTED),
     (WorkloadFailed, ExitCode.WORKLOAD_FAILED),
     (ClockFailed, ExitCode.WORKLOAD_FAILED),
     (NotEstimable, ExitCode.NOTHING_MEASURED),
@@ -65,14 +66,11 @@ class Verbs(click.Group):
         """Run the verb; print an error in one paragraph instead of a traceback."""
         try:
             return super().invoke(ctx)
-        except BenchrigorError as error:
-            click.echo(f"benchrigor: {error}", err=True)
+        except (BenchrigorError, KeyboardInterrupt) as error:
+            stopped = isinstance(error, KeyboardInterrupt)
+            click.echo(f"benchrigor: {'interrupted' if stopped else error}", err=True)
             _say_what_is_kept(error)
             ctx.exit(next(code for kind, code in _BY_ERROR if isinstance(error, kind)))
-        except KeyboardInterrupt as stop:
-            click.echo("benchrigor: interrupted", err=True)
-            _say_what_is_kept(stop)
-            ctx.exit(ExitCode.INTERRUPTED)
 
 
 def _say_what_is_kept(error: BaseException) -> None:

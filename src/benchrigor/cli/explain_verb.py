@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from benchrigor.cli.options import json_option, metric_option, run_id_argument, store_option
+from benchrigor.cli import options as shared
 from benchrigor.cli.output import outlined, print_result
 from benchrigor.cli.recordings import stored_run
 from benchrigor.report import explain as explanation
 
 
 @click.command(short_help="Explain step by step how the number of a run came about.")
-@run_id_argument
-@metric_option
-@store_option
-@json_option
+@shared.run_id_argument
+@shared.metric_option
+@shared.store_option
+@shared.json_option
 def explain(run_id: str, metric: str | None, store: Path | None, as_json: bool) -> None:
     """Explain step by step how the number of a stored run came about.
 
@@ -28,11 +28,10 @@ def explain(run_id: str, metric: str | None, store: Path | None, as_json: bool) 
       benchrigor explain 3f2a --metric rate --json
     """  # noqa: D301  # click wants the backspace itself
     record = stored_run(run_id, store)
-    if not as_json:
-        click.echo(explanation(record, metric))
-        return
     chosen = record.analysis(metric)
     print_result(
+        explanation(record, metric),
+        as_json=as_json,
         run_id=record.run_id,
         name=record.name,
         analysis=None if chosen is None else outlined(chosen),

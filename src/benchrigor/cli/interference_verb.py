@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import re
-import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from benchrigor import stats
-from benchrigor.cli.options import json_option, store_option
-from benchrigor.cli.output import print_json
+from benchrigor.cli import options as shared
+from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import recorded_run
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Interference, Light, RunRecord, SegmentProfile, codec
+from benchrigor.model.checks import refuse
 from benchrigor.report import plot_interference, render_composite, render_interference
 from benchrigor.session.red_rounds import interference_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +50,9 @@ class _Run:
     is_flag=True,
     help="One profile of all runs, free of instantaneous interference.",
 )
-@store_option
+@shared.store_option
 @plot_option
-@json_option
+@shared.json_option
 def interference(
     *,
     sources: tuple[str, ...],
@@ -102,8 +105,7 @@ def _check(sources: Sequence[str], reference: Sequence[str], *, composite: bool)
             f"--reference is given ({', '.join(reference)}) with --composite, which compares with "
             "no other run: leave out one of both"
         )
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
 
 
 def _read_runs(sources: Sequence[str], store: Path | None) -> list[_Run]:
@@ -155,20 +157,22 @@ def _run_of(processes: Mapping[str, SegmentProfile]) -> _Run:
     about = [first.program] if first.program else []
     if max(profile.processes, len(processes)) > 1:
         about.append(f"{len(processes)} of {profile.processes} processes")
-    name = f"{source}: {', '.join(about)}" if about else source
+    name = ": ".join(filter(None, (source, ", ".join(about))))
     return _Run(name=name, source=source, profile=profile)
 
 
 def _merge(processes: Mapping[str, SegmentProfile]) -> SegmentProfile:
-    with _file_names(list(processes)):
-        return stats.merge_processes(processes.values())
+    return _of_files(list(processes), stats.merge_processes, list(processes.values()))
 
 
-@contextmanager
-def _file_names(files: Sequence[str]) -> Iterator[None]:
-    """Name the files of profiles in errors."""
+def _of_files(
+    files: Sequence[str],
+    compute: Callable[[Sequence[SegmentProfile]], T],
+    profiles: Sequence[SegmentProfile],
+) -> T:
+    """Compute something of profiles, and name their files in errors."""
     try:
-        yield
+        return compute(profiles)
     except InvalidInput as error:
         raise InvalidInput(
             re.sub(r"profiles\[(\d+)\]", lambda index: files[int(index[1])], problem)
@@ -192,14 +196,12 @@ def _check_picture(picture: Path | None, runs: Sequence[_Run], *, composite: boo
 
 def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference], *, as_json: bool) -> None:
     pairs = list(zip(runs, estimates, strict=True))
-    if as_json:
-        rows = [
-            {"name": run.name, "total_percent": each.total_percent, **codec.encode(each)}
-            for run, each in pairs
-        ]
-        print_json({**codec.versions(), "runs": rows})
-    else:
-        echo_report("\n\n".join(render_interference(each, name=run.name) for run, each in pairs))
+    rows = [
+        {"name": run.name, "total_percent": each.total_percent, **codec.encode(each)}
+        for run, each in pairs
+    ]
+    text = "\n\n".join(render_interference(each, name=run.name) for run, each in pairs)
+    print_result(coloured(text), as_json=as_json, runs=rows)
 
 
 def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
@@ -207,24 +209,14 @@ def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
     if len(profiles) < len(runs):
         others = ", ".join(each.name for each in runs if each.profile is None)
         raise InvalidInput(f"--composite is for segment profiles, found {others}")
-    with _file_names([each.source for each in runs]):
-        composite = stats.composite_profile(profiles)
+    composite = _of_files([each.source for each in runs], stats.composite_profile, profiles)
     names = [each.name for each in runs]
-    if as_json:
-        print_json({**codec.versions(), "names": names, **codec.encode(composite)})
-    else:
-        echo_report(render_composite(composite, name=profiles[0].program, runs=names))
+    text = render_composite(composite, name=profiles[0].program, runs=names)
+    print_result(coloured(text), as_json=as_json, names=names, **codec.encode(composite))
 
 
-def echo_report(text: str) -> None:
-    """Print a report, with its lights in colour on a terminal."""
-    if not sys.stdout.isatty():
-        click.echo(text)
-        return
-    from rich.console import Console  # noqa: PLC0415  # imported for terminals only
-    from rich.text import Text  # noqa: PLC0415  # likewise
-
-    shown = Text(text)
-    for light in Light:
-        shown.highlight_regex(f"● {light}", f"bold {light}")
-    Console().print(shown, soft_wrap=True)
+def coloured(text: str) -> str:
+    """Colour the lights of a report; `click.echo` takes the colours off outside of a terminal."""
+    for light in () if os.environ.get("NO_COLOR") else Light:
+        text = text.replace(f"● {light}", click.style(f"● {light}", fg=light, bold=True))
+    return text

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from benchrigor.cli.options import existing_store, json_option, store_option
+from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_json
 from benchrigor.model import Decision
 from benchrigor.model.text import ended, many
@@ -17,8 +17,8 @@ from benchrigor.model.text import ended, many
 
 @click.command(name="list", short_help="List the stored runs, newest first.")
 @click.argument("query", default="")
-@store_option
-@json_option
+@shared.store_option
+@shared.json_option
 def list_runs(query: str, store: Path | None, as_json: bool) -> None:
     """List the stored runs whose id or name holds QUERY, newest first.
 
@@ -27,7 +27,7 @@ def list_runs(query: str, store: Path | None, as_json: bool) -> None:
       benchrigor list
       benchrigor list gzip --json
     """  # noqa: D301  # click wants the backspace itself
-    opened = existing_store(store)
+    opened = shared.existing_store(store)
     runs = opened.runs(query)
     if as_json:
         print_json(runs)

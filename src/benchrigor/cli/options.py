@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from benchrigor.errors import StoreFailed
+from benchrigor.model.options import CHOICES
 from benchrigor.storage import Journal, default_path
 
 _STORE = "benchrigor.store"
@@ -63,11 +64,16 @@ def confidence_option(default: str | None = "95%", text: str = "Of the intervals
     return share_option("--confidence", default, text)
 
 
-def choice_option(name: str, choices: Sequence[str], text: str) -> Decorator:
-    """Add an option with choices, of which the first is the default."""
-    return click.option(
-        name, type=click.Choice(choices), default=choices[0], show_default=True, help=text
-    )
+def choice_option(name: str, text: str, choices: Sequence[str | None] = ()) -> Decorator:
+    """Add an option with choices, else those of `Options`; the first is the default, or None."""
+    choices = choices or CHOICES[name.removeprefix("--").replace("-", "_")]
+    words = click.Choice([each for each in choices if each is not None])
+    return click.option(name, type=words, default=choices[0], show_default=True, help=text)
+
+
+def count_option(*names: str, text: str, least: int = 1) -> Decorator:
+    """Add an option that takes a whole number."""
+    return click.option(*names, type=click.IntRange(min=least), metavar="N", help=text)
 
 
 run_id_argument = click.argument("run_id")
@@ -96,7 +102,6 @@ statistic_options = _together(
     ),
     choice_option(
         "--method",
-        ("long-run-variance", "subsessions"),
         "How the interval of a mean is made; subsessions covers less than it claims.",
     ),
 )
@@ -114,7 +119,6 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 def budget_options(budget: str | None) -> Decorator:
     """Add --budget with this default, --max-rounds and --max-readings, named as in `Options`."""
-    count = click.IntRange(min=1)
     return _together(
         click.option(
             "--budget",
@@ -124,14 +128,8 @@ def budget_options(budget: str | None) -> Decorator:
             show_default=True,
             help="Measure no longer than this; none for no limit.",
         ),
-        click.option("--max-rounds", type=count, metavar="N", help="Run no more rounds."),
-        click.option(
-            "--max-readings",
-            "budget_readings",
-            type=count,
-            metavar="N",
-            help="Take no more readings.",
-        ),
+        count_option("--max-rounds", text="Run no more rounds."),
+        count_option("--max-readings", "budget_readings", text="Take no more readings."),
     )
 
 

@@ -7,40 +7,32 @@ from typing import Any
 
 import click
 
-from benchrigor.cli.options import (
-    confidence_option,
-    json_option,
-    metric_option,
-    run_id_argument,
-    share,
-    share_option,
-    store_option,
-)
+from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import stored_run
 from benchrigor.session.sample_size import plan as planned
 
 
 @click.command(short_help="Plan how much to measure to see a change, from a stored run.")
-@run_id_argument
-@share_option("--change", "3%", "Change to be seen.")
-@share_option("--power", "80%", "Chance of seeing it, if it is so.")
-@share_option(
+@shared.run_id_argument
+@shared.share_option("--change", "3%", "Change to be seen.")
+@shared.share_option("--power", "80%", "Chance of seeing it, if it is so.")
+@shared.share_option(
     "--margin", "0%", "Changes below this do not matter: the whole interval must lie beyond."
 )
-@confidence_option(None, "Of the comparison.  [default: that of the run]")
+@shared.confidence_option(None, "Of the comparison.  [default: that of the run]")
 @click.option(
     "--half-width",
     "half_widths",
-    type=share,
+    type=shared.share,
     multiple=True,
     default=("5%", "2%", "1%", "0.5%"),
     show_default=True,
     help="Price an interval of this half-width; may be given several times.",
 )
-@metric_option
-@store_option
-@json_option
+@shared.metric_option
+@shared.store_option
+@shared.json_option
 def plan(run_id: str, *, store: Path | None, as_json: bool, **options: Any) -> None:
     """Plan how much to measure to see a change, from a stored run.
 
@@ -59,7 +51,4 @@ def plan(run_id: str, *, store: Path | None, as_json: bool, **options: Any) -> N
     """  # noqa: D301  # click wants the backspace itself
     record = stored_run(run_id, store)
     sizes = planned(record, **options)
-    if as_json:
-        print_result(run_id=record.run_id, plan=sizes)
-    else:
-        click.echo(sizes)
+    print_result(sizes, as_json=as_json, run_id=record.run_id, plan=sizes)

@@ -21,9 +21,8 @@ def recording(source: str, *, column: str | None, store: Path | None) -> RunReco
     ``source`` is a file (CSV, JSON, or a record as ``show --json`` prints it), "-" for standard
     input, or else the id of a stored run, or its beginning.
     """
-    if source == "-" or (column is not None and Path(source).is_file()):
-        return read_readings(source, column)
-    record = recorded_run(source, store=store)
+    is_series = source == "-" or (column is not None and Path(source).is_file())
+    record = None if is_series else recorded_run(source, store=store)
     return read_readings(source, column) if record is None else record
 
 

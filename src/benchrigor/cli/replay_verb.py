@@ -8,16 +8,8 @@ from typing import Any
 
 import click
 
+from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import (
-    column_option,
-    confidence_option,
-    json_option,
-    metric_option,
-    share_option,
-    store_option,
-    unit_option,
-)
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recording
 from benchrigor.cli.sources import name_of
@@ -27,15 +19,15 @@ from benchrigor.session.replays.replaying import replay as replayed
 
 @click.command(short_help="Show when other rules would have stopped, and their estimates.")
 @click.argument("source", metavar="RUN|FILE")
-@share_option(
+@shared.share_option(
     "--target", None, "Half-width at which to stop.  [default: that of the run; 5% for a file]"
 )
-@confidence_option(None, "Of the intervals.  [default: that of the run; 95% for a file]")
-@metric_option
-@column_option
-@unit_option
-@store_option
-@json_option
+@shared.confidence_option(None, "Of the intervals.  [default: that of the run; 95% for a file]")
+@shared.metric_option
+@shared.column_option
+@shared.unit_option
+@shared.store_option
+@shared.json_option
 def replay(
     source: str, *, column: str | None, store: Path | None, as_json: bool, **options: Any
 ) -> None:
@@ -63,9 +55,6 @@ def replay(
     run_id = readings.run_id if isinstance(readings, RunRecord) else None
     if not isinstance(readings, RunRecord):
         result = replace(result, name=name_of(source))
-    if as_json:
-        print_result(run_id=run_id, replay=result)
-    else:
-        click.echo(result)
+    print_result(result, as_json=as_json, run_id=run_id, replay=result)
     if all(each.estimate is None and each.final is None for each in result.rulings):
         leave(ExitCode.NOTHING_MEASURED)

@@ -9,14 +9,8 @@ from typing import Any
 
 import click
 
+from benchrigor.cli import options as shared
 from benchrigor.cli.driving import drive_and_print
-from benchrigor.cli.options import (
-    budget_options,
-    existing_store,
-    json_option,
-    run_id_argument,
-    store_option,
-)
 from benchrigor.cli.targets import workload_of
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Progress, StopReason
@@ -24,10 +18,10 @@ from benchrigor.session import Session
 
 
 @click.command(short_help="Take up a run that was killed, stopped or ran out of budget.")
-@run_id_argument
-@budget_options(None)
-@store_option
-@json_option
+@shared.run_id_argument
+@shared.budget_options(None)
+@shared.store_option
+@shared.json_option
 def resume(run_id: str, *, store: Path | None, as_json: bool, **limits: Any) -> None:
     """Take up a run that was killed, stopped or ran out of budget.
 
@@ -39,7 +33,7 @@ def resume(run_id: str, *, store: Path | None, as_json: bool, **limits: Any) -> 
       benchrigor resume 3f2a
       benchrigor resume 3f2a --budget 300
     """  # noqa: D301  # click wants the backspace itself
-    opened = existing_store(store)
+    opened = shared.existing_store(store)
     before = opened.load(run_id)
     workload = workload_of(before)
     new = {name: limit for name, limit in limits.items() if limit is not None}

@@ -10,23 +10,14 @@ from typing import Any
 
 import click
 
+from benchrigor.cli import options as shared
 from benchrigor.cli.amounts import amounts
 from benchrigor.cli.driving import drive_and_print
-from benchrigor.cli.options import (
-    budget_options,
-    choice_option,
-    confidence_option,
-    json_option,
-    open_store,
-    seconds,
-    share_option,
-    statistic_options,
-    store_option,
-)
 from benchrigor.cli.targets import function_target, metrics_for, names_function
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options
+from benchrigor.model.checks import refuse
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
 from benchrigor.session.measuring import TIME
@@ -41,12 +32,7 @@ from benchrigor.workloads import (
 
 _Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any]]
 
-_FOR_COMMANDS = {
-    "read": "--read",
-    "read_units": "--read-units",
-    "accept_exit": "--accept-exit",
-    "timeout": "--timeout",
-}
+_FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
 
 
 @click.command(
@@ -55,18 +41,13 @@ _FOR_COMMANDS = {
     short_help="Measure a command or a function.",
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION")
-@share_option("--target", "2%", "Half-width wanted.")
-@confidence_option()
-@statistic_options
-@budget_options("60")
-@click.option(
-    "--preset",
-    type=click.Choice(["quick", "normal", "strict"]),
-    help="Evidence asked for before stopping.  [default: normal]",
-)
-@choice_option(
+@shared.share_option("--target", "2%", "Half-width wanted.")
+@shared.confidence_option()
+@shared.statistic_options
+@shared.budget_options("60")
+@shared.choice_option("--preset", "Evidence asked for before stopping.  [default: normal]")
+@shared.choice_option(
     "--rounds",
-    ("continuous", "restarted"),
     "Whether the rounds continue one series, or each has its own warm-up.",
 )
 @click.option(
@@ -77,10 +58,9 @@ _FOR_COMMANDS = {
     "arguments, or is the argument of the function. A range makes the speed the result. "
     "1000, 1e6, 64KiB, 1MB:1GB, 1k: (no largest), :5M (from 0).",
 )
-@choice_option("--work-order", ("bisecting", "random"), "How amounts follow each other.")
-@choice_option(
+@shared.choice_option("--work-order", "How amounts follow each other.")
+@shared.choice_option(
     "--analysis",
-    ("auto", "readings", "wps"),
     "readings: what rounds read. wps: the line through their work and durations, whose slope "
     "gives the speed. auto: wps when --work is a range.",
 )
@@ -93,10 +73,9 @@ _FOR_COMMANDS = {
     show_default=True,
     help="Rounds of various work shorter than this are kept, but do not count.",
 )
-@choice_option(
+@shared.choice_option(
     "--red-rounds",
-    ("keep", "drop", "repeat"),
-    "What becomes of rounds that lost more than 15% of their time to others.",
+    "What becomes of rounds that lost more than 15% of their time to interference.",
 )
 @click.option(
     "--read",
@@ -118,29 +97,22 @@ _FOR_COMMANDS = {
     metavar="CODE",
     help="Exit code that is no failure; may be given again.  [default: 0]",
 )
-@click.option("--timeout", type=seconds, help="Kill a command that runs longer.")
-@click.option(
+@click.option("--timeout", type=shared.seconds, help="Kill a command that runs longer.")
+@shared.choice_option(
     "--gc",
-    type=click.Choice(["on", "off"]),
-    help="Garbage collection while a function is timed.  [default: on]",
+    "Garbage collection while a function is timed.  [default: on]",
+    (None, "on", "off"),
 )
-@click.option(
+@shared.count_option(
     "--batch",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Calls of a function that a reading averages; 1 for single calls.  "
+    text="Calls of a function that a reading averages; 1 for single calls.  "
     "[default: as many as the clock needs]",
 )
 @click.option("--name", help="Name of the run.")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Seed of the plans; drawn, and kept, when not given.",
-)
+@shared.count_option("--seed", text="Seed of the plans; drawn, and kept, when not given.", least=0)
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
-@store_option
-@json_option
+@shared.store_option
+@shared.json_option
 def run(words: tuple[str, ...], **given: Any) -> None:
     """Measure a command or a function until its interval is narrow enough.
 
@@ -170,7 +142,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
         name=given["name"] or subject["name"],
         subject=subject,
         seed=given["seed"],
-        store=None if given["no_store"] else open_store(given["store"]),
+        store=None if given["no_store"] else shared.open_store(given["store"]),
     )
     drive_and_print(lambda line: begin(progress=line), workload, as_json=given["as_json"])
 
@@ -178,8 +150,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
 def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
     target, *rest = words
     problems = [
-        f"{flag} is for commands, and {target} is a function"
-        for name, flag in _FOR_COMMANDS.items()
+        f"--{name.replace('_', '-')} is for commands, and {target} is a function"
+        for name in _FOR_COMMANDS
         if given[name]
     ]
     if rest:
@@ -187,21 +159,16 @@ def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | Non
             f"{rest[0]!r} follows the function {target}, expected nothing: it takes no arguments, "
             "and options stand before it"
         )
-    if problems:
-        raise InvalidInput(problems)
-    how: dict[str, Any] = {
-        "gc": given["gc"] or "on",
-        "batch": given["batch"],
-        "cwd": str(Path.cwd()),
-    }
-    workload = function_target(target, **how, fresh=given["rounds"] == "restarted")
+    refuse(problems)
+    timing = {"gc": given["gc"] or "on", "batch": given["batch"], "cwd": str(Path.cwd())}
+    workload = function_target(target, **timing, fresh=given["rounds"] == "restarted")
     if given["batch"] is not None and not isinstance(workload, CallableWorkload):
         amount = isinstance(workload, AmountWorkload)
         timed = "is called once for each work amount" if amount else "is measured step by step"
         raise InvalidInput(f"--batch is for plain functions, and {target} {timed}")
     if getattr(workload, "takes_amount", False) and not (given["work"] or speed):
         raise InvalidInput(f"{target} takes a work amount: give one, or a range, with --work")
-    subject = {"kind": "target", "name": target, "target": target, **how}
+    subject = {"kind": "target", "name": target, "target": target, **timing}
     if speed is not None and isinstance(workload, StepwiseWorkload):
         return workload, (TIME, replace(speed, must_satisfy=False)), subject
     return workload, metrics_for((), speed), subject

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from benchrigor.cli.options import json_option, run_id_argument, store_option
+from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_json, print_record
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import stored_run
@@ -14,10 +14,10 @@ from benchrigor.report import plot_trace
 
 
 @click.command(short_help="Show the report of a stored run.")
-@run_id_argument
-@store_option
+@shared.run_id_argument
+@shared.store_option
 @plot_option
-@json_option
+@shared.json_option
 def show(run_id: str, store: Path | None, picture: Path | None, as_json: bool) -> None:
     """Show the report of a stored run.
 

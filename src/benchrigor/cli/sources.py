@@ -10,7 +10,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, as_series
-from benchrigor.model.commented_csv import rows_of
+from benchrigor.model.commented_csv import is_number, rows_of
 
 
 def name_of(source: str) -> str:
@@ -72,7 +72,8 @@ def _parsed(text: str, name: str) -> Any:
 def _from_csv(text: str, column: str | None, name: str) -> list[float]:
     rows = _rows(text, name)
     first = [cell.strip() for cell in rows[0][1]]
-    has_header = not any(_is_number(cell) for cell in first)
+    # 1_000 heads no column, but is a number that other programs do not read.
+    has_header = not any(is_number(cell.replace("_", "")) for cell in first)
     columns = first if has_header else [str(number) for number in range(len(first))]
     if column is not None and column not in columns and column.isdecimal():
         column = dict(enumerate(columns)).get(int(column), column)
@@ -82,7 +83,7 @@ def _from_csv(text: str, column: str | None, name: str) -> list[float]:
     values = []
     for line, row in rows[1:] if has_header else rows:
         cell = row[index].strip() if index < len(row) else ""
-        if not _is_number(cell):
+        if not is_number(cell):
             raise InvalidInput(f"{name} line {line} has {cell!r}, expected a number")
         values.append(float(cell))
     return values
@@ -95,14 +96,6 @@ def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:
     delimiter = next((mark for mark in (",", ";", "\t") if mark in first), " ")
     rows = rows_of(lines, name, delimiter=delimiter, skipinitialspace=True)
     return [(line, row) for line, row in rows if any(map(str.strip, row))]
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _chosen(wanted: str | None, names: Sequence[str], name: str, kind: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from importlib import import_module
@@ -13,6 +13,7 @@ from typing import Any
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Metric, RunRecord
+from benchrigor.model.checks import refuse
 from benchrigor.protocols import Workload
 from benchrigor.session import as_workload, meter_for
 from benchrigor.session.measuring import TIME
@@ -94,21 +95,19 @@ def metrics_for(picks: Sequence[Pick], speed: Metric | None = None) -> tuple[Met
     if speed is None:
         beside = replace(TIME, must_satisfy=not picked)
         return (*picked.values(), *(() if TIME.name in picked else (beside,)))
-    if problems := [*filter(None, (_misnamed(pick, speed) for pick in picks))]:
-        raise InvalidInput(problems)
+    refuse(*(_misnamed(pick, speed) for pick in picks))
     units = tuple(picked.pop(pick.metric) for pick in picks if pick.unit_readings)
     picked.pop(TIME.name, None)
     first = (*units, replace(speed, must_satisfy=not units))
     return (*first, *(replace(metric, must_satisfy=False) for metric in picked.values()))
 
 
-def _misnamed(pick: Pick, speed: Metric) -> str:
-    """Say what is wrong with the name of a pick where work varies; empty when nothing is."""
+def _misnamed(pick: Pick, speed: Metric) -> Iterator[str]:
+    """Say what is wrong with the name of a pick where work varies."""
     if pick.metric == speed.name:
-        return f"{str(pick)!r}: {speed.name!r} follows from work and duration; give another name"
+        yield f"{str(pick)!r}: {speed.name!r} follows from work and duration; give another name"
     if pick.metric == TIME.name and (pick.unit_readings or pick.unit not in ("", TIME.unit)):
-        return (
+        yield (
             f"{str(pick)!r}: {TIME.name!r} is how long a round took, expected one reading in "
             f"{TIME.unit}; give another name"
         )
-    return ""

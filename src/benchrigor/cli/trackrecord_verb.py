@@ -9,16 +9,15 @@ from pathlib import Path
 
 import click
 
+from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import existing_store, json_option, store_option
 from benchrigor.cli.output import print_result
 from benchrigor.model import RunRecord, StopReason, TrackRecord, codec
 from benchrigor.model.text import WIDTH, counted, shortened
 from benchrigor.stats.planning.agreement import pair_runs, track_records
 from benchrigor.storage import Journal
 
-_COUNTS = 14
-"""Columns of the counts before a name."""
+_COUNTS = 14  # Columns of the counts before a name
 _NOTHING = (
     "no two stored runs{of} can be compared: it takes two that measured the same thing on one "
     "machine, from the same commit, each to its target"
@@ -27,8 +26,8 @@ _NOTHING = (
 
 @click.command(name="track-record", short_help="Show how often the intervals of stored runs held.")
 @click.option("--name", default="", help="Only runs whose name holds this.")
-@store_option
-@json_option
+@shared.store_option
+@shared.json_option
 def track_record(name: str, store: Path | None, as_json: bool) -> None:
     """Show how often the intervals of stored runs held.
 
@@ -47,14 +46,11 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
       benchrigor track-record --name gzip
       benchrigor track-record --store ci.sqlite --json
     """  # noqa: D301  # click wants the backspace itself
-    opened = existing_store(store)
+    opened = shared.existing_store(store)
     records = track_records(pair_runs(_satisfied(opened, name)))
-    if as_json:
-        print_result(
-            track_records=[{**codec.encode(each), "share": each.share} for each in records]
-        )
-    elif records:
-        click.echo("\n\n".join(_section(each) for each in records))
+    if records or as_json:
+        documents = [{**codec.encode(each), "share": each.share} for each in records]
+        print_result("\n\n".join(map(_section, records)), as_json=as_json, track_records=documents)
     else:
         sentence = _NOTHING.format(of=f" of {name!r}" if name else "")
         click.echo(f"benchrigor: {sentence}", err=True)

@@ -28,7 +28,6 @@ from benchrigor.model.interference import SegmentGroup as SegmentGroup
 from benchrigor.model.metric import Metric as Metric
 from benchrigor.model.metric import quantile_named as quantile_named
 from benchrigor.model.notice import Code as Code
-from benchrigor.model.notice import Evidence as Evidence
 from benchrigor.model.notice import Notice as Notice
 from benchrigor.model.notice import Severity as Severity
 from benchrigor.model.options import Options as Options
@@ -37,7 +36,6 @@ from benchrigor.model.pipeline import Bottleneck as Bottleneck
 from benchrigor.model.pipeline import BufferSize as BufferSize
 from benchrigor.model.pipeline import PipelineAdvice as PipelineAdvice
 from benchrigor.model.pipeline import PipelineStage as PipelineStage
-from benchrigor.model.pipeline import Quantity as Quantity
 from benchrigor.model.pipeline import ReplicaCount as ReplicaCount
 from benchrigor.model.pipeline import StageAdvice as StageAdvice
 from benchrigor.model.pipeline import StageLoad as StageLoad

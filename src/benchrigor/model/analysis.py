@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
-from benchrigor.model.series import Floats, same
+from benchrigor.model.series import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +43,11 @@ class ChangePoints:
 class Kind(enum.StrEnum):
     """How the readings of a metric come, and so what the unit of inference is."""
 
-    UNIT_READINGS = "unit readings"
-    """Many per round, continuing one series."""
-    INVOCATIONS = "invocations"
-    """Many per round, each round with a warm-up of its own."""
-    READINGS = "readings"
-    """One per round."""
+    UNIT_READINGS = "unit readings"  # Many per round, continuing one series
+    INVOCATIONS = "invocations"  # Many per round, each round with a warm-up of its own
+    READINGS = "readings"  # One per round
+    # One pair of work amount and duration per round: the unit of inference is the round.
     WORK = "work amounts"
-    """One pair of work amount and duration per round: the unit of inference is the round."""
 
 
 class PhaseLabel(enum.StrEnum):
@@ -145,8 +142,6 @@ class Subsessions:
     dropped: int
     limit: float
 
-    same_as = same
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
@@ -164,8 +159,6 @@ class LevelFit:
     ----------
     level
         The mean, or the level after the transient, in the readings' unit.
-    n
-        Readings used.
     transients
         Time constants, in readings, of the exponential transients fitted beside the level; empty
         for the plain mean.
@@ -276,8 +269,6 @@ class WpsFit:
         Factor by which autocorrelation raises the variance of the slope, at least 1.
     merged
         Adjacent rounds summed into one before the fit; 1 for none.
-    notices
-        What the reader must know.
     """
 
     speed: Estimate | None
@@ -301,8 +292,6 @@ class Analysis:
 
     Parameters
     ----------
-    metric
-        What was measured.
     kind
         How the readings came.
     n
@@ -353,5 +342,3 @@ class Analysis:
     split: VarianceSplit | None = None
     wps: WpsFit | None = None
     left_out: tuple[int, ...] = ()
-
-    same_as = same

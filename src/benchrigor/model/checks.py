@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.estimate import Estimate
@@ -12,8 +12,8 @@ from benchrigor.model.series import short
 
 T = TypeVar("T")
 
+# Between them products and quotients of two numbers stay in the range of a double.
 _SMALLEST, _LARGEST = 1e-150, 1e150
-"""Between them products and quotients of two numbers stay in the range of a double."""
 
 
 def refuse(*problems: Iterable[str]) -> None:
@@ -41,35 +41,34 @@ def wrong_values(checks: Iterable[tuple[str, object, bool, str]]) -> list[str]:
     ]
 
 
-def wrong_share(name: str, value: Any) -> list[str]:
+def is_number(value: object, kind: type = Real) -> TypeGuard[Any]:
+    """Return whether a value is a number of this kind; True and False are none."""
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def wrong_share(name: str, value: object) -> list[str]:
     """Return what is wrong with an argument that must lie strictly between 0 and 1."""
-    known = isinstance(value, Real) and not isinstance(value, bool)
-    if known and 0 < value < 1:
-        return []
-    return [f"{name} is {short(value)}, expected a number between 0 and 1, both excluded"]
+    fits = is_number(value) and 0 < value < 1
+    return wrong_values([(name, value, fits, "a number between 0 and 1, both excluded")])
 
 
-def wrong_whole(name: str, value: Any, *, least: int = 1, most: int | None = None) -> list[str]:
+def wrong_whole(name: str, value: object, *, least: int = 1, most: int | None = None) -> list[str]:
     """Return what is wrong with an argument that must be a whole number within these limits."""
-    known = isinstance(value, Integral) and not isinstance(value, bool)
-    if known and least <= value and (most is None or value <= most):
-        return []
+    fits = is_number(value, Integral) and least <= value and (most is None or value <= most)
     limits = f"of at least {least}" if most is None else f"from {least} to {most}"
-    return [f"{name} is {short(value)}, expected a whole number {limits}"]
+    return wrong_values([(name, value, fits, f"a whole number {limits}")])
 
 
-def wrong_number(name: str, value: Any, *, zero: bool = False) -> list[str]:
+def wrong_number(name: str, value: object, *, zero: bool = False) -> list[str]:
     """Return what is wrong with an argument that must be above 0, or may be 0 as well.
 
     >>> wrong_number("rate", "fast"), wrong_number("rate", 0.0, zero=True)
     (["rate is 'fast', expected a number above 0 (1e-150 to 1e+150)"], [])
     """
-    known = isinstance(value, Real) and not isinstance(value, bool)
-    if known and (0 if zero else _SMALLEST) <= value <= _LARGEST:
-        return []
+    fits = is_number(value) and (0 if zero else _SMALLEST) <= value <= _LARGEST
     above_zero = f"a number above 0 ({_SMALLEST:g} to {_LARGEST:g})"
-    wanted = f"a number from 0 to {_LARGEST:g}" if zero else above_zero
-    return [f"{name} is {short(value)}, expected {wanted}"]
+    expected = f"a number from 0 to {_LARGEST:g}" if zero else above_zero
+    return wrong_values([(name, value, fits, expected)])
 
 
 def wrong_quantity(name: str, value: Any, *, zero: bool = False) -> list[str]:
@@ -97,6 +96,5 @@ def wrong_confidences(name: str, quantities: Iterable[Any]) -> list[str]:
 
 def wrong_choice(name: str, value: object, choices: tuple[str, ...]) -> list[str]:
     """Return what is wrong with an argument that must be one of some words."""
-    if isinstance(value, str) and value in choices:
-        return []
-    return [f"{name} is {short(value)}, expected {' or '.join(map(repr, choices))}"]
+    fits = isinstance(value, str) and value in choices
+    return wrong_values([(name, value, fits, " or ".join(map(repr, choices)))])

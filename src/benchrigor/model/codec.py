@@ -11,8 +11,9 @@ import enum
 import math
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,15 +21,10 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import as_series
 
-SCHEMA = 1
-"""Version of the layout of a stored record."""
-METHOD = "3"
-"""Version of the arithmetic behind its numbers."""
+SCHEMA = 1  # Version of the layout of a stored record
+METHOD = "3"  # Version of the arithmetic behind its numbers
 
 T = TypeVar("T")
-
-# From each older schema to the next one.
-_MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 
 def versions() -> dict[str, Any]:
@@ -36,23 +32,18 @@ def versions() -> dict[str, Any]:
     return {"schema": SCHEMA, "method_version": METHOD}
 
 
-def migrated(data: object) -> dict[str, Any]:
-    """Lift stored data to the present schema and take the version marks off."""
+def without_versions(data: object) -> dict[str, Any]:
+    """Take the version marks off stored data, if this version can read them."""
     if not isinstance(data, Mapping) or not isinstance(data.get("schema"), int):
         raise InvalidInput("record has no schema version: this is not a benchrigor record")
-    lifted = dict(data)
-    version = lifted.pop("schema")
-    lifted.pop("method_version", None)
-    if version < 1:
+    if (version := data["schema"]) < 1:
         raise InvalidInput(f"record has schema {version}, expected 1 to {SCHEMA}")
     if version > SCHEMA:
         raise InvalidInput(
             f"record has schema {version}, this version of benchrigor knows up to {SCHEMA}: "
             "install a newer one"
         )
-    for step in range(version, SCHEMA):
-        lifted = _MIGRATIONS[step](lifted)
-    return lifted
+    return {key: value for key, value in data.items() if key not in versions()}
 
 
 def encode(item: Any) -> Any:
@@ -81,20 +72,21 @@ def decode(kind: type[T], data: Any, *, where: str = "data") -> T:
 
 
 def _decode(kind: Any, data: Any, where: str) -> Any:
-    origin = typing.get_origin(kind)
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in {typing.Union, types.UnionType}:
-        return _decode_union(typing.get_args(kind), data, where)
+        kinds = [each for each in inner if each is not type(None)]
+        # Only unions of plain scalars are used, and JSON keeps those apart.
+        is_plain = len(kinds) > 1 or (data is None and len(kinds) < len(inner))
+        return data if is_plain else _decode(kinds[0], data, where)
     if dataclasses.is_dataclass(kind):
         return _decode_dataclass(kind, data, where)
     if origin is tuple:
-        item = typing.get_args(kind)[0]
         _expect(data, list | tuple, "a list", where)
-        return tuple(_decode(item, each, f"{where}[{i}]") for i, each in enumerate(data))
+        return tuple(_decode(inner[0], each, f"{where}[{i}]") for i, each in enumerate(data))
     if origin is not None and issubclass(origin, Mapping):
-        value = typing.get_args(kind)[1]
         _expect(data, Mapping, "named values", where)
-        return {key: _decode(value, each, f"{where}.{key}") for key, each in data.items()}
-    if origin is np.ndarray or kind is np.ndarray:
+        return {key: _decode(inner[1], each, f"{where}.{key}") for key, each in data.items()}
+    if origin is np.ndarray:
         _expect(data, list | np.ndarray, "a list of numbers", where)
         return as_series(data, name=where) if len(data) else np.zeros(0)
     return _decode_plain(kind, data, where)
@@ -109,20 +101,11 @@ def _decode_plain(kind: Any, data: Any, where: str) -> Any:
     if kind is Any:
         return data
     try:
-        return data if data is None and kind is type(None) else kind(data)
+        return kind(data)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"{where} is {data!r}, expected {getattr(kind, '__name__', kind)}"
         ) from error
-
-
-def _decode_union(options: tuple[Any, ...], data: Any, where: str) -> Any:
-    if data is None and type(None) in options:
-        return None
-    kinds = [each for each in options if each is not type(None)]
-    if len(kinds) > 1:  # only unions of plain scalars are used, and JSON keeps those apart
-        return data
-    return _decode(kinds[0], data, where)
 
 
 def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
@@ -142,3 +125,11 @@ def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
+
+
+def write_whole(path: str | Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    target = Path(path)
+    partial = target.with_name(f"{target.name}.partial")
+    partial.write_bytes(text.encode())
+    partial.replace(target)

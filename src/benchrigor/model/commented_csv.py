@@ -21,8 +21,7 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import short
 
-_LINES = 65_536
-"""Lines that are held as text at once."""
+_LINES = 65_536  # Lines that are held as text at once
 _LARGEST = sys.float_info.max
 
 
@@ -32,10 +31,9 @@ class Numbers:
 
     least: float = -_LARGEST
     most: float = _LARGEST
-    may_miss: bool = False
-    """Whether NaN stands for a number that is not known."""
+    may_miss: bool = False  # Whether NaN stands for a number that is not known
+    # Whether whole numbers stay integers: nanoseconds since 1970 have more digits than a float.
     whole: bool = False
-    """Whether whole numbers stay integers: nanoseconds since 1970 have more digits than a float."""
 
     @property
     def expected(self) -> str:
@@ -82,10 +80,9 @@ class CommentedCsv:
         self.name = name
         self.comments: dict[str, str] = {}
         self.header: tuple[str, ...] = ()
-        self.line = 0
-        """Number of the last line read; at first that of the header."""
+        self.line = 0  # Number of the last line read; at first that of the header
+        # Number of a last line without its line break; with ``whole_lines`` it does not count.
         self.unfinished: int | None = None
-        """Number of a last line without its line break; with ``whole_lines`` it does not count."""
         self._lines, self._whole_lines = iter(lines), whole_lines
         self._line_of: dict[str, int] = {}
         while not self.header and (read := self._next_lines(1)):
@@ -190,7 +187,7 @@ class Part:
                     "header"
                 )
             for (column, kind), text in zip(self._kinds.items(), cells, strict=True):
-                if isinstance(kind, Numbers) and not _is_number(text):
+                if isinstance(kind, Numbers) and not is_number(text):
                     raise self._error(line, column, cells, kind.expected)
             rows.append(cells)
         return [
@@ -254,7 +251,8 @@ def _ends_in_quotes(lines: Iterable[str]) -> bool:
     return "".join(lines).count('"') % 2 == 1
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return whether a cell is a number; nan and inf are numbers, too."""
     try:
         float(text)
     except ValueError:

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from benchrigor.model.decision import Decision, StopReason
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.notice import Notice, Severity
+from benchrigor.model.notice import Notice
 from benchrigor.model.text import (
     aligned,
     counted,
     ended,
     many,
     marked,
+    no_number,
     percent,
     show_chance,
     show_change,
@@ -24,8 +25,7 @@ from benchrigor.model.text import (
 )
 from benchrigor.units import Direction
 
-_LONGEST = 100
-"""Columns of a comparison in one line."""
+_LONGEST = 100  # Columns of a comparison in one line
 
 
 class Verdict(enum.StrEnum):
@@ -73,8 +73,6 @@ class Comparison:
     required
         Further units for each side until the half-width of the ratio is half the margin: 0 when
         it is reached; None without a margin, or where it cannot be told.
-    notices
-        What the reader must know.
     reason, elapsed_s
         Why the measuring ended, and how long it took in seconds; None where the readings were
         made before.
@@ -114,7 +112,8 @@ class Comparison:
         ending = _ending(self)
         if self.difference is None or self.p_value is None:
             room = _LONGEST - len(ending)
-            return textwrap.shorten(_refusal(self), room, placeholder="…") + ending
+            refusal = f"{self.verdict}, no number: {no_number(self.notices)}"
+            return textwrap.shorten(refusal, room, placeholder="…") + ending
         change = f"no ratio, difference {show_estimate(self.difference, '')}"
         if self.ratio is not None:
             change = f"{show_change(self.ratio)} {percent(self.confidence, digits=10)}"
@@ -149,8 +148,6 @@ class Family:
         Expected share of false ones among the verdicts BETTER and WORSE, at most.
     summary
         Geometric mean of the ratios; None when there is no ratio.
-    notices
-        What the reader must know.
     """
 
     comparisons: Mapping[str, Comparison]
@@ -185,12 +182,6 @@ class Ranked:
     name: str
     estimate: Estimate
     place: int
-
-
-def _refusal(comparison: Comparison) -> str:
-    refusals = (each for each in comparison.notices if each.severity is Severity.REFUSAL)
-    why = next((each.sentence for each in refusals), "nothing was measured.")
-    return f"{comparison.verdict}, no number: {why}"
 
 
 def _ending(comparison: Comparison) -> str:

@@ -26,8 +26,6 @@ class Estimate:
         How the interval was made.
     standard_error, degrees_of_freedom
         Standard error of the value, and its degrees of freedom.
-    notices
-        What the reader must know.
 
     Examples
     --------

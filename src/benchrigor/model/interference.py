@@ -13,65 +13,85 @@ from benchrigor.model.notice import Notice
 class Light(enum.StrEnum):
     """What a share of interference means for the numbers of a run."""
 
-    GREEN = "green"
-    """Below 7.5 %: good for performance analysis."""
-    YELLOW = "yellow"
-    """7.5 to 15 %: the order of magnitude; worth another run."""
-    RED = "red"
-    """Above 15 %: run it again."""
+    GREEN = "green"  # Below 7.5 %: good for performance analysis
+    YELLOW = "yellow"  # 7.5 to 15 %: the order of magnitude; worth another run
+    RED = "red"  # Above 15 %: run it again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentGroup:
-    """Segments with the same features, which should take the same time."""
+    """Segments with the same features, which should take the same time.
+
+    Attributes
+    ----------
+    computation
+        By feature, its lowest and highest value in the group.
+    nominal
+        By feature, the value that all of them have.
+    median_s, mad_s
+        Median and median absolute deviation (not scaled by 1.4826) of their durations without
+        measured delay.
+    threshold_s
+        Duration beyond which a segment is interfered with.
+    duration_s
+        Wall time of all of them, delays included.
+    flagged, excess_s
+        How many last longer than the threshold, and their time beyond it.
+    """
 
     n: int
     computation: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """By feature, its lowest and highest value in the group."""
     nominal: Mapping[str, str | int | float] = field(default_factory=dict)
-    """By feature, the value that all of them have."""
     median_s: float
-    """Of their durations without measured delay."""
     mad_s: float
-    """Median absolute deviation, not scaled by 1.4826."""
     threshold_s: float
-    """Duration beyond which a segment is interfered with."""
     duration_s: float
-    """Wall time of all of them, delays included."""
     flagged: int
-    """How many lasted longer than the threshold."""
     excess_s: float
-    """Their time beyond the threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interference:
-    """The interference of one run; percentages are of its wall time, interference included."""
+    """The interference of one run; percentages are of its wall time, interference included.
+
+    Attributes
+    ----------
+    percent
+        Estimated, instantaneous: the time of segments beyond the threshold of their group.
+    measured_percent
+        Measured delay: waiting for a processor, throttling, steal.
+    light
+        Of the sum of both.
+    probability_high
+        Probability that a run with this sum is highly interfered (logistic function).
+    unclustered_percent
+        Time in groups of fewer than five segments, whose interference is not counted.
+    continuous_percent
+        By how much group medians lie above those of the reference; None without one.
+    above_median_percent
+        Time of the same segments beyond the median of their group: more than ``percent``.
+    flagged_percent
+        Share of segments, not of time, beyond the threshold of their group.
+    n, duration_s
+        Number of segments, and their wall time.
+    delays
+        Measured delay by source; the sum is more where a segment has more delay than wall time.
+    groups
+        Those of five segments or more, the one with most excess first.
+    """
 
     percent: float
-    """Estimated, instantaneous: the time of segments beyond the threshold of their group."""
     measured_percent: float
-    """Measured delay: waiting for a processor, throttling, steal."""
     light: Light
-    """Of the sum of both."""
     probability_high: float
-    """Probability that a run with this sum is highly interfered (logistic function)."""
     unclustered_percent: float
-    """Time in groups of fewer than five segments, whose interference is not counted."""
     continuous_percent: float | None
-    """By how much group medians lie above those of the reference; None without one."""
     above_median_percent: float
-    """Time of the same segments beyond the median of their group: more than `percent`."""
     flagged_percent: float
-    """Share of segments, not of time, beyond the threshold of their group."""
     n: int
-    """How many segments."""
     duration_s: float
-    """Wall time of all segments."""
     delays: Mapping[str, float] = field(default_factory=dict)
-    """Measured delay by source; the sum is more where a segment has more delay than wall time."""
     groups: tuple[SegmentGroup, ...] = ()
-    """Those of five segments or more, the one with most excess first."""
     notices: tuple[Notice, ...] = ()
 
     @property
@@ -89,21 +109,25 @@ class Interference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompositeGroup:
-    """Segments of several runs with the same features; see `SegmentGroup`."""
+    """Segments of several runs with the same features; see `SegmentGroup`.
+
+    ``duration`` is of one undisturbed segment, in seconds; None where too few runs have enough.
+    """
 
     n: int
     computation: Mapping[str, tuple[float, float]]
     nominal: Mapping[str, str | int | float]
     duration: Estimate | None
-    """Of one undisturbed segment, in seconds; None where too few runs have enough of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composite:
-    """One program without instantaneous interference and measured delay, from several runs."""
+    """One program without instantaneous interference and measured delay, from several runs.
+
+    ``duration`` is of the program, in seconds; the runs are the unit of inference.
+    """
 
     duration: Estimate
-    """Of the program, in seconds; the runs are the unit of inference."""
     groups: tuple[CompositeGroup, ...]
     runs: tuple[Interference, ...]
     notices: tuple[Notice, ...] = ()

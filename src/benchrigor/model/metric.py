@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from numbers import Real
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.checks import wrong_values
+from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.units import Direction
 
 _AVERAGINGS = ("arithmetic", "harmonic")
@@ -50,7 +49,7 @@ class Metric:
 
     def __post_init__(self) -> None:
         name, width, way, mean = self.name, self.absolute_half_width, self.direction, self.averaging
-        is_width = width is None or (isinstance(width, Real) and 0.0 < width < math.inf)
+        is_width = width is None or (is_number(width) and 0.0 < width < math.inf)
         of = f"of {name!r}"
         checks = [
             ("a metric's name", name, isinstance(name, str) and name != "", "a word"),
@@ -59,8 +58,7 @@ class Metric:
             (f"direction {of}", way, way in list(Direction), "'lower' or 'higher'"),
             (f"averaging {of}", mean, mean in _AVERAGINGS, "'arithmetic' or 'harmonic'"),
         ]
-        if problems := wrong_values(checks):
-            raise InvalidInput(problems)
+        refuse(wrong_values(checks))
         object.__setattr__(self, "direction", Direction(self.direction))
 
     @property

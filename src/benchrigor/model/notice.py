@@ -6,8 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-Figure = str | int | float | bool | None
-"""One figure of a Notice's evidence."""
+Figure = str | int | float | bool | None  # One figure of a Notice's evidence
 
 Evidence = Mapping[str, Figure]
 
@@ -15,12 +14,9 @@ Evidence = Mapping[str, Figure]
 class Severity(enum.StrEnum):
     """How much a Notice matters."""
 
-    NOTE = "note"
-    """Good to know; the number stands."""
-    WARNING = "warning"
-    """The number is weaker than it looks."""
-    REFUSAL = "refusal"
-    """There is no number, for this reason."""
+    NOTE = "note"  # Good to know; the number stands
+    WARNING = "warning"  # The number is weaker than it looks
+    REFUSAL = "refusal"  # There is no number, for this reason
 
 
 class Code(enum.StrEnum):

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.checks import attempt, is_number, refuse
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
 
-_CHOICES = {
+Work = float | tuple[float, float | None] | None
+
+# Of each option, the default first.
+CHOICES = {
     "rounds": ("continuous", "restarted"),
     "analysis": ("auto", "readings", "wps"),
     "work_order": ("bisecting", "random"),
@@ -71,9 +75,9 @@ class Options:
     max_rejected
         Rounds in a row that may give nothing before the session gives up.
     red_rounds
-        What becomes of a round that lost more than 15 % of its time to others: "keep"; "drop",
-        it stays in the record and is left out of the analysis; or "repeat", and it does not
-        count for ``max_rounds`` either.
+        What becomes of a round that lost more than 15 % of its time to interference: "keep";
+        "drop", it stays in the record and is left out of the analysis; or "repeat", and it does
+        not count for ``max_rounds`` either.
 
     Raises
     ------
@@ -99,7 +103,7 @@ class Options:
     analysis: str = "auto"
     method: str = "long-run-variance"
     preset: str | None = None
-    work: float | tuple[float, float | None] | None = None
+    work: Work = None
     work_order: str = "bisecting"
     short_round_s: float = 0.01
     readings_per_round: int | None = None
@@ -109,36 +113,31 @@ class Options:
     red_rounds: str = "keep"
 
     def __post_init__(self) -> None:
-        amounts = check_work(self.work)
-        values = {name: getattr(self, name) for name in (*_NUMBERS, *_CHOICES)}
+        values = {name: getattr(self, name) for name in (*_NUMBERS, *CHOICES)}
         problems = [
             f"{name} is {value!r}, expected {expected}"
             for name, value in values.items()
             if (expected := _expected(name, value))
         ]
-        problems += self._bad_statistic()
-        problems += amounts.problems or self._bad_analysis()
-        if problems:
-            raise InvalidInput(problems)
-        object.__setattr__(self, "work", amounts.work)
+        quantile = attempt(problems, quantile_named, self.statistic)
+        if quantile is not None and self.method == "subsessions":
+            problems.append(
+                f"statistic is {self.statistic!r}, expected 'mean': subsessions merge means"
+            )
+        work = attempt(problems, check_work, self.work)
+        if work is not None or self.work is None:
+            problems += self._bad_analysis(work)
+        refuse(problems)
+        object.__setattr__(self, "work", work)
         for name in _NUMBERS:
             if values[name] is not None:  # numbers of numpy become Python's own
                 plain = int if name in _COUNTS else float
                 object.__setattr__(self, name, plain(values[name]))
 
-    def _bad_statistic(self) -> list[str]:
-        try:
-            share = quantile_named(self.statistic)
-        except InvalidInput as error:
-            return list(error.problems)
-        if share is not None and self.method == "subsessions":
-            return [f"statistic is {self.statistic!r}, expected 'mean': subsessions merge means"]
-        return []
-
-    def _bad_analysis(self) -> list[str]:
+    def _bad_analysis(self, amounts: Work) -> list[str]:
         """Return what does not go together with the analysis."""
-        varied, work = isinstance(self.work, tuple | list), f"work is {self.work!r}"
-        if self.analysis == "wps" and self.work is not None and not varied:
+        varied, work = isinstance(amounts, tuple), f"work is {self.work!r}"
+        if self.analysis == "wps" and amounts is not None and not varied:
             return [f"{work}, expected a range (low, high): analysis 'wps' compares amounts"]
         if self.analysis == "readings" and varied:
             return [f"{work}, expected one amount: analysis 'readings' needs rounds alike"]
@@ -158,12 +157,12 @@ class Options:
 
 def _expected(name: str, value: object) -> str:
     """Return what was expected of an option; empty when its value fits."""
-    if name in _CHOICES:
-        choices = ", ".join(map(repr, _CHOICES[name]))
-        return "" if value in _CHOICES[name] else f"one of {choices}"
+    if name in CHOICES:
+        choices = ", ".join(map(repr, CHOICES[name]))
+        return "" if value in CHOICES[name] else f"one of {choices}"
     if value is None and name in _OPTIONAL:
         return ""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if not is_number(value):
         return "a number"
     number = float(value)
     if name == "confidence":
@@ -175,62 +174,56 @@ def _expected(name: str, value: object) -> str:
     return "a finite number" if math.isinf(number) and name != "budget_s" else ""
 
 
-_LARGEST = 1e300
-"""Sums and differences of amounts up to here are finite."""
+_LARGEST = 1e300  # Sums and differences of amounts up to here are finite
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedWork:
-    """A checked amount or range in plain numbers, or what is wrong with it."""
-
-    work: float | tuple[float, float | None] | None = None
-    problems: tuple[str, ...] = ()
-
-
-def check_work(work: object) -> CheckedWork:
-    """Check an amount of work, a range of amounts ``(low, high)``, or None.
+def check_work(work: object) -> Work:
+    """Check an amount of work, a range of amounts ``(low, high)``, or None; return plain numbers.
 
     Whole numbers stay whole. A range begins at 0 or more; without an end (None, or infinity) it
     has no largest amount.
 
     Examples
     --------
-    >>> check_work((0, 10**12)).work
+    >>> check_work((0, 10**12))
     (0, 1000000000000)
-    >>> print(*check_work((5.0, 1.0)).problems)
-    work is (5.0, 1.0), expected a range that ends above its beginning, at 1e300 at most
+    >>> check_work((5.0, 1.0))
+    Traceback (most recent call last):
+    ...
+    benchrigor.errors.InvalidInput: work is (5.0, 1.0), expected a range that ends above its \
+beginning, at 1e300 at most
     """
     if work is None:
-        return CheckedWork()
+        return None
     if isinstance(work, Sequence) and not isinstance(work, str | bytes):
         return _checked_range(tuple(work))
     amount = _plain(work)
     if amount is None or not 0.0 < amount <= _LARGEST:
-        return _wrong_work(work)
-    return CheckedWork(work=amount)
+        raise _wrong_work(work)
+    return amount
 
 
-def _checked_range(ends: tuple[object, ...]) -> CheckedWork:
+def _checked_range(ends: tuple[object, ...]) -> tuple[float, float | None]:
     if len(ends) != 2:
-        return _wrong_work(ends)
+        raise _wrong_work(ends)
     open_ended = ends[1] is None or ends[1] == math.inf
     low, high = _plain(ends[0]), None if open_ended else _plain(ends[1])
     if low is None or not 0 <= low <= _LARGEST or not (open_ended or high is not None):
-        return _wrong_work(ends)
+        raise _wrong_work(ends)
     if high is not None and not low < high <= _LARGEST:
-        return _wrong_work(ends, "a range that ends above its beginning, at 1e300 at most")
-    return CheckedWork(work=(low, high))
+        raise _wrong_work(ends, "a range that ends above its beginning, at 1e300 at most")
+    return low, high
 
 
 def _wrong_work(
     work: object, expected: str = "an amount above 0, a range (low, high), or None"
-) -> CheckedWork:
-    return CheckedWork(problems=(f"work is {short(work)}, expected {expected}",))
+) -> InvalidInput:
+    return InvalidInput(f"work is {short(work)}, expected {expected}")
 
 
 def _plain(amount: object) -> float | None:
     """Return an int or a float of Python's own; None for what is no number."""
-    if isinstance(amount, bool) or not isinstance(amount, Real):
+    if not is_number(amount):
         return None
     if isinstance(amount, Integral):
         return int(amount)

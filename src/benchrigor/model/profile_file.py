@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO, Any
 
 import numpy as np
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.checks import refuse
 from benchrigor.model.commented_csv import CommentedCsv, Labels, Numbers, one_line, write_head
 
 _TITLE = "benchrigor segment profile"
@@ -80,47 +82,39 @@ def _heads(header: Sequence[str], name: str) -> list[tuple[str, str]]:
             problems.append(f"{name}: several columns {text!r}, expected one")
     if ("duration_s", "") not in heads:
         problems.append(f"{name} has no column duration_s, expected one")
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     return heads
 
 
 def _labels(texts: list[str]) -> Sequence[str | int | float]:
     """Return numbers where all are written as Python would, else texts: "007" is not "7"."""
-    values: list[int | float] = []
-    for text in texts:
-        value = _plain(text)
-        alike = not values or type(value) is type(values[0])
-        if isinstance(value, str) or str(value) != text or not alike:
-            return texts
-        values.append(value)
-    return values
+    values = [_plain(text) for text in texts]
+    are_alike = len(set(map(type, values))) == 1 and list(map(str, values)) == texts
+    return values if are_alike else texts
 
 
 def _about(about: dict[str, str], name: str) -> dict[str, Any]:
     """Return what the comment lines say of the profile, the rest of them as facts."""
-    found: dict[str, Any] = {key: about.pop(key) for key in _TEXTS if key in about}
-    for key in _COUNTS:
-        if key in about:
-            text = about.pop(key)
-            if not text.isdecimal():
-                raise InvalidInput(f"{name}: {key} is {text!r}, expected a whole number from 0 on")
-            found[key] = int(text)
+    known: dict[str, Any] = {key: about.pop(key) for key in (*_TEXTS, *_COUNTS) if key in about}
+    for key in known.keys() & _COUNTS:
+        if not known[key].isdecimal():
+            raise InvalidInput(
+                f"{name}: {key} is {known[key]!r}, expected a whole number from 0 on"
+            )
+        known[key] = int(known[key])
     facts = {key: _BOOLS.get(text, _plain(text)) for key, text in about.items()}
-    return {**found, "facts": facts}
+    return {**known, "facts": facts}
 
 
 def _plain(text: str) -> str | int | float:
     """Return a number where the text is one that is finite; an int where 64 bits hold it."""
-    if "_" in text:
-        return text
-    try:
-        whole = int(text)
-        return whole if -(2**63) <= whole < 2**63 else float(whole)
-    except (ValueError, OverflowError):
-        pass
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return number if math.isfinite(number) else text
+    if "_" not in text:
+        with suppress(ValueError):
+            whole = int(text)
+            if -(2**63) <= whole < 2**63:
+                return whole
+        with suppress(ValueError):
+            number = float(text)
+            if math.isfinite(number):
+                return number
+    return text

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput
+from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.model.notice import Notice
-from benchrigor.model.series import as_series, same
+from benchrigor.model.series import as_series
 
 Facts = Mapping[str, str | int | float | bool | None]
 
@@ -74,8 +73,7 @@ class Delays:
             for name, values in seconds.items()
             if values.size != stops.size or values.min() < 0.0
         ]
-        if problems:
-            raise InvalidInput(problems)
+        refuse(problems)
         stops.flags.writeable = False
         object.__setattr__(self, "stops", stops)
         object.__setattr__(self, "seconds", seconds)
@@ -98,8 +96,6 @@ class Round:
         Per metric one reading for the whole round.
     facts
         How the workload measured (inner loop, cost of the clock, first call).
-    notices
-        What the reader of its numbers must know.
     ran_ns
         Wall time of the workload alone; None where it is not known.
     delays
@@ -124,7 +120,8 @@ class Round:
         where = f"round {self.plan.index}"
         for name in ("elapsed_ns", "ran_ns"):
             if name == "elapsed_ns" or self.ran_ns is not None:
-                object.__setattr__(self, name, _whole(getattr(self, name), f"{where}: {name}"))
+                refuse(wrong_whole(f"{where}: {name}", getattr(self, name), least=0))
+                object.__setattr__(self, name, int(getattr(self, name)))
         units = {
             name: as_series(values, name=f"{where}: unit_readings[{name!r}]")
             for name, values in self.unit_readings.items()
@@ -147,13 +144,3 @@ class Round:
     def n_readings(self) -> int:
         """Number of readings of the metric that has most of them."""
         return max([*map(len, self.unit_readings.values()), int(bool(self.readings))])
-
-    same_as = same
-
-
-def _whole(nanoseconds: object, where: str) -> int:
-    if isinstance(nanoseconds, bool) or not isinstance(nanoseconds, Integral):
-        raise InvalidInput(f"{where} is {nanoseconds!r}, expected whole nanoseconds")
-    if nanoseconds < 0:
-        raise InvalidInput(f"{where} is {nanoseconds}, expected 0 or more")
-    return int(nanoseconds)

@@ -16,8 +16,6 @@ class Ruling:
 
     Parameters
     ----------
-    name
-        Of the rule.
     stopped
         Readings (or rounds) after which it stops; None where it would go on beyond what was
         recorded.
@@ -50,8 +48,6 @@ class Replay:
 
     Parameters
     ----------
-    name
-        What was measured.
     n
         How many readings (or rounds) were recorded.
     counted_in

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
@@ -21,8 +20,16 @@ from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
-from benchrigor.model.series import Floats, same
-from benchrigor.model.text import headline
+from benchrigor.model.series import Floats
+from benchrigor.model.text import (
+    counted,
+    ended,
+    many,
+    no_number,
+    show_added,
+    show_estimate,
+    show_light,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +105,7 @@ class RunRecord:
     subject
         What was measured, for programs (the command line, the function's name).
     interference
-        How much time was lost to others; None where that is unknown.
+        Share of the time lost to interference; None where that is unknown.
     red_rounds
         Indices of the rounds that lost too much and do not count (see `Options`).
     """
@@ -187,23 +194,22 @@ class RunRecord:
         name = self._chosen(metric)
         analysis = self.analysis(name) if name else None
         if analysis is not None and analysis.kind is Kind.WORK:
-            return _naive_speeds(self.rounds)
-        return _series(self.rounds, name)
+            pairs = [(each.plan.work, each.duration_s) for each in self.rounds]
+            single = [work / took for work, took in pairs if work is not None and took > 0.0]
+            units = []
+        else:
+            single = [each.readings[name] for each in self.rounds if name in each.readings]
+            units = [each.unit_readings[name] for each in self.rounds if name in each.unit_readings]
+        series = np.concatenate(units) if units else np.array(single, dtype=np.float64)
+        series.flags.writeable = False
+        return series
 
     def counted(self, metric: str | None = None) -> Floats:
         """Return the readings of `counted_rounds`, to which the indices of phases point."""
         return replace(self, rounds=self.counted_rounds).readings(metric)
 
     def __str__(self) -> str:
-        return headline(
-            self.name,
-            self.analysis(),
-            self.decision,
-            self.elapsed_s,
-            statistic=self.options.statistic,
-            interference=self.interference,
-            left_out=(len(self.red_rounds), len(self.rounds)),
-        )
+        return _headline(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain dicts, lists, strings and numbers, with schema versions."""
@@ -211,21 +217,18 @@ class RunRecord:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RunRecord:
-        """Rebuild a record from `to_dict`, migrating older schemas.
+        """Rebuild a record from `to_dict`.
 
         Raises
         ------
         InvalidInput
             When the data are not a record, or of a newer schema than this version knows.
         """
-        return codec.decode(cls, codec.migrated(data), where="record")
+        return codec.decode(cls, codec.without_versions(data), where="record")
 
     def save(self, path: str | Path) -> None:
         """Write the record to a JSON file, whole or not at all."""
-        target = Path(path)
-        partial = target.with_name(f"{target.name}.partial")
-        partial.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
-        partial.replace(target)
+        codec.write_whole(path, json.dumps(self.to_dict(), allow_nan=False))
 
     @classmethod
     def load(cls, path: str | Path) -> RunRecord:
@@ -244,26 +247,28 @@ class RunRecord:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)
 
-    same_as = same
 
-
-def _series(rounds: Sequence[Round], name: str) -> Floats:
-    units = [each.unit_readings[name] for each in rounds if name in each.unit_readings]
-    single = [each.readings[name] for each in rounds if name in each.readings]
-    return _read_only(np.concatenate(units) if units else single)
-
-
-def _naive_speeds(rounds: Sequence[Round]) -> Floats:
-    return _read_only(
-        [
-            each.plan.work / each.duration_s
-            for each in rounds
-            if each.plan.work is not None and each.duration_s > 0.0
-        ]
-    )
-
-
-def _read_only(values: npt.ArrayLike) -> Floats:
-    series = np.asarray(values, dtype=np.float64)
-    series.flags.writeable = False
-    return series
+def _headline(record: RunRecord) -> str:
+    """Compose the headline of a run: name, number, evidence, and how it ended."""
+    name, analysis, statistic = record.name, record.analysis(), record.options.statistic
+    tail = f"{ended(record.decision)}, {record.elapsed_s:.3g} s"
+    if record.red_rounds:
+        rounds = many(len(record.rounds), "round")
+        tail = f"{len(record.red_rounds)} of {rounds} left out · {tail}"
+    if record.interference is not None:
+        tail = f"{show_light(record.interference)} · {tail}"
+    if analysis is None:
+        return f"{name}: no number · {tail}"
+    if analysis.estimate is None:
+        return f"{name}: no number: {no_number(analysis.notices)} · {tail}"
+    estimate = analysis.estimate
+    shown = show_estimate(estimate, analysis.metric.unit)
+    if statistic != "mean":
+        shown = f"{statistic} {shown}"
+    if analysis.kind is Kind.INVOCATIONS:
+        evidence = f"n={many(estimate.n, 'invocation')}"
+    elif analysis.wps is not None:
+        evidence = f"n={many(estimate.n, 'round')}, {show_added(analysis.wps.overhead)}"
+    else:
+        evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
+    return f"{name}: {shown} · {evidence} · {tail}"

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import profile_file
+from benchrigor.model import codec, profile_file
+from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.readings import Facts
-from benchrigor.model.series import Floats, as_series, same, short
+from benchrigor.model.series import Floats, as_series, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,27 +74,28 @@ class SegmentProfile:
 
     def __post_init__(self) -> None:
         problems: list[str] = []
-        duration_s = _checked(self.duration_s, "duration_s", None, problems, least=0.0)
+        duration_s = attempt(problems, _numbers, self.duration_s, "duration_s")
+        if duration_s is not None:
+            attempt(problems, _seconds, duration_s, "duration_s")
         object.__setattr__(self, "duration_s", duration_s)
-        n = None if duration_s is None else duration_s.size
-        for kind, least in (("computation", None), ("delays", 0.0), ("evidence", None)):
+        for kind, check in _CHECKS.items():
             columns = {
-                name: _checked(values, f"{kind}[{name!r}]", n, problems, least=least)
+                name: attempt(problems, check, values, f"{kind}[{name!r}]")
                 for name, values in getattr(self, kind).items()
             }
             object.__setattr__(self, kind, columns)
-        nominal = {
-            name: _labels(values, f"nominal[{name!r}]", n, problems)
-            for name, values in self.nominal.items()
-        }
-        object.__setattr__(self, "nominal", nominal)
+            problems += [
+                f"{kind}[{name!r}] has {column.size} items, expected {duration_s.size} as "
+                "duration_s has"
+                for name, column in columns.items()
+                if not (column is None or duration_s is None or column.size == duration_s.size)
+            ]
         if not 0 <= self.process < self.processes:
             problems.append(
                 f"process is {self.process} of {self.processes} processes, expected 0 to "
                 f"{self.processes - 1}"
             )
-        if problems:
-            raise InvalidInput(problems)
+        refuse(problems)
 
     @property
     def n(self) -> int:
@@ -111,10 +113,7 @@ class SegmentProfile:
         """Write the profile to a CSV file, whole or not at all (``docs/interference.md``)."""
         text = io.StringIO(newline="")
         profile_file.write({each.name: getattr(self, each.name) for each in fields(self)}, text)
-        target = Path(path)
-        partial = target.with_name(f"{target.name}.partial")
-        partial.write_bytes(text.getvalue().encode())
-        partial.replace(target)
+        codec.write_whole(path, text.getvalue())
 
     @classmethod
     def load(cls, path: str | Path) -> SegmentProfile:
@@ -126,44 +125,34 @@ class SegmentProfile:
         except InvalidInput as error:
             raise InvalidInput([f"{path}: {each}" for each in error.problems]) from error
 
-    same_as = same
+
+def _numbers(values: object, name: str) -> Floats:
+    return as_series(values, name=name)
 
 
-def _checked(
-    values: object, name: str, n: int | None, problems: list[str], *, least: float | None = None
-) -> Floats | None:
-    """Return a column of numbers; None, and the problem, where it does not fit."""
-    try:
-        series = as_series(values, name=name)
-    except InvalidInput as error:
-        problems.extend(error.problems)
-        return None
-    if n is not None and series.size != n:
-        problems.append(f"{name} has {series.size} items, expected {n} as duration_s has")
-    if least is not None and float(series.min()) < least:
-        index = int(np.argmax(series < least))
-        problems.append(f"{name}[{index}] is {float(series[index])!r}, expected 0 or more")
+def _seconds(values: object, name: str) -> Floats:
+    series = as_series(values, name=name)
+    if (negative := series < 0.0).any():
+        index = int(np.argmax(negative))
+        raise InvalidInput(f"{name}[{index}] is {float(series[index])!r}, expected 0 or more")
     return series
 
 
-def _labels(
-    values: object, name: str, n: int | None, problems: list[str]
-) -> npt.NDArray[Any] | None:
-    """Return a column of numbers or strings; None, and the problem, where it does not fit."""
+def _labels(values: object, name: str) -> npt.NDArray[Any]:
+    """Return a column of numbers or strings."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray):
-        problems.append(f"{name} is {short(values)}, expected a 1-D sequence")
-        return None
+        raise InvalidInput(f"{name} is {short(values)}, expected a 1-D sequence")
     labels = np.asarray(values)
     if labels.dtype.kind not in "biufU" or labels.ndim != 1:
-        problems.append(
+        raise InvalidInput(
             f"{name} has shape {labels.shape} of {labels.dtype}, expected numbers or strings (n,)"
         )
-        return None
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         index = int(np.argmax(~np.isfinite(labels)))
-        problems.append(f"{name}[{index}] is {float(labels[index])!r}, expected a finite number")
-    if n is not None and labels.size != n:
-        problems.append(f"{name} has {labels.size} items, expected {n} as duration_s has")
+        raise InvalidInput(f"{name}[{index}] is {float(labels[index])!r}, expected a finite number")
     labels = labels.astype(np.int64 if labels.dtype.kind == "b" else labels.dtype)
     labels.flags.writeable = False
     return labels
+
+
+_CHECKS = {"computation": _numbers, "delays": _seconds, "evidence": _numbers, "nominal": _labels}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,8 +15,7 @@ from benchrigor.errors import InvalidInput
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_LARGEST = 1e150
-"""Beyond this size a sum of squares leaves the range of a double."""
+_LARGEST = 1e150  # Beyond this size a sum of squares leaves the range of a double
 
 
 def as_series(values: object, *, name: str = "values") -> Floats:
@@ -146,28 +144,11 @@ def _first_bad(series: npt.NDArray[Any], name: str) -> str:
     """Say which reading is not a finite number of usable size."""
     index = next(i for i, item in enumerate(series) if not abs(float(item)) <= _LARGEST)
     item = float(series[index])
-    if math.isfinite(item):
-        return f"{name}[{index}] is {item!r}, expected a number below {_LARGEST:g} in size"
-    return f"{name}[{index}] is {item!r}, expected a finite number"
+    expected = f"number below {_LARGEST:g} in size" if math.isfinite(item) else "finite number"
+    return f"{name}[{index}] is {item!r}, expected a {expected}"
 
 
 def short(item: object) -> str:
     """Return the beginning of a value's representation, for an error that names it."""
     text = repr(item)
     return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def same(left: object, right: object) -> bool:
-    """Whether two model objects hold the same values, arrays compared by shape and content."""
-    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
-        return bool(np.array_equal(np.asarray(left), np.asarray(right)))
-    if type(left) is not type(right):
-        return False
-    if dataclasses.is_dataclass(left):
-        names = [entry.name for entry in dataclasses.fields(left)]
-        return all(same(getattr(left, each), getattr(right, each)) for each in names)
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, tuple | list) and isinstance(right, tuple | list):
-        return len(left) == len(right) and all(map(same, left, right))
-    return left == right

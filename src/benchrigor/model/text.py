@@ -11,24 +11,18 @@ from benchrigor.model.notice import Notice, Severity
 from benchrigor.units import digits_for, scale_for
 
 if TYPE_CHECKING:
-    from benchrigor.model.analysis import Analysis
     from benchrigor.model.decision import Decision
     from benchrigor.model.estimate import Estimate
     from benchrigor.model.interference import Interference
 
-WIDTH = 79
-"""Columns of a line."""
+WIDTH = 79  # Columns of a line
 
 _LABEL = 10
 _MARKS = {Severity.NOTE: "·", Severity.WARNING: "!", Severity.REFUSAL: "✗"}
-_LONG = 1e12
-"""Numbers from here on are written as powers of ten."""
-_EXPONENT = 99
-"""With so many decimals, a `Scale` writes powers of ten."""
-_TICK_S = 0.5e-9
-"""No clock sees less than half a nanosecond."""
-_TIMES = 2.0
-"""From this ratio on a change is shown in times: 2.5 times, not 150% higher."""
+_LONG = 1e12  # Numbers from here on are written as powers of ten
+_EXPONENT = 99  # With so many decimals, a `Scale` writes powers of ten
+_TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
+_TIMES = 2.0  # From this ratio on a change is shown in times: 2.5 times, not 150% higher
 _CHANGE_DIGITS = 4
 
 
@@ -90,6 +84,13 @@ def shortened(name: str, most: int) -> str:
 def counted(number: float) -> str:
     """Show a count, thousands apart."""
     return f"{number:,.0f}"
+
+
+def first_few(numbers: Sequence[int], most: int) -> str:
+    """Show the first few numbers, and how many more there are."""
+    more = len(numbers) - most
+    tail = f" and {more} more" if more > 0 else ""
+    return ", ".join(map(counted, numbers[:most])) + tail
 
 
 def many(number: int, noun: str) -> str:
@@ -192,51 +193,14 @@ def ended(decision: Decision | None) -> str:
     return reason if reason == "satisfied" else f"not converged: {reason}"
 
 
-def no_number(analysis: Analysis) -> str:
-    """Say why an analysis has no number: its refusal, else its first Notice."""
-    refusals = [each for each in analysis.notices if each.severity is Severity.REFUSAL]
-    notices = [*refusals, *analysis.notices]
-    return notices[0].sentence if notices else "nothing was measured"
+def no_number(notices: Sequence[Notice]) -> str:
+    """Say why there is no number: the first refusal, else the first Notice."""
+    refusals = [each for each in notices if each.severity is Severity.REFUSAL]
+    return next((each.sentence for each in [*refusals, *notices]), "nothing was measured")
 
 
-def headline(
-    name: str,
-    analysis: Analysis | None,
-    decision: Decision | None,
-    elapsed_s: float,
-    *,
-    statistic: str = "mean",
-    interference: Interference | None = None,
-    left_out: tuple[int, int] = (0, 0),
-) -> str:
-    """Compose the headline of a run: name, number, evidence, and how it ended.
-
-    ``left_out`` are the rounds that do not count, and all rounds.
-    """
-    tail = f"{ended(decision)}, {elapsed_s:.3g} s"
-    if left_out[0]:
-        tail = f"{left_out[0]} of {many(left_out[1], 'round')} left out · {tail}"
-    if interference is not None:
-        tail = f"{show_light(interference)} · {tail}"
-    if analysis is None:
-        return f"{name}: no number · {tail}"
-    if analysis.estimate is None:
-        return f"{name}: no number: {no_number(analysis)} · {tail}"
-    estimate = analysis.estimate
-    shown = show_estimate(estimate, analysis.metric.unit)
-    if statistic != "mean":
-        shown = f"{statistic} {shown}"
-    if analysis.kind == "invocations":
-        evidence = f"n={many(estimate.n, 'invocation')}"
-    elif analysis.wps is not None:
-        evidence = f"n={many(estimate.n, 'round')}, {_overhead(analysis.wps.overhead)}"
-    else:
-        evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
-    return f"{name}: {shown} · {evidence} · {tail}"
-
-
-def _overhead(overhead: Estimate) -> str:
-    """Say in a few words what each round adds to its work."""
+def show_added(overhead: Estimate) -> str:
+    """Show in a few words what each round adds to its work."""
     if _is_nothing(overhead):
         return "no overhead"
     if overhead.low <= 0.0 <= overhead.high:

@@ -8,34 +8,21 @@ from dataclasses import dataclass
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.text import many, percent, wrapped
 
+# Misses expected of honest intervals (about one), below which counts cannot contradict them.
 _FEWEST_MISSES = 0.999
-"""Misses expected of honest intervals (about one), below which counts cannot contradict them."""
 
 
 class Standing(enum.StrEnum):
     """How often intervals held, compared with how often they claim to."""
 
-    AS_CLAIMED = "as claimed"
-    """The counts do not contradict the claim."""
+    AS_CLAIMED = "as claimed"  # The counts do not contradict the claim
     LESS = "less than claimed"
     MORE = "more than claimed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPair:
-    """Two runs of the same thing, one after the other, on one machine.
-
-    Parameters
-    ----------
-    name
-        What was measured.
-    host
-        Name of the machine.
-    earlier, later
-        Their estimates.
-    earlier_id, later_id
-        Their run ids; None for runs that are not stored.
-    """
+    """Two runs of the same thing, one after the other, on one machine; ids of those stored."""
 
     name: str
     host: str
@@ -47,15 +34,7 @@ class RunPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How often the intervals of one thing held.
-
-    Parameters
-    ----------
-    name
-        What was measured.
-    held, pairs
-        How many intervals held, and of how many.
-    """
+    """How often the intervals of one thing held: ``held`` of ``pairs``."""
 
     name: str
     held: int

@@ -17,6 +17,7 @@ from benchrigor.model import (
 from benchrigor.model.text import (
     counted,
     false_alarms,
+    first_few,
     many,
     percent,
     show_amount,
@@ -59,12 +60,9 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
     Examples
     --------
     >>> import benchrigor as br
-    >>> from benchrigor.testing import FakeClock, SyntheticWorkload
-    >>> clock = FakeClock()
-    >>> session = br.Session(name="synthetic", seed=1, clock=clock)
-    >>> record = session.run(SyntheticWorkload(mean=0.001, cv=0.1, seed=1, clock=clock))
+    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
     >>> print(explain(record).splitlines()[0])
-    How the time of synthetic came about
+    How the time of dict() came about
     """
     analysis = record.analysis(metric)
     if analysis is None:
@@ -183,7 +181,7 @@ def _checks(analysis: Analysis, fit: WpsFit) -> str:
 
 def _readings(analysis: Analysis, record: RunRecord) -> str:
     red = len(record.rounds) - len(record.counted_rounds)
-    more = f"; {red} more lost too much to others and are left out" if red else ""
+    more = f"; {red} more, with too much interference, are left out" if red else ""
     rounds = many(len(record.counted_rounds), "round")
     return f"{counted(analysis.n)} readings were taken in {rounds}{more}."
 
@@ -202,10 +200,8 @@ def _phases(analysis: Analysis) -> list[str]:
 
 def _change_points(stable: StablePhase) -> str:
     points = stable.change_points
-    where = ", ".join(counted(index) for index in points.indices[:_MOST_PHASES])
-    more = len(points.indices) - _MOST_PHASES
-    tail = f" and {more} more" if more > 0 else ""
-    head = f"Change points at {where}{tail}" if points.indices else "No change point"
+    where = first_few(points.indices, _MOST_PHASES)
+    head = f"Change points at {where}" if where else "No change point"
     return (
         f"{head} ({false_alarms(points.level)}; "
         f"autocorrelation inflates the variance {points.inflation:.3g}-fold)."
@@ -338,7 +334,7 @@ def _light(interference: Interference | None) -> list[str]:
         return []
     sources = ", ".join(each for each, share in interference.delays.items() if share)
     return [
-        f"Lost to others, of {many(interference.n, 'segment')}: {show_parts(interference)}. "
+        f"Interference, of {many(interference.n, 'segment')}: {show_parts(interference)}. "
         + (f"Measured delay ({sources}) is taken off first. " if sources else "")
         + (
             f"{interference.flagged_percent:.1f}% lasted longer than median + 4 MAD of those that "

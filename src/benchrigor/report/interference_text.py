@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TypeVar
 
 from benchrigor.model import (
     Code,
@@ -39,6 +40,7 @@ _ALL = 100.0 - 1e-9
 
 Group = SegmentGroup | CompositeGroup
 Cells = tuple[str, ...]
+T = TypeVar("T", bound=Group)
 
 
 def render_interference(interference: Interference, *, name: str = "") -> str:
@@ -220,36 +222,32 @@ def _notices(notices: Sequence[Notice]) -> list[str]:
 def _segment_groups(groups: Sequence[SegmentGroup]) -> list[str]:
     """Return the table of the groups with most excess."""
     header = ("group", "n", "median", "threshold", "flagged", "excess")
-    cells = [
-        (
-            counted(each.n),
-            show_value(each.median_s, "s"),
-            show_value(each.threshold_s, "s"),
-            counted(each.flagged),
-            show_value(each.excess_s, "s"),
-        )
-        for each in groups[:_MOST_GROUPS]
-    ]
+
+    def cells(group: SegmentGroup) -> Cells:
+        times = [show_value(each, "s") for each in (group.median_s, group.threshold_s)]
+        return counted(group.n), *times, counted(group.flagged), show_value(group.excess_s, "s")
+
     rest_s = sum(each.excess_s for each in groups[_MOST_GROUPS:])
     return _group_table(header, groups, cells, f", with {show_value(rest_s, 's')} of excess")
 
 
 def _composite_groups(groups: Sequence[CompositeGroup]) -> list[str]:
     """Return the table of the groups with most time."""
-    durations = (
-        "too few runs" if each.duration is None else show_estimate(each.duration, "s")
-        for each in groups
-    )
-    cells = [(counted(each.n), shown) for each, shown in zip(groups, durations, strict=True)]
+
+    def cells(group: CompositeGroup) -> Cells:
+        duration = group.duration
+        shown = "too few runs" if duration is None else show_estimate(duration, "s")
+        return counted(group.n), shown
+
     return _group_table(("group", "n", "one segment, undisturbed"), groups, cells)
 
 
 def _group_table(
-    header: Cells, groups: Sequence[Group], cells: Sequence[Cells], rest: str = ""
+    header: Cells, groups: Sequence[T], cells: Callable[[T], Cells], rest: str = ""
 ) -> list[str]:
     """Return the table of the first groups, and a line that counts the others."""
-    rows = zip(describe_groups(groups), cells[:_MOST_GROUPS], strict=False)
-    lines = _table([header, *((name, *others) for name, others in rows)]) if groups else []
+    pairs = zip(describe_groups(groups), groups[:_MOST_GROUPS], strict=False)
+    lines = _table([header, *((name, *cells(each)) for name, each in pairs)]) if groups else []
     more = len(groups) - _MOST_GROUPS
     return [*lines, f"  … and {more} more{rest}"] if more > 0 else lines
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from benchrigor.model import RunRecord, Severity
 from benchrigor.model.text import WIDTH, aligned, counted, ended, show_estimate, wrapped
 
-_SHORT_NAME = 24
-"""A name no longer than this stays in its row: endings are broken for it."""
+_SHORT_NAME = 24  # A name no longer than this stays in its row: endings are broken for it
 
 
 def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
@@ -27,10 +26,7 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     Examples
     --------
     >>> import benchrigor as br
-    >>> from benchrigor.testing import FakeClock, SyntheticWorkload
-    >>> clock = FakeClock()
-    >>> session = br.Session(name="synthetic", seed=1, clock=clock)
-    >>> record = session.run(SyntheticWorkload(mean=0.001, cv=0.1, seed=1, clock=clock))
+    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
     >>> print(tabulate([record]).splitlines()[0].split())
     ['name', 'mean', '[interval]', 'readings', 'ended']
     """

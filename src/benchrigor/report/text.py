@@ -6,7 +6,6 @@ from benchrigor.model import (
     Analysis,
     Code,
     Estimate,
-    Interference,
     Kind,
     RunRecord,
     StablePhase,
@@ -17,6 +16,7 @@ from benchrigor.model.text import (
     aligned,
     counted,
     ended,
+    first_few,
     many,
     marked,
     no_number,
@@ -37,8 +37,7 @@ from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.units import Direction
 
 _MOST_NAMED = 6
-NOTABLE = 1.05
-"""Autocorrelation that inflates the variance by less is not reported."""
+NOTABLE = 1.05  # Autocorrelation that inflates the variance by less is not reported
 _SAME = 5e-4
 
 
@@ -53,17 +52,16 @@ def render(record: RunRecord) -> str:
     Examples
     --------
     >>> import benchrigor as br
-    >>> from benchrigor.testing import FakeClock, SyntheticWorkload
-    >>> clock = FakeClock()
-    >>> session = br.Session(name="synthetic", seed=1, clock=clock)
-    >>> record = session.run(SyntheticWorkload(mean=0.001, cv=0.1, seed=1, clock=clock))
+    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
     >>> render(record).splitlines()[0]
-    'synthetic'
+    'dict()'
     """
     lines = [record.name, "─" * min(len(record.name), WIDTH)]
     for analysis in record.analyses:
         lines += _metric(analysis, record)
-    lines += _light(record.interference)
+    if (lost := record.interference) is not None:
+        parts = [show_total(lost), show_parts(lost), show_reliability(lost)]
+        lines += row("light", parts)
     # Readings that were recorded elsewhere took no time here.
     lines += row("rounds", [_ending(record)] if record.elapsed_s else [])
     lines += row("measured", [_facts(record)])
@@ -87,7 +85,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     metric, estimate, statistic = analysis.metric, analysis.estimate, record.options.statistic
     is_speed = analysis.kind is Kind.WORK
     if estimate is None:
-        lines = row(metric.name, [f"no number: {no_number(analysis)}"])
+        lines = row(metric.name, [f"no number: {no_number(analysis.notices)}"])
     else:
         prefix = "" if is_speed or statistic == "mean" else f"{statistic} "
         lines = row(metric.name, [f"{prefix}{show_estimate(estimate, metric.unit)}"])
@@ -172,10 +170,7 @@ def outlying(analysis: Analysis) -> tuple[int, ...]:
 
 def rounds_named(indices: tuple[int, ...]) -> str:
     """Name rounds by their indices, the first few of them."""
-    shown = ", ".join(str(index) for index in indices[:_MOST_NAMED])
-    more = len(indices) - _MOST_NAMED
-    tail = f" and {more} more" if more > 0 else ""
-    return f"round{'' if len(indices) == 1 else 's'} {shown}{tail}"
+    return f"round{'' if len(indices) == 1 else 's'} {first_few(indices, _MOST_NAMED)}"
 
 
 def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
@@ -324,16 +319,6 @@ def _ending(record: RunRecord) -> str:
     red = len(record.rounds) - len(record.counted_rounds)
     took = f"{len(record.rounds)} in {show_value(record.elapsed_s, 's')}"
     return ", ".join([took, *([f"{red} red left out"] if red else []), ended(record.decision)])
-
-
-def _light(interference: Interference | None) -> list[str]:
-    """Show how much time was lost to others, where that was measured."""
-    if interference is None:
-        return []
-    return row(
-        "light",
-        [show_total(interference), show_parts(interference), show_reliability(interference)],
-    )
 
 
 def _facts(record: RunRecord) -> str:

@@ -12,6 +12,7 @@ from numpy.polynomial import Polynomial
 
 from benchrigor.errors import InvalidInput, WorkTooShort
 from benchrigor.model import Code, Floats, Notice, RoundPlan, check_work
+from benchrigor.model.checks import attempt
 from benchrigor.model.text import many, show_amount, show_value
 
 NextWork = Callable[[RoundPlan], float | None]
@@ -418,7 +419,7 @@ def with_work(plan: RoundPlan, work: object) -> RoundPlan:
     """Return the plan with another work amount, or unchanged for None."""
     if work is None:
         return plan
-    checked = check_work(work)
-    if checked.problems or isinstance(checked.work, tuple):
+    amount = attempt([], check_work, work)
+    if amount is None or isinstance(amount, tuple):
         raise InvalidInput(f"next_work returned {work!r}, expected a number above 0, or None")
-    return replace(plan, work=checked.work)
+    return replace(plan, work=amount)

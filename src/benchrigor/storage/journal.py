@@ -179,7 +179,7 @@ class Journal:
 
     def append(self, run_id: str, finished: Round) -> None:
         """Commit a finished round; StoreFailed if the run holds a round of that index."""
-        # A part of a record, so that the codec's migrations of records apply to it as well.
+        # A part of a record, so that its schema is checked as that of a record is.
         record, floats = pack({"rounds": (finished,)})
         index = finished.plan.index
         with self._transaction("IMMEDIATE") as connection:
@@ -345,7 +345,7 @@ def _rounds(connection: sqlite3.Connection, full_id: str) -> tuple[Round, ...]:
     rows = connection.execute(
         "SELECT record, floats FROM round WHERE run_id = ? ORDER BY round_index", (full_id,)
     )
-    parts = (codec.migrated(unpack(*row)) for row in rows)
+    parts = (codec.without_versions(unpack(*row)) for row in rows)
     return tuple(codec.decode(Round, part["rounds"][0], where="round") for part in parts)
 
 

@@ -20,7 +20,7 @@ import pytest
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument import Segments, segments
 from benchrigor.instrument.segment_profiles.thread_recording import Recording
-from benchrigor.model import Interference, SegmentProfile, Severity
+from benchrigor.model import Interference, SegmentProfile, Severity, codec
 
 
 def test_all_ways_to_mark_segments_are_one_profile(tmp_path: Path) -> None:
@@ -41,9 +41,8 @@ def test_all_ways_to_mark_segments_are_one_profile(tmp_path: Path) -> None:
     assert profile.nominal["label"].tolist() == ["step", "cut", "loop", "loop", "add"]
     assert (profile.program, profile.run, profile.process) == ("solver", "7", 1)
     assert profile.processes == 3
-    assert SegmentProfile.load(path).same_as(
-        SegmentProfile.load(_saved_again(profile, tmp_path / "again.csv"))
-    )
+    again = SegmentProfile.load(_saved_again(profile, tmp_path / "again.csv"))
+    assert codec.encode(SegmentProfile.load(path)) == codec.encode(again)
 
 
 def _saved_again(profile: SegmentProfile, path: Path) -> Path:

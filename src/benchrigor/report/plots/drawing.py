@@ -13,15 +13,15 @@ import numpy.typing as npt
 from benchrigor.errors import MissingExtra
 from benchrigor.model import PhaseLabel
 from benchrigor.model.text import counted, show_value
-from benchrigor.report.plots.trace import Ruler, Trace
+from benchrigor.report.plots.trace import Ruler, Span, Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.text import Annotation
 
+# How single readings, or segments, are drawn.
 DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o", "markeredgewidth": 0.0, "alpha": 0.7}
-"""How single readings, or segments, are drawn."""
 # Okabe and Ito's colours, which the colour-blind tell apart; tints for areas, dark for text.
 INK, PALE, FRAME = "#262626", "#8c8c8c", "#a6a6a6"
 NUMBER, CHANGE = "#0072b2", "#d55e00"
@@ -30,23 +30,16 @@ _TINTS = {
     PhaseLabel.COOL_DOWN: ("#dcedf9", "#1c6496"),
     PhaseLabel.OTHER: ("#ededed", "#595959"),
 }
-SMALL = 9.0
-"""Size of text beside the axis labels, in points."""
+SMALL = 9.0  # Size of text beside the axis labels, in points
 
-_FEW = 6
-"""So many shaded phases are all named, where there is room."""
-_GAP = 6.0
-"""Between the axes and the words in the right margin, in points."""
+_FEW = 6  # So many shaded phases are all named, where there is room
+_GAP = 6.0  # Between the axes and the words in the right margin, in points
 
-_MOST_POINTS = 4000
-"""More than about four points per pixel column hide each other, and files grow."""
+_MOST_POINTS = 4000  # More than about four points per pixel column hide each other, and files grow
 _MOST_COLUMNS = 1000
-_MARKS = 150
-"""So many marks side by side fill the edge."""
-_CHARACTER = 0.55
-"""Width of a character, of its size."""
-_NARROWED = 0.85
-"""Share of the axes' width that the words beside them leave."""
+_MARKS = 150  # So many marks side by side fill the edge
+_CHARACTER = 0.55  # Width of a character, of its size
+_NARROWED = 0.85  # Share of the axes' width that the words beside them leave
 
 
 def draw(trace: Trace, axes: Axes | None) -> Axes:
@@ -81,32 +74,23 @@ def new_axes() -> Axes:
 
 def _shade(axes: Axes, trace: Trace) -> None:
     for label, (tint, _) in _TINTS.items():
-        spans = [span for span, each in trace.rejected if each == label]
-        bars = [(start - 0.5, float(stop - start)) for start, stop in spans]
-        if bars:
-            axes.broken_barh(
-                bars,
-                (0.0, 1.0),
-                transform=axes.get_xaxis_transform(),
-                facecolor=tint,
-                linewidth=0.0,
-                zorder=0.0,
-                label=str(label),
-            )
+        if spans := [span for span, each in trace.rejected if each == label]:
+            whole = {"transform": axes.get_xaxis_transform(), "zorder": 0.0}
+            _draw_bars(axes, spans, (0.0, 1.0), facecolor=tint, label=str(label), **whole)
+
+
+def _draw_bars(axes: Axes, spans: Sequence[Span], ends: tuple[float, float], **style: Any) -> None:
+    """Draw areas over these readings, between two heights."""
+    places = [(start - 0.5, float(stop - start)) for start, stop in spans]
+    axes.broken_barh(places, (ends[0], ends[1] - ends[0]), linewidth=0.0, **style)
 
 
 def _mark_changes(axes: Axes, trace: Trace) -> None:
     rounds = [part.offset for part in trace.parts[1:]]
     _uprights(axes, rounds, color=FRAME, label="round")
     _uprights(axes, trace.changes(material=True), color=CHANGE, label="change point")
-    _uprights(
-        axes,
-        trace.changes(material=False),
-        color=CHANGE,
-        alpha=0.7,
-        linestyle=(0.0, (1.0, 2.5)),
-        label="immaterial change point",
-    )
+    dotted: dict[str, Any] = {"linestyle": (0.0, (1.0, 2.5)), "label": "immaterial change point"}
+    _uprights(axes, trace.changes(material=False), color=CHANGE, alpha=0.7, **dotted)
 
 
 def _uprights(axes: Axes, indices: Sequence[int], **style: Any) -> None:
@@ -165,18 +149,11 @@ def _draw_level(axes: Axes, trace: Trace) -> None:
     if trace.level is None:
         return
     value, low, high = trace.level
-    starts = [start - 0.5 for start, _ in trace.kept]
-    stops = [stop - 0.5 for _, stop in trace.kept]
-    axes.broken_barh(
-        list(zip(starts, np.subtract(stops, starts), strict=True)),
-        (low, high - low),
-        facecolor=NUMBER,
-        alpha=0.3,
-        linewidth=0.0,
-        zorder=3.0,
-        label="interval",
+    _draw_bars(
+        axes, trace.kept, (low, high), facecolor=NUMBER, alpha=0.3, zorder=3.0, label="interval"
     )
-    values = [value] * len(starts)
+    starts, stops = np.array(trace.kept).T - 0.5
+    values = np.full(starts.size, value)
     axes.hlines(values, starts, stops, color=NUMBER, linewidth=1.6, zorder=4.0, label="number")
 
 
@@ -197,70 +174,65 @@ def _mark_outliers(axes: Axes, trace: Trace) -> None:
 def mark_beyond(axes: Axes, at: npt.ArrayLike, words: str, color: str, *, top: bool = True) -> None:
     """Mark what lies beyond the axes at their edge, with words beside it."""
     places = np.asarray(at)
+    style = {**DOTS, "marker": "^" if top else "v", "alpha": 1.0, "clip_on": False}
+    heights = np.full(places.size, 0.98 if top else 0.02)
+    edge = axes.get_xaxis_transform()
     axes.plot(
         places,
-        np.full(places.size, 0.98 if top else 0.02),
-        transform=axes.get_xaxis_transform(),
-        linestyle="none",
-        marker="^" if top else "v",
+        heights,
+        transform=edge,
         markersize=4.0,
-        markeredgewidth=0.0,
         color=color,
-        clip_on=False,
         zorder=5.0,
         label="beyond",
+        **style,
     )
     beside(axes, words, float(top), va="top" if top else "bottom", color=color)
 
 
 def beside(axes: Axes, words: str, height: float, **style: Any) -> None:
     """Write into the right margin, at a share of the axes' height."""
-    _write(axes, words, (1.0, height), (_GAP, 0.0), fontsize=SMALL, **style)
+    write(axes, words, (1.0, height), (_GAP, 0.0), fontsize=SMALL, **style)
 
 
-def _above(
+def above(
     axes: Axes, words: str, points: float, *, at: float = 0.0, right: float = 0.0, **style: Any
 ) -> Annotation:
     """Write above the axes, at a share of their width and so many points to the right of it."""
-    return _write(axes, words, (at, 1.0), (right, points), va="bottom", **style)
+    return write(
+        axes, words, (at, 1.0), (right, points), va="bottom", **{"fontsize": SMALL, **style}
+    )
 
 
-def _write(
-    axes: Axes, words: str, at: tuple[float, float], points: tuple[float, float], **style: Any
+def write(
+    axes: Axes,
+    words: str,
+    at: tuple[float, float],
+    points: tuple[float, float],
+    xycoords: str = "axes fraction",
+    **style: Any,
 ) -> Annotation:
-    """Write so many points away from a place in shares of the axes."""
-    fixed: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    """Write so many points away from a place, which is in shares of the axes unless told."""
+    fixed: dict[str, Any] = {"xycoords": xycoords, "textcoords": "offset points"}
     return axes.annotate(words, at, xytext=points, parse_math=False, **fixed, **style)
 
 
 def _label_phases(axes: Axes, trace: Trace) -> None:
-    """Name the shaded phases above them: all if few, else wide ones and one of each kind."""
+    """Name the shaded phases above them: all if few, else wide ones and the widest of each kind."""
     n = trace.series.size
     points = _NARROWED * _extent(axes)[0]
-    taken: list[tuple[float, float]] = []
-    written = set()
-    for (start, stop), label in sorted(trace.rejected, key=lambda each: each[0][0] - each[0][1]):
+    by_size = sorted(trace.rejected, key=lambda each: each[0][1] - each[0][0])
+    widest = {label: span for span, label in by_size}
+    free = 0.0  # what is to the left of it is written on
+    for (start, stop), label in trace.rejected:
         width = (_CHARACTER * len(label) + 1.0) * SMALL / points
-        if label in written and len(trace.rejected) > _FEW and (stop - start) / n < width:
-            continue
-        centre = _free((start + stop) / 2.0 / n, width, taken)
-        if centre is not None:
-            taken.append((centre - width / 2.0, centre + width / 2.0))
-            written.add(label)
+        left = max(free, min((start + stop) / 2.0 / n - width / 2.0, 1.0 - width))
+        has_room = len(trace.rejected) <= _FEW or (stop - start) / n >= width
+        is_above = left <= stop / n
+        if left + width <= 1.0 and (widest[label] == (start, stop) or (has_room and is_above)):
+            free = left + width
             color = _TINTS[label][1]
-            _above(axes, str(label), 3.0, at=centre, ha="center", fontsize=SMALL, color=color)
-
-
-def _free(wanted: float, width: float, taken: list[tuple[float, float]]) -> float | None:
-    """Return the place nearest to the wanted one where nothing is written yet."""
-    half = width / 2.0
-    places = [wanted, half, 1.0 - half]
-    places += [place for left, right in taken for place in (left - half, right + half)]
-    for place in sorted(places, key=lambda place: abs(place - wanted)):
-        within = half <= place <= 1.0 - half
-        if within and all(right <= place - half or place + half <= left for left, right in taken):
-            return place
-    return None
+            above(axes, str(label), 3.0, at=left + width / 2.0, ha="center", color=color)
 
 
 def _extent(axes: Axes) -> tuple[float, float]:
@@ -275,21 +247,17 @@ def write_words(axes: Axes, trace: Trace) -> None:
         _write_number(axes, trace.level[0], trace.words)
     row = 1.25 * SMALL
     tally = trace.tally
-    _above(axes, tally, 3.0, at=1.0, right=_GAP, fontsize=SMALL, color=CHANGE)
+    above(axes, tally, 3.0, at=1.0, right=_GAP, color=CHANGE)
     bottom = 6.0 + row * (tally.count("\n") + 1 if tally else 1 if trace.rejected else 0)
     color = CHANGE if trace.level is None else _TINTS[PhaseLabel.OTHER][1]
-    evidence = _above(axes, trace.evidence, bottom, fontsize=SMALL, color=color)
-    lines = textwrap.wrap(trace.evidence, _fitting(axes, evidence), max_lines=3, placeholder=" …")
-    evidence.set_text("\n".join(lines))
-    bottom += 4.0 + row * len(lines)
-    title = _above(axes, trace.title, bottom, fontsize=11.0, color=INK, fontweight="bold")
-    most = _fitting(axes, title)
-    if len(trace.title) > most:
-        title.set_text(f"{trace.title[: most - 1]}…")
+    lines = _write_wrapped(axes, trace.evidence, bottom, most=3, color=color)
+    bottom += 4.0 + row * lines
+    bold = {"fontsize": 11.0, "fontweight": "bold"}
+    _write_wrapped(axes, trace.title, bottom, most=1, color=INK, **bold)
 
 
 def _write_number(axes: Axes, value: float, words: str) -> None:
-    """Write the number at its height, clear of what is said of readings beyond the axes."""
+    """Write the number at its height, clear of the words on readings beyond the axes."""
     low, high = axes.get_ylim()
     arrow = "↑ " if value > high else "↓ " if value < low else ""
     lines = 2.5 + (words.count("\n") + 1) / 2.0
@@ -298,11 +266,16 @@ def _write_number(axes: Axes, value: float, words: str) -> None:
     beside(axes, arrow + words, place, va="center", color=NUMBER)
 
 
-def _fitting(axes: Axes, text: Annotation) -> int:
-    """Return how many characters of a text on one line the axes are wide enough for."""
-    width = text.get_window_extent().width
-    share = axes.get_window_extent().width / width if width else 1.0
-    return max(20, int(share * len(text.get_text())))
+def _write_wrapped(axes: Axes, words: str, points: float, *, most: int, **style: Any) -> int:
+    """Write above the axes, as wide as they are, on so many lines at most; return how many."""
+    text = above(axes, words, points, **style)
+    share = axes.get_window_extent().width / max(text.get_window_extent().width, 1.0)
+    lines = textwrap.wrap(words, max(20, int(share * len(words)) - 1))
+    shown = lines[:most]
+    if len(lines) > most:
+        shown[-1] += "…"
+    text.set_text("\n".join(shown))
+    return len(shown)
 
 
 def _dress(axes: Axes, trace: Trace) -> None:

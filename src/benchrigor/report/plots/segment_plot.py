@@ -16,6 +16,7 @@ from benchrigor.report.plots.drawing import (
     INK,
     NUMBER,
     SMALL,
+    above,
     name_axes,
     new_axes,
 )
@@ -26,13 +27,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_GROUPS = 20
-_MOST_DOTS = 4000
-"""More dots become an image in the file, which would grow with them."""
-_WIDE = 20.0
-"""A longest segment of so many medians makes the axis logarithmic."""
+_MOST_DOTS = 4000  # More dots become an image in the file, which would grow with them
+_WIDE = 20.0  # A longest segment of so many medians makes the axis logarithmic
 _TIME = "time in segments (s)"
+# Dark enough for text.
 _LIGHTS = {Light.GREEN: "#007a57", Light.YELLOW: "#8a6d00", Light.RED: "#b3261e"}
-"""Dark enough for text."""
 
 
 def plot_interference(
@@ -79,24 +78,12 @@ def plot_interference(
         (own_s <= thresholds_s, INK, 2.5, "undisturbed"),
         (own_s > thresholds_s, CHANGE, 4.0, "disturbed"),
     ):
-        axes.plot(
-            began_s[chosen],
-            own_s[chosen],
-            markersize=size,
-            color=color,
-            rasterized=profile.n > _MOST_DOTS,
-            label=label if chosen.any() else None,
-            **DOTS,
-        )
-    axes.hlines(
-        [each.threshold_s for each in interference.groups[:_MOST_GROUPS]],
-        0.98,
-        1.0,
-        transform=axes.get_yaxis_transform(),
-        color=NUMBER,
-        linewidth=1.2,
-        label="threshold",
-    )
+        style = {**DOTS, "markersize": size, "color": color, "rasterized": profile.n > _MOST_DOTS}
+        shown = label if chosen.any() else None
+        axes.plot(began_s[chosen], own_s[chosen], label=shown, **style)
+    highest_s = [each.threshold_s for each in interference.groups[:_MOST_GROUPS]]
+    edge = axes.get_yaxis_transform()
+    axes.hlines(highest_s, 0.98, 1.0, NUMBER, linewidth=1.2, transform=edge, label="threshold")
     _scale(axes, own_s)
     name_axes(axes, "" if delay_s.any() else _TIME, "segment")
     _write(axes, interference, title or profile.program)
@@ -112,7 +99,7 @@ def _scale(axes: Axes, own_s: Floats) -> None:
     positive = own_s[own_s > 0.0]
     if positive.size and positive.max() > _WIDE * np.median(positive):
         axes.set_yscale("log")
-        axes.yaxis.set_minor_formatter(lambda _value, _position: "")
+        axes.yaxis.set_minor_formatter("")
     else:
         axes.set_ylim(bottom=0.0)
     axes.yaxis.set_major_formatter(_show_tick)
@@ -126,16 +113,8 @@ def _write(axes: Axes, interference: Interference, title: str) -> None:
     """Write title and light above the axes, and the legend beside them."""
     axes.set_title(title, loc="left", color=INK, fontsize=11.0, fontweight="bold", pad=20.0)
     doubtful = " (doubtful)" if warnings_of(interference) else ""
-    axes.annotate(
-        f"{show_total(interference)}: {show_parts(interference)}{doubtful}",
-        (0.0, 1.0),
-        xycoords="axes fraction",
-        xytext=(0.0, 6.0),
-        textcoords="offset points",
-        fontsize=SMALL,
-        color=_LIGHTS[interference.light],
-        parse_math=False,
-    )
+    shown = f"{show_total(interference)}: {show_parts(interference)}{doubtful}"
+    above(axes, shown, 6.0, color=_LIGHTS[interference.light])
     axes.legend(
         loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=SMALL, labelcolor=INK
     )

@@ -13,13 +13,11 @@ from benchrigor.model.text import counted, many
 from benchrigor.stats import trimmed
 from benchrigor.units import Scale, scale_for
 
+# Share of a phase's readings on either side that may lie far off without setting the range.
 _FAR = 0.03
-"""Share of a phase's readings on either side that may lie far off without setting the range."""
-_ALIKE = 1e5
-"""Readings that differ by less than this part of themselves are shown as differences."""
+_ALIKE = 1e5  # Readings that differ by less than this part of themselves are shown as differences
 
-Span = tuple[int, int]
-"""First reading, and the first one after the last."""
+Span = tuple[int, int]  # First reading, and the first one after the last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,8 +27,7 @@ class Part:
     series: Floats
     offset: int
     phases: StablePhase | None
-    margin: bool = True
-    """Whether the number leaves out a margin next to each cut."""
+    margin: bool = True  # Whether the number leaves out a margin next to each cut
 
     @property
     def labelled(self) -> tuple[Phase, ...]:
@@ -78,10 +75,9 @@ class Trace:
     quantity: str
     unit: str
     title: str = ""
+    # The number and the ends of its interval; None when there is no number.
     level: tuple[float, float, float] | None = None
-    """The number and the ends of its interval; None when there is no number."""
-    words: str = ""
-    """The number in words, or why there is none."""
+    words: str = ""  # The number in words, or why there is none
 
     @property
     def kept(self) -> list[Span]:

@@ -20,8 +20,7 @@ from benchrigor.stats import find_stable_phase
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BESIDE = 26
-"""Characters that fit beside the axes."""
+_BESIDE = 26  # Characters that fit beside the axes
 
 
 def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | None = None) -> Axes:
@@ -57,12 +56,9 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
     Examples
     --------
     >>> import benchrigor as br
-    >>> from benchrigor.testing import FakeClock, SyntheticWorkload
-    >>> clock = FakeClock()
-    >>> session = br.Session(name="synthetic", seed=1, clock=clock)
-    >>> record = session.run(SyntheticWorkload(mean=0.002, cv=0.1, seed=1, clock=clock))
+    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
     >>> plot_trace(record).get_ylabel()
-    'time (ms)'
+    'time (ns)'
     """
     _check(record)
     analysis, series = record.analysis(metric), record.counted(metric)
@@ -78,7 +74,7 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
         unit=analysis.metric.unit,
         title=record.name,
         level=_level(analysis.estimate),
-        words=words or (no_number(analysis) if analysis.notices else ""),
+        words=words or (no_number(analysis.notices) if analysis.notices else ""),
     )
     return draw(trace, axes)
 
@@ -207,16 +203,12 @@ def plot_phases(
 
 def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part, ...]:
     """Cut the readings of restarted rounds where one ends; all others are one part."""
-    pieces = [series]
+    sizes = [series.size]
     if analysis.kind == Kind.INVOCATIONS:
-        name = analysis.metric.name
-        sizes = [
-            each.unit_readings[name].size
-            for each in record.counted_rounds
-            if name in each.unit_readings
-        ]
-        pieces = np.split(series, list(accumulate(sizes))[:-1])
-    offsets = accumulate((piece.size for piece in pieces), initial=0)
+        rounds = [each.unit_readings.get(analysis.metric.name) for each in record.counted_rounds]
+        sizes = [readings.size for readings in rounds if readings is not None]
+    offsets = [0, *accumulate(sizes)]
+    pieces = np.split(series, offsets[1:-1])
     phases = analysis.phases or (None,) * len(pieces)
     return tuple(
         Part(series=piece, offset=offset, phases=each)

@@ -19,19 +19,7 @@ from benchrigor.model.text import (
     show_overhead,
     show_value,
 )
-from benchrigor.report.plots.drawing import (
-    CHANGE,
-    INK,
-    NUMBER,
-    PALE,
-    SMALL,
-    beside,
-    mark_beyond,
-    name_axes,
-    new_axes,
-    ticks,
-    write_words,
-)
+from benchrigor.report.plots import drawing
 from benchrigor.report.plots.trace import Ruler, Trace
 from benchrigor.report.text import grown, outlying
 from benchrigor.units import Scale, scale_for
@@ -39,23 +27,17 @@ from benchrigor.units import Scale, scale_for
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Okabe and Ito's reddish purple, dark enough for text.
 _OUTLYING = "#b34d83"
-"""Okabe and Ito's reddish purple, dark enough for text."""
-_DECADES = 3.0
-"""Amounts that count over more decades are drawn on logarithmic axes."""
-_FAR = 2.0
-"""An outlying round so many times above all others is marked at the edge."""
-_BEYOND = 1.05
-"""Where the line ends, in largest amounts."""
-_NAME_WIDTH = 6.0
-"""Width of the name of a round, relative to its size."""
+_DECADES = 3.0  # Amounts that count over more decades are drawn on logarithmic axes
+_FAR = 2.0  # An outlying round so many times above all others is marked at the edge
+_BEYOND = 1.05  # Where the line ends, in largest amounts
+_NAME_WIDTH = 6.0  # Width of the name of a round, relative to its size
+# Overhead and slope are never taken to be more opposed than that: the band must not close.
 _WAIST = 0.9
-"""Overhead and slope are never taken to be more opposed than that: the band must not close."""
-_STEPS = 200
-"""Points of the line."""
+_STEPS = 200  # Points of the line
 _HUGE = 1e15
-_PLAIN = (1e-2, 1e6)
-"""Largest amounts that are written without a power of ten."""
+_PLAIN = (1e-2, 1e6)  # Largest amounts that are written without a power of ten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -139,7 +121,7 @@ class WorkLine(Trace):
         elif fit is not None and self.level is not None:
             parts.append(f"each predicted from the others to {percent(fit.prediction_error)}")
         if self.level is None:
-            parts.insert(0, f"No number. {no_number(self.analysis)}")
+            parts.insert(0, f"No number. {no_number(self.analysis.notices)}")
         return " · ".join(parts)
 
 
@@ -169,7 +151,7 @@ def work_line(record: RunRecord, analysis: Analysis) -> WorkLine:
 
 def draw_work(line: WorkLine, axes: Axes | None) -> Axes:
     """Draw rounds of various work, into a new figure where no axes are given."""
-    axes = axes or new_axes()
+    axes = axes or drawing.new_axes()
     _scale(axes, line)
     _draw_rounds(axes, line)
     _ring(axes, line)
@@ -177,7 +159,7 @@ def draw_work(line: WorkLine, axes: Axes | None) -> Axes:
         _draw_line(axes, line, line.analysis.wps)
         _mark_overhead(axes, line.analysis.wps)
     _mark_outliers(axes, line)
-    write_words(axes, line)
+    drawing.write_words(axes, line)
     _dress(axes, line)
     return axes
 
@@ -198,51 +180,35 @@ def _scale(axes: Axes, line: WorkLine) -> None:
 def _draw_rounds(axes: Axes, line: WorkLine) -> None:
     """Draw every round, those that do not count hollow."""
     size = min(6.0, max(3.0, 40.0 / math.sqrt(line.series.size)))
-    style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": size}
-    hollow = {"markerfacecolor": "none", "markeredgecolor": PALE, "markeredgewidth": 0.8}
-    solid = {"color": INK, "markeredgewidth": 0.0, "alpha": 0.7}
+    hollow = {"markerfacecolor": "none", "markeredgecolor": drawing.PALE, "markeredgewidth": 0.8}
+    solid = {"color": drawing.INK, "markeredgewidth": 0.0, "alpha": 0.7}
     for chosen, look, label in (
         (~line.counts, hollow, "left out"),
         (line.counts, solid, "counted"),
     ):
-        looks: dict[str, Any] = {**style, **look, "label": label}
-        axes.plot(line.work[chosen], line.series[chosen], zorder=2.0, **looks)
+        style: dict[str, Any] = {"markersize": size, "zorder": 2.0, "label": label, **look}
+        axes.plot(line.work[chosen], line.series[chosen], "o", **style)
 
 
 def _ring(axes: Axes, line: WorkLine) -> None:
     """Ring the rounds far from the line, and name them where names do not collide."""
     low, high = axes.get_ylim()
     rings = [each for each in outlying(line.analysis) if low <= line.series[each] <= high]
-    axes.plot(
-        line.work[rings],
-        line.series[rings],
-        linestyle="none",
-        marker="o",
-        markersize=11.0,
-        markerfacecolor="none",
-        markeredgecolor=_OUTLYING,
-        markeredgewidth=1.2,
-        zorder=5.0,
-        label="outlying",
-    )
+    ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": _OUTLYING}
+    ring |= {"markersize": 11.0, "markeredgewidth": 1.2, "zorder": 5.0, "label": "outlying"}
+    axes.plot(line.work[rings], line.series[rings], "o", **ring)
     places = axes.transData.transform(np.column_stack([line.work[rings], line.series[rings]]))
-    reach = np.array([_NAME_WIDTH, 1.3]) * SMALL * axes.figure.dpi / 72.0
+    reach = np.array([_NAME_WIDTH, 1.3]) * drawing.SMALL * axes.figure.dpi / 72.0
     named: list[npt.NDArray[np.float64]] = []
     for each, place in zip(rings, places, strict=True):
         if any((np.abs(place - other) < reach).all() for other in named):
             continue
         named.append(place)
-        late = axes.transAxes.inverted().transform(place)[0] > 0.5
-        axes.annotate(
-            f"round {each}",
-            (line.work[each], line.series[each]),
-            xytext=(-9.0 if late else 9.0, 0.0),
-            textcoords="offset points",
-            ha="right" if late else "left",
-            va="center",
-            fontsize=SMALL,
-            color=_OUTLYING,
-        )
+        is_late = axes.transAxes.inverted().transform(place)[0] > 0.5
+        side, points = ("right", -9.0) if is_late else ("left", 9.0)
+        style = {"ha": side, "va": "center", "fontsize": drawing.SMALL, "color": _OUTLYING}
+        at = (line.work[each], line.series[each])
+        drawing.write(axes, f"round {each}", at, (points, 0.0), "data", **style)
 
 
 def _draw_line(axes: Axes, line: WorkLine, fit: WpsFit) -> None:
@@ -252,7 +218,7 @@ def _draw_line(axes: Axes, line: WorkLine, fit: WpsFit) -> None:
     value, low, high = line.band(fit, at)
     if line.logarithmic:  # there is no place for what lies below 0
         value, low = np.where(value > 0.0, value, np.nan), np.maximum(low, axes.get_ylim()[0])
-    color = NUMBER if line.level else PALE
+    color = drawing.NUMBER if line.level else drawing.PALE
     axes.fill_between(
         at, low, high, color=color, alpha=0.3, linewidth=0.0, zorder=3.0, label="interval"
     )
@@ -264,33 +230,19 @@ def _mark_overhead(axes: Axes, fit: WpsFit) -> None:
     overhead = fit.overhead
     bottom, top = axes.get_ylim()
     if overhead.value > bottom and overhead.low < top:
-        style: dict[str, Any] = {
-            "transform": axes.get_yaxis_transform(),
-            "color": CHANGE,
-            "clip_on": False,
+        style: dict[str, Any] = {"color": drawing.CHANGE, "clip_on": False}
+        style["transform"] = axes.get_yaxis_transform()
+        bar: dict[str, Any] = {
+            "linewidth": 3.0,
+            "solid_capstyle": "butt",
+            "label": "interval of the overhead",
         }
-        axes.plot(
-            [0.0, 0.0],
-            [max(overhead.low, bottom), min(overhead.high, top)],
-            linewidth=3.0,
-            solid_capstyle="butt",
-            zorder=6.0,
-            label="interval of the overhead",
-            **style,
-        )
-        axes.plot(
-            [0.0],
-            [overhead.value],
-            linestyle="none",
-            marker="D",
-            markersize=6.0,
-            markeredgecolor="white",
-            zorder=7.0,
-            label="overhead",
-            **style,
-        )
+        ends = [max(overhead.low, bottom), min(overhead.high, top)]
+        axes.plot([0.0, 0.0], ends, zorder=6.0, **bar, **style)
+        point: dict[str, Any] = {"markersize": 6.0, "markeredgecolor": "white", "label": "overhead"}
+        axes.plot([0.0], [overhead.value], "D", zorder=7.0, **point, **style)
     shown = show_overhead(overhead).replace(" [", "\n[", 1)
-    beside(axes, f"overhead\n{shown}", 0.0, va="bottom", color=CHANGE)
+    drawing.beside(axes, f"overhead\n{shown}", 0.0, va="bottom", color=drawing.CHANGE)
 
 
 def _mark_outliers(axes: Axes, line: WorkLine) -> None:
@@ -302,22 +254,22 @@ def _mark_outliers(axes: Axes, line: WorkLine) -> None:
     words = f"{many(above.size, 'round')} beyond,\nup to {farthest}"
     if above.size == 1:
         words = f"round {above[0]} beyond,\nat {farthest}"
-    mark_beyond(axes, line.work[above], words, _OUTLYING)
+    drawing.mark_beyond(axes, line.work[above], words, _OUTLYING)
 
 
 def _dress(axes: Axes, line: WorkLine) -> None:
     """Name and scale the axes."""
     if not line.logarithmic:
         for axis, ruler in ((axes.xaxis, line.across), (axes.yaxis, line.ruler)):
-            axis.set_major_formatter(ticks(axis, ruler))
-        name_axes(axes, line.across.name, line.ruler.name)
+            axis.set_major_formatter(drawing.ticks(axis, ruler))
+        drawing.name_axes(axes, line.across.name, line.ruler.name)
         return
     unit = line.analysis.metric.unit.removesuffix("/s")
     axes.xaxis.set_major_formatter(lambda work, _: _power(work, unit))
     axes.yaxis.set_major_formatter(lambda seconds, _: show_value(seconds, "s"))
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_minor_formatter(lambda _value, _position: "")
-    name_axes(axes, f"work ({unit})" if unit else "work", "duration")
+        axis.set_minor_formatter("")
+    drawing.name_axes(axes, f"work ({unit})" if unit else "work", "duration")
 
 
 def _power(work: float, unit: str) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Floats, Notice, WpsFit, as_series
-from benchrigor.model.checks import refuse, wrong_choice, wrong_share
+from benchrigor.model.checks import attempt, refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import check_items, short
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, reciprocal_of, scaled
@@ -198,7 +198,7 @@ def _amounts(work: object) -> list[float]:
     amounts = []
     items = np.atleast_1d(work).tolist() if isinstance(work, np.ndarray) else work
     for index, each in enumerate(items):
-        amount = check_work(each).work
+        amount = attempt([], check_work, each)
         if amount is None or isinstance(amount, tuple):
             raise InvalidInput(
                 f"work[{index}] is {short(each)}, expected an amount above 0 and at most 1e300"
