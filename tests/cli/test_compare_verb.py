@@ -242,7 +242,7 @@ def test_other_machines_are_named(cli, keep, strict):
     assert len(strict(cli("compare", here, again, "--json").stdout)["warnings"]) == 2
 
 
-def test_a_side_that_lost_much_to_others_is_named_with_its_light(cli, keep, tmp_path, strict):
+def test_a_side_with_much_interference_is_named_with_its_light(cli, keep, tmp_path, strict):
     calm = br.RunRecord.from_dict(strict(cli("show", keep(0.001, 1), "--json").stdout))
     given = {"percent": 0.0, "probability_high": 0.0, "unclustered_percent": 0.0}
     given |= {"continuous_percent": None, "above_median_percent": 0.0, "flagged_percent": 0.0}
@@ -252,7 +252,7 @@ def test_a_side_that_lost_much_to_others_is_named_with_its_light(cli, keep, tmp_
     words = "compare", "calm.json", "red.json"
     *_, said = strict(cli(*words, "--json").stdout)["warnings"]
     assert said == (
-        "red (red) has a red light: 31.0% of its time was lost to others, which may be what "
+        "red (red) has a red light: interference took 31.0% of its time, which may be what "
         "differs. [disturbed-run]"
     )
     assert "[disturbed-run]" in cli(*words).stdout

@@ -1,12 +1,10 @@
-"""From readings to an Analysis: a chain of plain functions over immutable data.
+"""From readings to an Analysis: each step returns a fuller one.
 
-Each step takes the material and the analysis so far, and returns a fuller analysis. `look` makes
-what a running session needs to decide; `report` adds what only people read.
+`look` makes what a running session needs to decide; `report` adds what only people read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +17,6 @@ from benchrigor.model import (
     Floats,
     Kind,
     Metric,
-    Mode,
     Notice,
     Options,
     StablePhase,
@@ -29,7 +26,6 @@ from benchrigor.model import (
 from benchrigor.protocols import Detector
 from benchrigor.session.stop_rules import (
     HOPELESS,
-    Floor,
     caution,
     floor_for,
     needed_for_share,
@@ -50,8 +46,7 @@ from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction
 
-_MODES = 0.01
-"""Chance of taking one mode for several."""
+_SEVERAL_MODES = 0.01  # chance of taking one mode for several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,18 +56,12 @@ class Material:
     metric: Metric
     options: Options
     kind: Kind
-    series: tuple[Floats, ...]
-    """One series for continuous rounds, one per restarted round; for rounds of various work their
-    amounts, and their durations in seconds."""
-    phases: tuple[StablePhase, ...] = ()
-    """Stable phases of restarted rounds by the user's detector."""
+    series: tuple[Floats, ...]  # one per restarted round; of various work: amounts, durations in s
+    phases: tuple[StablePhase, ...] = ()  # of restarted rounds, by the user's detector
     detector: Detector | None = None
-    batch: int = 1
-    """Calls that each reading averages."""
-    recorded: bool = False
-    """Whether no reading will follow, so that the last ones may be a cool-down."""
-    left_out: tuple[int, ...] = ()
-    """Indices of the rounds of various work that do not count."""
+    batch: int = 1  # calls that each reading averages
+    recorded: bool = False  # no reading will follow: the last ones may be a cool-down
+    left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
     notices: tuple[Notice, ...] = ()
 
     @property
@@ -88,14 +77,6 @@ class Material:
             batch=self.batch,
         )
 
-    @property
-    def floor(self) -> Floor:
-        """The evidence needed before the metric may count as satisfied."""
-        return floor_for(self.options, by_round=self.kind != Kind.UNIT_READINGS)
-
-
-Step = Callable[[Material, Analysis], Analysis]
-
 
 def look(material: Material) -> Analysis:
     """Estimate the statistic, and predict how many readings the target takes."""
@@ -107,19 +88,14 @@ def look(material: Material) -> Analysis:
         n=sum(each.size for each in series),
         notices=material.notices,
     )
-    return _run(WORK_LOOK if by_work else LOOK, material, analysis)
+    estimated = (fit_line if by_work else estimate_statistic)(material, analysis)
+    return predict_readings(material, estimated)
 
 
 def report(material: Material, looked: Analysis | None = None) -> Analysis:
     """Add to a look at the same material what only people read."""
-    details = WORK_DETAILS if material.kind is Kind.WORK else DETAILS
-    return _run(details, material, looked or look(material))
-
-
-def _run(steps: Iterable[Step], material: Material, analysis: Analysis) -> Analysis:
-    for step in steps:
-        analysis = step(material, analysis)
-    return analysis
+    details = check_line if material.kind is Kind.WORK else describe
+    return details(material, looked or look(material))
 
 
 def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[StablePhase, ...]:
@@ -176,10 +152,11 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     wanted = wanted_half_width(known, analysis.metric, material.options)
     if not wanted > 0.0:
         return analysis
+    floor = floor_for(material.options, by_round=material.kind is not Kind.UNIT_READINGS)
     units = known.n if material.kind in (Kind.INVOCATIONS, Kind.WORK) else analysis.n
     ratio = min(known.half_width * caution(analysis) / wanted, HOPELESS)
-    factor = max(ratio**2, material.floor.effective / known.n_effective)
-    needed = max(units * factor, material.floor.first_check)
+    factor = max(ratio**2, floor.effective / known.n_effective)
+    needed = max(units * factor, floor.first_check)
     if material.kind == Kind.UNIT_READINGS:
         needed = max(needed, needed_for_share(analysis))
     if material.kind is Kind.WORK:  # rounds that were left out are not repeated
@@ -189,45 +166,29 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     return replace(analysis, required=int(needed + 1.0 - 1e-9))
 
 
-def _kept(material: Material, analysis: Analysis) -> tuple[Floats, ...]:
-    kept = keep(material.series, analysis.phases)
-    return tuple(series for series in kept if series is not None)
-
-
-def merge_kept(material: Material, analysis: Analysis) -> Analysis:
-    """Merge the kept readings into subsessions, to show their autocorrelation."""
-    kept = _kept(material, analysis)
-    if material.kind == Kind.INVOCATIONS or not kept:
-        return analysis
-    return replace(analysis, subsessions=merge_subsessions(kept[0]))
-
-
 def describe(material: Material, analysis: Analysis) -> Analysis:
-    """Add the median, the floor, and the modes or the variance components."""
-    kept = _kept(material, analysis)
-    if analysis.estimate is None or not kept:
+    """Add median, floor, and variance components, or subsessions and modes of a single series."""
+    kept = keep(material.series, analysis.phases)
+    values = next((series for series in kept if series is not None), None)
+    if values is None:
+        return analysis
+    if material.kind is not Kind.INVOCATIONS:
+        analysis = replace(analysis, subsessions=merge_subsessions(values))
+    if analysis.estimate is None:
         return analysis
     best = 0.9 if material.metric.direction is Direction.HIGHER else 0.1
     typical, floor = (
-        estimate_kept(
-            keep(material.series, analysis.phases), replace(material.policy, q=q)
-        ).estimate
-        for q in (0.5, best)
+        estimate_kept(kept, replace(material.policy, q=q)).estimate for q in (0.5, best)
     )
     analysis = replace(analysis, typical=typical, floor=floor)
-    if material.kind == Kind.INVOCATIONS:
+    if material.kind is Kind.INVOCATIONS:
         fits = analysis.fits
         return replace(analysis, split=split_variance(fits) if len(fits) > 1 else None)
-    modes = merge_near_modes(find_modes(kept[0], _MODES))
-    several = _several_modes(modes) if quantile_named(material.options.statistic) is None else ()
-    return replace(analysis, modes=modes, notices=(*analysis.notices, *several))
-
-
-def _several_modes(modes: tuple[Mode, ...]) -> tuple[Notice, ...]:
-    if len(modes) < 2:
-        return ()
-    sentence = f"The readings have {len(modes)} modes; the mean may be near none of them."
-    return (Notice.note(Code.SEVERAL_MODES, sentence, modes=len(modes)),)
+    modes, notices = merge_near_modes(find_modes(values, _SEVERAL_MODES)), analysis.notices
+    if len(modes) > 1 and material.policy.q is None:
+        sentence = f"The readings have {len(modes)} modes; the mean may be near none of them."
+        notices = (*notices, Notice.note(Code.SEVERAL_MODES, sentence, modes=len(modes)))
+    return replace(analysis, modes=modes, notices=notices)
 
 
 def fit_line(material: Material, analysis: Analysis) -> Analysis:
@@ -260,9 +221,3 @@ def _with_fit(fit: WpsFit, material: Material, analysis: Analysis) -> Analysis:
     notices = (*fit.notices, *material.notices)
     speed = fit.speed and replace(fit.speed, notices=notices)
     return replace(analysis, wps=fit, estimate=speed, notices=notices)
-
-
-LOOK: tuple[Step, ...] = (estimate_statistic, predict_readings)
-DETAILS: tuple[Step, ...] = (describe, merge_kept)
-WORK_LOOK: tuple[Step, ...] = (fit_line, predict_readings)
-WORK_DETAILS: tuple[Step, ...] = (check_line,)

@@ -28,22 +28,18 @@ class Plan(Protocol):
 P = TypeVar("P", bound=Plan)
 R = TypeVar("R")
 
+# Longest duration of a round: progress is shown and a stop request is obeyed that often.
 ROUND_S = 1.0
-"""Longest duration of a round: progress is shown and a stop request is obeyed that often."""
+# The round before may have been fast by chance: a round has at most so many times its readings.
 _GROWTH = 10
-"""A round has at most so many times the readings of the one before, which may have been fast by
-chance."""
+# Unit readings of a restarted round: enough to tell its warm-up from its stable phase.
 _INVOCATION = 500
-"""Unit readings of a restarted round: enough to tell its warm-up from its stable phase."""
-
-
-def draw_seed() -> int:
-    """Return a seed from the entropy of the system."""
-    return int(np.random.SeedSequence().generate_state(1)[0])
 
 
 def check_seed(seed: object) -> int:
-    """Return the seed, or raise InvalidInput unless it is a whole number of 0 or more."""
+    """Return a seed, drawn for None; raise InvalidInput unless it is a whole number from 0 on."""
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         raise InvalidInput(f"seed is {seed!r}, expected a whole number of 0 or more")
     return int(seed)
@@ -53,13 +49,11 @@ def check_seed(seed: object) -> int:
 class Pace:
     """How fast readings have come so far."""
 
-    readings: int
-    """Most unit readings of any metric; 0 if rounds give single readings."""
+    readings: int  # most unit readings of any metric; 0 if rounds give single readings
     elapsed_s: float
     last_readings: int
     last_s: float
-    to_next_check: int
-    """Further unit readings until the next analysis is due."""
+    to_next_check: int  # further unit readings until the next analysis is due
 
 
 def next_readings(pace: Pace, options: Options) -> int:

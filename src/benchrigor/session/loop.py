@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import BenchrigorError, ClockFailed, WorkloadFailed
+from benchrigor.errors import (
+    BenchrigorError,
+    ClockFailed,
+    DetectorFailed,
+    InvalidInput,
+    WorkloadFailed,
+)
 from benchrigor.instrument.host_delays import HostDelay, HostDelays, attribute_delay
 from benchrigor.model import Delays, Progress, Round, RoundPlan, StopReason
-from benchrigor.protocols import Clock, Recorder, Workload
+from benchrigor.protocols import Clock, Workload
 from benchrigor.session.controller import Controller, P, R
 from benchrigor.session.engine import Engine
-from benchrigor.session.outcomes import failed_hook
+from benchrigor.session.outcomes import failed_hook, failed_workload
 from benchrigor.session.red_rounds import segments_of
 from benchrigor.workloads import RoundRecorder
 
@@ -24,11 +31,8 @@ class Hooks:
     """Plain callables around the rounds; one that raises ends the session."""
 
     before_round: Callable[[Any], object] | None = None
-    """Called with the plan, outside the timed region."""
     after_round: Callable[[Any], object] | None = None
-    """Called with the finished round."""
     progress: Callable[[Progress], object] | None = None
-    """Called with the state of the session after each round."""
 
 
 def drive(
@@ -63,49 +67,53 @@ def drive(
             return
 
 
-class RoundRunner:
-    """Carries out the plans of a session with a workload."""
+@contextmanager
+def ended_by_errors(controller: Controller[P, R], record: Callable[[], object]) -> Iterator[None]:
+    """End the controller when an error is raised inside, which gets the record of its rounds."""
+    try:
+        yield
+    except (BenchrigorError, KeyboardInterrupt) as error:
+        if isinstance(error, KeyboardInterrupt):
+            controller.end(StopReason.INTERRUPTED)
+        elif isinstance(error, WorkloadFailed | ClockFailed | InvalidInput):
+            controller.end(StopReason.WORKLOAD_FAILED, failed_workload(error))
+        elif isinstance(error, DetectorFailed):
+            controller.end(StopReason.DETECTOR_FAILED)
+        error.record = record()  # type: ignore[union-attr]  # an interrupt takes it too
+        raise
 
-    def __init__(
-        self, engine: Engine, workload: Workload, clock: Clock, host: HostDelays | None = None
-    ) -> None:
-        self._engine = engine
-        self._workload = workload
-        self._clock = clock
-        self._host = host
 
-    def __call__(self, plan: RoundPlan) -> Callable[[int], Round] | None:
-        """Run a round; return None if the workload is exhausted."""
+def performer(
+    engine: Engine, workload: Workload, clock: Clock, host: HostDelays | None = None
+) -> Callable[[RoundPlan], Callable[[int], Round] | None]:
+    """Return what carries out the plans of a session with a workload, for `drive`."""
+
+    def perform(plan: RoundPlan) -> Callable[[int], Round] | None:
         recorder = RoundRecorder()
-        if self._host is not None:
-            self._host.read()  # delays between rounds count for no round
-        began = self._clock.now_ns() if plan.work is not None else None
-        if not run_round(self._workload, plan, recorder):
+        if host is not None:
+            host.read()  # delays between rounds count for no round
+        began = clock.now_ns() if plan.work is not None else None
+        try:
+            workload.run(plan, recorder)
+        except StopIteration:
             return None
-        ran_ns = None if began is None else self._clock.now_ns() - began
+        except BenchrigorError:
+            raise
+        except Exception as error:
+            raise WorkloadFailed(
+                f"round {plan.index}: the workload raised {type(error).__name__}: {error}"
+            ) from error
+        ran_ns = None if began is None else clock.now_ns() - began
 
         def finish(elapsed_ns: int) -> Round:
             finished = recorder.finish(plan, elapsed_ns, ran_ns=ran_ns)
-            if self._host is None:
+            if host is None:
                 return finished
-            return charged(finished, self._host.read(), self._engine.time_metric)
+            return charged(finished, host.read(), engine.time_metric)
 
         return finish
 
-
-def run_round(workload: Workload, plan: RoundPlan, recorder: Recorder) -> bool:
-    """Carry out one plan; return False if the workload is exhausted."""
-    try:
-        workload.run(plan, recorder)
-    except StopIteration:
-        return False
-    except BenchrigorError:
-        raise
-    except Exception as error:
-        raise WorkloadFailed(
-            f"round {plan.index}: the workload raised {type(error).__name__}: {error}"
-        ) from error
-    return True
+    return perform
 
 
 def _called(

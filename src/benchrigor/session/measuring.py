@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,15 @@ from typing import Any
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options, Progress, RunRecord
+from benchrigor.model.checks import attempt, wrong_values
 from benchrigor.protocols import Clock, Store
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.traces import SPEED
 from benchrigor.workloads import AmountWorkload, CallableWorkload
 from benchrigor.workloads.amount import takes_amount
-from benchrigor.workloads.callable import misfits
+from benchrigor.workloads.callable import misfits, wrong_function
 
 TIME = Metric(name="time", unit="s")
-"""The default metric: seconds per call, lower is better."""
 
 
 def measure(
@@ -102,16 +101,19 @@ def measure(
     >>> round(record.estimate().value, 3)
     100.0
     """
-    _check_function(func)
-    clock = clock or WallClock()
-    options = Options(
-        target=target, confidence=confidence, statistic=statistic, budget_s=budget_s, work=work
+    problems = wrong_function("func", func, "something that can be called")
+    options = attempt(
+        problems,
+        lambda: Options(
+            target=target, confidence=confidence, statistic=statistic, budget_s=budget_s, work=work
+        ),
     )
-    problems = misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
-    if work is not None:
-        problems += _unfit_for_work(options, batch)
+    problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
+    if work is not None and options is not None:
+        problems += _wrong_for_work(options, batch)
     if problems:
         raise InvalidInput(problems)
+    clock = clock or WallClock()
     timing: dict[str, Any] = {"setup": setup, "teardown": teardown, "gc": gc}
     timing |= {"clock": clock, "meter": meter_for(clock)}
     workload = (
@@ -132,25 +134,13 @@ def measure(
     return session.run(workload)
 
 
-def _check_function(func: object) -> None:
-    if not callable(func):
-        raise InvalidInput(f"func is {func!r}, expected something that can be called")
-    if inspect.isgeneratorfunction(func) or inspect.iscoroutinefunction(func):
-        raise InvalidInput(
-            f"func is {func!r}: calling it only makes an object; "
-            "give a generator function to Session.run, wrap a coroutine in asyncio.run"
-        )
-
-
-def _unfit_for_work(options: Options, batch: int | None) -> list[str]:
-    """Say which arguments do not go together with a range of work amounts."""
-    problems = []
-    if options.work_range is None:
-        problems.append(f"work is {options.work!r}, expected a range (low, high), or None")
-    if options.statistic != "mean":
-        problems.append(
-            f"statistic is {options.statistic!r}, expected 'mean': a speed has no other"
-        )
-    if batch is not None:
-        problems.append(f"batch is {batch!r}, expected None: a round of given work is one call")
-    return problems
+def _wrong_for_work(options: Options, batch: int | None) -> list[str]:
+    """Return which arguments do not go together with a range of work amounts."""
+    statistic, is_range = options.statistic, options.work_range is not None
+    return wrong_values(
+        [
+            ("work", options.work, is_range, "a range (low, high), or None"),
+            ("statistic", statistic, statistic == "mean", "'mean': a speed has no other"),
+            ("batch", batch, batch is None, "None: a round of given work is one call"),
+        ]
+    )

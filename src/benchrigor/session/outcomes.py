@@ -9,8 +9,7 @@ from benchrigor.errors import BenchrigorError
 from benchrigor.model import Analysis, Code, Kind, Metric, Notice, Round
 from benchrigor.model.text import percent, show_value
 
-_SAME_UNITS = 0.1
-"""Rounds whose units per work differ by at most this share have the same units."""
+_SAME_UNITS = 0.1  # rounds whose units per work differ by at most this share have the same units
 
 
 def failed_workload(error: BenchrigorError) -> Notice:

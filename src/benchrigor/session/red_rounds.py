@@ -23,15 +23,12 @@ from benchrigor.model import (
 )
 from benchrigor.model.text import many
 from benchrigor.session.traces import calls_per_reading
+from benchrigor.stats.interference.grouping import FEWEST_IN_GROUP
 from benchrigor.stats.interference.one_run import estimate_interference, profile_interference
 from benchrigor.stats.interference.traffic_light import light_of
 
-_MIN_SEGMENT_S = 2e-3
-"""Shorter segments show what disturbs clocks rather than programs."""
-_MIN_TYPICAL = 5
-"""Segments or rounds from which on it is known what is typical."""
-_RECENT = 10
-"""Earlier rounds that a round is compared with: once five are slow, slow is typical."""
+_MIN_SEGMENT_S = 2e-3  # shorter segments show what disturbs clocks rather than programs
+_RECENT = 10  # earlier rounds that a round is compared with: once five are slow, slow is typical
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,10 +36,8 @@ class Segments:
     """Segments of one or more rounds, one item per segment, arrays of shape (k,)."""
 
     duration_s: Floats
-    delays: Mapping[str, Floats]
-    """Measured delay by source; empty if none was measured."""
-    readings: npt.NDArray[np.int64]
-    """Readings in each segment: segments with equally many do the same work."""
+    delays: Mapping[str, Floats]  # by source; empty if none was measured
+    readings: npt.NDArray[np.int64]  # in each segment: equally many mean the same work
 
     @property
     def delay_s(self) -> Floats:
@@ -71,7 +66,7 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
         nominal["round"] = np.repeat(np.arange(len(sizes)), sizes)[stable]
     whole = _joined(by_round)
     duration_s = whole.duration_s[stable]
-    if duration_s.sum() <= 0.0 or (duration_s.size < _MIN_TYPICAL and not whole.delays):
+    if duration_s.sum() <= 0.0 or (duration_s.size < FEWEST_IN_GROUP and not whole.delays):
         return None
     interference = profile_interference(
         SegmentProfile(
@@ -127,7 +122,7 @@ def is_red(
     if spent_s <= 0.0:
         return False
     share = float(mine.delay_s.sum()) / spent_s
-    if len(before) >= _MIN_TYPICAL and metric is not None:
+    if len(before) >= FEWEST_IN_GROUP and metric is not None:
         recent = [segments_of(each, metric, whole=compare_whole) for each in before[-_RECENT:]]
         own, *others = _excess_shares([mine, *recent])
         share += max(own - float(np.median(others)), 0.0)
@@ -180,8 +175,8 @@ def left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
     return (
         Notice.warning(
             Code.RED_ROUNDS,
-            f"{red} of {many(rounds, 'round')} lost more than 15% of their time to interference "
-            f"and were {done}: {result}.",
+            f"Interference took more than 15% of the time of {red} of {many(rounds, 'round')}, "
+            f"which were {done}: {result}.",
             red=red,
             rounds=rounds,
             red_rounds=policy,

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchrigor import instrument
 from benchrigor.clocks import WallClock
-from benchrigor.errors import (
-    BenchrigorError,
-    ClockFailed,
-    DetectorFailed,
-    InvalidInput,
-    StoreFailed,
-    WorkloadFailed,
-    WorkTooShort,
-)
+from benchrigor.errors import BenchrigorError, InvalidInput, StoreFailed, WorkTooShort
 from benchrigor.instrument.host_delays import HostDelays
 from benchrigor.instrument.run_delay import RunDelay
 from benchrigor.model import (
@@ -36,16 +29,16 @@ from benchrigor.model import (
 )
 from benchrigor.model.series import short
 from benchrigor.protocols import Clock, DelayMeter, Detector, StopRule, Store, Workload
-from benchrigor.session.controller import check_seed, draw_seed
+from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
-from benchrigor.session.loop import Hooks, RoundRunner, drive
-from benchrigor.session.outcomes import failed_workload
+from benchrigor.session.loop import Hooks, drive, ended_by_errors, performer
 from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount
+from benchrigor.workloads.timing import TimedWorkload
 
 
 class Session(Engine):
@@ -114,7 +107,7 @@ class Session(Engine):
         super().__init__(
             options,
             metrics,
-            seed=draw_seed() if seed is None else check_seed(seed),
+            seed=check_seed(seed),
             name=name,
             subject=subject,
             detector=detector,
@@ -207,24 +200,10 @@ class Session(Engine):
         if self._store is not None:  # a store that fails should fail before time is spent
             self._begun(self._store)
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
-        try:
+        with ended_by_errors(self, self._rescued), closing(host) if host else nullcontext():
             if host is not None:
                 host.start()
-            drive(self, RoundRunner(self, adapted, self._clock, host), self._clock, self._hooks)
-        except KeyboardInterrupt as stop:
-            self.end(StopReason.INTERRUPTED)
-            stop.record = self._rescued()  # type: ignore[attr-defined]  # finished rounds are kept
-            raise
-        except BenchrigorError as error:
-            if isinstance(error, WorkloadFailed | ClockFailed | InvalidInput):
-                self.end(StopReason.WORKLOAD_FAILED, failed_workload(error))
-            elif isinstance(error, DetectorFailed):
-                self.end(StopReason.DETECTOR_FAILED)
-            error.record = self._rescued()
-            raise
-        finally:
-            if host is not None:
-                host.close()
+            drive(self, performer(self, adapted, self._clock, host), self._clock, self._hooks)
         return self.result()
 
     @classmethod
@@ -348,15 +327,14 @@ def meter_for(clock: Clock | None) -> DelayMeter | None:
 
 def _check_amounts(workload: Workload, options: Options) -> None:
     """Refuse a function whose argument does not fit the work amounts of the session."""
-    if not isinstance(workload, AmountWorkload | CallableWorkload | StepwiseWorkload):
+    if not isinstance(workload, TimedWorkload):
         return  # other workloads read the plan
-    takes = getattr(workload, "takes_amount", False)
-    if takes and options.work is None and options.work_range is None:
+    if workload.takes_amount and options.work is None and options.work_range is None:
         raise InvalidInput(
             f"{workload.name} takes a work amount, and this session has none: choose "
             "Options(work=(low, high)), or analysis='wps'"
         )
-    if options.work_range is not None and not takes:
+    if options.work_range is not None and not workload.takes_amount:
         raise InvalidInput(
             f"{workload.name} takes no work amount, and those of this session vary: give "
             "a function with one required argument (wrap a built-in one in a lambda)"

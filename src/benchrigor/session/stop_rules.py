@@ -20,23 +20,19 @@ from benchrigor.stats.phases.trimming import STABLE_SHARE
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
+# Factor from one look to the next. A session that looked after every reading would stop when the
+# variance is small by chance, and its intervals would not cover.
 GROWTH = 1.5
-"""Factor from one look to the next. A session that looked after every reading would stop when the
-variance is small by chance, and its intervals would not cover."""
-HOPELESS = 1e6
-"""A prediction for an interval that is a million times too wide only means "very many"."""
-EFFECTIVE_ROUNDS = 20.0
-"""Effective rounds needed when there are enough to see autocorrelation."""
+HOPELESS = 1e6  # an interval that is so many times too wide takes "very many" readings
+EFFECTIVE_ROUNDS = 20.0  # needed when there are enough to see autocorrelation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
     """Evidence needed before a metric may be satisfied."""
 
-    first_check: int
-    """Readings (or rounds that give one value each) at the first look."""
-    effective: float
-    """Effective sample size."""
+    first_check: int  # readings, or rounds that give one value each, at the first look
+    effective: float  # effective sample size
 
 
 _FLOORS = {

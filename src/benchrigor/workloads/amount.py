@@ -12,11 +12,10 @@ from benchrigor.model import RoundPlan
 from benchrigor.model.checks import wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.callable import Bracket, collector_kept, misfits
-from benchrigor.workloads.reading_delays import ReadingDelays
-from benchrigor.workloads.timing import Stopwatch, in_seconds, name_of
+from benchrigor.workloads.timing import TimedWorkload, in_seconds
 
 
-class AmountWorkload:
+class AmountWorkload(TimedWorkload):
     """Times one call of a function per round, with the round's work amount, in seconds.
 
     The call is the round's reading of "time", with all that the function does once: the line
@@ -27,16 +26,8 @@ class AmountWorkload:
     ----------
     func
         Called with the work amount, whole where the plan's is; what it returns is dropped.
-    clock
-        The only source of time.
-    setup, teardown
-        Called without arguments before and after each call, never timed; ``teardown`` also when
-        ``func`` failed.
-    gc
-        "on" leaves the garbage collector as it is, since its pauses are paid for in production
-        too; "off" keeps it from running within a round.
-    meter
-        Measures what the thread loses to others during each call; None measures nothing.
+    clock, setup, teardown, gc, meter
+        As of `CallableWorkload`.
 
     Raises
     ------
@@ -55,7 +46,6 @@ class AmountWorkload:
     """
 
     takes_amount = True
-    """Whether rounds must have a work amount."""
 
     def __init__(
         self,
@@ -71,25 +61,17 @@ class AmountWorkload:
         problems += misfits(setup=setup, teardown=teardown, inner=None, gc=gc)
         if problems:
             raise InvalidInput(problems)
-        self._func = func
+        super().__init__(func, clock=clock, meter=meter)
         self._bracket = Bracket(clock.now_ns, setup, teardown)
-        self._clock = clock
         self._gc = gc
-        self._delays = None if meter is None else ReadingDelays(meter)
-        self._stopwatch: Stopwatch | None = None
         self._before: float | None = None
-
-    @property
-    def name(self) -> str:
-        """The function's module and name."""
-        return name_of(self._func)
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Call the function once, with ``plan.work``; WorkloadFailed names a call that failed."""
         amount = amount_of(plan, self.name)
         call = f"{self.name}({amount})"
         with collector_kept(self._gc):
-            stopwatch = self._stopwatch = self._stopwatch or Stopwatch(self._clock)
+            stopwatch = self._stopwatch
             elapsed_ns = self._bracket.time(
                 partial(self._func, amount), call, (), plan.index, self._delays
             )

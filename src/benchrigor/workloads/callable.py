@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc as collector
+import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,25 +14,19 @@ from benchrigor.model import RoundPlan
 from benchrigor.model.checks import wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
-from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
+from benchrigor.workloads.timing import TimedWorkload, chunks, failures_of, in_seconds
 
 Call = Callable[[], object]
 _FUNCTION = "a function without arguments"
 
+# Functions get faster as they warm up; a loop twice as long as needed stays long enough.
 _HEADROOM = 2
-"""Functions get faster as they warm up; a loop twice as long as needed stays long enough."""
-
-_GROWTH = 16
-"""The loop grows by this factor at most in one step, in case a first guess overshoots."""
-
-_NO_HICCUP = 1_000
-"""No interruption makes a loop look so many times longer than needed."""
-
-_MANY_CALLS = 2**20
-"""During so many calls even a clock of coarse steps makes one."""
+_GROWTH = 16  # the loop grows by this factor at most in one step, lest a first guess overshoot
+_NO_HICCUP = 1_000  # no interruption makes a loop look so many times longer than needed
+_MANY_CALLS = 2**20  # during so many calls even a clock of coarse steps makes one
 
 
-class CallableWorkload:
+class CallableWorkload(TimedWorkload):
     """Times calls of a function; one reading is the mean duration of one call, in seconds.
 
     The first call is timed apart. Then the calls per reading are chosen so that a reading lasts
@@ -57,7 +52,8 @@ class CallableWorkload:
     metric
         Name of the metric that the readings are of.
     meter
-        Measures, between readings, what the thread lost to others; None measures nothing.
+        Measures, between readings, how long the thread waited for a processor; None measures
+        nothing.
 
     Raises
     ------
@@ -94,27 +90,22 @@ class CallableWorkload:
         problems += misfits(setup=setup, teardown=teardown, inner=inner, gc=gc)
         if problems:
             raise InvalidInput(problems)
-        self._func = func
-        self._clock = clock
+        super().__init__(func, clock=clock, meter=meter)
         self._gc = gc
         self._metric = metric
-        self._stopwatch: Stopwatch | None = None
-        self._delays = None if meter is None else ReadingDelays(meter)
+        self._is_first_round = True
         self._bracket = None
         if setup is not None or teardown is not None:
             self._bracket = Bracket(clock.now_ns, setup, teardown)
-        self._inner = inner if self._bracket is None else 1
-
-    @property
-    def name(self) -> str:
-        """The function's module and name."""
-        return name_of(self._func)
+        self.inner = 1 if self._bracket else inner or 0  # calls per reading; 0 until chosen
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Take ``plan.readings`` readings; WorkloadFailed names the one at which a call failed."""
         with collector_kept(self._gc):
-            stopwatch = self._stopwatch or self._begun(recorder)
-            inner = self._inner or self._calibrated(stopwatch)
+            stopwatch = self._stopwatch  # measured before the first call
+            if self._is_first_round:
+                self._time_first_call(recorder)
+            inner = self.inner = self.inner or self._calibrated()
             elapsed_ns: list[int] = []
             for done, n in chunks(plan.readings):
                 elapsed_ns = self._timed(n, inner=inner, done=done, delays=self._delays)
@@ -124,15 +115,13 @@ class CallableWorkload:
             recorder.fact("gc", "on" if collector.isenabled() else "off")
         recorder.fact("inner_loop", inner)
         stopwatch.report(recorder, elapsed_ns)
-        self._stopwatch, self._inner = stopwatch, inner
+        self._is_first_round = False
 
-    def settle(self) -> int:
-        """Time the first call and choose the calls per reading, as `run` does; return them."""
+    def settle(self) -> None:
+        """Make the first call and choose the calls per reading, as `run` does."""
         with collector_kept(self._gc):
-            stopwatch = Stopwatch(self._clock)
             self._timed(1, inner=1, done=None)
-            self._inner = self._inner or self._calibrated(stopwatch)
-        return self._inner
+            self.inner = self.inner or self._calibrated()
 
     def time_once(self, done: int) -> int:
         """Return the nanoseconds of one reading after ``done`` others, for readings in turn.
@@ -140,21 +129,19 @@ class CallableWorkload:
         A reading is one call until `settle` has chosen how many. The garbage collector is left
         as it is.
         """
-        (elapsed_ns,) = self._timed(1, inner=self._inner or 1, done=done)
+        (elapsed_ns,) = self._timed(1, inner=self.inner or 1, done=done)
         return elapsed_ns
 
-    def _begun(self, recorder: Recorder) -> Stopwatch:
-        """Judge the clock, and time the first call, which pays for all that is done once."""
-        stopwatch = Stopwatch(self._clock)
+    def _time_first_call(self, recorder: Recorder) -> None:
+        """Time the first call, which pays for all that is done once."""
         first_call = self._timed(1, inner=1, done=None)
         recorder.fact("first_call_s", float(in_seconds(first_call)[0]))
         if self._delays is not None:
             self._delays.expect(first_call[0])
-        return stopwatch
 
-    def _calibrated(self, stopwatch: Stopwatch) -> int:
+    def _calibrated(self) -> int:
         """Return the calls that a reading needs to last long enough for the clock."""
-        enough_ns = _HEADROOM * stopwatch.shortest_ns
+        enough_ns = _HEADROOM * self._stopwatch.shortest_ns
         inner = 1
         while True:
             (elapsed_ns,) = self._timed(1, inner=inner, done=None)
@@ -278,6 +265,18 @@ def misfits(
             ("gc", gc, gc in ("on", "off"), "'on' or 'off'"),
         ]
     )
+
+
+def wrong_function(name: str, func: object, expected: str) -> list[str]:
+    """Return what is wrong with a function that is to be timed."""
+    if not callable(func):
+        return [f"{name} is {func!r}, expected {expected}"]
+    if inspect.isgeneratorfunction(func) or inspect.iscoroutinefunction(func):
+        return [
+            f"{name} is {func!r}: calling it only makes an object; wrap it in a function that runs "
+            "it to its end (Session.run measures the steps of a generator function)"
+        ]
+    return []
 
 
 @contextmanager

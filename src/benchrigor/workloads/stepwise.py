@@ -10,11 +10,10 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.amount import amount_of, takes_amount
-from benchrigor.workloads.reading_delays import ReadingDelays
-from benchrigor.workloads.timing import Stopwatch, chunks, failures_of, in_seconds, name_of
+from benchrigor.workloads.timing import TimedWorkload, chunks, failures_of, in_seconds
 
 
-class StepwiseWorkload:
+class StepwiseWorkload(TimedWorkload):
     """Times the steps of a generator that yields once per unit of work, each in seconds.
 
     What is yielded is ignored, and so is what comes after the last yield.
@@ -25,15 +24,11 @@ class StepwiseWorkload:
         A generator function, or another that returns an iterable. Without arguments it gives as
         many readings as are wanted. With one it is called with the work amount of each round, and
         does all of it, however many readings that gives.
-    clock
-        The only source of time.
-    metric
-        Name of the metric that the readings are of.
+    clock, metric, meter
+        As of `CallableWorkload`.
     fresh
         Start a new generator in each round, for sessions whose rounds are restarted; otherwise
         one generator goes on through all rounds.
-    meter
-        Measures, between readings, what the thread lost to others; None measures nothing.
 
     Raises
     ------
@@ -67,20 +62,12 @@ class StepwiseWorkload:
     ) -> None:
         if not callable(make):
             raise InvalidInput(f"make is {make!r}, expected a generator function")
+        super().__init__(make, clock=clock, meter=meter)
         self.takes_amount = takes_amount(make)
-        """Whether rounds must have a work amount."""
         self._make = make
-        self._clock = clock
         self._metric = metric
         self._fresh = fresh or self.takes_amount
         self._steps: Iterator[object] | None = None
-        self._stopwatch: Stopwatch | None = None
-        self._delays = None if meter is None else ReadingDelays(meter)
-
-    @property
-    def name(self) -> str:
-        """The generator function's module and name."""
-        return name_of(self._make)
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Take ``plan.readings`` readings, or as many as there are; all those of a work amount.
@@ -88,13 +75,13 @@ class StepwiseWorkload:
         Raises StopIteration when the generator has ended before the first of them.
         """
         amount = (amount_of(plan, self.name),) if self.takes_amount else ()
-        stopwatch = self._stopwatch = self._stopwatch or Stopwatch(self._clock)
+        _ = self._stopwatch  # measured before the first step
         if self._fresh or self._steps is None:
             with failures_of(self.name, (), None):
                 self._steps = iter(self._make(*amount))
         try:
             wanted = sys.maxsize if self.takes_amount else plan.readings
-            taken = self._take(self._steps, wanted, recorder, stopwatch)
+            taken = self._take(self._steps, wanted, recorder)
         finally:
             if self._fresh:
                 self._close(self._steps)
@@ -109,9 +96,7 @@ class StepwiseWorkload:
                 )
             )
 
-    def _take(
-        self, steps: Iterator[object], wanted: int, recorder: Recorder, stopwatch: Stopwatch
-    ) -> int:
+    def _take(self, steps: Iterator[object], wanted: int, recorder: Recorder) -> int:
         """Hand over the readings of a round; return how many there were."""
         taken, typical_ns = 0, []
         for done, n in chunks(wanted):
@@ -126,7 +111,7 @@ class StepwiseWorkload:
             recorder.unit_readings(self._metric, in_seconds(elapsed_ns, done=done))
             taken, typical_ns = done + len(elapsed_ns), elapsed_ns
         if taken:
-            stopwatch.report(recorder, typical_ns)
+            self._stopwatch.report(recorder, typical_ns)
             if self._delays is not None:
                 self._delays.report(recorder, taken)
         elif not self.takes_amount:  # an amount too small for one step says nothing of the next

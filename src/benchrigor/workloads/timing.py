@@ -1,8 +1,9 @@
-"""What the timing workloads share: a clock that is judged, and failures that are named."""
+"""What the timing workloads share: a clock whose limits are known, and failures that are named."""
 
 from __future__ import annotations
 
 import functools
+import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,19 +13,38 @@ import numpy as np
 from benchrigor.clocks import clock_cost_ns
 from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Floats, Notice
-from benchrigor.protocols import Clock, Recorder
+from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.units import scale_for
+from benchrigor.workloads.reading_delays import ReadingDelays
 
+# Readings held as Python integers before they are handed over: bounds memory at a few MB.
 CHUNK = 65_536
-"""Readings held as Python integers before they are handed over: bounds memory at a few MB."""
-
 _RESOLUTIONS = 1_000
 _SHORTEST_NS = 20_000
-_COST_ALLOWED = 0.01
-"""Share of a reading that reading the clock may take without a Notice."""
+_COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
+_TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up
 
-_TYPICAL = 1_000
-"""The median of so many last readings of a round is typical: past any warm-up."""
+
+class TimedWorkload:
+    """A function or generator that is timed."""
+
+    takes_amount = False  # whether rounds must have a work amount
+
+    def __init__(
+        self, func: Callable[..., object], *, clock: Clock, meter: DelayMeter | None
+    ) -> None:
+        self._func = func
+        self._clock = clock
+        self._delays = None if meter is None else ReadingDelays(meter)
+
+    @property
+    def name(self) -> str:
+        """The function's module and name."""
+        return name_of(self._func)
+
+    @functools.cached_property
+    def _stopwatch(self) -> Stopwatch:
+        return Stopwatch(self._clock)
 
 
 class Stopwatch:
@@ -45,12 +65,15 @@ class Stopwatch:
         """State resolution and cost; if the last readings are too short for them, warn once."""
         recorder.fact("clock_resolution_s", self.resolution_ns / 1e9)
         recorder.fact("clock_cost_s", self.cost_ns / 1e9)
-        if not elapsed_ns:
-            return
-        for notice in self._warnings(statistics.median(elapsed_ns[-_TYPICAL:])):
-            if notice.code not in self._reported:
-                self._reported.add(notice.code)
-                recorder.notice(notice)
+        for notice in self.new_warnings(elapsed_ns):
+            recorder.notice(notice)
+
+    def new_warnings(self, elapsed_ns: Sequence[int]) -> list[Notice]:
+        """Warn if the last readings are too short for the clock, once for each reason."""
+        typical_ns = statistics.median(elapsed_ns[-_TYPICAL:]) if elapsed_ns else math.inf
+        new = [each for each in self._warnings(typical_ns) if each.code not in self._reported]
+        self._reported.update(each.code for each in new)
+        return new
 
     def _warnings(self, typical_ns: float) -> Iterator[Notice]:
         if typical_ns < self.shortest_ns:
@@ -113,7 +136,7 @@ def failures_of(part: str, elapsed_ns: Sequence[int], done: int | None) -> Itera
         raise WorkloadFailed(f"{part} raised {type(error).__name__}{message} ({where})") from error
 
 
-def name_of(function: Callable[[], object]) -> str:
+def name_of(function: Callable[..., object]) -> str:
     """Name a function for people: its module and its place in it."""
     if isinstance(function, functools.partial):
         function = function.func

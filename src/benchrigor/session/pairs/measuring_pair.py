@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 
 from benchrigor.clocks import WallClock
-from benchrigor.errors import BenchrigorError, ClockFailed, InvalidInput, WorkloadFailed
-from benchrigor.model import Comparison, Notice, Progress, RoundPlan, StopReason
+from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
+from benchrigor.model import Comparison, Progress
 from benchrigor.model.checks import attempt
 from benchrigor.protocols import Clock
-from benchrigor.session.controller import draw_seed
-from benchrigor.session.loop import Hooks, drive
-from benchrigor.session.outcomes import failed_workload
+from benchrigor.session.loop import Hooks, drive, ended_by_errors
 from benchrigor.session.pairs.pair_engine import (
     BASELINE,
     CANDIDATE,
@@ -24,8 +20,8 @@ from benchrigor.session.pairs.pair_engine import (
     PairRound,
 )
 from benchrigor.stats.estimators.estimation import batched
-from benchrigor.workloads import CallableWorkload, RoundRecorder
-from benchrigor.workloads.callable import collector_kept, misfits
+from benchrigor.workloads import CallableWorkload
+from benchrigor.workloads.callable import collector_kept, misfits, wrong_function
 from benchrigor.workloads.timing import Stopwatch, in_seconds
 
 Call = Callable[[], object]
@@ -100,7 +96,12 @@ def measure_pair(
     >>> round(found.ratio.value, 3), str(found.verdict), str(found.reason)
     (1.03, 'worse', 'satisfied')
     """
-    problems = [*_unfit(BASELINE, baseline), *_unfit(CANDIDATE, candidate)]
+    functions = {BASELINE: baseline, CANDIDATE: candidate}
+    problems = [
+        problem
+        for name, func in functions.items()
+        for problem in wrong_function(name, func, "a function without arguments")
+    ]
     engine = attempt(
         problems,
         lambda: PairEngine(
@@ -110,27 +111,18 @@ def measure_pair(
             statistic=statistic,
             budget_s=budget_s,
             preset=preset,
-            seed=draw_seed() if seed is None else seed,
+            seed=seed,
         ),
     )
     problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
     if problems or engine is None:
         raise InvalidInput(problems)
     clock = clock or WallClock()
-    functions = {BASELINE: baseline, CANDIDATE: candidate}
     runner = _PairRunner(
         functions, statistic, clock, batch=batch, setup=setup, teardown=teardown, gc=gc
     )
-    try:
+    with ended_by_errors(engine, engine.result):
         drive(engine, runner, clock, Hooks(progress=progress))
-    except KeyboardInterrupt as stop:
-        engine.end(StopReason.INTERRUPTED)
-        stop.record = engine.result()  # type: ignore[attr-defined]  # finished rounds are kept
-        raise
-    except BenchrigorError as error:
-        engine.end(StopReason.WORKLOAD_FAILED, failed_workload(error))
-        error.record = engine.result()
-        raise
     return engine.result()
 
 
@@ -148,42 +140,39 @@ class _PairRunner:
         teardown: Call | None,
         gc: str,
     ) -> None:
-        self._functions = functions
         self._of_means = statistic == "mean"
         plain = batch is None and setup is None and teardown is None
         self._lengthens = self._of_means and plain
         self._gc = gc
-        timed = partial(CallableWorkload, clock=clock, setup=setup, teardown=teardown, gc=gc)
-        self._timed = timed
-        self._workloads = {name: timed(each, inner=batch) for name, each in functions.items()}
-        self._calls: dict[str, int] = {}
+        self._workloads = {
+            name: CallableWorkload(
+                each, clock=clock, setup=setup, teardown=teardown, inner=batch, gc=gc
+            )
+            for name, each in functions.items()
+        }
         self._taken = 0
         self._stopwatch = Stopwatch(clock)
 
     def _choose_calls(self) -> None:
-        """Choose the calls per reading of both functions."""
+        """Choose the calls per reading: means of both functions should last about as long."""
         for name, each in self._workloads.items():
             with _naming(name):
-                self._calls[name] = each.settle()
-        if self._lengthens:
-            with collector_kept(self._gc):
-                self._lengthen()
-
-    def _lengthen(self) -> None:
-        """Give the shorter function more calls, so that readings of both last about as long."""
-        lasting = {}
-        for name, each in self._workloads.items():
-            with _naming(name):
-                lasting[name] = each.time_once(0)
-        shorter, longer = sorted(lasting, key=lambda name: lasting[name])
-        calls = self._calls[shorter] * lasting[longer] // max(lasting[shorter], 1)
-        if calls > self._calls[shorter]:
-            self._workloads[shorter] = self._timed(self._functions[shorter], inner=calls)
-            self._calls[shorter] = calls
+                each.settle()
+        if not self._lengthens:
+            return
+        lasting_ns = {}
+        with collector_kept(self._gc):
+            for name, each in self._workloads.items():
+                with _naming(name):
+                    lasting_ns[name] = each.time_once(0)
+        shorter, longer = sorted(lasting_ns, key=lasting_ns.__getitem__)
+        workload = self._workloads[shorter]
+        calls = workload.inner * lasting_ns[longer] // max(lasting_ns[shorter], 1)
+        workload.inner = max(calls, workload.inner)
 
     def __call__(self, plan: PairPlan) -> Callable[[int], PairRound]:
         """Take the readings of a plan, in seconds per call."""
-        if not self._calls:
+        if not self._taken:
             self._choose_calls()
         elapsed_ns: dict[str, list[int]] = {name: [] for name in self._workloads}
         time_once = {name: each.time_once for name, each in self._workloads.items()}
@@ -198,9 +187,14 @@ class _PairRunner:
         readings = {}
         for name, taken in elapsed_ns.items():
             with _naming(name):
-                readings[name] = in_seconds(taken, done=self._taken, inner=self._calls[name])
-        notices = tuple(self._objections(elapsed_ns))
-        calls = max(self._calls.values())
+                inner = self._workloads[name].inner
+                readings[name] = in_seconds(taken, done=self._taken, inner=inner)
+        notices = tuple(
+            replace(each, sentence=f"{name.capitalize()}: {each.sentence}")
+            for name, taken in elapsed_ns.items()
+            for each in self._stopwatch.new_warnings(taken)
+        )
+        calls = max(each.inner for each in self._workloads.values())
         if self._taken == 0 and not self._of_means and calls > 1:
             notices = (batched(calls), *notices)
         self._taken += plan.pairs
@@ -210,18 +204,6 @@ class _PairRunner:
 
         return finish
 
-    def _objections(self, elapsed_ns: Mapping[str, list[int]]) -> list[Notice]:
-        """Return what is wrong with the clock, each problem once."""
-        objections: list[Notice] = []
-        for name, taken in elapsed_ns.items():
-            recorder = RoundRecorder()
-            self._stopwatch.report(recorder, taken)
-            notices = recorder.finish(RoundPlan(index=0), elapsed_ns=0).notices
-            objections += (
-                replace(each, sentence=f"{name.capitalize()}: {each.sentence}") for each in notices
-            )
-        return objections
-
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
@@ -230,14 +212,3 @@ def _naming(name: str) -> Iterator[None]:
         yield
     except (WorkloadFailed, ClockFailed) as error:
         raise type(error)(f"{name}: {error}") from error
-
-
-def _unfit(name: str, func: object) -> list[str]:
-    if not callable(func):
-        return [f"{name} is {func!r}, expected a function without arguments"]
-    if inspect.isgeneratorfunction(func) or inspect.iscoroutinefunction(func):
-        return [
-            f"{name} is {func!r}: calling it only makes an object; "
-            "wrap it in a function that runs it to its end"
-        ]
-    return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -22,7 +23,7 @@ from benchrigor.model import (
     as_series,
     quantile_named,
 )
-from benchrigor.model.checks import attempt
+from benchrigor.model.checks import attempt, wrong_values
 from benchrigor.protocols import StopRule
 from benchrigor.session.controller import Controller, Pace, check_seed, next_readings
 from benchrigor.session.outcomes import not_converged
@@ -47,8 +48,7 @@ _BLOCKS = (
     (BASELINE, CANDIDATE, CANDIDATE, BASELINE),
     (CANDIDATE, BASELINE, BASELINE, CANDIDATE),
 )
-_CLASSICAL = 0.005
-"""Default half-width without a margin."""
+_CLASSICAL = 0.005  # default half-width without a margin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +56,7 @@ class PairPlan:
     """Pairs of readings to take."""
 
     index: int
-    order: tuple[str, ...]
-    """Whose reading is next, in blocks of four; the i-th readings of both are a pair."""
+    order: tuple[str, ...]  # in blocks of four; the i-th readings of both are a pair
 
     @property
     def pairs(self) -> int:
@@ -70,30 +69,24 @@ class PairRound:
     """The readings of a plan, of each function in the order in which they were taken."""
 
     plan: PairPlan
-    baseline: Any
+    baseline: Any  # shape (plan.pairs,)
     candidate: Any
-    """Shape (plan.pairs,), like ``baseline``."""
-    elapsed_ns: int
-    """Wall time since the plan before."""
+    elapsed_ns: int  # wall time since the plan before
     notices: tuple[Notice, ...] = ()
 
     def __post_init__(self) -> None:
         problems: list[str] = []
         for name in (BASELINE, CANDIDATE):
-            values = getattr(self, name)
-            try:
-                series = as_series(values, name=f"{name}_values")
-            except InvalidInput as error:
-                problems += error.problems
-                continue
+            check = partial(as_series, name=f"{name}_values")
+            series = attempt(problems, check, getattr(self, name))
             object.__setattr__(self, name, series)
-            if series.size != self.plan.pairs:
+            if series is not None and series.size != self.plan.pairs:
                 wrong = f"{name}_values are {series.size}"
                 problems.append(f"{wrong}, expected {self.plan.pairs} as planned")
-        elapsed_ns = self.elapsed_ns
-        if isinstance(elapsed_ns, bool) or not isinstance(elapsed_ns, Integral) or elapsed_ns < 0:
-            wrong = f"elapsed_ns is {elapsed_ns!r}"
-            problems.append(f"{wrong}, expected whole nanoseconds of 0 or more")
+        took = self.elapsed_ns
+        whole = isinstance(took, Integral) and not isinstance(took, bool) and took >= 0
+        expected = "whole nanoseconds of 0 or more"
+        problems += wrong_values([("elapsed_ns", took, whole, expected)])
         if problems:
             raise InvalidInput([f"plan {self.plan.index}: {each}" for each in problems])
 
@@ -101,10 +94,8 @@ class PairRound:
 class PairEngine(Controller[PairPlan, PairRound]):
     """A comparison without I/O: it is asked whose turn is next, and told the readings.
 
-    The parameters are those of `measure_pair`.
+    Parameters as of `measure_pair`; ``options`` are its other `Options`.
 
-    Notes
-    -----
     Readings come in blocks, baseline-candidate-candidate-baseline or the reverse, equally many of
     either, shuffled: drift that both share cancels within each block.
 
@@ -119,53 +110,46 @@ class PairEngine(Controller[PairPlan, PairRound]):
         *,
         margin: float = 0.01,
         target: float | None = None,
-        confidence: float = 0.95,
-        statistic: str = "mean",
-        budget_s: float = 60.0,
         direction: str = "lower",
-        preset: str | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
+        **options: Any,
     ) -> None:
-        options, self._question, self.seed = _checked(
-            target=target,
-            confidence=confidence,
-            statistic=statistic,
-            budget_s=budget_s,
-            preset=preset,
+        problems: list[str] = []
+        margin = attempt(problems, check_margin, margin) or 0.0
+        self._target = (margin / 2.0 or _CLASSICAL) if target is None else target
+        checked = attempt(problems, partial(Options, target=self._target, **options))
+        way = attempt(problems, direction_named, direction)
+        self.seed = attempt(problems, check_seed, seed) or 0
+        if problems or checked is None or way is None:
+            raise InvalidInput(problems)
+        super().__init__(checked)
+        q, confidence = quantile_named(checked.statistic), checked.confidence
+        self._question = Question(
+            statistic=checked.statistic,
+            policy=Policy(q=q, confidence=confidence, trim=True),
             margin=margin,
-            direction=direction,
-            seed=seed,
+            direction=way,
+            paired=True,
         )
-        super().__init__(options)
-        self._target = float(options.target or 0.0)
-        self._floor = floor_for(options, by_round=False)
+        self._floor = floor_for(checked, by_round=False)
         self._rules: tuple[StopRule, ...] = (
-            satisfied(
-                minimum_effective(self._floor.effective),
-                self._is_steady,
-                self._is_narrow,
-            ),
+            satisfied(minimum_effective(self._floor.effective), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),
-            limit(StopReason.TIME_BUDGET, options.budget_s),
+            limit(StopReason.TIME_BUDGET, checked.budget_s),
         )
         self._chunks: tuple[list[Floats], list[Floats]] = ([], [])
-        self._pairs = 0
+        self.pairs = 0
         self._last = (0, 0)
         self._next_check = self._floor.first_check
         self._latest: RatioLook | None = None
 
-    @property
-    def pairs(self) -> int:
-        """Pairs so far."""
-        return self._pairs
-
     def _next_plan(self) -> PairPlan:
         pace = Pace(
-            readings=self._pairs,
+            readings=self.pairs,
             elapsed_s=self._elapsed_ns / 1e9,
             last_readings=self._last[0],
             last_s=self._last[1] / 1e9,
-            to_next_check=self._next_check - self._pairs,
+            to_next_check=self._next_check - self.pairs,
         )
         blocks = math.ceil(next_readings(pace, self.options) / 2)
         return PairPlan(index=self._told, order=self._order(blocks))
@@ -180,13 +164,11 @@ class PairEngine(Controller[PairPlan, PairRound]):
         """Add the readings of a plan and decide whether to go on."""
         plan = finished.plan
         self._check_plan(plan)
-        for chunks, values in zip(
-            self._chunks, (finished.baseline, finished.candidate), strict=True
-        ):
-            chunks.append(values)
+        self._chunks[0].append(finished.baseline)
+        self._chunks[1].append(finished.candidate)
         for each in finished.notices:
             self.note(each)
-        self._pairs += plan.pairs
+        self.pairs += plan.pairs
         self._last = plan.pairs, finished.elapsed_ns
         return self._decide(finished.elapsed_ns)
 
@@ -210,7 +192,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         )
 
     def _looked(self) -> RatioLook:
-        if self._latest is None or self._latest.n != self._pairs:
+        if self._latest is None or self._latest.n != self.pairs:
             baseline, candidate = (np.concatenate([np.empty(0), *each]) for each in self._chunks)
             self._chunks = [baseline], [candidate]
             self._latest = look_at(baseline, candidate, self._question)
@@ -218,14 +200,14 @@ class PairEngine(Controller[PairPlan, PairRound]):
 
     @property
     def _is_due(self) -> bool:
-        return self._pairs >= self._next_check
+        return self.pairs >= self._next_check
 
     def _look(self, *, fully: bool) -> None:
         if not fully:
             return
         self._looked()
         if self._is_due:
-            self._next_check = math.ceil(self._pairs * GROWTH)
+            self._next_check = math.ceil(self.pairs * GROWTH)
 
     def _stop_rules(self) -> Sequence[StopRule]:
         return self._rules
@@ -233,15 +215,15 @@ class PairEngine(Controller[PairPlan, PairRound]):
     def _current(self, *, fresh: bool) -> Progress:
         look, floor = self._latest, self._floor
         required = None if look is None else required_pairs(look, self._target, floor)
-        needed = None if required is None else max(0, required - self._pairs)
+        needed = None if required is None else max(0, required - self.pairs)
         return self._progress_of(
-            readings=self._pairs,
+            readings=self.pairs,
             needed=needed,
             rounds=self._told,
             rejected_rounds=0,
             analyses=() if look is None else (as_analysis(look, required),),
             fresh=fresh,
-            missing=() if self._pairs >= floor.first_check else (RATIO.name,),
+            missing=() if self.pairs >= floor.first_check else (RATIO.name,),
         )
 
     def _is_steady(self, _: Progress) -> bool:
@@ -253,22 +235,3 @@ class PairEngine(Controller[PairPlan, PairRound]):
             and each.estimate.half_width <= wanted_at(each.estimate.value, self._target)
             for each in progress.analyses
         )
-
-
-def _checked(
-    *, target: float | None, margin: float, direction: str, seed: int, **options: Any
-) -> tuple[Options, Question, int]:
-    """Check all arguments of `PairEngine`, and raise once for all problems."""
-    problems: list[str] = []
-    margin = attempt(problems, check_margin, margin) or 0.0
-    half_width = (margin / 2.0 or _CLASSICAL) if target is None else target
-    checked = attempt(problems, lambda: Options(target=half_width, **options))
-    way = attempt(problems, direction_named, direction)
-    attempt(problems, check_seed, seed)
-    if problems or checked is None or way is None:
-        raise InvalidInput(problems)
-    policy = Policy(q=quantile_named(checked.statistic), confidence=checked.confidence, trim=True)
-    question = Question(
-        statistic=checked.statistic, policy=policy, margin=margin, direction=way, paired=True
-    )
-    return checked, question, int(seed)

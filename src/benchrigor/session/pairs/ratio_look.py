@@ -12,11 +12,8 @@ from benchrigor.stats.comparison.two_sample import Question, compare_pairs
 from benchrigor.stats.estimators.estimation import notice_of
 from benchrigor.stats.phases.trimming import STABLE_SHARE
 
-RATIO = Metric(name="ratio")
-"""The metric of a comparison: candidate over baseline, whose readings are pairs."""
-
-_TIMES = 2.0
-"""From this ratio on a change is shown as a factor instead of per cent of the baseline."""
+RATIO = Metric(name="ratio")  # candidate over baseline; its readings are pairs
+_TIMES = 2.0  # from this ratio on a change is shown as a factor instead of per cent
 
 
 def wanted_at(ratio: float, target: float) -> float:
@@ -26,10 +23,9 @@ def wanted_at(ratio: float, target: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatioLook:
-    """The comparison of ``n`` pairs, of which those from ``start`` to ``stop`` count."""
+    """The comparison of ``n`` pairs; those from ``start`` to ``stop`` count, if it is estimable."""
 
     comparison: Comparison
-    """Without an estimate, and ``start`` and ``stop`` 0, if the pairs allow none."""
     n: int
     start: int = 0
     stop: int = 0

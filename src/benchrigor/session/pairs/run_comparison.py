@@ -236,12 +236,12 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     for label, run in runs:
         interference = run.interference
         if interference is not None and interference.light is not Light.GREEN:
-            lost = interference.total_percent
+            percent = interference.total_percent
             sentence = (
-                f"{label} has a {interference.light} light: {lost:.1f}% of its time was lost to "
-                "others, which may be what differs."
+                f"{label} has a {interference.light} light: interference took {percent:.1f}% of "
+                "its time, which may be what differs."
             )
-            notices.append(Notice.warning(Code.DISTURBED, sentence, percent=lost))
+            notices.append(Notice.warning(Code.DISTURBED, sentence, percent=percent))
     hosts = sorted({run.provenance.host for _, run in runs if run.provenance is not None})
     if len(hosts) > 1:
         sentence = f"Made on different machines ({', '.join(hosts)}): they may be what differs."

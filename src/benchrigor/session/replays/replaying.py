@@ -10,8 +10,7 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, Kind, Options, Replay, Ruling, RunRecord
 from benchrigor.session.replays.recorded_run import Recording, recording_of
-from benchrigor.session.replays.rulings import BUILT_IN, Rule, required_arguments, ruling_of
-from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.session.replays.rulings import BUILT_IN, Judge, Rule, judge_of
 from benchrigor.stats.estimators.estimation import estimate
 from benchrigor.stats.planning.agreement import track_record
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
@@ -102,33 +101,28 @@ def replay(
         target=options.target,
         confidence=options.confidence,
         unit=recording.metric.unit,
-        rulings=tuple(_replayed(name, rule, recording, options) for name, rule in rules),
+        rulings=tuple(_replayed(*each, recording, options) for each in rules),
     )
 
 
-def _checked(judges: object) -> list[tuple[str, object]]:
-    """Return name and rule of each judge; a built-in rule is its name."""
+def _checked(judges: object) -> list[tuple[str, object, Judge]]:
+    """Return name, rule and what applies it; a built-in rule is its name."""
     if isinstance(judges, str) or not isinstance(judges, Sequence) or not judges:
         raise InvalidInput(f"judges is {judges!r}, expected a sequence of at least one judge")
-    rules: list[tuple[str, object]] = []
+    rules: list[tuple[str, object, Judge]] = []
     problems = []
     for index, judge in enumerate(judges):
-        if isinstance(judge, str) and judge in BUILT_IN:
-            rules.append((judge, judge))
-        elif (
-            isinstance(judge, tuple)
-            and len(judge) == 2
-            and _is_name(judge[0])
-            and _is_rule(judge[1])
-        ):
-            rules.append(judge)
+        name, rule = judge if isinstance(judge, tuple) and len(judge) == 2 else (judge, judge)
+        applied = judge_of(rule)
+        if isinstance(name, str) and name.strip() and applied is not None:
+            rules.append((name, rule, applied))
         else:
             known = ", ".join(map(repr, BUILT_IN))
             problems.append(
                 f"judges[{index}] is {judge!r}, expected {known}, or a pair of a name and Options, "
                 "a detector, or a function of readings, or of readings, target and confidence"
             )
-    names = [name for name, _ in rules]
+    names = [name for name, _, _ in rules]
     repeated = sorted({name for name in names if names.count(name) > 1})
     problems += [f"judge {name!r} is given twice, expected each name once" for name in repeated]
     if problems:
@@ -136,23 +130,13 @@ def _checked(judges: object) -> list[tuple[str, object]]:
     return rules
 
 
-def _is_name(name: object) -> bool:
-    return isinstance(name, str) and bool(name.strip())
-
-
-def _is_rule(rule: object) -> bool:
-    if isinstance(rule, type):
-        return False
-    return isinstance(rule, Options | Estimator) or (
-        callable(rule) and required_arguments(rule) in (1, 3)
-    )
-
-
-def _replayed(name: str, rule: object, recording: Recording, options: Options) -> Ruling:
+def _replayed(
+    name: str, rule: object, judge: Judge, recording: Recording, options: Options
+) -> Ruling:
     """Apply a rule, and compare its estimate with the readings after its stop."""
     if isinstance(rule, Options):
         options = replace(rule, target=options.target, confidence=options.confidence)
-    ruling = ruling_of(name, rule, recording, options)
+    ruling = judge(name, recording, options)
     if ruling.stopped is None or ruling.estimate is None:
         return ruling
     later = _later(recording.after(ruling.stopped), options)

@@ -6,11 +6,10 @@ import inspect
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 
 import numpy as np
-import numpy.typing as npt
-from scipy import special
 
 from benchrigor.errors import DetectorFailed, InvalidInput, NotEstimable
 from benchrigor.model import (
@@ -37,16 +36,30 @@ from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, student_t
 from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
 
 PLAIN_T = "plain t"
-_FIRST_SIZE = 5
-"""Plain t is applied after each reading from this one on, as by scripts that wait for it."""
+_FIRST_SIZE = 5  # plain t is applied after each reading from this one on, as scripts do
 
+# From all readings, target and confidence to where it stops, its estimate there, and why none.
 WholeRule = Callable[[Floats, float | None, float], tuple[int | None, Estimate | None, str]]
-"""Takes all readings, target and confidence; returns where it stops, its estimate there, and a
-sentence if it has none."""
 Rule = Options | Detector | Estimator | Callable[[Floats], Estimate] | WholeRule
+Judge = Callable[[str, Recording, Options], Ruling]
 
 
-def required_arguments(function: Callable[..., object]) -> int:
+def judge_of(rule: object) -> Judge | None:
+    """Return what applies a rule to a recording; None if it is no rule."""
+    if isinstance(rule, str):
+        return BUILT_IN.get(rule)
+    if isinstance(rule, Options):
+        return _by_session
+    if isinstance(rule, type):
+        return None
+    if isinstance(rule, Estimator | RupturesDetector):
+        return partial(_by_session, detector=as_detector(rule))
+    if not callable(rule):
+        return None
+    return {1: partial(_by_function, rule), 3: partial(_by_whole_rule, rule)}.get(_arguments(rule))
+
+
+def _arguments(function: Callable[..., object]) -> int:
     """Count the positional arguments without a default."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -54,19 +67,6 @@ def required_arguments(function: Callable[..., object]) -> int:
         return 1
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(each.default is each.empty and each.kind in positional for each in parameters)
-
-
-def ruling_of(name: str, rule: object, recording: Recording, options: Options) -> Ruling:
-    """Apply a rule to a recording; ``options`` are the rule itself if it is Options."""
-    if isinstance(rule, str):
-        return BUILT_IN[rule](name, recording, options)
-    if isinstance(rule, Options):
-        return _by_session(name, recording, options)
-    if isinstance(rule, Estimator | RupturesDetector) or not callable(rule):
-        return _by_session(name, recording, options, as_detector(rule))
-    if required_arguments(rule) == 3:
-        return _by_whole_rule(name, rule, recording, options)
-    return _by_function(name, rule, recording, options)
 
 
 def _by_session(
@@ -169,24 +169,14 @@ def _first_narrow(series: Floats, metric: Metric, options: Options) -> int | Non
     # Quantiles of t are slow to compute, and always above the normal one.
     normal = student_t(math.inf, options.confidence)
     candidates = np.flatnonzero((errors * normal <= wanted) & (wanted > 0.0))
-    for some in _growing(candidates):
-        t = -special.stdtrit(sizes[some] - 1.0, (1.0 - options.confidence) / 2.0)
-        narrow = some[errors[some] * t <= wanted[some]]
-        if narrow.size:
-            return int(narrow[0]) + _FIRST_SIZE
+    for index in candidates.tolist():
+        if errors[index] * student_t(sizes[index] - 1.0, options.confidence) <= wanted[index]:
+            return int(index) + _FIRST_SIZE
     return None
 
 
-def _growing(indices: npt.NDArray[np.intp]) -> Iterator[npt.NDArray[np.intp]]:
-    """Cut an array into pieces, each twice as long as the one before."""
-    start, size = 0, 64
-    while start < indices.size:
-        yield indices[start : start + size]
-        start, size = start + size, 2 * size
-
-
 def _by_function(
-    name: str, function: Callable[[Floats], object], recording: Recording, options: Options
+    function: Callable[[Floats], object], name: str, recording: Recording, options: Options
 ) -> Ruling:
     """Apply a function whenever a session would look; or cut by it if it finds change points."""
     final: Estimate | None = None
@@ -231,7 +221,7 @@ def _check_estimate(name: str, returned: object) -> Estimate:
 
 
 def _by_whole_rule(
-    name: str, rule: Callable[..., object], recording: Recording, options: Options
+    rule: Callable[..., object], name: str, recording: Recording, options: Options
 ) -> Ruling:
     """Apply a rule that takes the whole series and chooses its own stop."""
     if refusal := _several_series(recording):
@@ -258,7 +248,7 @@ def _several_series(recording: Recording) -> str:
     )
 
 
-BUILT_IN: dict[str, Callable[[str, Recording, Options], Ruling]] = {
+BUILT_IN: dict[str, Judge] = {
     "benchrigor": _by_long_run_variance,
     SUBSESSIONS: _by_subsessions,
     PLAIN_T: _by_plain_t,
