@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 
 class BenchrigorError(Exception):
-    """The base of all errors that benchrigor raises on purpose."""
+    """The base of all errors that benchrigor raises on purpose.
+
+    ``record`` is the `RunRecord` of the rounds finished before, where a session was running.
+    """
 
     record: object | None = None
-    """The `RunRecord` of the rounds finished before the error, where a session was running."""
 
 
 class InvalidInput(BenchrigorError, ValueError):
@@ -58,12 +60,11 @@ class InvalidInput(BenchrigorError, ValueError):
 
 
 class NotEstimable(BenchrigorError):
-    """The data allow no number."""
+    """The data allow no number; ``notice`` is the `benchrigor.model.Notice` that says why."""
 
     def __init__(self, notice: object) -> None:
         super().__init__(str(notice))
         self.notice = notice
-        """The `benchrigor.model.Notice` that says why (an `object` here, below the model)."""
 
 
 class PlanMismatch(BenchrigorError):

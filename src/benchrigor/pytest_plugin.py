@@ -90,8 +90,7 @@ class Bench:
     """Measures functions for one test."""
 
     def __init__(self, name: str, config: pytest.Config) -> None:
-        self.record: RunRecord | None = None
-        """Of the last measurement; None while nothing was measured."""
+        self.record: RunRecord | None = None  # of the last measurement
         self._name = name
         self._config = config
         self._calls = 0

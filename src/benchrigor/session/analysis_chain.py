@@ -25,10 +25,10 @@ from benchrigor.model import (
 )
 from benchrigor.protocols import Detector
 from benchrigor.session.stop_rules import (
-    HOPELESS,
     caution,
     floor_for,
     needed_for_share,
+    needed_for_width,
     wanted_half_width,
 )
 from benchrigor.stats import fit_wps, merge_subsessions
@@ -154,11 +154,13 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
         return analysis
     floor = floor_for(material.options, by_round=material.kind is not Kind.UNIT_READINGS)
     units = known.n if material.kind in (Kind.INVOCATIONS, Kind.WORK) else analysis.n
-    ratio = min(known.half_width * caution(analysis) / wanted, HOPELESS)
-    factor = max(ratio**2, floor.effective / known.n_effective)
-    needed = max(units * factor, floor.first_check)
+    needed = needed_for_width(known, known.half_width * caution(analysis) / wanted, units, floor)
     if material.kind == Kind.UNIT_READINGS:
-        needed = max(needed, needed_for_share(analysis))
+        before = sum(
+            phase.stop if phase.stop is not None and phase.stop < analysis.n else phase.start or 0
+            for phase in analysis.phases
+        )
+        needed = max(needed, needed_for_share(before))
     if material.kind is Kind.WORK:  # rounds that were left out are not repeated
         needed += analysis.n - units
     else:

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from benchrigor.errors import InvalidInput, PlanMismatch
-from benchrigor.model import Decision, Notice, Options, Progress, StopReason
+from benchrigor.model import Analysis, Decision, Notice, Options, Progress, StopReason
 from benchrigor.protocols import StopRule
 
 
@@ -165,8 +165,15 @@ class Controller(ABC, Generic[P, R]):
         stops = (answer for answer in answers if answer is not None and answer.stop)
         return replace(progress, decision=next(stops, None))
 
-    def _progress_of(self, *, readings: int, needed: int | None, **more: Any) -> Progress:
+    def _progress_of(
+        self, *, readings: int, analyses: tuple[Analysis, ...], **more: Any
+    ) -> Progress:
         """Return the state of the session, with the time until its target or its budget."""
+        required = [each.required for each in analyses if each.metric.must_satisfy]
+        known = [each for each in required if each is not None]
+        needed = None
+        if known and len(known) == len(required):
+            needed = max(0, max(known) - readings)
         elapsed_s = self._elapsed_ns / 1e9
         left = self.options.budget_s - elapsed_s
         if needed is not None and readings:
@@ -177,6 +184,7 @@ class Controller(ABC, Generic[P, R]):
             elapsed_s=elapsed_s,
             seconds_left=max(left, 0.0) if math.isfinite(left) else None,
             stop_requested=self._stop_requested,
+            analyses=analyses,
             **more,
         )
 

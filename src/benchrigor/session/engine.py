@@ -198,7 +198,6 @@ class Engine(Controller[RoundPlan, Round]):
         repeated = len(self._red) if self.options.red_rounds == "repeat" else 0
         return self._progress_of(
             readings=readings,
-            needed=_still_needed(analyses, readings),
             rounds=len(self._rounds) - repeated,
             rejected_rounds=self._traces.rejected,
             analyses=analyses,
@@ -275,12 +274,3 @@ class Engine(Controller[RoundPlan, Round]):
             why = "All rounds were red." if self._red else "No round gave any reading."
             no_data.append(Notice.refusal(Code.NO_DATA, why, metric=None))
         return (*self._notices, *of_rounds.values(), *no_data)
-
-
-def _still_needed(analyses: Sequence[Analysis], readings: int) -> int | None:
-    """Return the further readings that all required metrics need, if each is known."""
-    required = [each.required for each in analyses if each.metric.must_satisfy]
-    known = [each for each in required if each is not None]
-    if not known or len(known) < len(required):
-        return None
-    return max(0, max(known) - readings)

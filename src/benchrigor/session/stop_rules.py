@@ -58,13 +58,15 @@ def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> f
     return relative if absolute is None else min(relative, absolute)
 
 
-def needed_for_share(analysis: Analysis) -> float:
-    """Return how many readings in all let the last phase hold the share it must, if it goes on."""
-    before = sum(
-        phase.stop if phase.stop is not None and phase.stop < analysis.n else phase.start or 0
-        for phase in analysis.phases
-    )
+def needed_for_share(before: int) -> float:
+    """Return how many readings in all give the phase after so many the share it must hold."""
     return before / (1.0 - STABLE_SHARE)
+
+
+def needed_for_width(known: Estimate, excess: float, units: int, floor: Floor) -> float:
+    """Return how many units in all make an interval narrower by the factor ``excess``."""
+    factor = max(min(excess, HOPELESS) ** 2, floor.effective / known.n_effective)
+    return max(units * factor, floor.first_check)
 
 
 Criterion = Callable[[Progress], bool]

@@ -29,8 +29,7 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.units import Direction
 
-SPEED = Metric(name="speed", unit="/s", direction=Direction.HIGHER)
-"""Work per second, measured by rounds of various work."""
+SPEED = Metric(name="speed", unit="/s", direction=Direction.HIGHER)  # by rounds of various work
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,8 +75,7 @@ class Traces:
         self.metrics = tuple(metrics or ())
         self.by_name: dict[str, Trace] = {}
         self.schedule = _schedule(options, seed)
-        self.rejected = 0
-        """Latest rounds in a row that allow no estimate."""
+        self.rejected = 0  # latest rounds in a row that allow no estimate
         self._options = options
         self._detector = as_detector(detector)
         self._recorded = recorded

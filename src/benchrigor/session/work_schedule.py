@@ -17,28 +17,21 @@ from benchrigor.model.text import many, show_amount, show_value
 
 NextWork = Callable[[RoundPlan], float | None]
 
-QUICK_S = 60.0
-"""A first rough answer from rounds of various work takes about so long."""
-QUICK_ROUNDS = 50
-"""Rounds of a first answer; fewer if they are long."""
-FEWEST_ROUNDS = 10
-"""Rounds are left out only if a line through so many others remains."""
-PILOTS = 5
-"""Long enough rounds that show which largest amount a set should have."""
-MOST_PILOTS = 30
-"""The most pilots: amounts chosen by the user may never be long enough."""
-FEWEST_COLD = 3
-"""From so many further rounds on, the first one, which may be cold, does not count."""
-SPAN = 5.0
-"""Largest over smallest amount that must remain when rounds are left out."""
-SPREAD = 4.0
-"""Longest over shortest duration wanted at least. If noise is proportional to duration, about this
-factor gives the narrowest interval in a given time."""
-REACH = 8.0
-"""A planned amount is at most so many times the largest one before: at first the overhead hides the
-work, and a line through noise could lead to the end of the range."""
-_LARGEST = (1e300, 10**15)
-"""Largest amount of a range without end, and of one of whole numbers."""
+QUICK_S = 60.0  # a first rough answer from rounds of various work takes about so long
+QUICK_ROUNDS = 50  # rounds of a first answer; fewer if they are long
+FEWEST_ROUNDS = 10  # rounds are left out only if a line through so many others remains
+_PILOTS = 5  # long enough rounds that show which largest amount a set should have
+MOST_PILOTS = 30  # the most pilots: amounts chosen by the user may never be long enough
+_FEWEST_COLD = 3  # from so many further rounds on, the first one, which may be cold, is left out
+_SPAN = 5.0  # largest over smallest amount that must remain when rounds are left out
+# Longest over shortest duration wanted at least. If noise is proportional to duration, about this
+# factor gives the narrowest interval in a given time.
+_SPREAD = 4.0
+# A planned amount is at most so many times the largest one before: at first the overhead hides the
+# work, and a line through noise could lead to the end of the range.
+_REACH = 8.0
+_LARGEST = (1e300, 10**15)  # amount of a range without end, and of one of whole numbers
+_FIXED_LEVELS = 3  # of `bisecting`
 
 Mask = npt.NDArray[np.bool_]
 
@@ -91,10 +84,8 @@ class _Selection:
     long_enough: Mask
     counts: Mask
     line: _Line
-    small: float
-    """Work below this takes less time than the overhead."""
-    least: float
-    """The smallest amount that was long enough, pilots included."""
+    small: float  # work below this takes less time than the overhead
+    least: float  # smallest amount that was long enough, pilots included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,13 +118,13 @@ class WorkSchedule:
     *Pilots* do not count once there are `FEWEST_ROUNDS` others, whose amounts the noise of the
     pilots has influenced.
 
-    *Overhead*: rounds of less work than overhead times speed are left out, if ten rounds and `SPAN`
-    to one of the range remain; repeatedly, with the line through the remaining rounds. Work
-    decides, never duration.
+    *Overhead*: rounds of less work than overhead times speed are left out, if ten rounds remain
+    and a range of 5 to 1; repeatedly, with the line through the remaining rounds. Work decides,
+    never duration.
 
     *Durations*: of n rounds in t seconds, the shortest of which takes s, each takes
     k = (2t - 2sn) / (n^2 - n) longer than the one before, so the longest takes 2t/n - s, but at
-    least `SPREAD` times s. If s n reaches t, n is t/s, but at least `FEWEST_ROUNDS`. Source: Li et
+    least 4 times s. If s n reaches t, n is t/s, but at least `FEWEST_ROUNDS`. Source: Li et
     al. 2016 (Pilot).
     """
 
@@ -186,8 +177,8 @@ class WorkSchedule:
             self._plan = line, quick = selection.line, self._quick_set(selection)
             within_reach = quick.most == self._high or line.amount(quick.longest) <= quick.most
             longest = min(quick.longest, line.duration(quick.most))
-            long = np.array(self._seconds)[selection.long_enough] >= longest / SPREAD
-            known = within_reach and long.sum() >= PILOTS
+            long = np.array(self._seconds)[selection.long_enough] >= longest / _SPREAD
+            known = within_reach and long.sum() >= _PILOTS
             if known or selection.long_enough.sum() >= MOST_PILOTS:
                 self._pilots = len(self._work)
         elif self._planned % QUICK_ROUNDS == 0:
@@ -290,7 +281,7 @@ class WorkSchedule:
         part = replace(whole, small=0.0)
         while (small := part.line.overhead_work) > part.small:
             counts = long_enough & (work >= small)
-            if small > self._high / SPAN or counts.sum() < FEWEST_ROUNDS:
+            if small > self._high / _SPAN or counts.sum() < FEWEST_ROUNDS:
                 return whole
             line = _fit_line(work[counts], seconds[counts])
             part = replace(whole, counts=counts, line=line, small=small)
@@ -301,7 +292,7 @@ class WorkSchedule:
         index = np.arange(long_enough.size)
         if self._pilots is not None and long_enough[self._pilots :].sum() >= FEWEST_ROUNDS:
             return index >= self._pilots
-        return index >= (1 if long_enough[1:].sum() >= FEWEST_COLD else 0)
+        return index >= (1 if long_enough[1:].sum() >= _FEWEST_COLD else 0)
 
     def _doubled(self) -> float:
         """Return the next amount while all were too short."""
@@ -321,7 +312,7 @@ class WorkSchedule:
         s, n = max(line.duration(low), self._shortest_s), QUICK_ROUNDS
         if s * n >= self._quick_s:
             n = max(FEWEST_ROUNDS, int(self._quick_s / s * (1.0 + 1e-9)))  # 60 / 2 is 30
-        longest = max(2.0 * self._quick_s / n - s, SPREAD * s)
+        longest = max(2.0 * self._quick_s / n - s, _SPREAD * s)
         seconds = n * (s + max(min(longest, line.duration(most)), s)) / 2.0
         return _QuickSet(rounds=n, low=low, most=most, shortest=s, longest=longest, seconds=seconds)
 
@@ -331,12 +322,12 @@ class WorkSchedule:
         If less than half of the range is above the overhead, all of it is used; or the upper half
         of the amounts tried so far, if only those are that small.
         """
-        most = min(self._high, REACH * max(self._work))
+        most = min(self._high, _REACH * max(self._work))
         low = selection.least
         if low > self._high / 2.0:  # the last doubling may have skipped smaller amounts
             shortest = selection.line.amount(self._shortest_s)
             low = min(low, max(self._low, self._too_short, shortest))
-        if most == self._high and selection.small > most / SPAN:
+        if most == self._high and selection.small > most / _SPAN:
             return low, most
         if max(low, selection.small) <= most / 2.0:
             return max(low, selection.small), most
@@ -373,9 +364,6 @@ def _small_work(selection: _Selection, work: Floats) -> list[Notice]:
     return [
         Notice.warning(Code.OVERHEAD_DOMINATES, sentence, rounds=small, overhead_s=line.overhead)
     ]
-
-
-_FIXED_LEVELS = 3
 
 
 def bisecting(n: int, rng: np.random.Generator) -> Floats:

@@ -21,11 +21,11 @@ from benchrigor.protocols import Clock
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
+# Methods of a file that may wait for a device.
 _DELAYED = {
     *("read", "read1", "readall", "readinto", "readinto1", "readline", "readlines"),
     *("write", "writelines", "flush", "truncate"),
 }
-"""Methods of a file that may wait for a device."""
 
 
 class Injector:
@@ -83,9 +83,7 @@ class Injector:
         if problems:
             raise InvalidInput(problems)
         self.calls = 0
-        """All calls so far."""
-        self.hits = 0
-        """Calls that were drawn for a delay, also of 0."""
+        self.hits = 0  # calls that were drawn for a delay, also of 0
         self._mean_s, self._sd_s, self._probability = mean_s, sd_s, probability
         self._rng = np.random.default_rng(seed)
         self._clock = WallClock() if clock is None else clock

@@ -16,19 +16,14 @@ from benchrigor.protocols import Recorder
 
 _Indices = npt.NDArray[np.int64]
 
-_BETWEEN = 0.9
-"""Share of a bimodal variance that lies between its modes."""
-
-_SIGMAS = 6.0
-"""A normal variable falls so many standard deviations short once in a billion draws."""
-
+_BETWEEN = 0.9  # share of a bimodal variance that lies between its modes
+_SIGMAS = 6.0  # a normal variable falls so many standard deviations short in one of 1e9 draws
+# How many standard deviations a series of each kind falls short; None where it stays above 0.
 _REACH = {
     "normal": _SIGMAS,
     "bimodal": math.sqrt(_BETWEEN) + _SIGMAS * math.sqrt(1 - _BETWEEN),
     "lognormal": None,
 }
-"""How many standard deviations a series of each kind falls short; None where it stays above 0."""
-
 _TERMS = 200
 
 

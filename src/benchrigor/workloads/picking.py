@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Literal, Self
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.text import many, show_value
 
+# Returns what a line holds where a pick looks, not yet checked to be a number.
 Finder = Callable[[str], Iterable[Any]]
-"""Returns what a line holds where a pick looks, not yet checked to be a number."""
 
 _FORM = re.compile(r"([^:=]+)(?::([^=]+))?=(regex|column|json):(.+)", re.DOTALL)
 

@@ -12,13 +12,13 @@ from benchrigor.clocks import cpu_ns_with_children
 from benchrigor.model import Code, Notice
 from benchrigor.protocols import DelayMeter, Recorder
 
+# Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this.
 _SHORTEST_NS = 2_000_000
-"""Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this."""
+# Segments after which their length is adjusted; again whenever there are four times as many. It
+# stays as it is where that is near enough: only segments of equal length can be compared.
 _TRIED = 16
-"""Segments after which their length is adjusted; again whenever there are four times as many. It
-stays as it is where that is near enough: only segments of equal length can be compared."""
+# Share of the wall time that others may use without being the measured work, such as progress.
 _MOST_ELSEWHERE = 0.1
-"""Share of the wall time that others may use without being the measured work, such as progress."""
 
 
 class ReadingDelays:

@@ -11,15 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import (
+    Analysis,
     Comparison,
     Decision,
     Floats,
+    Kind,
+    Metric,
     Notice,
     Options,
     Progress,
     StopReason,
+    Verdict,
     as_series,
     quantile_named,
 )
@@ -27,20 +31,19 @@ from benchrigor.model.checks import attempt, wrong_values
 from benchrigor.protocols import StopRule
 from benchrigor.session.controller import Controller, Pace, check_seed, next_readings
 from benchrigor.session.outcomes import not_converged
-from benchrigor.session.pairs.ratio_look import (
-    RATIO,
-    RatioLook,
-    as_analysis,
-    look_at,
-    noted,
-    required_pairs,
-    wanted_at,
+from benchrigor.session.stop_rules import (
+    GROWTH,
+    floor_for,
+    limit,
+    minimum_effective,
+    needed_for_share,
+    needed_for_width,
+    satisfied,
 )
-from benchrigor.session.stop_rules import GROWTH, floor_for, limit, minimum_effective, satisfied
 from benchrigor.stats.comparison.samples import check_margin, direction_named
-from benchrigor.stats.comparison.two_sample import Question
-from benchrigor.stats.estimators.estimation import Policy
-from benchrigor.stats.phases.trimming import moved_on
+from benchrigor.stats.comparison.two_sample import Question, compare_pairs
+from benchrigor.stats.estimators.estimation import Policy, notice_of
+from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
 
 BASELINE, CANDIDATE = "baseline", "candidate"
 
@@ -49,6 +52,8 @@ _BLOCKS = (
     (CANDIDATE, BASELINE, BASELINE, CANDIDATE),
 )
 _CLASSICAL = 0.005  # default half-width without a margin
+_RATIO = Metric(name="ratio")  # candidate over baseline; its readings are pairs
+_TIMES = 2.0  # from this ratio on a change is shown as a factor instead of per cent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +94,16 @@ class PairRound:
         problems += wrong_values([("elapsed_ns", took, whole, expected)])
         if problems:
             raise InvalidInput([f"plan {self.plan.index}: {each}" for each in problems])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """The comparison of ``n`` pairs; those from ``start`` to ``stop`` count, if it is estimable."""
+
+    comparison: Comparison
+    n: int
+    start: int = 0
+    stop: int = 0
 
 
 class PairEngine(Controller[PairPlan, PairRound]):
@@ -141,7 +156,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self.pairs = 0
         self._last = (0, 0)
         self._next_check = self._floor.first_check
-        self._latest: RatioLook | None = None
+        self._latest: _Look | None = None
 
     def _next_plan(self) -> PairPlan:
         pace = Pace(
@@ -178,24 +193,33 @@ class PairEngine(Controller[PairPlan, PairRound]):
         If the pairs allow no estimate its verdict is UNDECIDED, and a Notice says why.
         """
         look = self._looked()
+        comparison, ratio = look.comparison, look.comparison.ratio
         ended = self._decision is not None and self._decision.reason is not StopReason.SATISFIED
-        ratio = look.comparison.ratio
         before: tuple[Notice, ...] = ()
         if ended and ratio is not None:
-            wanted = wanted_at(ratio.value, self._target)
+            wanted = self._wanted_at(ratio.value)
             before = (not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
         after = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
+        notices = (*before, *comparison.notices, *after, *self._notices)
+        difference = comparison.difference
         return replace(
-            noted(look.comparison, before=before, after=(*after, *self._notices)),
+            comparison,
+            ratio=ratio and replace(ratio, notices=notices),
+            difference=difference and replace(difference, notices=notices),
+            notices=notices,
             reason=None if self._decision is None else self._decision.reason,
             elapsed_s=self._elapsed_ns / 1e9,
         )
 
-    def _looked(self) -> RatioLook:
+    def _wanted_at(self, ratio: float) -> float:
+        """Return the half-width wanted at a ratio, in proportion to a ratio above 2."""
+        return self._target * max(1.0, ratio / _TIMES)
+
+    def _looked(self) -> _Look:
         if self._latest is None or self._latest.n != self.pairs:
             baseline, candidate = (np.concatenate([np.empty(0), *each]) for each in self._chunks)
             self._chunks = [baseline], [candidate]
-            self._latest = look_at(baseline, candidate, self._question)
+            self._latest = _look_at(baseline, candidate, self._question)
         return self._latest
 
     @property
@@ -213,25 +237,71 @@ class PairEngine(Controller[PairPlan, PairRound]):
         return self._rules
 
     def _current(self, *, fresh: bool) -> Progress:
-        look, floor = self._latest, self._floor
-        required = None if look is None else required_pairs(look, self._target, floor)
-        needed = None if required is None else max(0, required - self.pairs)
         return self._progress_of(
             readings=self.pairs,
-            needed=needed,
             rounds=self._told,
             rejected_rounds=0,
-            analyses=() if look is None else (as_analysis(look, required),),
+            analyses=() if self._latest is None else (self._analysis_of(self._latest),),
             fresh=fresh,
-            missing=() if self.pairs >= floor.first_check else (RATIO.name,),
+            missing=() if self.pairs >= self._floor.first_check else (_RATIO.name,),
+        )
+
+    def _analysis_of(self, look: _Look) -> Analysis:
+        """Return the look for stop rules and displays of progress, with the pairs needed in all."""
+        ratio, required = look.comparison.ratio, None
+        if ratio is not None:
+            excess = ratio.half_width / self._wanted_at(ratio.value)
+            needed = needed_for_width(ratio, excess, look.n, self._floor)
+            before = look.start if look.stop == look.n else look.stop  # an ended phase counts not
+            required = math.ceil(max(needed, needed_for_share(before)))
+        return Analysis(
+            metric=_RATIO,
+            kind=Kind.UNIT_READINGS,
+            n=look.n,
+            n_kept=look.stop - look.start,
+            estimate=ratio,
+            required=required,
+            notices=look.comparison.notices,
         )
 
     def _is_steady(self, _: Progress) -> bool:
-        return self._latest is not None and self._latest.is_steady
+        look = self._latest
+        if look is None or look.stop < look.n:
+            return False
+        return look.stop - look.start >= STABLE_SHARE * look.n
 
     def _is_narrow(self, progress: Progress) -> bool:
         return all(
             each.estimate is not None
-            and each.estimate.half_width <= wanted_at(each.estimate.value, self._target)
+            and each.estimate.half_width <= self._wanted_at(each.estimate.value)
             for each in progress.analyses
         )
+
+
+def _look_at(baseline: Floats, candidate: Floats, question: Question) -> _Look:
+    """Compare the stable pairs of two series taken in turn, shape (n,) each."""
+    try:
+        comparison, pairs = compare_pairs(baseline, candidate, question)
+    except NotEstimable as error:
+        return _Look(comparison=_unknown(question, notice_of(error)), n=baseline.size)
+    return _Look(comparison=comparison, n=baseline.size, start=pairs.start, stop=pairs.stop)
+
+
+def _unknown(question: Question, notice: Notice) -> Comparison:
+    """Return the comparison of pairs that allow no estimate."""
+    return Comparison(
+        statistic=question.statistic,
+        direction=question.direction,
+        margin=question.margin,
+        confidence=question.policy.confidence,
+        paired=True,
+        unit="pair",
+        baseline=None,
+        candidate=None,
+        ratio=None,
+        difference=None,
+        p_value=None,
+        p_beyond=1.0,
+        verdict=Verdict.UNDECIDED,
+        notices=(notice,),
+    )
