@@ -408,7 +408,7 @@ def test_a_full_disk_keeps_the_rounds_before(tmp_path: Path) -> None:
         fill(tmp_path)
     journal = Journal(tmp_path / "runs.sqlite")
     (run,) = journal.runs()
-    rounds = journal.rounds(run["run_id"])
+    rounds = journal.load(run["run_id"]).rounds
     assert len(rounds) >= 3
     assert [each.plan.index for each in rounds] == list(range(len(rounds)))
 

@@ -40,7 +40,10 @@ class Clock(Protocol):
 
 @runtime_checkable
 class DelayMeter(Protocol):
-    """Measures what a thread lost to others. Laws: it never goes back; no exception escapes."""
+    """Measures how long threads wait for processors.
+
+    Laws: it never goes back; no exception escapes.
+    """
 
     def delay_ns(self) -> int:
         """Return nanoseconds that the calling thread waited for a processor."""
@@ -112,8 +115,5 @@ class Store(Protocol):
     def runs(self, query: str = "") -> Sequence[dict[str, Any]]:
         """List the runs whose id or name holds ``query``, newest first."""
 
-    def rounds(self, run_id: str) -> tuple[Round, ...]:
-        """Return the finished rounds of a run, in order."""
-
     def load(self, run_id: str) -> RunRecord:
-        """Return the whole record of a run, finished or not."""
+        """Return the whole record of a run, finished or not, its rounds by index."""

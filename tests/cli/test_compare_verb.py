@@ -158,7 +158,9 @@ def test_rounds_of_restarted_runs_count_one_by_one(cli, store, keep, strict):
     assert f"run 1 ({old}): " in said
     assert "this-process-only" not in said
     found = strict(cli("compare", old, new, "--json").stdout)["comparison"]
-    sides = [[each.unit_readings["time"] for each in Journal(store).rounds(x)] for x in (old, new)]
+    sides = [
+        [each.unit_readings["time"] for each in Journal(store).load(x).rounds] for x in (old, new)
+    ]
     expected = compare(*sides, trim=True).ratio
     width = expected.half_width
     assert found["ratio"]["value"] == pytest.approx(expected.value, abs=0.3 * width)

@@ -118,7 +118,7 @@ def test_a_killed_run_is_resumed_with_every_finished_round_counted_once(
     journal = Journal(store)
     (kept,) = journal.runs()
     assert not kept["finished"]
-    before = journal.rounds(kept["run_id"])
+    before = journal.load(kept["run_id"]).rounds
     assert "unfinished" in cli("list").stdout
 
     limit = len(before) + 3
@@ -126,7 +126,7 @@ def test_a_killed_run_is_resumed_with_every_finished_round_counted_once(
     assert resumed.exit_code in {3, 4}
     codes = [each["code"] for each in strict(resumed.stdout)["session_notices"]]
     assert "resumed" in codes
-    after = journal.rounds(kept["run_id"])
+    after = journal.load(kept["run_id"]).rounds
     assert [each.plan.index for each in after] == list(range(limit))
     assert [each.readings for each in after[: len(before)]] == [each.readings for each in before]
 

@@ -35,7 +35,7 @@ def test_no_finished_round_is_lost_and_none_counts_twice(tmp_path: Path) -> None
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
     (run,) = Journal(path).runs()
-    kept = Journal(path).rounds(run["run_id"])
+    kept = Journal(path).load(run["run_id"]).rounds
     assert len(kept) >= 5
     assert [each.plan.index for each in kept] == list(range(len(kept)))
     assert not run["finished"]

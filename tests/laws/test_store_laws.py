@@ -126,7 +126,7 @@ def test_every_store_offers_the_protocol(store: Store) -> None:
 def test_a_run_that_was_only_begun_gives_back_its_header(store: Store) -> None:
     run_id = store.begin(HEADER)
     assert store.load(run_id).to_dict() == replace(HEADER, run_id=run_id).to_dict()
-    assert store.rounds(run_id) == ()
+    assert store.load(run_id).rounds == ()
 
 
 def test_an_unfinished_run_gives_back_its_header_and_its_rounds(store: Store) -> None:
@@ -153,7 +153,7 @@ def test_rounds_come_back_by_index(store: Store) -> None:
     run_id = store.begin(HEADER)
     for index in (2, 0, 10, 1):
         store.append(run_id, a_round(index))
-    assert [each.plan.index for each in store.rounds(run_id)] == [0, 1, 2, 10]
+    assert [each.plan.index for each in store.load(run_id).rounds] == [0, 1, 2, 10]
 
 
 def test_a_round_is_never_counted_twice_nor_replaced(store: Store) -> None:
@@ -161,7 +161,7 @@ def test_a_round_is_never_counted_twice_nor_replaced(store: Store) -> None:
     store.append(run_id, a_round(3, [1.0]))
     with pytest.raises(StoreFailed, match="round 3 of run"):
         store.append(run_id, a_round(3, [2.0]))
-    (kept,) = store.rounds(run_id)
+    (kept,) = store.load(run_id).rounds
     assert codec.encode(kept) == codec.encode(a_round(3, [1.0]))
 
 
@@ -170,8 +170,8 @@ def test_runs_keep_their_rounds_apart(store: Store) -> None:
     assert first != second
     store.append(first, a_round(0, [1.0]))
     store.append(second, a_round(0, [2.0]))
-    assert store.rounds(first)[0].unit_readings["time"][0] == 1.0
-    assert store.rounds(second)[0].unit_readings["time"][0] == 2.0
+    assert store.load(first).rounds[0].unit_readings["time"][0] == 1.0
+    assert store.load(second).rounds[0].unit_readings["time"][0] == 2.0
 
 
 def test_an_unknown_run_is_refused_by_its_name(store: Store) -> None:
@@ -179,7 +179,7 @@ def test_an_unknown_run_is_refused_by_its_name(store: Store) -> None:
     for use in (
         lambda: store.append("nobody", a_round(0)),
         lambda: store.finish("nobody", HEADER),
-        lambda: store.rounds("nobody"),
+        lambda: store.load("nobody").rounds,
         lambda: store.load("nobody"),
     ):
         with pytest.raises(StoreFailed, match="'nobody'"):
@@ -280,7 +280,7 @@ def test_whatever_rounds_are_stored_the_same_come_back_bit_by_bit(store: Store) 
         ]
         for each in rounds:
             store.append(run_id, each)
-        for given_back, each in zip(store.rounds(run_id), rounds, strict=True):
+        for given_back, each in zip(store.load(run_id).rounds, rounds, strict=True):
             assert codec.encode(given_back) == codec.encode(each)
             for name, series in each.unit_readings.items():
                 assert given_back.unit_readings[name].tobytes() == series.tobytes()

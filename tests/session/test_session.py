@@ -91,7 +91,7 @@ def test_a_keyboard_interrupt_passes_on_and_keeps_the_finished_rounds(tmp_path: 
     interrupted = caught.value.record  # type: ignore[attr-defined]  # set on the way out
     assert interrupted.to_dict() == record.to_dict()
     assert record.run_id is not None
-    assert len(store.rounds(record.run_id)) == 4
+    assert len(store.load(record.run_id).rounds) == 4
 
 
 def test_a_workload_that_ends_gives_what_it_gave() -> None:
@@ -157,7 +157,7 @@ def test_each_round_is_kept_before_the_next_one_starts() -> None:
     kept = []
 
     def count(_plan: RoundPlan) -> None:
-        kept.append(sum(len(store.rounds(run["run_id"])) for run in store.runs()))
+        kept.append(sum(len(store.load(run["run_id"]).rounds) for run in store.runs()))
 
     Session(Options(max_rounds=4), seed=1, store=store, before_round=count).run(Counting())
     assert kept == [0, 1, 2, 3]
@@ -207,7 +207,7 @@ def test_a_run_cut_off_is_taken_up_with_every_round_once(tmp_path: Path) -> None
     assert resumed.readings() == pytest.approx(whole.readings())
     assert resumed.estimate() == whole.estimate()
     assert Code.RESUMED in [notice.code for notice in resumed.notices]
-    assert len(Journal(path).rounds(run_id)) == 20
+    assert len(Journal(path).load(run_id).rounds) == 20
 
 
 def test_a_satisfied_run_is_not_taken_up(tmp_path: Path) -> None:

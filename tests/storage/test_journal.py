@@ -93,12 +93,12 @@ for index in range(10**9):
         finished = [int(process.stdout.readline()) for _ in range(50)]
         process.send_signal(signal.SIGKILL)
         finished += map(int, process.stdout.read().split())
-    kept = [each.plan.index for each in store.rounds(run_id)]
+    kept = [each.plan.index for each in store.load(run_id).rounds]
     assert kept == list(range(len(kept)))
     # The round under way may have been committed without its number having been printed.
     assert len(kept) - len(finished) in {0, 1}
     store.append(run_id, a_round(len(kept)))
-    assert len(store.rounds(run_id)) == len(kept) + 1
+    assert len(store.load(run_id).rounds) == len(kept) + 1
 
 
 def test_two_processes_write_to_one_new_store_at_once(path: Path) -> None:
@@ -124,7 +124,7 @@ print(run_id)
     assert [writer.returncode for writer in writers] == [0, 0]
     with Journal(path) as store:
         for run_id in run_ids:
-            assert [each.plan.index for each in store.rounds(run_id)] == list(range(40))
+            assert [each.plan.index for each in store.load(run_id).rounds] == list(range(40))
 
 
 def test_a_round_told_by_two_processes_is_stored_once(store: Journal) -> None:
@@ -142,7 +142,7 @@ print(stored)
     writers = [other_process(script, store.path, run_id) for _ in range(2)]
     stored = [int(writer.communicate()[0]) for writer in writers]
     assert sum(stored) == 40
-    assert [each.plan.index for each in store.rounds(run_id)] == list(range(40))
+    assert [each.plan.index for each in store.load(run_id).rounds] == list(range(40))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
@@ -163,7 +163,7 @@ print(status)
 """
     process = other_process(script, store.path, run_id)
     assert process.communicate()[0].strip() == "0"
-    assert [each.plan.index for each in store.rounds(run_id)] == [0, 1, 2]
+    assert [each.plan.index for each in store.load(run_id).rounds] == [0, 1, 2]
 
 
 def test_threads_share_a_journal(store: Journal) -> None:
@@ -178,7 +178,7 @@ def test_threads_share_a_journal(store: Journal) -> None:
         each.start()
     for each in threads:
         each.join()
-    assert [each.plan.index for each in store.rounds(run_id)] == list(range(40))
+    assert [each.plan.index for each in store.load(run_id).rounds] == list(range(40))
 
 
 def test_a_closed_journal_opens_again_when_used(store: Journal) -> None:
@@ -212,7 +212,7 @@ def test_the_first_characters_of_a_run_id_are_enough(store: Journal) -> None:
     run_id = store.begin(HEADER)
     store.append(run_id[:5], a_round(0))
     store.finish(run_id[:5], HEADER)
-    assert len(store.rounds(run_id[:5])) == 1
+    assert len(store.load(run_id[:5]).rounds) == 1
     assert store.load(run_id[:5]).run_id == run_id
     with pytest.raises(StoreFailed, match="expected the id of a stored run"):
         store.load(run_id + "0")
@@ -251,9 +251,9 @@ def test_a_full_disk_keeps_the_finished_rounds(
     with pytest.raises(StoreFailed, match=r"runs\.sqlite: .*full.*: free some disk space"):
         store.append(run_id, a_round(1, size=100_000))
     store.close()
-    assert len(store.rounds(run_id)) == 1
+    assert len(store.load(run_id).rounds) == 1
     store.append(run_id, a_round(1))
-    assert len(store.rounds(run_id)) == 2
+    assert len(store.load(run_id).rounds) == 2
 
 
 @pytest.mark.parametrize("place", ["below a file", "a folder"])
@@ -273,7 +273,7 @@ def test_a_file_that_may_only_be_read_is_named(
     connection.execute("PRAGMA query_only = 1")  # file modes do not bind root
     with pytest.raises(StoreFailed, match="readonly database: make the file and its folder writ"):
         store.append(run_id, a_round(0))
-    assert store.rounds(run_id) == ()
+    assert store.load(run_id).rounds == ()
 
 
 def test_a_file_of_another_kind_is_named(path: Path) -> None:

@@ -132,7 +132,10 @@ def test_an_amount_that_no_argument_takes_is_refused() -> None:
 
 
 def test_work_without_an_amount_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"no work amount, but .*\{work\}.* give a work amount"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"no work amount, but an argument of .*\{work\}: give a work amount where",
+    ):
         run(python("pass", "{work}"))
 
 

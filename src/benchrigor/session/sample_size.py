@@ -10,7 +10,7 @@ from functools import partial
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Kind, Notice, Plan, RunRecord, Severity
 from benchrigor.model.series import short
-from benchrigor.session.stop_rules import Floor, floor_for
+from benchrigor.session.stop_rules import floor_for
 from benchrigor.stats.planning.power import plan_sizes
 
 
@@ -95,8 +95,10 @@ def plan(
     if analysis is None or analysis.estimate is None:
         raise NotEstimable(_why_none(known.name, analysis))
     pilot = analysis.estimate
-    by_round = analysis.kind is not Kind.UNIT_READINGS
-    sizes = sized(pilot, least=_least(floor_for(known.options, by_round=by_round), pilot))
+    floor = floor_for(known.options, by_round=analysis.kind is not Kind.UNIT_READINGS)
+    effective = floor.effective * pilot.n / pilot.n_effective
+    least = max(floor.first_check, math.ceil(effective * (1.0 - 1e-12)))
+    sizes = sized(pilot, least=least)
     return _priced(sizes, known, analysis)
 
 
@@ -106,12 +108,6 @@ def _why_none(name: str, analysis: Analysis | None) -> Notice:
     sentence = f"The run of {name} has no estimate to plan from."
     nothing = Notice.refusal(Code.NO_DATA, sentence)
     return next((each for each in notices if each.severity is Severity.REFUSAL), nothing)
-
-
-def _least(floor: Floor, pilot: Estimate) -> int:
-    """Return the least size at which the run's own stop rule stops."""
-    effective = floor.effective * pilot.n / pilot.n_effective
-    return max(floor.first_check, math.ceil(effective * (1.0 - 1e-12)))
 
 
 def _priced(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:

@@ -144,14 +144,11 @@ def mostly_stable(share: float) -> Criterion:
 
 def satisfied(*criteria: Criterion) -> StopRule:
     """Stop when fresh analyses of enough readings meet all criteria."""
-
-    def rule(progress: Progress) -> Decision | None:
-        known = bool(progress.analyses) and progress.fresh and not progress.missing
-        if known and all(criterion(progress) for criterion in criteria):
-            return Decision(stop=True, reason=StopReason.SATISFIED)
-        return None
-
-    return rule
+    return _stop_for(
+        StopReason.SATISFIED,
+        lambda progress: progress.fresh and bool(progress.analyses) and not progress.missing,
+        *criteria,
+    )
 
 
 _SPENT = {
@@ -165,13 +162,12 @@ _SPENT = {
 
 def limit(reason: StopReason, most: float) -> StopRule:
     """Stop for ``reason`` when the part of progress that it is about reaches ``most``."""
+    return _stop_for(reason, lambda progress: getattr(progress, _SPENT[reason]) >= most)
 
-    def rule(progress: Progress) -> Decision | None:
-        if getattr(progress, _SPENT[reason]) >= most:
-            return Decision(stop=True, reason=reason)
-        return None
 
-    return rule
+def _stop_for(reason: StopReason, *criteria: Criterion) -> StopRule:
+    stop = Decision(stop=True, reason=reason)
+    return lambda progress: stop if all(each(progress) for each in criteria) else None
 
 
 def default_rules(options: Options, metrics: Sequence[Metric] = ()) -> tuple[StopRule, ...]:

@@ -74,7 +74,15 @@ class Traces:
     ) -> None:
         self.metrics = tuple(metrics or ())
         self.by_name: dict[str, Trace] = {}
-        self.schedule = _schedule(options, seed)
+        self.schedule: WorkSchedule | None = None
+        if options.work_range is not None:
+            self.schedule = WorkSchedule(
+                *options.work_range,
+                order=options.work_order,
+                shortest_s=options.short_round_s,
+                quick_s=min(QUICK_S, options.budget_s),
+                seed=seed,
+            )
         self.rejected = 0  # latest rounds in a row that allow no estimate
         self._options = options
         self._detector = as_detector(detector)
@@ -215,7 +223,8 @@ class Traces:
         """Analyse a trace, once for the same readings."""
         if trace.analysis is None or trace.analysis.n < trace.n:
             trace.analysis = look(self._material(trace))
-            if not _usable(trace.analysis):
+            stable = any(each.n >= MIN_FOR_VARIANCE for each in trace.analysis.phases)
+            if trace.kind is Kind.INVOCATIONS and not stable:
                 self.rejected = max(self.rejected, len(trace.chunks))
 
     def reports(self) -> dict[str, Analysis]:
@@ -278,19 +287,6 @@ class Traces:
         )
 
 
-def _schedule(options: Options, seed: int) -> WorkSchedule | None:
-    """Return what chooses work amounts; None if all rounds do the same work."""
-    if options.work_range is None:
-        return None
-    return WorkSchedule(
-        *options.work_range,
-        order=options.work_order,
-        shortest_s=options.short_round_s,
-        quick_s=min(QUICK_S, options.budget_s),
-        seed=seed,
-    )
-
-
 def _bad_pair(finished: Round, where: str) -> list[str]:
     """Say what is wrong with the work amount or the duration of a round."""
     problems = []
@@ -318,12 +314,6 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
     return []
 
 
-def _usable(analysis: Analysis) -> bool:
-    """Whether some invocation has a stable phase; other readings are always usable."""
-    by_round = analysis.kind is Kind.INVOCATIONS
-    return not by_round or any(phase.n >= MIN_FOR_VARIANCE for phase in analysis.phases)
-
-
 def calls_per_reading(finished: Round) -> int:
     """Return how many calls each reading of a round averages."""
     calls = finished.facts.get("inner_loop", 1)
@@ -332,13 +322,11 @@ def calls_per_reading(finished: Round) -> int:
 
 def as_detector(detector: object) -> Detector | None:
     """Adapt a ruptures estimator; return a Detector, or None for the built-in one, unchanged."""
-    if detector is None:
-        return None
-    if not isinstance(detector, type):
-        if isinstance(detector, Detector):
-            return detector
-        if isinstance(detector, Estimator):
-            return RupturesDetector(detector)
+    is_class = isinstance(detector, type)
+    if detector is None or (isinstance(detector, Detector) and not is_class):
+        return detector
+    if isinstance(detector, Estimator) and not is_class:
+        return RupturesDetector(detector)
     raise InvalidInput(
         f"detector is {detector!r}, expected a function that returns the ChangePoints of readings, "
         "or a ruptures estimator such as ruptures.Pelt()"

@@ -20,16 +20,16 @@ NextWork = Callable[[RoundPlan], float | None]
 QUICK_S = 60.0  # a first rough answer from rounds of various work takes about so long
 QUICK_ROUNDS = 50  # rounds of a first answer; fewer if they are long
 FEWEST_ROUNDS = 10  # rounds are left out only if a line through so many others remains
-_PILOTS = 5  # long enough rounds that show which largest amount a set should have
+PILOTS = 5  # long enough rounds that show which largest amount a set should have
 MOST_PILOTS = 30  # the most pilots: amounts chosen by the user may never be long enough
-_FEWEST_COLD = 3  # from so many further rounds on, the first one, which may be cold, is left out
-_SPAN = 5.0  # largest over smallest amount that must remain when rounds are left out
+FEWEST_COLD = 3  # from so many further rounds on, the first one, which may be cold, is left out
+SPAN = 5.0  # largest over smallest amount that must remain when rounds are left out
 # Longest over shortest duration wanted at least. If noise is proportional to duration, about this
 # factor gives the narrowest interval in a given time.
-_SPREAD = 4.0
+SPREAD = 4.0
 # A planned amount is at most so many times the largest one before: at first the overhead hides the
 # work, and a line through noise could lead to the end of the range.
-_REACH = 8.0
+REACH = 8.0
 _LARGEST = (1e300, 10**15)  # amount of a range without end, and of one of whole numbers
 _FIXED_LEVELS = 3  # of `bisecting`
 
@@ -177,8 +177,8 @@ class WorkSchedule:
             self._plan = line, quick = selection.line, self._quick_set(selection)
             within_reach = quick.most == self._high or line.amount(quick.longest) <= quick.most
             longest = min(quick.longest, line.duration(quick.most))
-            long = np.array(self._seconds)[selection.long_enough] >= longest / _SPREAD
-            known = within_reach and long.sum() >= _PILOTS
+            long = np.array(self._seconds)[selection.long_enough] >= longest / SPREAD
+            known = within_reach and long.sum() >= PILOTS
             if known or selection.long_enough.sum() >= MOST_PILOTS:
                 self._pilots = len(self._work)
         elif self._planned % QUICK_ROUNDS == 0:
@@ -281,7 +281,7 @@ class WorkSchedule:
         part = replace(whole, small=0.0)
         while (small := part.line.overhead_work) > part.small:
             counts = long_enough & (work >= small)
-            if small > self._high / _SPAN or counts.sum() < FEWEST_ROUNDS:
+            if small > self._high / SPAN or counts.sum() < FEWEST_ROUNDS:
                 return whole
             line = _fit_line(work[counts], seconds[counts])
             part = replace(whole, counts=counts, line=line, small=small)
@@ -292,7 +292,7 @@ class WorkSchedule:
         index = np.arange(long_enough.size)
         if self._pilots is not None and long_enough[self._pilots :].sum() >= FEWEST_ROUNDS:
             return index >= self._pilots
-        return index >= (1 if long_enough[1:].sum() >= _FEWEST_COLD else 0)
+        return index >= (1 if long_enough[1:].sum() >= FEWEST_COLD else 0)
 
     def _doubled(self) -> float:
         """Return the next amount while all were too short."""
@@ -312,7 +312,7 @@ class WorkSchedule:
         s, n = max(line.duration(low), self._shortest_s), QUICK_ROUNDS
         if s * n >= self._quick_s:
             n = max(FEWEST_ROUNDS, int(self._quick_s / s * (1.0 + 1e-9)))  # 60 / 2 is 30
-        longest = max(2.0 * self._quick_s / n - s, _SPREAD * s)
+        longest = max(2.0 * self._quick_s / n - s, SPREAD * s)
         seconds = n * (s + max(min(longest, line.duration(most)), s)) / 2.0
         return _QuickSet(rounds=n, low=low, most=most, shortest=s, longest=longest, seconds=seconds)
 
@@ -322,12 +322,12 @@ class WorkSchedule:
         If less than half of the range is above the overhead, all of it is used; or the upper half
         of the amounts tried so far, if only those are that small.
         """
-        most = min(self._high, _REACH * max(self._work))
+        most = min(self._high, REACH * max(self._work))
         low = selection.least
         if low > self._high / 2.0:  # the last doubling may have skipped smaller amounts
             shortest = selection.line.amount(self._shortest_s)
             low = min(low, max(self._low, self._too_short, shortest))
-        if most == self._high and selection.small > most / _SPAN:
+        if most == self._high and selection.small > most / SPAN:
             return low, most
         if max(low, selection.small) <= most / 2.0:
             return max(low, selection.small), most

@@ -227,11 +227,6 @@ class Journal:
             for run in listed
         ]
 
-    def rounds(self, run_id: str) -> tuple[Round, ...]:
-        """Return the finished rounds of a run, by index."""
-        with self._transaction("DEFERRED") as connection:
-            return _rounds(connection, self._resolve(connection, run_id))
-
     def load(self, run_id: str) -> RunRecord:
         """Return the record of a run: its rounds, and its result if it is finished."""
         with self._transaction("DEFERRED") as connection:

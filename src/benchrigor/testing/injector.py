@@ -9,13 +9,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from numbers import Integral
 from typing import IO, Any, AnyStr, ParamSpec, TypeVar, cast
 
 import numpy as np
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model.checks import refuse, wrong_values, wrong_whole
 from benchrigor.protocols import Clock
 
 _Parameters = ParamSpec("_Parameters")
@@ -73,15 +73,16 @@ class Injector:
         seed: int,
         clock: Clock | None = None,
     ) -> None:
-        problems = [
-            f"{name} is {value!r}, expected a finite number of seconds from 0 on"
-            for name, value in (("mean_s", mean_s), ("sd_s", sd_s))
-            if not 0.0 <= value < math.inf
-        ]
-        if not 0.0 <= probability <= 1.0:
-            problems.append(f"probability is {probability!r}, expected 0 to 1")
-        if problems:
-            raise InvalidInput(problems)
+        seconds = "a finite number of seconds from 0 on"
+        refuse(
+            wrong_values(
+                [
+                    ("mean_s", mean_s, 0.0 <= mean_s < math.inf, seconds),
+                    ("sd_s", sd_s, 0.0 <= sd_s < math.inf, seconds),
+                    ("probability", probability, 0.0 <= probability <= 1.0, "0 to 1"),
+                ]
+            )
+        )
         self.calls = 0
         self.hits = 0  # calls that were drawn for a delay, also of 0
         self._mean_s, self._sd_s, self._probability = mean_s, sd_s, probability
@@ -208,8 +209,7 @@ def cpu_hog(n: int = 1, *, core: int | None = None) -> Iterator[tuple[int, ...]]
     ...     len(hogs)
     2
     """
-    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-        raise InvalidInput(f"n is {n!r}, expected a whole number of processes from 1 on")
+    refuse(wrong_whole("n", n))
     with ExitStack() as running:
         hogs = []
         for _ in range(n):

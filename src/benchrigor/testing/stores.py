@@ -58,16 +58,12 @@ class MemoryStore:
             if query in run_id or query in header.name
         ]
 
-    def rounds(self, run_id: str) -> tuple[Round, ...]:
-        """Return the finished rounds of a run, by index."""
-        rounds = self._rounds[self._known(run_id)]
-        return tuple(rounds[index] for index in sorted(rounds))
-
     def load(self, run_id: str) -> RunRecord:
         """Return the record of a run, finished or not."""
-        rounds = self.rounds(run_id)
+        rounds = self._rounds[self._known(run_id)]
         record = self._result(run_id) or self._headers[run_id]
-        return replace(record, rounds=rounds, run_id=run_id)
+        in_order = tuple(rounds[index] for index in sorted(rounds))
+        return replace(record, rounds=in_order, run_id=run_id)
 
     def _known(self, run_id: str) -> str:
         if run_id not in self._headers:

@@ -32,9 +32,9 @@ _STDERR_KEPT = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ended:
-    """How a process ended: its exit code, or minus the signal that killed it."""
+    """How a process ended."""
 
-    code: int
+    code: int  # its exit code, or minus the signal that killed it
     elapsed_ns: int
     cpu_s: float
     overran: bool
@@ -67,7 +67,8 @@ class CommandWorkload:
     clock
         The only source of time.
     meter
-        Measures what the main thread of the command lost to others; None measures nothing.
+        Measures how long the main thread of the command waited for a processor; None measures
+        nothing.
 
     Raises
     ------
@@ -198,18 +199,15 @@ class CommandWorkload:
                 self._record(read_picks(stdout, self._picks, name=_shown(argv)), recorder)
 
     def _argv_for(self, plan: RoundPlan) -> list[str]:
-        if not any(_WORK in argument for argument in self._argv):
-            if plan.work is None:
-                return list(self._argv)
+        takes_work = any(_WORK in argument for argument in self._argv)
+        if takes_work is (plan.work is None):
+            wrong = "has no work amount, but an" if takes_work else "has a work amount, but no"
             raise InvalidInput(
-                f"the plan of round {plan.index} has a work amount, but no argument of "
-                f"{self.name} holds {_WORK}"
+                f"the plan of round {plan.index} {wrong} argument of {self.name} holds {_WORK}: give "
+                "a work amount where, and only where, an argument has a place for it"
             )
         if plan.work is None:
-            raise InvalidInput(
-                f"the plan of round {plan.index} has no work amount, but {self.name} has {_WORK} "
-                "in its arguments: give a work amount"
-            )
+            return list(self._argv)
         whole = float(plan.work).is_integer()
         amount = str(int(plan.work) if whole else float(plan.work))
         return [argument.replace(_WORK, amount) for argument in self._argv]
@@ -231,7 +229,7 @@ class CommandWorkload:
             if self._timeout_s is not None:
                 watchdog.start()
             ended_ns = delay_ns = None
-            if self._meter is not None:  # its kernel has waitid, and remembers what it lost
+            if self._meter is not None:  # its kernel has waitid, and remembers the delay
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
                 ended_ns = self._clock.now_ns()
                 delay_ns = self._meter.delay_of(process.pid)
@@ -289,7 +287,12 @@ class CommandWorkload:
                 continue
             recorder.reading(pick.metric, float(numbers[-1]))
             if numbers.size > 1:
-                recorder.notice(_several(pick, numbers.size))
+                sentence = (
+                    f"{numbers.size} numbers were found for metric {pick.metric!r} in one round, "
+                    "and the last one was taken as its reading."
+                )
+                name, n = pick.metric, numbers.size
+                recorder.notice(Notice.note(Code.SEVERAL_MATCHES, sentence, metric=name, matches=n))
 
 
 def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
@@ -332,13 +335,3 @@ def _end_of(stderr: BinaryIO) -> str:
     if size > _STDERR_KEPT:
         text = text.partition("\n")[2] or text
     return f"; its stderr ends:\n{text.strip()}" if text.strip() else ""
-
-
-def _several(pick: Pick, matches: int) -> Notice:
-    return Notice.note(
-        Code.SEVERAL_MATCHES,
-        f"{matches} numbers were found for metric {pick.metric!r} in one round, "
-        "and the last one was taken as its reading.",
-        metric=pick.metric,
-        matches=matches,
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
@@ -118,9 +119,11 @@ def measure_pair(
     if problems or engine is None:
         raise InvalidInput(problems)
     clock = clock or WallClock()
-    runner = _PairRunner(
-        functions, statistic, clock, batch=batch, setup=setup, teardown=teardown, gc=gc
+    timed = partial(
+        CallableWorkload, clock=clock, setup=setup, teardown=teardown, inner=batch, gc=gc
     )
+    workloads = {name: timed(func) for name, func in functions.items()}
+    runner = _PairRunner(workloads, clock, gc=gc, of_means=statistic == "mean")
     with ended_by_errors(engine, engine.result):
         drive(engine, runner, clock, Hooks(progress=progress))
     return engine.result()
@@ -131,34 +134,25 @@ class _PairRunner:
 
     def __init__(
         self,
-        functions: Mapping[str, Call],
-        statistic: str,
+        workloads: Mapping[str, CallableWorkload],
         clock: Clock,
         *,
-        batch: int | None,
-        setup: Call | None,
-        teardown: Call | None,
         gc: str,
+        of_means: bool,
     ) -> None:
-        self._of_means = statistic == "mean"
-        plain = batch is None and setup is None and teardown is None
-        self._lengthens = self._of_means and plain
+        self._workloads = workloads
         self._gc = gc
-        self._workloads = {
-            name: CallableWorkload(
-                each, clock=clock, setup=setup, teardown=teardown, inner=batch, gc=gc
-            )
-            for name, each in functions.items()
-        }
+        self._of_means = of_means
         self._taken = 0
         self._stopwatch = Stopwatch(clock)
 
     def _choose_calls(self) -> None:
         """Choose the calls per reading: means of both functions should last about as long."""
+        is_free = not any(each.inner for each in self._workloads.values())
         for name, each in self._workloads.items():
             with _naming(name):
                 each.settle()
-        if not self._lengthens:
+        if not (is_free and self._of_means):
             return
         lasting_ns = {}
         with collector_kept(self._gc):

@@ -13,7 +13,6 @@ from benchrigor.model import (
     Code,
     Comparison,
     Estimate,
-    Floats,
     Kind,
     Light,
     Notice,
@@ -101,7 +100,14 @@ def compare_runs(
         "direction": direction,
     }
     if paired:
-        return compare(*map(_plain_readings, sources), paired=True, trim=True, **options)
+        for each in sources:
+            if each.run is not None:
+                raise InvalidInput(
+                    f"paired is given a run, {each.label}, expected readings that were taken side "
+                    "by side"
+                )
+        series = [each.recorded.series[0] for each in sources]
+        return compare(*series, paired=True, trim=True, **options)
     estimates = [each.estimate(statistic, confidence) for each in sources]
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
@@ -215,14 +221,6 @@ def _common_options(
     if problems:
         raise InvalidInput(problems)
     return next(iter(statistics), statistic or "mean"), next(iter(directions), direction or "lower")
-
-
-def _plain_readings(source: _Source) -> Floats:
-    if source.run is not None:
-        raise InvalidInput(
-            f"paired is given a run, {source.label}, expected readings that were taken side by side"
-        )
-    return source.recorded.series[0]
 
 
 def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
