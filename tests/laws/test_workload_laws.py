@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from benchrigor.model import Round, RoundPlan
 from benchrigor.protocols import Workload
 from benchrigor.testing import FakeClock, SyntheticJob, SyntheticWorkload
-from benchrigor.workloads.amount import AmountWorkload
-from benchrigor.workloads.callable import CallableWorkload
+from benchrigor.workloads.callable import AmountWorkload, CallableWorkload
 from benchrigor.workloads.recorder import RoundRecorder
 from benchrigor.workloads.stepwise import StepwiseWorkload
 

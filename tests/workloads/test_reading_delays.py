@@ -11,8 +11,7 @@ from benchrigor.model import Delays, Round, RoundPlan
 from benchrigor.protocols import Workload
 from benchrigor.testing import FakeClock, FakeMeter
 from benchrigor.workloads import RoundRecorder, StepwiseWorkload
-from benchrigor.workloads.amount import AmountWorkload
-from benchrigor.workloads.callable import CallableWorkload
+from benchrigor.workloads.callable import AmountWorkload, CallableWorkload
 from benchrigor.workloads.reading_delays import ReadingDelays
 
 

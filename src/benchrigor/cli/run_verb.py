@@ -162,8 +162,8 @@ def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | Non
     refuse(problems)
     timing = {"gc": given["gc"] or "on", "batch": given["batch"], "cwd": str(Path.cwd())}
     workload = function_target(target, **timing, fresh=given["rounds"] == "restarted")
-    if given["batch"] is not None and not isinstance(workload, CallableWorkload):
-        amount = isinstance(workload, AmountWorkload)
+    amount = isinstance(workload, AmountWorkload)
+    if given["batch"] is not None and (amount or not isinstance(workload, CallableWorkload)):
         timed = "is called once for each work amount" if amount else "is measured step by step"
         raise InvalidInput(f"--batch is for plain functions, and {target} {timed}")
     if getattr(workload, "takes_amount", False) and not (given["work"] or speed):

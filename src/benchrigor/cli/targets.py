@@ -37,10 +37,10 @@ def function_target(target: str, *, gc: str, batch: int | None, cwd: str, fresh:
     clock = WallClock()
     meter = meter_for(clock)
     workload = as_workload(function, clock, fresh=fresh, meter=meter)
-    if isinstance(workload, CallableWorkload):
-        return CallableWorkload(function, clock=clock, inner=batch, gc=gc, meter=meter)
     if isinstance(workload, AmountWorkload):
         return AmountWorkload(function, clock=clock, gc=gc, meter=meter)
+    if isinstance(workload, CallableWorkload):
+        return CallableWorkload(function, clock=clock, inner=batch, gc=gc, meter=meter)
     return workload
 
 

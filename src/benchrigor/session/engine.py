@@ -164,20 +164,19 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _take(self, finished: Round) -> Decision:
         """Add a round that was checked."""
+        is_dropped = self.options.red_rounds != "keep" and is_red(
+            finished,
+            self._rounds,
+            self.time_metric,
+            compare_whole=self.options.rounds == "restarted",
+        )
         self._rounds.append(finished)
-        if self._drops(finished):
+        if is_dropped:
             self._red[finished.plan.index] = None
             self._traces.rejected += 1
         else:
             self._traces.take(finished)
         return self._decide(finished.elapsed_ns)
-
-    def _drops(self, finished: Round) -> bool:
-        """Whether a round is red and red rounds are not kept."""
-        if self.options.red_rounds == "keep":
-            return False
-        restarted = self.options.rounds == "restarted"
-        return is_red(finished, self._rounds[:-1], self.time_metric, compare_whole=restarted)
 
     @property
     def _is_due(self) -> bool:

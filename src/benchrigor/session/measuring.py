@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.clocks import WallClock
-from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options, Progress, RunRecord
-from benchrigor.model.checks import attempt, wrong_values
+from benchrigor.model.checks import attempt, refuse, wrong_values
 from benchrigor.protocols import Clock, Store
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.traces import SPEED
 from benchrigor.workloads import AmountWorkload, CallableWorkload
-from benchrigor.workloads.amount import takes_amount
-from benchrigor.workloads.callable import misfits, wrong_function
+from benchrigor.workloads.callable import misfits, takes_amount, wrong_function
 
 TIME = Metric(name="time", unit="s")
 
@@ -108,19 +106,16 @@ def measure(
             target=target, confidence=confidence, statistic=statistic, budget_s=budget_s, work=work
         ),
     )
-    problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
+    timing: dict[str, Any] = {"setup": setup, "teardown": teardown, "inner": batch, "gc": gc}
+    problems += misfits(**timing, inner_name="batch")
     if work is not None and options is not None:
         problems += _wrong_for_work(options, batch)
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     clock = clock or WallClock()
-    timing: dict[str, Any] = {"setup": setup, "teardown": teardown, "gc": gc}
-    timing |= {"clock": clock, "meter": meter_for(clock)}
-    workload = (
-        AmountWorkload(func, **timing)
-        if takes_amount(func)
-        else CallableWorkload(func, inner=batch, **timing)
-    )
+    adapted = CallableWorkload
+    if takes_amount(func):
+        adapted, timing["inner"] = AmountWorkload, None
+    workload = adapted(func, clock=clock, meter=meter_for(clock), **timing)
     session = Session(
         options,
         (TIME,) if work is None else (SPEED,),

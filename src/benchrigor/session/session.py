@@ -37,7 +37,7 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
-from benchrigor.workloads.amount import takes_amount
+from benchrigor.workloads.callable import takes_amount
 from benchrigor.workloads.timing import TimedWorkload
 
 
@@ -191,7 +191,7 @@ class Session(Engine):
         fresh = self.options.rounds == "restarted"
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)
-        if fresh and isinstance(adapted, CallableWorkload | AmountWorkload):
+        if fresh and isinstance(adapted, CallableWorkload):
             sentence = f"{adapted.name} is a plain function: nothing restarts it between rounds."
             self.note(Notice.warning(Code.THIS_PROCESS_ONLY, sentence, name=adapted.name))
         if self.options.work_range is not None:
@@ -243,16 +243,14 @@ class Session(Engine):
         session._run_id = before.run_id  # a private member of this class
         for finished in before.rounds:
             session.replay(finished)
-        host, started_at = None, None
-        if before.provenance is not None:
-            host, started_at = before.provenance.host, before.provenance.started_at
+        began = before.provenance
         session.note(
             Notice.note(
                 Code.RESUMED,
                 f"Resumed after round {len(before.rounds)}: later rounds ran in a new process.",
                 rounds_before=len(before.rounds),
-                host_before=host,
-                started_before=started_at,
+                host_before=None if began is None else began.host,
+                started_before=None if began is None else began.started_at,
             )
         )
         return session

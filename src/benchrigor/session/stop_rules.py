@@ -187,14 +187,12 @@ def default_rules(options: Options, metrics: Sequence[Metric] = ()) -> tuple[Sto
         for each in metrics
         if each.absolute_half_width is not None and each.must_satisfy
     ]
-    rules = [
-        satisfied(*criteria),
-        limit(StopReason.STOP_REQUESTED, 1),
-        limit(StopReason.TOO_MANY_REJECTED, options.max_rejected),
-        limit(StopReason.TIME_BUDGET, options.budget_s),
-    ]
-    if options.budget_readings is not None:
-        rules.append(limit(StopReason.READINGS_BUDGET, options.budget_readings))
-    if options.max_rounds is not None:
-        rules.append(limit(StopReason.ROUND_LIMIT, options.max_rounds))
-    return tuple(rules)
+    limits = {
+        StopReason.STOP_REQUESTED: 1,
+        StopReason.TOO_MANY_REJECTED: options.max_rejected,
+        StopReason.TIME_BUDGET: options.budget_s,
+        StopReason.READINGS_BUDGET: options.budget_readings,
+        StopReason.ROUND_LIMIT: options.max_rounds,
+    }
+    spent = (limit(reason, most) for reason, most in limits.items() if most is not None)
+    return (satisfied(*criteria), *spent)

@@ -20,6 +20,7 @@ from benchrigor.model import (
     Round,
     StablePhase,
 )
+from benchrigor.model.checks import refuse
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report
 from benchrigor.session.stop_rules import GROWTH, floor_for
@@ -128,8 +129,7 @@ class Traces:
                 problems.append(f"{where}: {name!r} came as {kind}, before as {trace.kind}")
             else:
                 problems += _bad_values(metrics[name], values, where)
-        if problems:
-            raise InvalidInput(problems)
+        refuse(problems)
 
     def take(self, finished: Round) -> None:
         """Add the readings of a checked round."""

@@ -74,15 +74,12 @@ class Injector:
         clock: Clock | None = None,
     ) -> None:
         seconds = "a finite number of seconds from 0 on"
-        refuse(
-            wrong_values(
-                [
-                    ("mean_s", mean_s, 0.0 <= mean_s < math.inf, seconds),
-                    ("sd_s", sd_s, 0.0 <= sd_s < math.inf, seconds),
-                    ("probability", probability, 0.0 <= probability <= 1.0, "0 to 1"),
-                ]
-            )
-        )
+        checks = [
+            ("mean_s", mean_s, 0.0 <= mean_s < math.inf, seconds),
+            ("sd_s", sd_s, 0.0 <= sd_s < math.inf, seconds),
+            ("probability", probability, 0.0 <= probability <= 1.0, "0 to 1"),
+        ]
+        refuse(wrong_values(checks))
         self.calls = 0
         self.hits = 0  # calls that were drawn for a delay, also of 0
         self._mean_s, self._sd_s, self._probability = mean_s, sd_s, probability

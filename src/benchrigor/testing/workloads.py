@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, RoundPlan
-from benchrigor.model.checks import wrong_values
+from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Recorder
 
 _Indices = npt.NDArray[np.int64]
@@ -121,9 +121,7 @@ class SyntheticWorkload:
     _drawn: int = field(init=False, repr=False, default=0)
 
     def __post_init__(self) -> None:
-        problems = self._problems()
-        if problems:
-            raise InvalidInput(problems)
+        refuse(self._problems())
         self._series = self._new_series()
 
     @property
@@ -242,16 +240,13 @@ class SyntheticJob:
     growth: float = 1.0
 
     def __post_init__(self) -> None:
-        problems = wrong_values(
-            [
-                ("speed", self.speed, 0 < self.speed < math.inf, "more than 0"),
-                ("overhead_s", self.overhead_s, 0 <= self.overhead_s < math.inf, "0 or more"),
-                ("cv", self.cv, 0 <= self.cv <= 1 / _SIGMAS, "from 0 to 1/6"),
-                ("growth", self.growth, 0 < self.growth < math.inf, "more than 0"),
-            ]
-        )
-        if problems:
-            raise InvalidInput(problems)
+        checks = [
+            ("speed", self.speed, 0 < self.speed < math.inf, "more than 0"),
+            ("overhead_s", self.overhead_s, 0 <= self.overhead_s < math.inf, "0 or more"),
+            ("cv", self.cv, 0 <= self.cv <= 1 / _SIGMAS, "from 0 to 1/6"),
+            ("growth", self.growth, 0 < self.growth < math.inf, "more than 0"),
+        ]
+        refuse(wrong_values(checks))
 
     @property
     def truth(self) -> float:

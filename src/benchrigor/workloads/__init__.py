@@ -1,6 +1,6 @@
 """What can be measured: functions, generators, commands; and the recorder they write to."""
 
-from benchrigor.workloads.amount import AmountWorkload as AmountWorkload
+from benchrigor.workloads.callable import AmountWorkload as AmountWorkload
 from benchrigor.workloads.callable import CallableWorkload as CallableWorkload
 from benchrigor.workloads.command import CommandWorkload as CommandWorkload
 from benchrigor.workloads.picking import Pick as Pick

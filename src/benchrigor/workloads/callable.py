@@ -1,4 +1,4 @@
-"""A plain function as a workload: the mean duration of one call."""
+"""A plain function as a workload: the mean duration of its calls, or of one with a work amount."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import repeat
 
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
-from benchrigor.model.checks import wrong_values
+from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
-from benchrigor.workloads.timing import TimedWorkload, chunks, failures_of, in_seconds
+from benchrigor.workloads.timing import TimedWorkload, failures_of, in_seconds
 
 Call = Callable[[], object]
 _FUNCTION = "a function without arguments"
@@ -76,7 +77,7 @@ class CallableWorkload(TimedWorkload):
 
     def __init__(
         self,
-        func: Call,
+        func: Callable[..., object],
         *,
         clock: Clock,
         setup: Call | None = None,
@@ -86,41 +87,39 @@ class CallableWorkload(TimedWorkload):
         metric: str = "time",
         meter: DelayMeter | None = None,
     ) -> None:
-        problems = wrong_values([("func", func, callable(func), _FUNCTION)])
-        problems += misfits(setup=setup, teardown=teardown, inner=inner, gc=gc)
-        if problems:
-            raise InvalidInput(problems)
+        argument = "of an amount" if self.takes_amount else "without arguments"
+        refuse(
+            wrong_values([("func", func, callable(func), f"a function {argument}")]),
+            misfits(setup=setup, teardown=teardown, inner=inner, gc=gc),
+            []
+            if inner is None or not self.takes_amount
+            else ["inner is for calls without amounts"],
+        )
         super().__init__(func, clock=clock, meter=meter)
         self._gc = gc
         self._metric = metric
         self._is_first_round = True
-        self._bracket = None
-        if setup is not None or teardown is not None:
-            self._bracket = Bracket(clock.now_ns, setup, teardown)
-        self.inner = 1 if self._bracket else inner or 0  # calls per reading; 0 until chosen
+        self._setup, self._teardown = setup, teardown
+        self._one_by_one = self.takes_amount or setup is not None or teardown is not None
+        self.inner = 1 if self._one_by_one else inner or 0  # calls per reading; 0 until chosen
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Take ``plan.readings`` readings; WorkloadFailed names the one at which a call failed."""
         with collector_kept(self._gc):
-            stopwatch = self._stopwatch  # measured before the first call
+            _ = self._stopwatch  # measured before the first call
             if self._is_first_round:
                 self._time_first_call(recorder)
             inner = self.inner = self.inner or self._calibrated()
-            elapsed_ns: list[int] = []
-            for done, n in chunks(plan.readings):
-                elapsed_ns = self._timed(n, inner=inner, done=done, delays=self._delays)
-                recorder.unit_readings(self._metric, in_seconds(elapsed_ns, done=done, inner=inner))
-            if self._delays is not None:
-                self._delays.report(recorder, plan.readings)
+            time_chunk = partial(self._timed, inner=inner, delays=self._delays)
+            self._record(recorder, self._metric, plan.readings, time_chunk, inner=inner)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
         recorder.fact("inner_loop", inner)
-        stopwatch.report(recorder, elapsed_ns)
         self._is_first_round = False
 
     def settle(self) -> None:
         """Make the first call and choose the calls per reading, as `run` does."""
         with collector_kept(self._gc):
-            self._timed(1, inner=1, done=None)
+            self._timed(1, None)
             self.inner = self.inner or self._calibrated()
 
     def time_once(self, done: int) -> int:
@@ -129,12 +128,12 @@ class CallableWorkload(TimedWorkload):
         A reading is one call until `settle` has chosen how many. The garbage collector is left
         as it is.
         """
-        (elapsed_ns,) = self._timed(1, inner=self.inner or 1, done=done)
+        (elapsed_ns,) = self._timed(1, done, inner=self.inner or 1)
         return elapsed_ns
 
     def _time_first_call(self, recorder: Recorder) -> None:
         """Time the first call, which pays for all that is done once."""
-        first_call = self._timed(1, inner=1, done=None)
+        first_call = self._timed(1, None)
         recorder.fact("first_call_s", float(in_seconds(first_call)[0]))
         if self._delays is not None:
             self._delays.expect(first_call[0])
@@ -144,10 +143,10 @@ class CallableWorkload(TimedWorkload):
         enough_ns = _HEADROOM * self._stopwatch.shortest_ns
         inner = 1
         while True:
-            (elapsed_ns,) = self._timed(1, inner=inner, done=None)
+            (elapsed_ns,) = self._timed(1, None, inner=inner)
             if enough_ns <= elapsed_ns < _NO_HICCUP * enough_ns:
                 # An interruption can make few calls look long enough: they must show it twice.
-                elapsed_ns = min(elapsed_ns, *self._timed(1, inner=inner, done=None))
+                elapsed_ns = min(elapsed_ns, *self._timed(1, None, inner=inner))
             if elapsed_ns >= enough_ns:
                 if self._delays is not None:
                     self._delays.expect(elapsed_ns)
@@ -162,16 +161,16 @@ class CallableWorkload(TimedWorkload):
             inner *= min(max(2, math.ceil(enough_ns / max(elapsed_ns, 1))), _GROWTH)
 
     def _timed(
-        self, n: int, *, inner: int, done: int | None, delays: ReadingDelays | None = None
+        self, n: int, done: int | None, *, inner: int = 1, delays: ReadingDelays | None = None
     ) -> list[int]:
         """Return ``n`` readings of ``inner`` calls each, in nanoseconds."""
         elapsed_ns: list[int] = []
         taken = elapsed_ns.append
         if delays is not None:
             taken = delays.begin(elapsed_ns, done=done or 0, readings=n)
-        if self._bracket is not None:
+        if self._one_by_one:
             for _ in repeat(None, n):
-                taken(self._bracket.time(self._func, self.name, elapsed_ns, done, delays))
+                taken(self._time_call(self._func, self.name, elapsed_ns, done, delays))
             return elapsed_ns
         with failures_of(self.name, elapsed_ns, done):
             if inner == 1:
@@ -180,20 +179,9 @@ class CallableWorkload(TimedWorkload):
                 _time_loops(self._func, self._clock.now_ns, taken, n, inner)
         return elapsed_ns
 
-
-class Bracket:
-    """Times single calls between setup and teardown, neither of which is timed."""
-
-    def __init__(
-        self, now: Callable[[], int], setup: Call | None = None, teardown: Call | None = None
-    ) -> None:
-        self._now = now
-        self._setup = setup
-        self._teardown = teardown
-
-    def time(
+    def _time_call(
         self,
-        func: Call,
+        func: Callable[[], object],
         name: str,
         elapsed_ns: Sequence[int],
         done: int | None,
@@ -206,7 +194,7 @@ class Bracket:
         try:
             if delays is not None:
                 delays.resume()
-            now = self._now
+            now = self._clock.now_ns
             with failures_of(name, elapsed_ns, done):
                 start = now()
                 func()
@@ -218,6 +206,58 @@ class Bracket:
             if self._teardown is not None:
                 with failures_of(f"teardown of {name}", elapsed_ns, done):
                     self._teardown()
+
+
+class AmountWorkload(CallableWorkload):
+    """Times one call of a function per round, with the round's work amount, in seconds.
+
+    The call is the round's reading of "time", with all that the function does once: the line
+    through work amounts and durations separates that from its speed. Each round states the facts
+    ``clock_resolution_s``, ``clock_cost_s`` and ``gc``.
+
+    Parameters
+    ----------
+    func
+        Called with the work amount, whole where the plan's is; what it returns is dropped.
+    clock, setup, teardown, gc, metric, meter
+        As of `CallableWorkload`; ``inner`` must be None.
+
+    Examples
+    --------
+    >>> from benchrigor.model import RoundPlan
+    >>> from benchrigor.testing import FakeClock
+    >>> from benchrigor.workloads.recorder import RoundRecorder
+    >>> clock, plan, recorder = FakeClock(), RoundPlan(index=0, work=3), RoundRecorder()
+    >>> job = AmountWorkload(lambda n: clock.advance(n * 10**9 + 500_000_000), clock=clock)
+    >>> job.run(plan, recorder)
+    >>> recorder.finish(plan, elapsed_ns=clock.now_ns()).readings
+    {'time': 3.5}
+    """
+
+    takes_amount = True
+    _before: float | None = None
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        """Call the function once, with ``plan.work``; WorkloadFailed names a call that failed."""
+        amount = amount_of(plan, self.name)
+        call = f"{self.name}({amount})"
+        with collector_kept(self._gc):
+            stopwatch = self._stopwatch  # measured before the call
+            elapsed_ns = self._time_call(
+                partial(self._func, amount), call, (), plan.index, self._delays
+            )
+            recorder.fact("gc", "on" if collector.isenabled() else "off")
+        if elapsed_ns == 0 and stopwatch.resolution_ns == 1:  # no call takes less than a nanosecond
+            raise ClockFailed(
+                f"the clock stood still while {call} ran, "
+                "expected it to move by 1 ns at least; use another clock"
+            )
+        recorder.reading(self._metric, float(in_seconds([elapsed_ns], done=plan.index)[0]))
+        if self._delays is not None:
+            self._delays.report(recorder, readings=1)
+        # A first short round only tries out which amounts are enough.
+        stopwatch.report(recorder, [elapsed_ns] if amount == self._before else [])
+        self._before = amount
 
 
 # The hot loops: all names local, nothing but the call between two reads of the clock.
@@ -290,3 +330,29 @@ def collector_kept(policy: str) -> Iterator[None]:
     finally:
         if was_on:
             collector.enable()
+
+
+def takes_amount(func: Callable[..., object]) -> bool:
+    """Return whether exactly one argument must be given to a function.
+
+    Built-in functions that do not say what they take count as taking nothing.
+    """
+    try:
+        parameters = inspect.signature(func).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    various = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [
+        each for each in parameters if each.default is each.empty and each.kind not in various
+    ]
+    return len(needed) == 1 and needed[0].kind is not inspect.Parameter.KEYWORD_ONLY
+
+
+def amount_of(plan: RoundPlan, name: str) -> float:
+    """Return the work amount of a plan; InvalidInput if it has none."""
+    if plan.work is None:
+        raise InvalidInput(
+            f"{name} takes a work amount, and the plan of round {plan.index} has none: give a "
+            "range, Options(work=(low, high))"
+        )
+    return plan.work

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import threading
 from array import array
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import numpy as np
 
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
 from benchrigor.model import Code, Notice, RoundPlan
-from benchrigor.model.checks import wrong_values
+from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.picking import Pick, read_picks
 
@@ -108,20 +109,20 @@ class CommandWorkload:
         codes = tuple(accept_exit) if isinstance(accept_exit, Collection) else ()
         are_codes = codes != () and all(isinstance(code, int) for code in codes)
         in_time = timeout_s is None or 0 < timeout_s <= threading.TIMEOUT_MAX
-        metrics = [pick.metric for pick in picks]
-        problems = wrong_values(
-            [
-                ("timeout_s", timeout_s, in_time, "seconds, more than 0, or None for no limit"),
-                ("accept_exit", accept_exit, are_codes, "exit codes in a list, at least one"),
-            ]
+        picked = Counter(pick.metric for pick in picks)
+        refuse(
+            wrong_values(
+                [
+                    ("timeout_s", timeout_s, in_time, "seconds, more than 0, or None for no limit"),
+                    ("accept_exit", accept_exit, are_codes, "exit codes in a list, at least one"),
+                ]
+            ),
+            (
+                f"two picks for metric {metric!r}, expected one for each"
+                for metric, times in picked.items()
+                if times > 1
+            ),
         )
-        problems += [
-            f"two picks for metric {metric!r}, expected one for each"
-            for metric in dict.fromkeys(metrics)
-            if metrics.count(metric) > 1
-        ]
-        if problems:
-            raise InvalidInput(problems)
         self._picks = tuple(picks)
         self._accept_exit = frozenset(codes)
         self._timeout_s = timeout_s
@@ -203,8 +204,8 @@ class CommandWorkload:
         if takes_work is (plan.work is None):
             wrong = "has no work amount, but an" if takes_work else "has a work amount, but no"
             raise InvalidInput(
-                f"the plan of round {plan.index} {wrong} argument of {self.name} holds {_WORK}: give "
-                "a work amount where, and only where, an argument has a place for it"
+                f"the plan of round {plan.index} {wrong} argument of {self.name} holds {_WORK}: "
+                "give a work amount where, and only where, an argument has a place for it"
             )
         if plan.work is None:
             return list(self._argv)

@@ -74,6 +74,10 @@ class RoundRecorder:
         ran_ns
             Wall time of the workload alone; None where it is not known.
         """
+        delays = None
+        if self._stops:
+            seconds = {"run queue": np.concatenate(self._delays)}
+            delays = Delays(stops=np.concatenate(self._stops), seconds=seconds)
         return Round(
             plan=plan,
             elapsed_ns=elapsed_ns,
@@ -82,11 +86,5 @@ class RoundRecorder:
             readings=self._readings,
             facts=dict(self._facts),
             notices=tuple(self._notices.values()),
-            delays=self._all_delays(),
+            delays=delays,
         )
-
-    def _all_delays(self) -> Delays | None:
-        if not self._stops:
-            return None
-        seconds = {"run queue": np.concatenate(self._delays)}
-        return Delays(stops=np.concatenate(self._stops), seconds=seconds)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import repeat
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.protocols import Clock, DelayMeter, Recorder
-from benchrigor.workloads.amount import amount_of, takes_amount
-from benchrigor.workloads.timing import TimedWorkload, chunks, failures_of, in_seconds
+from benchrigor.workloads.callable import amount_of, takes_amount
+from benchrigor.workloads.timing import TimedWorkload, failures_of
 
 
 class StepwiseWorkload(TimedWorkload):
@@ -81,7 +82,10 @@ class StepwiseWorkload(TimedWorkload):
                 self._steps = iter(self._make(*amount))
         try:
             wanted = sys.maxsize if self.takes_amount else plan.readings
-            taken = self._take(self._steps, wanted, recorder)
+            time_chunk = partial(self._timed, self._steps)
+            taken = self._record(recorder, self._metric, wanted, time_chunk)
+            if not (taken or self.takes_amount):  # an amount may be too small for one step
+                raise StopIteration
         finally:
             if self._fresh:
                 self._close(self._steps)
@@ -96,27 +100,15 @@ class StepwiseWorkload(TimedWorkload):
                 )
             )
 
-    def _take(self, steps: Iterator[object], wanted: int, recorder: Recorder) -> int:
-        """Hand over the readings of a round; return how many there were."""
-        taken, typical_ns = 0, []
-        for done, n in chunks(wanted):
-            elapsed_ns: list[int] = []
-            taking = elapsed_ns.append
-            if self._delays is not None:
-                taking = self._delays.begin(elapsed_ns, done=done, readings=n)
-            with failures_of(self.name, elapsed_ns, done):
-                _time_steps(steps, self._clock.now_ns, taking, n)
-            if not elapsed_ns:
-                break
-            recorder.unit_readings(self._metric, in_seconds(elapsed_ns, done=done))
-            taken, typical_ns = done + len(elapsed_ns), elapsed_ns
-        if taken:
-            self._stopwatch.report(recorder, typical_ns)
-            if self._delays is not None:
-                self._delays.report(recorder, taken)
-        elif not self.takes_amount:  # an amount too small for one step says nothing of the next
-            raise StopIteration
-        return taken
+    def _timed(self, steps: Iterator[object], n: int, done: int) -> list[int]:
+        """Return the nanoseconds of ``n`` steps, fewer where the generator ends."""
+        elapsed_ns: list[int] = []
+        taking = elapsed_ns.append
+        if self._delays is not None:
+            taking = self._delays.begin(elapsed_ns, done=done, readings=n)
+        with failures_of(self.name, elapsed_ns, done):
+            _time_steps(steps, self._clock.now_ns, taking, n)
+        return elapsed_ns
 
     def _close(self, steps: Iterator[object]) -> None:
         """Let a generator that is left before its end clean up."""

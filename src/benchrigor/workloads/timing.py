@@ -46,6 +46,32 @@ class TimedWorkload:
     def _stopwatch(self) -> Stopwatch:
         return Stopwatch(self._clock)
 
+    def _record(
+        self,
+        recorder: Recorder,
+        metric: str,
+        wanted: int,
+        time_chunk: Callable[[int, int], list[int]],
+        *,
+        inner: int = 1,
+    ) -> int:
+        """Record readings, of ``inner`` calls each, in chunks; return how many there were.
+
+        ``time_chunk`` takes how many readings it should give, after how many others.
+        """
+        taken, elapsed_ns = 0, list[int]()
+        for done in range(0, wanted, CHUNK):
+            chunk = time_chunk(min(CHUNK, wanted - done), done)
+            if not chunk:
+                break
+            recorder.unit_readings(metric, in_seconds(chunk, done=done, inner=inner))
+            taken, elapsed_ns = done + len(chunk), chunk
+        if taken:
+            self._stopwatch.report(recorder, elapsed_ns)
+            if self._delays is not None:
+                self._delays.report(recorder, taken)
+        return taken
+
 
 class Stopwatch:
     """A clock with its resolution and cost, measured here with about two thousand reads."""
@@ -94,12 +120,6 @@ class Stopwatch:
                 cost_s=self.cost_ns / 1e9,
                 typical_s=typical_ns / 1e9,
             )
-
-
-def chunks(readings: int) -> Iterator[tuple[int, int]]:
-    """Cut a round into chunks, each as (readings before it, readings in it)."""
-    for done in range(0, readings, CHUNK):
-        yield done, min(CHUNK, readings - done)
 
 
 def in_seconds(elapsed_ns: Sequence[int], *, done: int = 0, inner: int = 1) -> Floats:

@@ -19,6 +19,7 @@ from benchrigor.model import (
     Ranked,
     RunRecord,
 )
+from benchrigor.model.checks import refuse
 from benchrigor.model.text import ended
 from benchrigor.session.replays.recorded_run import Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
@@ -218,8 +219,7 @@ def _common_options(
         if len(values) > 1:
             known = " and ".join(sorted(values))
             problems.append(f"the {option} of the runs differs, {known}: choose with --{option}")
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     return next(iter(statistics), statistic or "mean"), next(iter(directions), direction or "lower")
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, Kind, Options, Replay, Ruling, RunRecord
+from benchrigor.model.checks import refuse
 from benchrigor.session.replays.recorded_run import Recording, recording_of
 from benchrigor.session.replays.rulings import BUILT_IN, Judge, Rule, judge_of
 from benchrigor.stats.estimators.estimation import estimate
@@ -125,8 +126,7 @@ def _checked(judges: object) -> list[tuple[str, object, Judge]]:
     names = [name for name, _, _ in rules]
     repeated = sorted({name for name in names if names.count(name) > 1})
     problems += [f"judge {name!r} is given twice, expected each name once" for name in repeated]
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     return rules
 
 
