@@ -24,6 +24,7 @@ from benchrigor.model import (
     RunRecord,
     StopReason,
 )
+from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.controller import Controller, Pace, next_readings
 from benchrigor.session.outcomes import disagreement, failed_hook, not_converged, without_readings
@@ -36,7 +37,7 @@ from benchrigor.session.red_rounds import (
 )
 from benchrigor.session.stop_rules import default_rules, wanted_half_width
 from benchrigor.session.traces import Traces
-from benchrigor.session.work_schedule import NextWork, as_next_work, with_work
+from benchrigor.session.work_schedule import NextWork, with_work
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 
 
@@ -79,12 +80,14 @@ class Engine(Controller[RoundPlan, Round]):
         next_work: NextWork | None = None,
         recorded: bool = False,
     ) -> None:
+        fits = next_work is None or callable(next_work)
+        refuse(wrong_values([("next_work", next_work, fits, "a function of a plan, or None")]))
         super().__init__(Options() if options is None else options)
         self.seed = seed
         self.name = name
         self.subject = dict(subject or {})
         self._rules = rules
-        self._next_work = as_next_work(next_work)
+        self._next_work = next_work
         self._traces = Traces(self.options, metrics, detector, recorded=recorded, seed=seed)
         self._rounds: list[Round] = []
         self._red: dict[int, None] = {}

@@ -46,9 +46,20 @@ def drive(
     ``perform`` carries out a plan. It returns a function that makes the finished round from its
     wall time in nanoseconds, or None if the workload is exhausted.
     """
+
+    def called(name: str, hook: Callable[[Any], object] | None, argument: object) -> bool:
+        """Call a hook; if it raises, end the session with a Notice and return False."""
+        try:
+            if hook is not None:
+                hook(argument)
+        except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported
+            controller.end(StopReason.HOOK_FAILED, failed_hook(name, error))
+            return False
+        return True
+
     since = clock.now_ns()
     while (plan := controller.ask()) is not None:
-        if not _called(controller, "before_round", hooks.before_round, plan):
+        if not called("before_round", hooks.before_round, plan):
             return
         finish = perform(plan)
         if finish is None:
@@ -61,9 +72,9 @@ def drive(
         finished = finish(now - since)
         since = now
         controller.tell(finished)
-        if not _called(controller, "after_round", hooks.after_round, finished):
+        if not called("after_round", hooks.after_round, finished):
             return
-        if not _called(controller, "progress", hooks.progress, controller.progress):
+        if not called("progress", hooks.progress, controller.progress):
             return
 
 
@@ -114,23 +125,6 @@ def performer(
         return finish
 
     return perform
-
-
-def _called(
-    controller: Controller[Any, Any],
-    name: str,
-    hook: Callable[[Any], object] | None,
-    argument: object,
-) -> bool:
-    """Call a hook; if it raises, end the session with a Notice and return False."""
-    if hook is None:
-        return True
-    try:
-        hook(argument)
-    except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported, not lost
-        controller.end(StopReason.HOOK_FAILED, failed_hook(name, error))
-        return False
-    return True
 
 
 def charged(finished: Round, host: HostDelay, metric: str | None) -> Round:

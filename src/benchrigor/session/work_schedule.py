@@ -396,13 +396,6 @@ def _places(shares: Floats) -> Floats:
     return places
 
 
-def as_next_work(hook: object) -> NextWork | None:
-    """Return the hook that chooses amounts, or None if there is none."""
-    if hook is None or callable(hook):
-        return hook
-    raise InvalidInput(f"next_work is {hook!r}, expected a function of a plan, or None")
-
-
 def with_work(plan: RoundPlan, work: object) -> RoundPlan:
     """Return the plan with another work amount, or unchanged for None."""
     if work is None:

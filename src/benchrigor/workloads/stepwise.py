@@ -112,10 +112,9 @@ class StepwiseWorkload(TimedWorkload):
 
     def _close(self, steps: Iterator[object]) -> None:
         """Let a generator that is left before its end clean up."""
-        close = getattr(steps, "close", None)
-        if close is not None:
+        if hasattr(steps, "close"):
             with failures_of(f"closing {self.name}", (), None):
-                close()
+                steps.close()
 
 
 # The hot loop: all names local, nothing but the step between two reads of the clock.

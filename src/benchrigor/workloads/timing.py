@@ -13,8 +13,8 @@ import numpy as np
 from benchrigor.clocks import clock_cost_ns
 from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Floats, Notice
+from benchrigor.model.text import show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
-from benchrigor.units import scale_for
 from benchrigor.workloads.reading_delays import ReadingDelays
 
 # Readings held as Python integers before they are handed over: bounds memory at a few MB.
@@ -167,5 +167,4 @@ def name_of(function: Callable[..., object]) -> str:
 
 
 def _shown(duration_ns: float) -> str:
-    scale = scale_for(duration_ns / 1e9, "s")
-    return f"{duration_ns / 1e9 * scale.factor:.4g} {scale.name}"
+    return show_value(duration_ns / 1e9, "s")

@@ -22,10 +22,8 @@ from benchrigor.session.pairs.pair_engine import (
 )
 from benchrigor.stats.estimators.estimation import batched
 from benchrigor.workloads import CallableWorkload
-from benchrigor.workloads.callable import collector_kept, misfits, wrong_function
+from benchrigor.workloads.callable import Call, collector_kept, misfits, wrong_function
 from benchrigor.workloads.timing import Stopwatch, in_seconds
-
-Call = Callable[[], object]
 
 
 def measure_pair(

@@ -102,8 +102,8 @@ class _Look:
 
     comparison: Comparison
     n: int
-    start: int = 0
-    stop: int = 0
+    start: int
+    stop: int
 
 
 class PairEngine(Controller[PairPlan, PairRound]):
@@ -219,7 +219,12 @@ class PairEngine(Controller[PairPlan, PairRound]):
         if self._latest is None or self._latest.n != self.pairs:
             baseline, candidate = (np.concatenate([np.empty(0), *each]) for each in self._chunks)
             self._chunks = [baseline], [candidate]
-            self._latest = _look_at(baseline, candidate, self._question)
+            try:
+                comparison, pairs = compare_pairs(baseline, candidate, self._question)
+                start, stop = pairs.start, pairs.stop
+            except NotEstimable as error:
+                comparison, start, stop = _unknown(self._question, notice_of(error)), 0, 0
+            self._latest = _Look(comparison=comparison, n=self.pairs, start=start, stop=stop)
         return self._latest
 
     @property
@@ -276,15 +281,6 @@ class PairEngine(Controller[PairPlan, PairRound]):
             and each.estimate.half_width <= self._wanted_at(each.estimate.value)
             for each in progress.analyses
         )
-
-
-def _look_at(baseline: Floats, candidate: Floats, question: Question) -> _Look:
-    """Compare the stable pairs of two series taken in turn, shape (n,) each."""
-    try:
-        comparison, pairs = compare_pairs(baseline, candidate, question)
-    except NotEstimable as error:
-        return _Look(comparison=_unknown(question, notice_of(error)), n=baseline.size)
-    return _Look(comparison=comparison, n=baseline.size, start=pairs.start, stop=pairs.stop)
 
 
 def _unknown(question: Question, notice: Notice) -> Comparison:
