@@ -23,7 +23,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.text import many
 from benchrigor.session.traces import calls_per_reading
-from benchrigor.stats.interference.grouping import FEWEST_IN_GROUP
+from benchrigor.stats.interference.grouping import MIN_IN_GROUP
 from benchrigor.stats.interference.one_run import estimate_interference, profile_interference
 from benchrigor.stats.interference.traffic_light import light_of
 
@@ -66,7 +66,7 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
         nominal["round"] = np.repeat(np.arange(len(sizes)), sizes)[stable]
     whole = _joined(by_round)
     duration_s = whole.duration_s[stable]
-    if duration_s.sum() <= 0.0 or (duration_s.size < FEWEST_IN_GROUP and not whole.delays):
+    if duration_s.sum() <= 0.0 or (duration_s.size < MIN_IN_GROUP and not whole.delays):
         return None
     interference = profile_interference(
         SegmentProfile(
@@ -122,7 +122,7 @@ def is_red(
     if spent_s <= 0.0:
         return False
     share = float(mine.delay_s.sum()) / spent_s
-    if len(before) >= FEWEST_IN_GROUP and metric is not None:
+    if len(before) >= MIN_IN_GROUP and metric is not None:
         recent = [segments_of(each, metric, whole=compare_whole) for each in before[-_RECENT:]]
         own, *others = _excess_shares([mine, *recent])
         share += max(own - float(np.median(others)), 0.0)
