@@ -10,8 +10,7 @@ import sys
 
 from benchrigor.instrument.kernel_files import KernelFile, Unavailable
 
-_HARDWARE, _INSTRUCTIONS = 0, 1
-"""``type`` and ``config`` in ``linux/perf_event.h``."""
+_HARDWARE, _INSTRUCTIONS = 0, 1  # ``type`` and ``config`` in ``linux/perf_event.h``
 _SYSCALLS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 _ATTR_SIZE = 64
 _NO_KERNEL, _NO_HYPERVISOR = 1 << 5, 1 << 6

@@ -22,11 +22,10 @@ from benchrigor.model.text import (
     wrapped,
 )
 
-Quantity = float | Estimate
-"""A number that is known exactly, or one that was estimated."""
+Quantity = float | Estimate  # a number that is known exactly, or one that was estimated
 
+# Above this squared coefficient of variation two moments say next to nothing.
 MOST_VARIATION = 100.0
-"""Above this squared coefficient of variation two moments say next to nothing."""
 
 _LONGEST_NAME = 32
 

@@ -9,8 +9,7 @@ from itertools import groupby
 from benchrigor.model import Code, Notice, RateReason
 from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_whole
 
-_SHORTEST_S = 1e-6
-"""No sleep is shorter, and reading the counters of a stage takes about as long."""
+_SHORTEST_S = 1e-6  # no sleep is shorter, and reading the counters of a stage takes about as long
 _SENTENCES = {
     RateReason.UNSTABLE_PERIOD: (
         "No period up to {longest_s:g} s was kept to within {epsilon:.2%} {k} times in a row: "

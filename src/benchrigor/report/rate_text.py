@@ -21,10 +21,8 @@ from benchrigor.stats.service.service_rate import BUSY_TIME, moved
 from benchrigor.units import Scale, digits_for, scale_for
 
 _MOST_PHASES = 12
-_LONGEST = 24
-"""Characters of a unit that the table has room for."""
-_FULL = 0.99
-"""Utilisation from which on more may arrive than a stage can serve."""
+_LONGEST = 24  # characters of a unit that the table has room for
+_FULL = 0.99  # utilisation from which on more may arrive than a stage can serve
 _RECORD = "Record its blocked time (blocked_s)"
 _REASONS = {
     RateReason.NO_NONBLOCKING: "too few periods in a row are free of waiting, and others do not "

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
-_LARGEST = 1e150
-"""A profile takes no larger number."""
+_LARGEST = 1e150  # a profile takes no larger number
 
 
 def segments(

@@ -38,10 +38,9 @@ class ThreadCounters:
     ) -> None:
         self._root = root
         self._cpu_ns = cpu_ns
-        self.missing: dict[str, str] = {}
-        """By name, why something is not counted; it stays 0."""
+        self.missing: dict[str, str] = {}  # by name, why something is not counted; it stays 0
+        # Name of the counter of computation: "instructions" or "cpu_s" (in nanoseconds).
         self.computation = "cpu_s"
-        """Name of the counter of computation: "instructions" or "cpu_s" (in nanoseconds)."""
         self._instructions: KernelFile | None = None
         self._schedstat: KernelFile | None = None
         self._io: KernelFile | None = None
@@ -145,8 +144,7 @@ class ThreadCounters:
         return folder
 
 
-_opens: dict[int, list[int]] = {}
-"""By recorded thread, how many files it has opened."""
+_opens: dict[int, list[int]] = {}  # by recorded thread, how many files it has opened
 _hook_lock = threading.Lock()
 _hooked: list[bool] = []
 

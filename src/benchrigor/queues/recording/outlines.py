@@ -10,8 +10,7 @@ import numpy as np
 from benchrigor.model import Floats
 from benchrigor.queues.periods import Periods, PooledPeriods, summed
 
-_MOST = 4096
-"""Stretches that are kept at most, and half of them at least."""
+_MOST = 4096  # stretches that are kept at most, and half of them at least
 _START, _WALL, _ITEMS, _BYTES, _CAPACITY, _WAITED, _COUNTED = range(7)
 _ROUNDING = 1e-9
 
@@ -20,23 +19,21 @@ _ROUNDING = 1e-9
 class Stretches:
     """Successive stretches of time, shape (n,)."""
 
-    start_s: Floats
-    """Seconds since the first period."""
+    start_s: Floats  # seconds since the first period
     stop_s: Floats
+    # Items per second of the time in which the end did not wait; NaN where it always did.
     rates: Floats
-    """Items per second of the time in which the end did not wait; NaN where it always did."""
+    # Share of the time in which it waited, or of the periods where only these are known.
     waiting: Floats
-    """Share of the time in which it waited, or of the periods where only these are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
     """What passed within a stretch of time."""
 
-    items_per_s: float
-    """Items that passed per second, waiting or not."""
+    items_per_s: float  # items that passed per second, waiting or not
+    # Mean size of an item; None where nobody counted bytes, or no item passed.
     item_bytes: float | None
-    """Mean size of an item; None where nobody counted bytes, or no item passed."""
 
 
 class Outline:

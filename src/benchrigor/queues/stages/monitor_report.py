@@ -22,8 +22,7 @@ _HEADER = ("", "stage", "servers", "serves/s", "{} interval", "per cpu s", "arri
 _SIDES = "<<>><>>>"
 _UNKNOWN = "-"
 _PER_S = "/s"
-_DELAYED = 0.05
-"""Share of the busy time from which on waiting for a processor is reported."""
+_DELAYED = 0.05  # share of the busy time from which on waiting for a processor is reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,11 +15,11 @@ from typing import Any, Self
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
+# As plain numbers: testing a bit of the enumeration takes as long as receiving.
 _AT_ONCE, _PEEK = int(socket.MSG_DONTWAIT), int(socket.MSG_PEEK)
-"""As plain numbers: testing a bit of the enumeration takes as long as receiving."""
 
+# What encryption sends at once, at most; more would wait for room where nobody sees it.
 _RECORD_BYTES = 1 << 14
-"""What encryption sends at once, at most; more would wait for room where nobody sees it."""
 
 
 def tap_socket(source: socket.socket, head: Writer, tail: Writer) -> Tapped:

@@ -15,6 +15,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.wrappers import Tapped
 
+# Module and class of a source; module and function that tap it. The first that fits is taken.
 _CLASSES = (
     ("queue", "Queue", "thread_queues", "tap_queue"),
     ("queue", "SimpleQueue", "polled_queues", "tap_polled"),
@@ -25,7 +26,6 @@ _CLASSES = (
     ("asyncio.streams", "StreamWriter", "async_sources", "tap_writer"),
     ("socket", "socket", "sockets", "tap_socket"),
 )
-"""Module and class of a source; module and function that tap it. The first that fits is taken."""
 
 _TEXT = (str, bytes, bytearray)
 _KNOWN = "a queue, an iterable, a socket, or a stream of asyncio"

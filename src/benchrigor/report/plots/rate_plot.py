@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARGIN = 0.08
-_ROOM = 1.6
-"""The axis reaches this times the highest interval; what is beyond is marked."""
+_ROOM = 1.6  # the axis reaches this times the highest interval; what is beyond is marked
 
 
 def plot_rates(

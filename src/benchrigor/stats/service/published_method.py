@@ -19,32 +19,26 @@ from benchrigor.model.checks import refuse, wrong_number, wrong_whole
 from benchrigor.stats.service.moments import Row
 from benchrigor.stats.service.rate_arithmetic import rounded_up
 
-FEWEST_ITEMS = 16.0
-"""Items that a period must hold: of fewer, some are free of waiting by chance."""
-FEWEST_SHARE = 0.05
-"""Share of periods free of waiting below which slow service has chosen them."""
+FEWEST_ITEMS = 16.0  # items that a period must hold: of fewer, some are free of waiting by chance
+FEWEST_SHARE = 0.05  # share of periods free of waiting below which slow service has chosen them
+# Share down to which periods are widened: the bias of choosing slow service then about cancels the
+# bias of the quantile.
 _GOOD_SHARE = 0.20
-"""Share down to which periods are widened: the bias of choosing slow service then about cancels the
-bias of the quantile."""
 _IN_A_ROW = 5
 _FEWEST_PERIODS = 25
 
-WINDOW = 16
-"""Counts behind one quantile, and steady looks in a row at convergence."""
-_CONVERGED = 5e-7
-"""Change of the error, in items, below which the published method has converged."""
+WINDOW = 16  # counts behind one quantile, and steady looks in a row at convergence
+_CONVERGED = 5e-7  # change of the error, in items, below which the published method has converged
+# The same in terms of the running mean, so that the length of a period does not matter.
 _RELATIVE = 1e-5
-"""The same in terms of the running mean, so that the length of a period does not matter."""
 _RADIUS = 2
-_FILTERED = WINDOW - 2 * _RADIUS
-"""Counts of a window that the filter leaves."""
-_QUANTILE = 1.64485
-"""0.95 quantile of a normal distribution (equation 3)."""
+_FILTERED = WINDOW - 2 * _RADIUS  # counts of a window that the filter leaves
+_QUANTILE = 1.64485  # 0.95 quantile of a normal distribution (equation 3)
+# Equation 2. Its sum is 0.990866, which makes every rate 0.9 % too low.
 _KERNEL = np.exp(-(np.arange(-_RADIUS, _RADIUS + 1.0) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)
-"""Equation 2. Its sum is 0.990866, which makes every rate 0.9 % too low."""
+# Equation 4, sigma 1/2, at -1, 0, 1 less its mean is this times 1, -2, 1; with its mean a constant
+# error would never pass for steady.
 _CURVATURE = 1.49577
-"""Equation 4, sigma 1/2, at -1, 0, 1 less its mean is this times 1, -2, 1; with its mean a constant
-error would never pass for steady."""
 
 
 def unblocked_read_probability(

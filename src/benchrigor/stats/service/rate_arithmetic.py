@@ -33,11 +33,11 @@ from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, check_confidence
 
 MOVER = "MOVER"
 
+# Confidence of an estimate made of exact numbers alone; its interval has no width.
 _CONFIDENCE = 0.95
-"""Confidence of an estimate made of exact numbers alone; its interval has no width."""
 _FEWEST = 2
+# A product of measured numbers this close to a whole number, relative to it, is that number.
 _ROUNDING = 1e-9
-"""A product of measured numbers this close to a whole number, relative to it, is that number."""
 
 
 def sum_rates(estimates: Iterable[Quantity]) -> Estimate:
