@@ -138,10 +138,9 @@ def _text(end: RecordedEnd, name: str, unit: str, target: float) -> str:
 
 def _throughput(end: RecordedEnd) -> dict[str, float | None]:
     """Return items per second, and bytes of an item, in the window of the last rate."""
-    if not end.rates:
-        return {"served_per_s": None, "item_bytes": None}
-    window = end.outline.window(end.rates[-1].start_s, end.rates[-1].stop_s)
-    return {"served_per_s": window.items_per_s, "item_bytes": window.item_bytes}
+    last = end.rates[-1:]
+    served, size = end.outline.throughput(last[0].start_s, last[0].stop_s) if last else (None, None)
+    return {"served_per_s": served, "item_bytes": size}
 
 
 def _title(end: RecordedEnd, name: str) -> str:

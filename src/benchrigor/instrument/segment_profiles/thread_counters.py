@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.kernel_files import ROOT, KernelFile, Unavailable, open_file
-from benchrigor.instrument.perf_events import open_instructions, read_counter
+from benchrigor.instrument.perf_events import open_counter, read_counter
 from benchrigor.instrument.run_delay import open_schedstat
 
 try:
@@ -56,7 +56,7 @@ class ThreadCounters:
     def start(self) -> None:
         """Open the counters, in the thread that is counted."""
         self._opened = count_opens()  # first, since it may refuse
-        self._instructions = self._try(open_instructions, "instructions")
+        self._instructions = self._try(open_counter, "instructions")
         if self._instructions is not None:
             self.computation = "instructions"
         self._schedstat = self._try(lambda: open_schedstat(self._root), "run queue")

@@ -27,15 +27,6 @@ class Stretches:
     waiting: Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """What passed within a stretch of time."""
-
-    items_per_s: float  # items that passed per second, waiting or not
-    # Mean size of an item; None where nobody counted bytes, or no item passed.
-    item_bytes: float | None
-
-
 class Outline:
     """Remembers periods in bounded memory, ever more of them in one stretch."""
 
@@ -81,12 +72,15 @@ class Outline:
             waiting=sums[_WAITED] / sums[_CAPACITY],
         )
 
-    def window(self, start_s: float, stop_s: float) -> Window:
-        """Return what passed between two times, in seconds since the first period."""
+    def throughput(self, start_s: float, stop_s: float) -> tuple[float, float | None]:
+        """Return items per second between two times since the first period, and mean bytes of one.
+
+        Waiting is included. The bytes are None where nobody counted them, or no item passed.
+        """
         sums = self._pooled.all()
         middle_s = sums[_START] + sums[_WALL] / 2.0
         inside = (middle_s >= start_s) & (middle_s <= stop_s)
         whole = sums[:, inside if inside.any() else slice(None)].sum(axis=1)
         wall_s, items, size = whole[[_WALL, _ITEMS, _BYTES]].tolist()
         known = items > 0.0 and math.isfinite(size)
-        return Window(items_per_s=items / wall_s, item_bytes=size / items if known else None)
+        return items / wall_s, size / items if known else None
