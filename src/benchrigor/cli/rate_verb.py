@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,8 @@ def rate(
       benchrigor rate pipeline.csv --end parse --plot parse.png
       ./sampler | benchrigor rate - --json
     """  # noqa: D301  # click wants the backspace itself
-    with _opened(source) as recording:
+    stdin = nullcontext(Recording(sys.stdin, name=name_of(source))) if source == "-" else None
+    with stdin or Recording.open(source) as recording:
         ends = rate_recording(
             recording, end=end, method=method, target=target, confidence=confidence
         )
@@ -123,12 +124,6 @@ def rate(
         stretches = only.outline.stretches()
         write_picture(plot_rates(only.rates, stretches, unit=unit, title=title), picture)
     click.get_current_context().exit(_code(ends))
-
-
-def _opened(source: str) -> AbstractContextManager[Recording]:
-    if source == "-":
-        return nullcontext(Recording(sys.stdin, name=name_of(source)))
-    return Recording.open(source)
 
 
 def _text(end: RecordedEnd, name: str, unit: str, target: float) -> str:

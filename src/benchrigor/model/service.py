@@ -95,8 +95,6 @@ class ServiceRate:
         known; else None.
     moments
         Of the service time; None with too little data.
-    notices
-        What the reader must know.
     """
 
     estimate: Estimate | None

@@ -199,9 +199,8 @@ class NonBlocking:
         before = sum(each.shape[1] for each in self._kept)
         if places.size:
             self._kept.append(observed(tallied(periods[:, places])))
-        if (
-            ends or before + places.size >= _CHUNK
-        ):  # pooling takes as long as all the rest of a short one
+        # Pooling takes as long as all the rest of a short chunk.
+        if ends or before + places.size >= _CHUNK:
             kept = self._pooled([before + used for used, _ in ends])
             for number, (_, settling) in enumerate(ends):
                 window = seen[:, number].copy(), kept[:, number : number + 1].copy()

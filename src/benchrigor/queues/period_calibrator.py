@@ -138,12 +138,8 @@ class PeriodCalibrator:
         elif self._widest_s is not None:
             self._result = CalibratedPeriod(period_s=self._widest_s)
         else:
-            figures = {
-                "period_s": self._period_s,
-                "longest_s": self._longest_s,
-                "epsilon": _TOLERANCE,
-                "k": _IN_A_ROW,
-            }
+            limits = {"longest_s": self._longest_s, "epsilon": _TOLERANCE, "k": _IN_A_ROW}
+            figures = {"period_s": self._period_s, **limits}
             reason = self._reason()
             sentence = _SENTENCES[reason].format(**figures)
             notice = Notice.refusal(Code.NOT_CONVERGED, sentence, **figures)

@@ -39,8 +39,6 @@ class MonitorReport:
 
     Parameters
     ----------
-    stages
-        In the order in which they were given.
     watched_s
         How long they have been watched, in seconds.
     cost_s

@@ -56,8 +56,6 @@ class WatchedStage:
 
     Parameters
     ----------
-    name
-        Of the stage.
     reads, writes
         Names of its queues; a source reads none.
     servers

@@ -22,9 +22,8 @@ _UNKNOWN = (math.nan, math.nan)
 # Waiting that may be counted in a later period than it was in: a writer may have been switched out
 # between its look at the clock and what it stores.
 _LATE_PERIODS, _LATE_NS = 16, 1_000_000_000
-# Samples, and share of them, that may show more waits at once than there are servers: cells are
-# copied one after the other, and a server may end a wait at one end and begin one at another
-# meanwhile.
+# Samples, and share of them, that may show more waits at once than there are servers: a server may
+# end a wait at one end and begin another while cells are copied one after the other.
 _CROWDED, _CROWDED_SHARE = 8, 0.05
 
 

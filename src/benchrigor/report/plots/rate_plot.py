@@ -54,8 +54,6 @@ def plot_rates(
         The dots.
     unit
         Name of the items, in the plural.
-    title
-        Of the stage.
     axes
         To draw into; None for a new figure.
 

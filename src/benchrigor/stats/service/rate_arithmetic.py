@@ -124,8 +124,7 @@ def utilisation_of(arrival: Quantity, service: Quantity, *, servers: int = 1) ->
     Raises
     ------
     InvalidInput
-        When a rate is neither an Estimate nor a number of usable size, ``servers`` is no whole
-        number of at least 1, or the confidences differ.
+        When an argument is out of range, or the confidences differ.
     NotEstimable
         When the interval of the service rate reaches 0.
 
