@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from benchrigor.lazy_names import lazy_names
+
 TYPE_CHECKING = False  # type checkers take it for True; importing typing would cost 10 ms
 if TYPE_CHECKING:
     from benchrigor.errors import BenchrigorError as BenchrigorError
@@ -59,26 +61,28 @@ if TYPE_CHECKING:
     from benchrigor.workloads import CommandWorkload as CommandWorkload
     from benchrigor.workloads import StepwiseWorkload as StepwiseWorkload
 
-_NAMES = {
-    "errors": (
-        "BenchrigorError ClockFailed DetectorFailed InvalidInput MissingExtra "
-        "NotEstimable PlanMismatch StoreFailed WorkTooShort WorkloadFailed"
-    ),
-    "instrument": "segments",
-    "model": (
-        "Analysis ChangePoints Comparison Composite Decision Estimate Interference Light "
-        "Metric Notice Options Plan Progress Provenance Replay Round RoundPlan Ruling "
-        "RunRecord SegmentProfile ServiceRate StablePhase StopReason Subsessions Verdict "
-        "WpsFit"
-    ),
-    "session": "Session compare_runs default_rules measure measure_pair plan replay",
-    "units": "Direction",
-    "workloads": "CommandWorkload StepwiseWorkload",
-}
-_ROOM_OF = {name: room for room, names in _NAMES.items() for name in names.split()}
+_resolve, _list = lazy_names(
+    __name__,
+    {
+        "errors": (
+            "BenchrigorError ClockFailed DetectorFailed InvalidInput MissingExtra "
+            "NotEstimable PlanMismatch StoreFailed WorkTooShort WorkloadFailed"
+        ),
+        "instrument": "segments",
+        "model": (
+            "Analysis ChangePoints Comparison Composite Decision Estimate Interference Light "
+            "Metric Notice Options Plan Progress Provenance Replay Round RoundPlan Ruling "
+            "RunRecord SegmentProfile ServiceRate StablePhase StopReason Subsessions Verdict "
+            "WpsFit"
+        ),
+        "session": "Session compare_runs default_rules measure measure_pair plan replay",
+        "units": "Direction",
+        "workloads": "CommandWorkload StepwiseWorkload",
+    },
+)
 _ROOMS = ("errors", "instrument", "model", "queues", "report", "stats", "testing", "workloads")
 
-_PUBLIC = sorted([*_ROOM_OF, "__version__"])
+_PUBLIC = sorted([*_list(), "__version__"])
 
 __all__ = list(_PUBLIC)
 
@@ -89,13 +93,7 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version  # noqa: PLC0415  # it alone costs milliseconds
 
         return version("benchrigor")
-    if name in _ROOM_OF:
-        item: object = getattr(import_module(f"benchrigor.{_ROOM_OF[name]}"), name)
-        globals()[name] = item
-        return item
-    if name in _ROOMS:
-        return import_module(f"benchrigor.{name}")
-    raise AttributeError(f"module 'benchrigor' has no attribute {name!r}")
+    return import_module(f"benchrigor.{name}") if name in _ROOMS else _resolve(name)
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,6 @@ import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues import End, Page, Tap
-from benchrigor.testing import FakeClock
 
 
 def test_a_tap_has_a_page_of_its_own_for_as_long_as_it_is_open() -> None:
@@ -39,28 +38,6 @@ def test_several_taps_share_a_page(page: Page) -> None:
         tap.close()
     assert page.path.exists()
     assert [each.closed for tap in taps for each in tap.tail.read()] == [True, True]
-
-
-def test_bytes_are_items_times_their_size_where_all_have_the_same() -> None:
-    with Tap(queue.Queue(), item_bytes=24) as tap:
-        for each in range(3):
-            tap.queue.put(each)
-        assert tap.tail.read()[0].bytes == 72
-        tap.tail.item_bytes = None
-        assert tap.tail.read()[0].bytes == 0
-
-
-def test_the_clock_may_be_another() -> None:
-    clock = FakeClock()
-    with Tap(queue.Queue(), now_ns=clock.now_ns) as tap:
-        thread = threading.Thread(target=tap.queue.get)
-        thread.start()
-        while not any(each.waiting for each in tap.head.read(clock.now_ns())):
-            time.sleep(0.001)
-        clock.advance(700)
-        tap.queue.put("item")
-        thread.join()
-        assert tap.head.read(clock.now_ns())[0].blocked_ns == 700
 
 
 def test_what_was_counted_can_be_read_after_closing() -> None:
@@ -100,10 +77,10 @@ def test_an_end_can_be_read_without_a_tap(page: Page, sent: Callable[[Any], Any]
     page.claim("work.head").count()
     page.claim("work.tail").count()
     page.claim("work.head").count()
-    end = End(page, "work.head", servers=4, item_bytes=2)
+    end = End(page, "work.head", servers=4)
     for each in (end, sent(end)):
-        assert [(counts.items, counts.bytes) for counts in each.read()] == [(1, 2), (1, 2)]
-        assert (each.name, each.servers, each.item_bytes) == ("work.head", 4, 2)
+        assert [counts.items for counts in each.read()] == [1, 1]
+        assert (each.name, each.servers) == ("work.head", 4)
     assert not sent(end).page.writable
 
 
@@ -124,8 +101,6 @@ def test_cells_that_come_later_are_read_as_well(page: Page) -> None:
         ({"servers": 0}, "servers is 0"),
         ({"servers": True}, "servers is True"),
         ({"servers": None}, "servers is None"),
-        ({"item_bytes": 0}, "item_bytes is 0"),
-        ({"item_bytes": 1.5}, "item_bytes is 1.5"),
         ({"page": "work.cells", "name": "work"}, "expected a Page"),
     ],
 )
@@ -136,8 +111,8 @@ def test_what_makes_no_sense_is_refused(options: dict[str, Any], problem: str) -
 
 def test_everything_that_makes_no_sense_is_named_at_once(page: Page) -> None:
     with pytest.raises(InvalidInput) as caught:
-        Tap(queue.Queue(), page=page, servers=0, item_bytes=-1)
-    assert len(caught.value.problems) == 3
+        Tap(queue.Queue(), page=page, servers=0)
+    assert len(caught.value.problems) == 2
 
 
 @pytest.mark.parametrize("how", ["closed", "read only"])
@@ -265,11 +240,6 @@ def test_a_closed_tap_leaves_the_bound_alone() -> None:
     assert source.maxsize == 2
     with pytest.raises(InvalidInput, match="is closed, expected an open one"), tap.grown(1):
         pass
-
-
-def test_a_clock_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="now_ns is 5, expected a function"):
-        Tap(queue.Queue(), now_ns=5)  # type: ignore[arg-type]
 
 
 class AQueueOfItemsThatWaitForASecondStageWhichHasAVeryLongNameOfItsOwn(queue.Queue[int]):

@@ -123,7 +123,7 @@ def test_periods_are_stretched_and_counts_missed_as_often_as_asked() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"utilisation": 1.0}, "utilisation is 1.0, expected between 0 and 1"),
+        ({"utilisation": 1.0}, "utilisation is 1.0, expected a number between 0 and 1"),
         ({"utilisation": 0.5, "service": "normal"}, "service is 'normal', expected"),
         ({"utilisation": 0.5, "service": "pareto", "shape": 1.0}, "shape of pareto is 1.0"),
         ({"utilisation": 0.5, "service": "lognormal", "shape": 0.0}, "expected above 0"),

@@ -108,7 +108,7 @@ def queued_stage() -> tuple[float | None, str]:
 
 
 def tapped() -> int:
-    with Tap(queue.Queue[int](maxsize=8), name="work", servers=2, item_bytes=8) as tap:
+    with Tap(queue.Queue[int](maxsize=8), name="work", servers=2) as tap:
         tap.queue.put(1)
         with tap.grown(4):
             counts = tap.tail.read()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,8 @@ def rate(
       benchrigor rate pipeline.csv --end parse --plot parse.png
       ./sampler | benchrigor rate - --json
     """  # noqa: D301  # click wants the backspace itself
-    with _opened(source) as recording:
+    stdin = nullcontext(Recording(sys.stdin, name=name_of(source))) if source == "-" else None
+    with stdin or Recording.open(source) as recording:
         ends = rate_recording(
             recording, end=end, method=method, target=target, confidence=confidence
         )
@@ -125,12 +126,6 @@ def rate(
     click.get_current_context().exit(_code(ends))
 
 
-def _opened(source: str) -> AbstractContextManager[Recording]:
-    if source == "-":
-        return nullcontext(Recording(sys.stdin, name=name_of(source)))
-    return Recording.open(source)
-
-
 def _text(end: RecordedEnd, name: str, unit: str, target: float) -> str:
     title = _title(end, name)
     return render_rates(end.rates, name=title, unit=unit, target=target, **_throughput(end))
@@ -138,10 +133,9 @@ def _text(end: RecordedEnd, name: str, unit: str, target: float) -> str:
 
 def _throughput(end: RecordedEnd) -> dict[str, float | None]:
     """Return items per second, and bytes of an item, in the window of the last rate."""
-    if not end.rates:
-        return {"served_per_s": None, "item_bytes": None}
-    window = end.outline.window(end.rates[-1].start_s, end.rates[-1].stop_s)
-    return {"served_per_s": window.items_per_s, "item_bytes": window.item_bytes}
+    last = end.rates[-1:]
+    served, size = end.outline.throughput(last[0].start_s, last[0].stop_s) if last else (None, None)
+    return {"served_per_s": served, "item_bytes": size}
 
 
 def _title(end: RecordedEnd, name: str) -> str:

@@ -45,8 +45,7 @@ class HostDelays:
         self._read_ns = 0
         self._sources: dict[str, Throttling | Steal] = {}
         self._last_ns: dict[str, int] = {}
-        self.missing: dict[str, str] = {}
-        """By source, why it is not read."""
+        self.missing: dict[str, str] = {}  # by source, why it is not read
 
     def start(self) -> None:
         """Open the sources, in the thread whose delay is measured."""

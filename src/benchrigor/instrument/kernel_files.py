@@ -7,8 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path("/")
-"""Folder that holds ``proc`` and ``sys``; tests make up another."""
+ROOT = Path("/")  # folder that holds ``proc`` and ``sys``; tests make up another
 
 
 class Unavailable(Exception):

@@ -10,21 +10,15 @@ import sys
 
 from benchrigor.instrument.kernel_files import KernelFile, Unavailable
 
-_HARDWARE, _INSTRUCTIONS = 0, 1
-"""``type`` and ``config`` in ``linux/perf_event.h``."""
+_HARDWARE, _INSTRUCTIONS = 0, 1  # ``type`` and ``config`` in ``linux/perf_event.h``
 _SYSCALLS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 _ATTR_SIZE = 64
 _NO_KERNEL, _NO_HYPERVISOR = 1 << 5, 1 << 6
 _CLOSE_ON_EXEC = 8
 
 
-def open_instructions() -> KernelFile:
-    """Begin to count the calling thread's user-mode instructions, or raise `Unavailable`."""
-    return open_counter(_HARDWARE, _INSTRUCTIONS)
-
-
-def open_counter(kind: int, event: int) -> KernelFile:
-    """Begin to count one event of the calling thread outside of the kernel, or raise."""
+def open_counter(kind: int = _HARDWARE, event: int = _INSTRUCTIONS) -> KernelFile:
+    """Begin to count one event of the calling thread in user mode, or raise `Unavailable`."""
     number = _SYSCALLS.get(platform.machine()) if sys.platform == "linux" else None
     if number is None:
         raise Unavailable(f"no perf_event_open known for {sys.platform} on {platform.machine()}")

@@ -9,9 +9,9 @@ from pathlib import Path
 from benchrigor.instrument.kernel_files import ROOT, KernelFile, Unavailable, open_file
 
 _TICK_NS = 1_000_000_000 // (os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100)
+# A main thread with four fifths of the processor time stands for its process, whose own time is
+# known in ticks, of usually 10 ms.
 _MAIN_SHARE, _TICKS_OFF = 0.8, 2
-"""A main thread with four fifths of the processor time stands for its process, whose own time is
-known in ticks, of usually 10 ms."""
 
 
 class RunDelay:

@@ -22,11 +22,10 @@ from benchrigor.model.text import (
     wrapped,
 )
 
-Quantity = float | Estimate
-"""A number that is known exactly, or one that was estimated."""
+Quantity = float | Estimate  # a number that is known exactly, or one that was estimated
 
+# Above this squared coefficient of variation two moments say next to nothing.
 MOST_VARIATION = 100.0
-"""Above this squared coefficient of variation two moments say next to nothing."""
 
 _LONGEST_NAME = 32
 
@@ -101,8 +100,6 @@ class StageLoad:
 
     Parameters
     ----------
-    stage
-        The stage.
     capacity
         What all of its replicas serve together, in items of the source per second.
     utilisation
@@ -135,10 +132,6 @@ class Bottleneck:
     capacity
         What the pipeline can serve, in items of the source per second, if its queues have enough
         room; the interval holds whichever of these stages is the bottleneck.
-    loads
-        All stages, in order.
-    notices
-        What the reader must know.
     """
 
     stage: str
@@ -179,8 +172,6 @@ class BufferSize:
         where the interval of the service rate reaches 0.
     variation
         Squared coefficient of variation of the service times that was assumed.
-    notices
-        What the reader must know.
     """
 
     capacity: int | None
@@ -216,8 +207,6 @@ class ReplicaCount:
         The fewest at the estimated rates.
     utilisation
         The most that each replica may have.
-    notices
-        What the reader must know.
     """
 
     replicas: int | None
@@ -246,8 +235,6 @@ class StageAdvice:
     ----------
     load
         Its present capacity and utilisation.
-    replicas
-        How many to run.
     buffer, buffer_now
         The queue in front of each replica, with as many as suggested, and with as many as now.
     """

@@ -15,22 +15,18 @@ _COLUMNS = 80
 class RateReason(enum.StrEnum):
     """Why a service rate has not converged."""
 
-    NO_NONBLOCKING = "no-nonblocking-period"
-    """No period was free of waiting, or too few in a row."""
+    NO_NONBLOCKING = "no-nonblocking-period"  # no period was free of waiting, or too few in a row
+    # So few periods were free of waiting that slow service chose them.
     FEW_NONBLOCKING = "few-nonblocking-periods"
-    """So few periods were free of waiting that slow service chose them."""
+    # Periods hold so few items that some are free of waiting by chance.
     FEW_ITEMS = "too-few-items-per-period"
-    """Periods hold so few items that some are free of waiting by chance."""
+    # The quantile lies more than a quarter above the mean of the same periods.
     APART = "readings-apart"
-    """The quantile lies more than a quarter above the mean of the same periods."""
-    UNSTABLE_PERIOD = "unstable-period"
-    """Hardly any period has the width that is wanted."""
-    NO_ITEMS = "no-items"
-    """The stage was busy and finished no item."""
-    NEVER_BUSY = "never-busy"
-    """The stage waited all of the time."""
+    UNSTABLE_PERIOD = "unstable-period"  # hardly any period has the width that is wanted
+    NO_ITEMS = "no-items"  # the stage was busy and finished no item
+    NEVER_BUSY = "never-busy"  # the stage waited all of the time
+    # The interval is wider than the target, or the quantile is not steady yet.
     NOT_CONVERGED = "not-converged"
-    """The interval is wider than the target, or the quantile is not steady yet."""
 
 
 class ServiceProcess(enum.StrEnum):
@@ -99,8 +95,6 @@ class ServiceRate:
         known; else None.
     moments
         Of the service time; None with too little data.
-    notices
-        What the reader must know.
     """
 
     estimate: Estimate | None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from benchrigor.model.notice import Notice, Severity
-from benchrigor.units import digits_for, scale_for
+from benchrigor.units import Scale, digits_for, scale_for
 
 if TYPE_CHECKING:
     from benchrigor.model.decision import Decision
@@ -131,14 +131,17 @@ def show_estimate(estimate: Estimate, unit: str) -> str:
     # A wide interval around 0 is shown in the scale of its ends.
     largest = max(abs(estimate.value), half_width if math.isfinite(half_width) else 0.0)
     scale = scale_for(largest, unit)
-    digits = digits_for(half_width * scale.factor, estimate.value * scale.factor)
-    if largest * scale.factor >= _LONG:
-        digits = _EXPONENT
-    value, low, high = (
-        scale.show(each, digits) for each in (estimate.value, estimate.low, estimate.high)
-    )
+    value, interval = show_scaled(estimate, scale, long=largest * scale.factor >= _LONG)
     name = f" {scale.name}" if scale.name else ""
-    return f"{value}{name} [{low}, {high}] {percent(estimate.confidence, digits=10)}"
+    return f"{value}{name} {interval} {percent(estimate.confidence, digits=10)}"
+
+
+def show_scaled(estimate: Estimate, scale: Scale, *, long: bool = False) -> tuple[str, str]:
+    """Show the value and the interval in a scale; long numbers with an exponent."""
+    digits = digits_for(estimate.half_width * scale.factor, estimate.value * scale.factor)
+    numbers = (estimate.value, estimate.low, estimate.high)
+    value, low, high = (scale.show(each, _EXPONENT if long else digits) for each in numbers)
+    return value, f"[{low}, {high}]"
 
 
 def show_change(ratio: Estimate) -> str:

@@ -8,8 +8,9 @@ so that a program pays only for what it asks for.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from benchrigor.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from benchrigor.queues.counting.cells import Counts as Counts
@@ -28,30 +29,21 @@ if TYPE_CHECKING:
     from benchrigor.queues.stages.stage_figures import WatchedStage as WatchedStage
     from benchrigor.queues.tap import Tap as Tap
 
-_NAMES = {
-    "counting.cells": "Counts",
-    "counting.ends": "End",
-    "counting.pages": "Page",
-    "monitor": "Monitor",
-    "period_calibrator": "CalibratedPeriod PeriodCalibrator",
-    "rates": "ServiceRateEstimator",
-    "recording.recorded_rates": "RecordedEnd rate_recording",
-    "recording.recordings": "Recording RecordingWriter",
-    "stages.monitor_report": "MonitorReport",
-    "stages.stage": "Stage",
-    "stages.stage_figures": "WatchedStage",
-    "tap": "Tap",
-}
-_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
-
-__all__ = list(_MODULE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "counting.cells": "Counts",
+        "counting.ends": "End",
+        "counting.pages": "Page",
+        "monitor": "Monitor",
+        "period_calibrator": "CalibratedPeriod PeriodCalibrator",
+        "rates": "ServiceRateEstimator",
+        "recording.recorded_rates": "RecordedEnd rate_recording",
+        "recording.recordings": "Recording RecordingWriter",
+        "stages.monitor_report": "MonitorReport",
+        "stages.stage": "Stage",
+        "stages.stage_figures": "WatchedStage",
+        "tap": "Tap",
+    },
+)
+__all__ = list(__dir__())

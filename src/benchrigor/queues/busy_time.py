@@ -14,17 +14,13 @@ from benchrigor.stats.service.moments import RIPE, Row, matured, observed, poole
 from benchrigor.stats.service.rate_shift import FEWEST, find_shift
 from benchrigor.stats.service.service_rate import busy_rate
 
-_BATCHES = 256
-"""Batches of a phase; when there are more, neighbours are pooled."""
-_FINER = 4
-"""The batches of a new phase are so many times shorter."""
-_LOOKS = 32
-"""The end of a phase is sought each time that it has lasted a 32nd longer."""
-_PIECE = 1024
-"""Periods of a longer batch that are kept one by one until they make a piece of it."""
+_BATCHES = 256  # batches of a phase; when there are more, neighbours are pooled
+_FINER = 4  # the batches of a new phase are so many times shorter
+_LOOKS = 32  # the end of a phase is sought each time that it has lasted a 32nd longer
+_PIECE = 1024  # periods of a longer batch that are kept one by one until they make a piece of it
+# Phases that, where they lasted longer together than the one under way, are no lasting changes:
+# simulated independent services never had as many, with stalls, a change or neither.
 _RESTLESS = 5
-"""Phases that, where they lasted longer together than the one under way, are no lasting changes:
-simulated independent services never had as many, with stalls, a change or neither."""
 _ALL = np.zeros(1, dtype=np.int64)
 
 
@@ -36,12 +32,12 @@ class BusyTime:
         self._ended: deque[ServiceRate] = deque(maxlen=most)
         self._began_s = 0.0
         self._batches = tallied(np.zeros((Row.COUNT, 0)))
+        # Periods of a batch, and of an observation of items and busy time.
         self._size = self._unit = 1
-        """Periods of a batch, and of an observation of items and busy time."""
         self._open: Floats | None = None
         self._begun = np.zeros((Row.COUNT, 1))
+        # Of the batch that is not full: its observations, the next of them, and single periods.
         self._loose = np.zeros((Row.COUNT, 0))
-        """Of the batch that is not full: its observations, the next of them, and single periods."""
 
     def add(self, periods: Floats) -> None:
         """Take more periods, shape (Row.COUNT, n).

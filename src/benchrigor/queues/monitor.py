@@ -21,10 +21,9 @@ from benchrigor.queues.tap import Tap
 from benchrigor.queues.watching.process_watch import ProcessWatch
 from benchrigor.queues.watching.thread_watch import ThreadWatch
 
+# Shortest period for a thread, which has to wait for the interpreter for 5 ms and more.
 _THREAD_FROM_S = 0.02
-"""Shortest period for a thread, which has to wait for the interpreter for 5 ms and more."""
-_SHORTEST_S = 1e-4
-"""Taking a sample takes some ten microseconds."""
+_SHORTEST_S = 1e-4  # taking a sample takes some ten microseconds
 _WHERE = ("thread", "process")
 
 

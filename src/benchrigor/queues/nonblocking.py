@@ -24,19 +24,16 @@ from benchrigor.stats.service.published_method import (
 )
 from benchrigor.stats.service.service_rate import apart, moved, quantile_rate
 
+# Periods, at least, that decide how many of them to join; and per joined one.
 _SOUGHT, _SOUGHT_EACH = 128, 50
-"""Periods, at least, that decide how many of them to join; and per joined one."""
 _MOST_SOUGHT = 2048
-_SELDOM = 4
-"""A new window may decide anew once so many times as many periods have passed."""
+_SELDOM = 4  # a new window may decide anew once so many times as many periods have passed
+# Joined periods that are worked off together at most; so many fit into a processor's cache.
 _CHUNK = 4096
-"""Joined periods that are worked off together at most; so many fit into a processor's cache."""
-_TRIED = 400
-"""Joined periods after which it is decided anew, where the rate is in doubt."""
+_TRIED = 400  # joined periods after which it is decided anew, where the rate is in doubt
+# Relative deviation from the period wanted from which on a realised one does not count.
 _WIDTH = 0.01
-"""Relative deviation from the period wanted from which on a realised one does not count."""
-_MOST = 64
-"""Periods joined into one at most."""
+_MOST = 64  # periods joined into one at most
 _EMPTY = np.zeros((Row.COUNT, 1))
 _CLOSED = tallied(_EMPTY)
 
@@ -50,8 +47,8 @@ class NonBlocking:
         self._period_s, self._guards = period_s, guards
         self._rate = partial(quantile_rate, servers=servers, guards=guards, confidence=confidence)
         self._widening = guards and period_s is None
+        # Rates that have converged; most are never asked for, and are computed when they are.
         self._rates: deque[ServiceRate | Callable[[], ServiceRate]] = deque(maxlen=most)
-        """Rates that have converged; most are never asked for, and are computed when they are."""
         self._waiting = np.zeros((Row.COUNT, 0))
         self._number, self._sought = 0 if self._widening else 1, _SOUGHT
         self._since, self._tried, self._final = 0.0, 0, False
@@ -202,9 +199,8 @@ class NonBlocking:
         before = sum(each.shape[1] for each in self._kept)
         if places.size:
             self._kept.append(observed(tallied(periods[:, places])))
-        if (
-            ends or before + places.size >= _CHUNK
-        ):  # pooling takes as long as all the rest of a short one
+        # Pooling takes as long as all the rest of a short chunk.
+        if ends or before + places.size >= _CHUNK:
             kept = self._pooled([before + used for used, _ in ends])
             for number, (_, settling) in enumerate(ends):
                 window = seen[:, number].copy(), kept[:, number : number + 1].copy()

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from benchrigor.model import Code, Notice, RateReason
-from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_whole
+from benchrigor.model.checks import refuse, wrong_number, wrong_whole
 
-_SHORTEST_S = 1e-6
-"""No sleep is shorter, and reading the counters of a stage takes about as long."""
+_START_S = 0.001
+_TOLERANCE = 0.005  # relative deviation of a realised width from the one wanted
+_IN_A_ROW = 5  # periods that must be kept to, and free of waiting
 _SENTENCES = {
     RateReason.UNSTABLE_PERIOD: (
         "No period up to {longest_s:g} s was kept to within {epsilon:.2%} {k} times in a row: "
@@ -49,14 +50,10 @@ class PeriodCalibrator:
 
     Parameters
     ----------
-    start_s, longest_s
-        The first period and the longest, in seconds, a microsecond at least.
-    epsilon
-        Relative deviation of a realised width from the one wanted, up to which it is kept to.
-    k
-        Periods in a row that must be kept to, and free of waiting.
+    longest_s
+        The longest period, in seconds, from 0.001 on, which is the first.
     tries
-        Periods of one width until it is given up.
+        Periods of one width until it is given up, 5 or more.
     unblocked
         Whether waiting matters; if not, the first period that is kept to wins.
 
@@ -67,9 +64,9 @@ class PeriodCalibrator:
 
     Notes
     -----
-    Widths double as long as the last k periods were kept to, and free of waiting; the widest one
-    wins. One of the k must hold an item. Narrow periods, which clocks and sleeping are too inexact
-    for, are widened as well (Beard & Chamberlain 2015, section IV-A).
+    Widths double as long as the last five periods were kept to within 0.5 %, and free of waiting;
+    the widest one wins. One of the five must hold an item. Narrow periods, which clocks and
+    sleeping are too inexact for, are widened as well (Beard & Chamberlain 2015, section IV-A).
 
     Examples
     --------
@@ -82,25 +79,15 @@ class PeriodCalibrator:
     0.016
     """
 
-    def __init__(
-        self,
-        start_s: float = 0.001,
-        longest_s: float = 1.0,
-        epsilon: float = 0.005,
-        k: int = 5,
-        tries: int = 200,
-        *,
-        unblocked: bool = True,
-    ) -> None:
-        problems = [*_wrong_width("start_s", start_s), *_wrong_width("longest_s", longest_s)]
-        if not problems and start_s > longest_s:
-            problems.append(f"start_s is {start_s} and longest_s {longest_s}, expected no less")
-        counts = [*wrong_whole("k", k), *wrong_whole("tries", tries)]
-        if not counts and k > tries:
-            counts.append(f"k is {k} and tries {tries}, expected at least as many tries")
-        refuse(problems, counts, wrong_share("epsilon", epsilon))
-        self._period_s, self._longest_s, self._epsilon = start_s, longest_s, epsilon
-        self._k, self._tries, self._unblocked = k, tries, unblocked
+    def __init__(self, *, longest_s: float = 1.0, tries: int = 200, unblocked: bool = True) -> None:
+        width, number = wrong_number("longest_s", longest_s), wrong_whole("tries", tries)
+        if not width and longest_s < _START_S:
+            width.append(f"longest_s is {longest_s}, expected {_START_S:g} at least")
+        if not number and tries < _IN_A_ROW:
+            number.append(f"tries is {tries}, expected {_IN_A_ROW} at least")
+        refuse(width, number)
+        self._period_s, self._longest_s = _START_S, longest_s
+        self._tries, self._unblocked = tries, unblocked
         self._widest_s: float | None = None
         self._result: CalibratedPeriod | None = None
         self._begin_width()
@@ -125,12 +112,12 @@ class PeriodCalibrator:
         refuse(wrong_number("realised_s", realised_s), wrong_number("items", items, zero=True))
         if self._result is not None:
             return
-        kept = abs(realised_s - self._period_s) <= self._epsilon * self._period_s
+        kept = abs(realised_s - self._period_s) <= _TOLERANCE * self._period_s
         self._kept.append(kept)
         self._free.append(kept and not (blocked and self._unblocked))
         self._items.append(items)
-        is_free = len(self._free) >= self._k and all(self._free[-self._k :])
-        if is_free and (any(self._items[-self._k :]) or not self._unblocked):
+        is_free = len(self._free) >= _IN_A_ROW and all(self._free[-_IN_A_ROW:])
+        if is_free and (any(self._items[-_IN_A_ROW:]) or not self._unblocked):
             self._widest_s = self._period_s
             self._widen(enough=not self._unblocked)
         elif len(self._free) >= self._tries:
@@ -151,12 +138,8 @@ class PeriodCalibrator:
         elif self._widest_s is not None:
             self._result = CalibratedPeriod(period_s=self._widest_s)
         else:
-            figures = {
-                "period_s": self._period_s,
-                "longest_s": self._longest_s,
-                "epsilon": self._epsilon,
-                "k": self._k,
-            }
+            limits = {"longest_s": self._longest_s, "epsilon": _TOLERANCE, "k": _IN_A_ROW}
+            figures = {"period_s": self._period_s, **limits}
             reason = self._reason()
             sentence = _SENTENCES[reason].format(**figures)
             notice = Notice.refusal(Code.NOT_CONVERGED, sentence, **figures)
@@ -164,19 +147,12 @@ class PeriodCalibrator:
 
     def _reason(self) -> RateReason:
         """Return what is against this width."""
-        if _longest_run(self._free) >= self._k:
+        if _longest_run(self._free) >= _IN_A_ROW:
             return RateReason.NO_ITEMS
-        if _longest_run(self._kept) >= self._k:
+        if _longest_run(self._kept) >= _IN_A_ROW:
             return RateReason.NO_NONBLOCKING
         return RateReason.UNSTABLE_PERIOD
 
 
 def _longest_run(flags: Iterable[bool]) -> int:
     return max((len(list(group)) for flag, group in groupby(flags) if flag), default=0)
-
-
-def _wrong_width(name: str, value: float) -> list[str]:
-    wrong = wrong_number(name, value)
-    if not wrong and value < _SHORTEST_S:
-        return [f"{name} is {value}, expected seconds, {_SHORTEST_S:g} at least"]
-    return wrong

@@ -18,25 +18,18 @@ _UNKNOWN = np.nan
 class Periods:
     """Successive periods of a stage; one number stands for all of them, NaN for unknown."""
 
-    period_s: Any
-    """Realised widths, in seconds, shape (n,) as all others."""
+    period_s: Any  # realised widths, in seconds, shape (n,) as all others
     items: Any
-    blocked_s: Any = 0.0
-    """Time that all servers together waited."""
+    blocked_s: Any = 0.0  # time that all servers together waited
+    # Whether the stage waited at all; where ``blocked_s`` is 0 the time is unknown.
     blocked: Any = False
-    """Whether the stage waited at all; where ``blocked_s`` is 0 the time is unknown."""
     cpu_s: Any = _UNKNOWN
-    delay_s: Any = _UNKNOWN
-    """Time that the stage waited for a processor."""
+    delay_s: Any = _UNKNOWN  # time that the stage waited for a processor
     bytes: Any = _UNKNOWN
-    start_s: Any = 0.0
-    """When each period began, since watching did."""
-    given: Any = _UNKNOWN
-    """Items written, of a stage that reads and writes."""
-    arrived: Any = ()
-    """Items that entered each queue that the stage reads, shape (queues, n)."""
-    whole: Any = True
-    """Whether the same threads served all the time."""
+    start_s: Any = 0.0  # when each period began, since watching did
+    given: Any = _UNKNOWN  # items written, of a stage that reads and writes
+    arrived: Any = ()  # items that entered each queue that the stage reads, shape (queues, n)
+    whole: Any = True  # whether the same threads served all the time
     servers: int = 1
 
     def __post_init__(self) -> None:
@@ -103,8 +96,8 @@ class PooledPeriods:
 
     def __init__(self, rows: int, *, most: int = 256) -> None:
         self._most, self._size = most, 1
+        # The stretches that are full, shape (rows, stretches).
         self.full: Floats = np.zeros((rows, 0))
-        """The stretches that are full, shape (rows, stretches)."""
         self._open, self._taken = self.full, 0
 
     def add(self, columns: Floats) -> None:

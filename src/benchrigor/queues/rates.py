@@ -19,23 +19,17 @@ from benchrigor.stats.series.interval import check_confidence
 from benchrigor.stats.service.moments import Row
 
 METHODS = ("busy-time", "quantile")
-MOST_RATES = 1000
-"""Rates that are kept, the newest ones."""
-LARGEST = 1e100
-"""Beyond it powers leave the range of a double."""
+MOST_RATES = 1000  # rates that are kept, the newest ones
+LARGEST = 1e100  # beyond it powers leave the range of a double
 
-_HELD = 1024
-"""Periods that are held back and worked off together."""
-_ROUNDING = 1e-6
-"""Relative excess of blocked time over the period that clocks may show."""
-_NOTHING = 1e-9
-"""What is less is the rounding of differences, and counts as 0: no clock shows less."""
+_HELD = 1024  # periods that are held back and worked off together
+_ROUNDING = 1e-6  # relative excess of blocked time over the period that clocks may show
+_NOTHING = 1e-9  # what is less is the rounding of differences, and counts as 0: no clock shows less
 _SHORTEST_S = 1e-100
 _CHUNK = 65_536
 _NAMES = ("items", "period_s", "blocked_s", "blocked", "cpu_s", "delay_s")
 _OPTIONAL = ("cpu_s", "delay_s")
-_FLAGS = ("items", "blocked")
-"""May be True or False; for seconds these are mistakes."""
+_FLAGS = ("items", "blocked")  # may be True or False; for seconds these are mistakes
 
 
 class ServiceRateEstimator:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -46,10 +45,6 @@ class Tap:
         Where to count; by default a new one.
     servers
         How many threads of a process share an end.
-    item_bytes
-        Of one item, where all have the same size. Sockets and streams count bytes as they are.
-    now_ns
-        Reads the clock, which all processes share.
 
     Raises
     ------
@@ -97,17 +92,16 @@ class Tap:
         name: str | None = None,
         page: Page | None = None,
         servers: int = 1,
-        item_bytes: int | None = None,
-        now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        _check(name, page, servers, item_bytes, now_ns)
+        if problems := [*_wrong_place(name, page), *_wrong_whole("servers", servers)]:
+            raise InvalidInput(problems)
         self.name = _shortened(type(source).__name__) if name is None else name
         self._own = page is None
         self._closed = False
         self.page = Page.create() if page is None else page
-        self.head = End(self.page, f"{self.name}.head", servers=servers, item_bytes=item_bytes)
-        self.tail = End(self.page, f"{self.name}.tail", servers=servers, item_bytes=item_bytes)
-        self._writers = tuple(Writer(self.page, end.name, now_ns) for end in (self.head, self.tail))
+        self.head = End(self.page, f"{self.name}.head", servers=servers)
+        self.tail = End(self.page, f"{self.name}.tail", servers=servers)
+        self._writers = tuple(Writer(self.page, end.name) for end in (self.head, self.tail))
         try:
             self._tapped = tap_source(source, *self._writers)
         except InvalidInput:
@@ -192,8 +186,8 @@ class Tap:
             self.page.close()
 
     def _movable(self, by: int) -> Bound:
-        if isinstance(by, bool) or not isinstance(by, int) or by < 1:
-            raise InvalidInput(f"by is {by!r}, expected a whole number of at least 1")
+        if problems := _wrong_whole("by", by):
+            raise InvalidInput(problems)
         if self._closed:
             raise InvalidInput(f"the tap of {self.name!r} is closed, expected an open one")
         if self._bound is None:
@@ -255,10 +249,9 @@ def _shortened(name: str) -> str:
     return name.encode()[:_LONGEST_NAME].decode(errors="ignore")
 
 
-def _check(name: Any, page: Any, servers: Any, item_bytes: Any, now_ns: Any) -> None:
-    problems = []
-    if not callable(now_ns):
-        problems.append(f"now_ns is {now_ns!r}, expected a function that reads a clock")
+def _wrong_place(name: Any, page: Any) -> list[str]:
+    """Return what is wrong with the page to count in, or with the name there."""
+    problems: list[str] = []
     if name is None and page is not None:
         problems.append("name is None, expected one to tell this tap from the page's others")
     if name is not None:
@@ -270,9 +263,11 @@ def _check(name: Any, page: Any, servers: Any, item_bytes: Any, now_ns: Any) -> 
         problems.append(f"page is {page!r}, expected a Page")
     elif page is not None and (page.closed or not page.writable):
         problems.append(f"{page.path} cannot be written, expected a page that is open, writable")
-    for what, value in (("servers", servers), ("item_bytes", item_bytes)):
-        absent = what == "item_bytes" and value is None
-        if not absent and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            problems.append(f"{what} is {value!r}, expected a whole number of at least 1")
-    if problems:
-        raise InvalidInput(problems)
+    return problems
+
+
+def _wrong_whole(name: str, value: Any) -> list[str]:
+    """Return what `model.checks` would, without importing numpy into the program."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        return [f"{name} is {value!r}, expected a whole number of at least 1"]
+    return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from benchrigor.model import Estimate, RateReason, ServiceMoments, ServiceProcess, ServiceRate
+from benchrigor.model import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.model.text import (
     WIDTH,
     aligned,
@@ -15,16 +15,15 @@ from benchrigor.model.text import (
     row,
     shortened,
     show_estimate,
+    show_scaled,
     show_value,
 )
 from benchrigor.stats.service.service_rate import BUSY_TIME, moved
-from benchrigor.units import Scale, digits_for, scale_for
+from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
-_LONGEST = 24
-"""Characters of a unit that the table has room for."""
-_FULL = 0.99
-"""Utilisation from which on more may arrive than a stage can serve."""
+_LONGEST = 24  # characters of a unit that the table has room for
+_FULL = 0.99  # utilisation from which on more may arrive than a stage can serve
 _RECORD = "Record its blocked time (blocked_s)"
 _REASONS = {
     RateReason.NO_NONBLOCKING: "too few periods in a row are free of waiting, and others do not "
@@ -255,18 +254,10 @@ def _cells(
     unblocked = sum(each.unblocked for each in phase) / sum(each.periods for each in phase)
     return (
         f"{'●' if last.converged else '○'} {window}",
-        "no number" if last.estimate is None else _scaled(last.estimate, scale),
+        "no number" if last.estimate is None else " ".join(show_scaled(last.estimate, scale)),
         percent(unblocked),
         many(len(phase), "estimate") if len(phase) > 1 else "",
     )
-
-
-def _scaled(estimate: Estimate, scale: Scale) -> str:
-    digits = digits_for(estimate.half_width * scale.factor, estimate.value * scale.factor)
-    value, low, high = (
-        scale.show(each, digits) for each in (estimate.value, estimate.low, estimate.high)
-    )
-    return f"{value} [{low}, {high}]"
 
 
 def _notices(rates: Sequence[ServiceRate]) -> list[str]:

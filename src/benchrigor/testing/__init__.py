@@ -7,8 +7,9 @@ Names are resolved on first use, so that a test pays only for what it asks for.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from benchrigor.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from benchrigor.testing.clock import FakeClock as FakeClock
@@ -23,24 +24,15 @@ if TYPE_CHECKING:
     from benchrigor.testing.workloads import SyntheticJob as SyntheticJob
     from benchrigor.testing.workloads import SyntheticWorkload as SyntheticWorkload
 
-_NAMES = {
-    "clock": "FakeClock",
-    "injector": "Injector cpu_hog",
-    "meter": "FakeMeter",
-    "stages": "StagePeriods SyntheticStage",
-    "stores": "MemoryStore",
-    "workloads": "ExponentialWarmUp StepWarmUp SyntheticJob SyntheticWorkload",
-}
-_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
-
-__all__ = list(_MODULE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "clock": "FakeClock",
+        "injector": "Injector cpu_hog",
+        "meter": "FakeMeter",
+        "stages": "StagePeriods SyntheticStage",
+        "stores": "MemoryStore",
+        "workloads": "ExponentialWarmUp StepWarmUp SyntheticJob SyntheticWorkload",
+    },
+)
+__all__ = list(__dir__())

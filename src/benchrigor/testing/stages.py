@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
+from benchrigor.model.checks import refuse, wrong_choice, wrong_share, wrong_values
 
 _ROUNDING_S = 1e-9
 _SERVICES = ("exponential", "deterministic", "lognormal", "pareto")
@@ -84,18 +84,17 @@ class SyntheticStage:
     missed: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.service not in _SERVICES:
-            expected = " or ".join(map(repr, _SERVICES))
-            raise InvalidInput(f"service is {self.service!r}, expected {expected}")
-        if not 0.0 < self.utilisation < 1.0:
-            raise InvalidInput(f"utilisation is {self.utilisation!r}, expected between 0 and 1")
         least = 1.0 if self.service == "pareto" else 0.0
-        if not least < self.shape < math.inf:
-            raise InvalidInput(
-                f"shape of {self.service} is {self.shape!r}, expected above {least:g}"
-            )
-        if not 0.0 <= self.correlation < 1.0:
-            raise InvalidInput(f"correlation is {self.correlation!r}, expected from 0 to below 1")
+        shape, correlation = self.shape, self.correlation
+        checks = (
+            (f"shape of {self.service}", shape, least < shape < math.inf, f"above {least:g}"),
+            ("correlation", correlation, 0.0 <= correlation < 1.0, "from 0 to below 1"),
+        )
+        refuse(
+            wrong_choice("service", self.service, _SERVICES),
+            wrong_share("utilisation", self.utilisation),
+            wrong_values(checks),
+        )
 
     @property
     def true_rate(self) -> float:

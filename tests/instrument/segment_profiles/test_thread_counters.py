@@ -44,7 +44,7 @@ def counters(
             return perf_events.open_counter(SOFTWARE, TASK_CLOCK)
         raise Unavailable("none wanted")
 
-    monkeypatch.setattr(thread_counters, "open_instructions", opener)
+    monkeypatch.setattr(thread_counters, "open_counter", opener)
     made = ThreadCounters()
     gc.collect()  # files of other tests are closed before, not while counting
     gc.disable()

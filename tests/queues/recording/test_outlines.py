@@ -70,9 +70,9 @@ def test_long_ones_are_joined_and_nothing_is_lost(most: int) -> None:
     assert float((found.waiting * widths).sum()) == pytest.approx(waited_s)
     items = sum(float(each.items.sum()) for each in parts)
     assert float((found.rates * (1.0 - found.waiting) * widths).sum()) == pytest.approx(items)
-    window = outline.window(0.0, wall_s)
-    assert window.items_per_s == pytest.approx(items / wall_s)
-    assert window.item_bytes == pytest.approx(512.0)
+    window = outline.throughput(0.0, wall_s)
+    assert window[0] == pytest.approx(items / wall_s)
+    assert window[1] == pytest.approx(512.0)
 
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=12))
@@ -100,20 +100,20 @@ def test_a_window_holds_what_happened_in_it() -> None:
             bytes=items * np.repeat([100.0, 300.0], 100),
         )
     )
-    early, late = outline.window(0.0, 10.0), outline.window(10.0, 20.0)
-    assert (early.items_per_s, late.items_per_s) == pytest.approx((100.0, 400.0))
-    assert (early.item_bytes, late.item_bytes) == pytest.approx((100.0, 300.0))
+    early, late = outline.throughput(0.0, 10.0), outline.throughput(10.0, 20.0)
+    assert (early[0], late[0]) == pytest.approx((100.0, 400.0))
+    assert (early[1], late[1]) == pytest.approx((100.0, 300.0))
 
 
 def test_nothing_is_said_of_bytes_that_nobody_counted() -> None:
     outline = Outline()
     one = np.array([0.1])
     outline.add(Periods(period_s=one, items=one * 0, blocked=one < 0, blocked_s=one * 0, bytes=one))
-    assert outline.window(0.0, 1.0).item_bytes is None
+    assert outline.throughput(0.0, 1.0)[1] is None
     outline = Outline()
     outline.add(Periods(period_s=one, items=one * 30, blocked=one < 0))
-    window = outline.window(0.0, 1.0)
-    assert (window.items_per_s, window.item_bytes) == (pytest.approx(30.0), None)
+    window = outline.throughput(0.0, 1.0)
+    assert (window[0], window[1]) == (pytest.approx(30.0), None)
 
 
 def test_of_nothing_there_are_no_stretches() -> None:

@@ -93,7 +93,7 @@ def test_each_end_is_estimated_by_itself_and_one_may_be_chosen() -> None:
     for each, truth in zip(found, (900.0, 400.0), strict=False):
         assert each.rates[-1].estimate is not None
         assert each.rates[-1].estimate.value == pytest.approx(truth, rel=0.03)
-        assert each.outline.window(0.0, 25.0).items_per_s == pytest.approx(0.7 * truth, rel=0.05)
+        assert each.outline.throughput(0.0, 25.0)[0] == pytest.approx(0.7 * truth, rel=0.05)
     assert found[2].rates == ()
     (index,) = rate_recording(Recording(lines, name="run.csv"), end="index")
     assert same(index.rates[-1], found[1].rates[-1])
@@ -156,6 +156,4 @@ def test_the_recorded_stage_of_the_examples_has_two_phases() -> None:
         assert rate.estimate is not None
         assert rate.estimate.value == pytest.approx(truth, rel=0.02)
     assert late.start_s == pytest.approx(90.0, abs=1.0)
-    assert found.outline.window(late.start_s, late.stop_s).item_bytes == pytest.approx(
-        1500, rel=0.02
-    )
+    assert found.outline.throughput(late.start_s, late.stop_s)[1] == pytest.approx(1500, rel=0.02)

@@ -13,7 +13,8 @@ import pytest
 from benchrigor.errors import InvalidInput
 from benchrigor.queues import Counts, Page
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.async_sources import tap_async_queue, tap_awaited
+from benchrigor.queues.tapping.async_sources import tap_async_queue
+from benchrigor.queues.tapping.source_kinds import tap_source
 
 KINDS = [asyncio.Queue, asyncio.LifoQueue, asyncio.PriorityQueue]
 
@@ -267,7 +268,7 @@ def test_what_a_queue_of_others_takes_and_returns_reaches_it(head: Writer, tail:
         def get_nowait(self, rank: int) -> int:
             return rank
 
-    tapped = tap_awaited(Ranked(), head, tail).queue
+    tapped = tap_source(Ranked(), head, tail).queue
     assert asyncio.run(tapped.put(1, rank=2)) == tapped.put_nowait(1, rank=2) == (1, 2)
     assert asyncio.run(tapped.get(3)) == tapped.get_nowait(3) == 3
 
@@ -285,7 +286,7 @@ def test_what_a_queue_of_others_cannot_take_is_not_counted(
         def put_nowait(self, item: int) -> None:
             raise asyncio.QueueFull
 
-    tapped = tap_awaited(Full(), head, tail).queue
+    tapped = tap_source(Full(), head, tail).queue
     with pytest.raises(asyncio.QueueFull):
         asyncio.run(tapped.put(1))
     with pytest.raises(asyncio.QueueFull):

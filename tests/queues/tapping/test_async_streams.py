@@ -11,7 +11,7 @@ import pytest
 
 from benchrigor.queues import Counts, Page
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.async_sources import tap_reader, tap_writer
+from benchrigor.queues.tapping.source_kinds import tap_source
 
 
 def counts(page: Page, name: str) -> Counts:
@@ -46,7 +46,7 @@ def test_each_way_to_read_counts_its_bytes(
     found: bytes,
 ) -> None:
     async def main() -> bytes:
-        return await read(tap_reader(fed(b"one\ntwo\n"), head, tail).queue)
+        return await read(tap_source(fed(b"one\ntwo\n"), head, tail).queue)
 
     assert asyncio.run(main()) == found
     assert (counts(page, "head").items, counts(page, "head").bytes) == (1, len(found))
@@ -55,7 +55,7 @@ def test_each_way_to_read_counts_its_bytes(
 
 def test_lines_are_iterated_over(page: Page, head: Writer, tail: Writer) -> None:
     async def main() -> list[bytes]:
-        return [each async for each in tap_reader(fed(b"one\ntwo"), head, tail).queue]
+        return [each async for each in tap_source(fed(b"one\ntwo"), head, tail).queue]
 
     assert asyncio.run(main()) == [b"one\n", b"two"]
     assert (counts(page, "head").items, counts(page, "head").bytes) == (2, 7)
@@ -65,7 +65,7 @@ def test_the_end_is_no_item_and_what_is_missing_is_said(
     page: Page, head: Writer, tail: Writer
 ) -> None:
     async def main() -> None:
-        reader = tap_reader(fed(b"one"), head, tail).queue
+        reader = tap_source(fed(b"one"), head, tail).queue
         with pytest.raises(asyncio.IncompleteReadError):
             await reader.readexactly(5)
         assert await reader.read() == b""
@@ -80,7 +80,7 @@ def test_what_ends_too_early_or_is_too_long_is_said_as_before(
 ) -> None:
     async def main() -> list[tuple[type[BaseException], object]]:
         found = []
-        for wrap in (lambda source: source, lambda source: tap_reader(source, head, tail).queue):
+        for wrap in (lambda source: source, lambda source: tap_source(source, head, tail).queue):
             for read in (
                 lambda reader: reader.readexactly(5),
                 lambda reader: reader.readuntil(b"x"),
@@ -104,7 +104,7 @@ def test_what_ends_too_early_or_is_too_long_is_said_as_before(
 def test_a_reader_that_is_stopped_leaves_what_came(page: Page, head: Writer, tail: Writer) -> None:
     async def main() -> bytes:
         source = asyncio.StreamReader()
-        reader = tap_reader(source, head, tail).queue
+        reader = tap_source(source, head, tail).queue
         source.feed_data(b"on")
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.001):
@@ -124,7 +124,7 @@ def test_what_is_written_counts_and_draining_at_once_is_no_wait(
     async def main() -> bytes:
         sender, receiver = socket.socketpair()
         _, source = await asyncio.open_connection(sock=sender)
-        writer = tap_writer(source, head, tail).queue
+        writer = tap_source(source, head, tail).queue
         writer.write(b"one")
         writer.write(memoryview(b"two"))
         writer.write(b"")

@@ -13,7 +13,7 @@ import pytest
 
 from benchrigor.queues import Counts, Page
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.sockets import tap_socket
+from benchrigor.queues.tapping.source_kinds import tap_source
 
 MUCH = bytes(range(256)) * 16_384
 LONG_S = 30.0
@@ -74,7 +74,7 @@ def test_all_of_what_does_not_fit_arrives_once_and_its_wait_is_seen(
 ) -> None:
     ours, theirs = pair
     ours.settimeout(timeout_s)
-    tapped = tap_socket(ours, head, tail).queue
+    tapped = tap_source(ours, head, tail).queue
     out: list[bytes] = []
     when_waiting(lambda: out.append(all_of(theirs, len(MUCH))))
     assert getattr(tapped, way)(MUCH) == (len(MUCH) if way == "send" else None)
@@ -92,7 +92,7 @@ def test_what_fits_does_not_wait(
 ) -> None:
     ours, theirs = pair
     ours.settimeout(timeout_s)
-    tapped = tap_socket(ours, head, tail).queue
+    tapped = tap_source(ours, head, tail).queue
     pieces = [b"one", MUCH[:40_000], b"", b"two"]
     for each in pieces:
         tapped.sendall(each)
@@ -111,7 +111,7 @@ def test_what_fits_does_not_wait(
 def test_who_would_not_wait_is_told_at_once(head: Writer, tail: Writer, pair: Pair) -> None:
     ours, _ = pair
     ours.setblocking(False)
-    tapped = tap_socket(ours, head, tail).queue
+    tapped = tap_source(ours, head, tail).queue
     with pytest.raises(ssl.SSLWantReadError):
         tapped.recv(9)
     with pytest.raises(ssl.SSLWantWriteError):
@@ -119,7 +119,7 @@ def test_who_would_not_wait_is_told_at_once(head: Writer, tail: Writer, pair: Pa
 
 
 def test_flags_are_refused_as_before(head: Writer, tail: Writer, pair: Pair) -> None:
-    tapped = tap_socket(pair[0], head, tail).queue
+    tapped = tap_source(pair[0], head, tail).queue
     for use in (
         lambda: tapped.recv(1, socket.MSG_PEEK),
         lambda: tapped.send(b"item", socket.MSG_DONTWAIT),
@@ -133,7 +133,7 @@ def test_a_connection_that_breaks_while_much_is_sent_is_told(
     page: Page, head: Writer, tail: Writer, pair: Pair, when_waiting: When
 ) -> None:
     ours, theirs = pair
-    tapped = tap_socket(ours, head, tail).queue
+    tapped = tap_source(ours, head, tail).queue
     when_waiting(theirs.close)
     sent = tapped.send(MUCH)
     assert 0 < sent < len(MUCH)
@@ -150,7 +150,7 @@ def test_the_end_of_the_stream_is_no_item(
     ours, theirs = pair
     closing = threading.Thread(target=lambda: theirs.unwrap().close())
     closing.start()
-    tapped: Any = tap_socket(ours, head, tail).queue
+    tapped: Any = tap_source(ours, head, tail).queue
     assert tapped.recv(9) == b""
     assert all(each.read().items == 0 for each in page.cells())
     tapped.unwrap().close()

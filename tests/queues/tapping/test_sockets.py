@@ -15,7 +15,7 @@ import pytest
 
 from benchrigor.queues import Counts, Page
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.sockets import tap_socket
+from benchrigor.queues.tapping.source_kinds import tap_source
 
 MUCH = bytes(range(256)) * 4_096
 When = Callable[[Callable[[], object]], None]
@@ -48,7 +48,7 @@ def test_all_of_what_does_not_fit_arrives_once(
 ) -> None:
     ours, theirs = pair
     ours.settimeout(timeout_s)
-    tapped = tap_socket(ours, Writer(page, "work.head"), Writer(page, "work.tail")).queue
+    tapped = tap_source(ours, Writer(page, "work.head"), Writer(page, "work.tail")).queue
     out: list[bytes] = []
     when_waiting(lambda: out.append(all_of(theirs, len(MUCH))))
     if way == "sendall":
@@ -73,7 +73,7 @@ def test_a_socket_that_has_data_and_room_does_not_wait(
 ) -> None:
     ours, theirs = pair
     ours.settimeout(timeout_s)
-    tapped = tap_socket(ours, head, tail).queue
+    tapped = tap_source(ours, head, tail).queue
     theirs.sendall(b"onetwothree")
     assert tapped.recv(3) == b"one"
     buffer = bytearray(9)
@@ -92,7 +92,7 @@ def test_a_socket_that_has_data_and_room_does_not_wait(
 def test_who_asks_not_to_wait_is_told_at_once(
     page: Page, head: Writer, tail: Writer, pair: Pair
 ) -> None:
-    tapped = tap_socket(pair[0], head, tail).queue
+    tapped = tap_source(pair[0], head, tail).queue
     with pytest.raises(BlockingIOError):
         tapped.recv(1, socket.MSG_DONTWAIT)
     while True:
@@ -106,7 +106,7 @@ def test_who_asks_not_to_wait_is_told_at_once(
 
 def test_what_is_peeked_at_is_no_item(page: Page, head: Writer, tail: Writer, pair: Pair) -> None:
     ours, theirs = pair
-    tapped = tap_socket(ours, head, tail).queue
+    tapped = tap_source(ours, head, tail).queue
     theirs.send(b"item")
     assert tapped.recv(9, socket.MSG_PEEK) == b"item"
     assert page.cells() == ()
@@ -116,7 +116,7 @@ def test_what_is_peeked_at_is_no_item(page: Page, head: Writer, tail: Writer, pa
 
 def test_who_wants_all_gets_all(page: Page, head: Writer, tail: Writer, pair: Pair) -> None:
     ours, theirs = pair
-    tapped = tap_socket(ours, head, tail).queue
+    tapped = tap_source(ours, head, tail).queue
     theirs.send(b"one")
     timer = threading.Timer(0.02, theirs.send, (b"two",))
     timer.start()
@@ -129,7 +129,7 @@ def test_the_end_of_the_stream_is_no_item(
 ) -> None:
     ours, theirs = pair
     theirs.close()
-    assert tap_socket(ours, head, tail).queue.recv(9) == b""
+    assert tap_source(ours, head, tail).queue.recv(9) == b""
     assert page.cells() == ()
 
 
@@ -137,7 +137,7 @@ def test_a_connection_that_breaks_while_the_rest_is_sent_is_told_the_next_time(
     page: Page, head: Writer, tail: Writer, pair: Pair, when_waiting: When
 ) -> None:
     ours, theirs = pair
-    tapped = tap_socket(ours, head, tail).queue
+    tapped = tap_source(ours, head, tail).queue
     when_waiting(theirs.close)
     sent = tapped.send(MUCH)
     assert 0 < sent < len(MUCH)
@@ -172,7 +172,7 @@ def test_a_socket_with_encryption_is_looked_at(
     ours, theirs = pair
     source = Encrypted(fileno=ours.detach())
     with source:
-        tapped = tap_socket(source, head, tail).queue
+        tapped = tap_source(source, head, tail).queue
         source.held = 3
         assert tapped.recv(9) == bytes(3)
         source.held = 0
@@ -186,7 +186,7 @@ def test_a_socket_with_encryption_is_looked_at(
 
 def test_the_rest_of_the_socket_is_there(head: Writer, tail: Writer, pair: Pair) -> None:
     ours, _ = pair
-    with tap_socket(ours, head, tail).queue as tapped:
+    with tap_source(ours, head, tail).queue as tapped:
         assert tapped.fileno() == ours.fileno()
         tapped.settimeout(2.0)
         assert ours.gettimeout() == 2.0
@@ -212,7 +212,7 @@ def test_whatever_can_be_sent_as_bytes_is(
 ) -> None:
     ours, theirs = pair
     size = memoryview(data).nbytes
-    for each in (ours, tap_socket(ours, head, tail).queue):
+    for each in (ours, tap_source(ours, head, tail).queue):
         assert getattr(each, way)(data) == (size if way == "send" else None)
         assert all_of(theirs, size) == bytes(data)
 
@@ -223,7 +223,7 @@ def test_what_cannot_be_sent_is_refused_as_before(
     head: Writer, tail: Writer, pair: Pair, data: Any, way: str
 ) -> None:
     errors = []
-    for each in (pair[0], tap_socket(pair[0], head, tail).queue):
+    for each in (pair[0], tap_source(pair[0], head, tail).queue):
         with pytest.raises((TypeError, BufferError)) as caught:
             getattr(each, way)(data)
         errors.append(caught.type)
@@ -235,7 +235,7 @@ def test_a_time_limit_that_runs_out_is_told_and_its_wait_counted(
 ) -> None:
     ours, theirs = pair
     ours.settimeout(0.02)
-    tapped = tap_socket(ours, head, tail).queue
+    tapped = tap_source(ours, head, tail).queue
     with pytest.raises(TimeoutError):
         tapped.recv(9)
     with pytest.raises(TimeoutError):
@@ -251,7 +251,7 @@ def test_files_made_of_it_read_and_write_uncounted(
     page: Page, head: Writer, tail: Writer, pair: Pair
 ) -> None:
     ours, theirs = pair
-    tapped = tap_socket(ours, head, tail).queue
+    tapped = tap_source(ours, head, tail).queue
     with tapped.makefile("rwb") as file:
         file.write(b"one\n")
         file.flush()
@@ -270,7 +270,7 @@ def test_a_loop_of_asyncio_may_use_it(page: Page, head: Writer, tail: Writer, pa
 
     ours, theirs = pair
     ours.setblocking(False)
-    tapped = tap_socket(ours, head, tail).queue
+    tapped = tap_source(ours, head, tail).queue
     assert asyncio.run(main()) == b"other"
     assert theirs.recv(9) == b"item"
     assert (counts(page, "head").bytes, counts(page, "tail").bytes) == (5, 4)

@@ -144,7 +144,7 @@ def test_a_watch_that_never_began_can_be_stopped(tap: Tap) -> None:
 
 
 def test_an_order_travels_as_a_line(page: Page, tmp_path: Path) -> None:
-    ends = [End(page, name, servers=2, item_bytes=8) for name in ("a.head", "b.head")]
+    ends = [End(page, name, servers=2) for name in ("a.head", "b.head")]
     page.claim("b.head").count()
     watching = Watching(period_s=None, method="quantile", guards=False, target=0.1)
     order = Order(
@@ -159,10 +159,7 @@ def test_an_order_travels_as_a_line(page: Page, tmp_path: Path) -> None:
     received = Order.from_line(line)
     (stage,) = received.stages
     assert (stage.name, stage.servers, received.watching) == ("hash", 3, watching)
-    assert [(end.name, end.servers, end.item_bytes) for end in stage.reads] == [
-        ("a.head", 2, 8),
-        ("b.head", 2, 8),
-    ]
+    assert [(end.name, end.servers) for end in stage.reads] == [("a.head", 2), ("b.head", 2)]
     assert not stage.reads[0].page.writable
     assert [each.items for each in stage.reads[1].read()] == [1]
     page.path.unlink()

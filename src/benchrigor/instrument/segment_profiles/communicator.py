@@ -131,10 +131,8 @@ def traced(comm: Any, segments: Segments) -> Any:
 
     and then ``benchrigor interference run.*.csv``.
     """
-    for name in (
-        *_COUNTS,
-        *_VOLUMES,
-    ):  # so that all processes have the same columns, whatever they do
+    # So that all processes have the same columns, whatever they do.
+    for name in (*_COUNTS, *_VOLUMES):
         segments.count(name, 0)
     return _Traced(comm, segments, comm.Get_size())
 

@@ -14,16 +14,13 @@ from benchrigor.instrument.host_delays import HostDelay, attribute_delay
 from benchrigor.instrument.segment_profiles.thread_counters import EVIDENCE, NOMINAL
 from benchrigor.stats.interference.binning import Quantiser
 
-BINS = 256
-"""Distinct values kept of each counter (published)."""
+BINS = 256  # distinct values kept of each counter (published)
 _COUNTERS = ("computation", *NOMINAL, *EVIDENCE)
+# Names of nominal features that are not the user's.
 RESERVED = frozenset({"label", "unfinished", *NOMINAL})
-"""Names of nominal features that are not the user's."""
 _WIDTH = 1 + len(_COUNTERS)
-_WHOLE = 2.0**53
-"""Beyond it a float no longer separates one whole number from the next."""
-_ROWS = 2_048
-"""Quantising so many at once takes about a microsecond each."""
+_WHOLE = 2.0**53  # beyond it a float no longer separates one whole number from the next
+_ROWS = 2_048  # quantising so many at once takes about a microsecond each
 
 
 class SegmentColumns:

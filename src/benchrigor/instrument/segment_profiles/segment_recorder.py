@@ -18,6 +18,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.instrument.segment_profiles.segment_columns import RESERVED
 from benchrigor.instrument.segment_profiles.thread_recording import Recording
 from benchrigor.model import SegmentProfile
+from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.stats import profile_interference
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
-_LARGEST = 1e150
-"""A profile takes no larger number."""
+_LARGEST = 1e150  # a profile takes no larger number
 
 
 def segments(
@@ -77,14 +77,12 @@ def segments(
     (3, array([10000., 20000., 10000.]))
     """
     name = Path(sys.argv[0]).name if program is None and sys.argv else program or ""
-    problems = [
-        "" if path is None else _path_problem(path),
-        _text_problem(name, "program"),
-        _text_problem(run, "run"),
-        _process_problem(process, processes),
-    ]
-    if any(problems):
-        raise InvalidInput(filter(None, problems))
+    refuse(
+        [] if path is None else _wrong_path(path),
+        _wrong_text(name, "program"),
+        _wrong_text(run, "run"),
+        _wrong_process(process, processes),
+    )
     place = {"process": int(process), "processes": int(processes)}
     return Segments(path, {"program": name, "run": run, **place})
 
@@ -263,46 +261,42 @@ def _number(value: Any, name: str) -> int | float:
 
 def _text(value: object, name: str) -> str:
     """Return a string as Python's own, or raise."""
-    if problem := _text_problem(value, name):
-        raise InvalidInput(problem)
+    refuse(_wrong_text(value, name))
     return str.__str__(value)
 
 
-def _text_problem(value: object, name: str) -> str:
-    """Return why no file can hold a string; empty where it can."""
+def _wrong_text(value: object, name: str) -> list[str]:
+    """Return why no file can hold a string."""
     if not isinstance(value, str):
-        return f"{name} is {value!r}, expected a string"
+        return [f"{name} is {value!r}, expected a string"]
     try:
         value.isascii() or value.encode()
     except UnicodeEncodeError:
-        return (
-            f"{name} is {value!r}, which has half of a character (a surrogate), expected text "
-            "that UTF-8 can write"
-        )
-    return ""
+        found = f"{name} is {value!r}, which has half of a character (a surrogate)"
+        return [f"{found}, expected text that UTF-8 can write"]
+    return []
 
 
-def _path_problem(path: object) -> str:
-    """Return why no file can be written there; empty where it can, as far as is known."""
+def _wrong_path(path: object) -> list[str]:
+    """Return why no file can be written there, as far as is known."""
     if not isinstance(path, str | Path) or not str(path) or "\0" in str(path):
-        return f"path is {path!r}, expected a str or Path that names a file"
+        return [f"path is {path!r}, expected a str or Path that names a file"]
     if os.path.isdir(path):  # noqa: PTH112  # never raises, unlike pathlib's
-        return f"path is {path}, which is a folder, expected a file in it"
+        return [f"path is {path}, which is a folder, expected a file in it"]
     folder = os.path.dirname(path) or "."  # noqa: PTH120
     if not os.path.isdir(folder):  # noqa: PTH112
-        return f"path is {path}, expected one in a folder that exists"
+        return [f"path is {path}, expected one in a folder that exists"]
     if not os.access(folder, os.W_OK):
-        return f"path is {path}, expected one in a folder that can be written to"
-    return ""
+        return [f"path is {path}, expected one in a folder that can be written to"]
+    return []
 
 
-def _process_problem(process: Any, processes: Any) -> str:
-    for name, value in (("process", process), ("processes", processes)):
-        if not isinstance(value, Integral) or isinstance(value, bool):
-            return f"{name} is {value!r}, expected a whole number"
-    return (
-        "" if 0 <= process < processes else f"process is {process}, expected 0 to {processes - 1}"
-    )
+def _wrong_process(process: Any, processes: Any) -> list[str]:
+    wrong = wrong_whole("processes", processes)
+    known = isinstance(process, Integral) and not isinstance(process, bool)
+    if wrong or (known and 0 <= process < processes):
+        return wrong
+    return [f"process is {process!r}, expected a whole number from 0 to {processes - 1}"]
 
 
 def _runs_later(func: object) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.kernel_files import ROOT, KernelFile, Unavailable, open_file
-from benchrigor.instrument.perf_events import open_instructions, read_counter
+from benchrigor.instrument.perf_events import open_counter, read_counter
 from benchrigor.instrument.run_delay import open_schedstat
 
 try:
@@ -38,10 +38,9 @@ class ThreadCounters:
     ) -> None:
         self._root = root
         self._cpu_ns = cpu_ns
-        self.missing: dict[str, str] = {}
-        """By name, why something is not counted; it stays 0."""
+        self.missing: dict[str, str] = {}  # by name, why something is not counted; it stays 0
+        # Name of the counter of computation: "instructions" or "cpu_s" (in nanoseconds).
         self.computation = "cpu_s"
-        """Name of the counter of computation: "instructions" or "cpu_s" (in nanoseconds)."""
         self._instructions: KernelFile | None = None
         self._schedstat: KernelFile | None = None
         self._io: KernelFile | None = None
@@ -57,7 +56,7 @@ class ThreadCounters:
     def start(self) -> None:
         """Open the counters, in the thread that is counted."""
         self._opened = count_opens()  # first, since it may refuse
-        self._instructions = self._try(open_instructions, "instructions")
+        self._instructions = self._try(open_counter, "instructions")
         if self._instructions is not None:
             self.computation = "instructions"
         self._schedstat = self._try(lambda: open_schedstat(self._root), "run queue")
@@ -145,8 +144,7 @@ class ThreadCounters:
         return folder
 
 
-_opens: dict[int, list[int]] = {}
-"""By recorded thread, how many files it has opened."""
+_opens: dict[int, list[int]] = {}  # by recorded thread, how many files it has opened
 _hook_lock = threading.Lock()
 _hooked: list[bool] = []
 

@@ -16,11 +16,11 @@ from benchrigor.instrument.kernel_files import ROOT, Unavailable
 from benchrigor.instrument.segment_profiles.segment_columns import BINS, SegmentColumns
 from benchrigor.instrument.segment_profiles.thread_counters import ThreadCounters
 
+# A boundary takes some 10 microseconds; one that took longer was itself disturbed.
 _HELD_UP_NS = 50_000
-"""A boundary takes some 10 microseconds; one that took longer was itself disturbed."""
+# The host is read at most once in 10 ms, and for at most a 500th of the time: it takes 20
+# microseconds where all is in the caches, 200 where nothing is, more where processors are many.
 _HOST_NS, _HOST_MOST_NS, _HOST_SHARE = 10_000_000, 250_000_000, 500
-"""The host is read at most once in 10 ms, and for at most a 500th of the time: it takes 20
-microseconds where all is in the caches, 200 where nothing is, more where processors are many."""
 
 
 class Recording:

@@ -67,8 +67,8 @@ from typing import Any, Self, TypeVar, cast
 _BYTES = 64
 _MASK, _HALF = (1 << 64) - 1, 1 << 63
 _TRIES = 64
+# Whether one lock lets only one thread run at a time, as in all builds but free-threaded ones.
 _TAKES_TURNS = getattr(sys, "_is_gil_enabled", lambda: True)()
-"""Whether one lock lets only one thread run at a time, as in all builds but free-threaded ones."""
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -101,17 +101,12 @@ class Counts:
     name: str
     items: int
     bytes: int
-    blocked_events: int
-    """Waits begun."""
-    blocked_ns: int
-    """Nanoseconds waited, waits under way included; the sum over all who wait."""
-    waiting: int
-    """Waits under way."""
+    blocked_events: int  # waits begun
+    blocked_ns: int  # nanoseconds waited, waits under way included; the sum over all who wait
+    waiting: int  # waits under way
     pid: int
-    tid: int | None
-    """Native id of the thread that counts; None where several do, or it is unknown."""
-    closed: bool
-    """Whether nothing will be counted any more."""
+    tid: int | None  # native id of the thread that counts; None where several do, or it is unknown
+    closed: bool  # whether nothing will be counted any more
 
 
 class Cell:

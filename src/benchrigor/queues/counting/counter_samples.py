@@ -23,16 +23,14 @@ _ITEMS, _BLOCKED, _WAITING, _OWNER, _CLOSED, _CHECK = 0, 3, 4, 5, 6, 7
 
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
-Copies = tuple[bytes, ...]
-"""Of each page, what its cells held."""
+Copies = tuple[bytes, ...]  # of each page, what its cells held
 
 
 class Cells:
     """All cells of some ends, in the order in which they were found."""
 
     def __init__(self, ends: Iterable[End]) -> None:
-        self.places: dict[EndKey, list[int]] = {}
-        """For each end, which of the cells are its own."""
+        self.places: dict[EndKey, list[int]] = {}  # for each end, which of the cells are its own
         pages = {}
         for end in ends:
             self.places[end.key] = []
@@ -75,8 +73,8 @@ class _CopiedPage:
 
     def __init__(self, path: str, page: Page) -> None:
         self._path, self._page = path, page
+        # Place among all cells, and index in the page, of each cell that is sampled.
         self.own: list[tuple[int, int]] = []
-        """Place among all cells, and index in the page, of each cell that is sampled."""
         self._known, self._cells, self._claimed = 0, memoryview(b""), memoryview(b"")
         with suppress(InvalidInput):  # a page that is closed has none
             self._claimed, self._cells = page.view()
@@ -105,34 +103,24 @@ def owners_of(words: Words) -> list[Owner]:
 class Sample:
     """The cells at one time."""
 
-    at_ns: int
-    """What the clock showed just before they were copied."""
+    at_ns: int  # what the clock showed just before they were copied
     copies: Copies
-    used: Mapping[Owner, Used | None]
-    """What threads had used just after that, where it is known."""
+    used: Mapping[Owner, Used | None]  # what threads had used just after that, where it is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Span:
     """Successive samples of the same cells, in which nobody came or went; shape (n, cells)."""
 
-    at_ns: Integers
-    """Times, shape (n,)."""
+    at_ns: Integers  # times, shape (n,)
     items: Integers
-    blocked_ns: Integers
-    """Nanoseconds waited, waits under way included."""
-    waiting: Integers
-    """Waits under way."""
-    used: Sequence[Mapping[Owner, Used | None]]
-    """What threads had used, for each sample."""
-    owners: Sequence[Owner]
-    """Process and thread of each cell."""
-    live: Sequence[bool]
-    """Whether each cell has somebody who still counts."""
-    closed: Sequence[bool]
-    """Whether each cell is marked to count no more."""
-    places: Mapping[EndKey, Sequence[int]]
-    """For each end, which of the cells are its own."""
+    blocked_ns: Integers  # nanoseconds waited, waits under way included
+    waiting: Integers  # waits under way
+    used: Sequence[Mapping[Owner, Used | None]]  # what threads had used, for each sample
+    owners: Sequence[Owner]  # process and thread of each cell
+    live: Sequence[bool]  # whether each cell has somebody who still counts
+    closed: Sequence[bool]  # whether each cell is marked to count no more
+    places: Mapping[EndKey, Sequence[int]]  # for each end, which of the cells are its own
 
 
 def spans_of(

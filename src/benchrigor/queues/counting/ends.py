@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,24 +25,19 @@ class End:
         Of the cells.
     servers
         How many threads of a process share this end.
-    item_bytes
-        Of one item, where all have the same size.
 
     Examples
     --------
     >>> with Page.create() as page:
     ...     page.claim("work.head").words[0] = 7
-    ...     [(each.items, each.bytes) for each in End(page, "work.head", item_bytes=8).read()]
-    [(7, 56)]
+    ...     [each.items for each in End(page, "work.head").read()]
+    [7]
     """
 
-    def __init__(
-        self, page: Page, name: str, *, servers: int = 1, item_bytes: int | None = None
-    ) -> None:
+    def __init__(self, page: Page, name: str, *, servers: int = 1) -> None:
         self.page = page
         self.name = name
         self.servers = servers
-        self.item_bytes = item_bytes
         self._cells: tuple[Cell, ...] = ()
 
     @property
@@ -61,14 +55,11 @@ class End:
         """
         if not self.page.closed:  # what was counted can be read after that
             self._cells = tuple(each for each in self.page.cells() if each.name == self.name)
-        counts = (each.read(now_ns) for each in self._cells)
-        if self.item_bytes is None:
-            return tuple(counts)
-        return tuple(replace(each, bytes=each.items * self.item_bytes) for each in counts)
+        return tuple(each.read(now_ns) for each in self._cells)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (self.page.path, self.name, self.servers, self.item_bytes)
+        return _received, (self.page.path, self.name, self.servers)
 
 
-def _received(path: Path, name: str, servers: int, item_bytes: int | None) -> End:
-    return End(reopen(path, writable=False), name, servers=servers, item_bytes=item_bytes)
+def _received(path: Path, name: str, servers: int) -> End:
+    return End(reopen(path, writable=False), name, servers=servers)

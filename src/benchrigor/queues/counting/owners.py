@@ -23,8 +23,7 @@ class Used(NamedTuple):
     """What a thread has had of processors since it began, in nanoseconds."""
 
     cpu_ns: int
-    delay_ns: int
-    """Time that it waited for a processor although it could have run."""
+    delay_ns: int  # time that it waited for a processor although it could have run
 
 
 class Owners:

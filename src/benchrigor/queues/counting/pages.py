@@ -20,8 +20,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.cells import Cell
 
 NAME_BYTES = 64
-CELL_WORDS = 16
-"""Words of a cell with its name."""
+CELL_WORDS = 16  # words of a cell with its name
 _MAGIC, _VERSION = int.from_bytes(b"BRIGCELL", sys.byteorder), 1
 _WORD_BYTES, _HEADER_WORDS, _COUNTER_WORDS = 8, 8, 8
 _HEADER_BYTES, _CELL_BYTES = _WORD_BYTES * _HEADER_WORDS, _WORD_BYTES * CELL_WORDS

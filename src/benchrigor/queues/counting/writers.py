@@ -20,13 +20,11 @@ class Writer:
     A forked process claims another one. Where none is left the program goes on uncounted.
     """
 
-    cell: Cell | None
-    """What is counted in; None before the first event."""
-    failure: str | None
-    """Why nothing is counted; None where something is, or will be."""
+    cell: Cell | None  # what is counted in; None before the first event
+    failure: str | None  # why nothing is counted; None where something is, or will be
     _thread: int | None
+    # Called in a forked process, in which the cell is another process's.
     on_forget: Callable[[], None] | None = None
-    """Called in a forked process, in which the cell is another process's."""
 
     def __init__(
         self, page: Page, name: str, now_ns: Callable[[], int] = time.perf_counter_ns
@@ -114,8 +112,8 @@ class _Wait:
         self._writer.end_wait(self._begun)
 
 
+# All of them, for the one hook at forks: Python cannot take hooks back.
 _WRITERS: weakref.WeakSet[Writer] = weakref.WeakSet()
-"""All of them, for the one hook at forks: Python cannot take hooks back."""
 
 
 def _forget_all() -> None:

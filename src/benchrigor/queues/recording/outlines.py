@@ -10,8 +10,7 @@ import numpy as np
 from benchrigor.model import Floats
 from benchrigor.queues.periods import Periods, PooledPeriods, summed
 
-_MOST = 4096
-"""Stretches that are kept at most, and half of them at least."""
+_MOST = 4096  # stretches that are kept at most, and half of them at least
 _START, _WALL, _ITEMS, _BYTES, _CAPACITY, _WAITED, _COUNTED = range(7)
 _ROUNDING = 1e-9
 
@@ -20,23 +19,12 @@ _ROUNDING = 1e-9
 class Stretches:
     """Successive stretches of time, shape (n,)."""
 
-    start_s: Floats
-    """Seconds since the first period."""
+    start_s: Floats  # seconds since the first period
     stop_s: Floats
+    # Items per second of the time in which the end did not wait; NaN where it always did.
     rates: Floats
-    """Items per second of the time in which the end did not wait; NaN where it always did."""
+    # Share of the time in which it waited, or of the periods where only these are known.
     waiting: Floats
-    """Share of the time in which it waited, or of the periods where only these are known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """What passed within a stretch of time."""
-
-    items_per_s: float
-    """Items that passed per second, waiting or not."""
-    item_bytes: float | None
-    """Mean size of an item; None where nobody counted bytes, or no item passed."""
 
 
 class Outline:
@@ -84,12 +72,15 @@ class Outline:
             waiting=sums[_WAITED] / sums[_CAPACITY],
         )
 
-    def window(self, start_s: float, stop_s: float) -> Window:
-        """Return what passed between two times, in seconds since the first period."""
+    def throughput(self, start_s: float, stop_s: float) -> tuple[float, float | None]:
+        """Return items per second between two times since the first period, and mean bytes of one.
+
+        Waiting is included. The bytes are None where nobody counted them, or no item passed.
+        """
         sums = self._pooled.all()
         middle_s = sums[_START] + sums[_WALL] / 2.0
         inside = (middle_s >= start_s) & (middle_s <= stop_s)
         whole = sums[:, inside if inside.any() else slice(None)].sum(axis=1)
         wall_s, items, size = whole[[_WALL, _ITEMS, _BYTES]].tolist()
         known = items > 0.0 and math.isfinite(size)
-        return Window(items_per_s=items / wall_s, item_bytes=size / items if known else None)
+        return items / wall_s, size / items if known else None

@@ -13,13 +13,13 @@ from benchrigor.queues.rates import LARGEST
 TITLE, VERSION = "benchrigor queue recording", "1"
 COUNTERS = ("delta", "cumulative")
 
-_MOST = 1e9
-"""Servers, or seconds of a period, of which there are always fewer."""
+_MOST = 1e9  # servers, or seconds of a period, of which there are always fewer
 _REQUIRED = (
     ("t_ns", "t_s", "period_ns", "period_s"),
     ("items",),
     ("blocked", "blocked_ns", "blocked_s"),
 )
+# Columns of which there is one, or one at most.
 _OPTIONAL = (
     ("end",),
     ("bytes", "item_bytes"),
@@ -27,7 +27,6 @@ _OPTIONAL = (
     ("delay_ns", "delay_s"),
     ("servers",),
 )
-"""Columns of which there is one, or one at most."""
 _KNOWN = [column for columns in (*_REQUIRED, *_OPTIONAL) for column in columns]
 _EXAMPLE = "t_ns,items,blocked_ns"
 
@@ -37,14 +36,11 @@ class RecordingHead:
     """What the beginning of a recording says of its rows."""
 
     columns: tuple[str, ...]
+    # Of `COUNTERS`; None where the recording does not say, which counts as "delta".
     counters: str | None = None
-    """Of `COUNTERS`; None where the recording does not say, which counts as "delta"."""
-    servers: int = 1
-    """Threads or processes that serve side by side, where no column says so."""
-    unit: str = ""
-    """What an item is called."""
-    period_s: float | None = None
-    """Sampling period wanted, in seconds."""
+    servers: int = 1  # threads or processes that serve side by side, where no column says so
+    unit: str = ""  # what an item is called
+    period_s: float | None = None  # sampling period wanted, in seconds
 
     @classmethod
     def of(cls, table: CommentedCsv) -> RecordingHead:

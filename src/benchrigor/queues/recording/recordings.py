@@ -67,11 +67,11 @@ from benchrigor.queues.recording.recording_head import (
 )
 
 _MOST_ENDS = 1000
+# Relative difference of blocked time and period that is allowed: a recorder reads clock and
+# counters one after the other, and writes so many digits.
 _INEXACT = 1e-3
-"""Relative difference of blocked time and period that is allowed: a recorder reads clock and
-counters one after the other, and writes so many digits."""
+# So many rows in which nothing ever falls, and the items mostly rise, look like counters.
 _SUSPICIOUS = 20
-"""So many rows in which nothing ever falls, and the items mostly rise, look like counters."""
 _NO_COUNTERS = ("period_s", "item_bytes", "servers")
 _ABOVE_0 = {"t_s": "a later time than in the row before", "period_s": "more than 0"}
 _RISING = "at least as much as in the row before, since counters are cumulative"

@@ -9,11 +9,19 @@ from dataclasses import dataclass, replace
 from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.model import Estimate
 from benchrigor.model.pipeline import Bottleneck, PipelineAdvice, PipelineStage, Quantity
-from benchrigor.model.text import WIDTH, aligned, percent, shortened, show_value, wrapped
+from benchrigor.model.text import (
+    WIDTH,
+    aligned,
+    percent,
+    shortened,
+    show_scaled,
+    show_value,
+    wrapped,
+)
 from benchrigor.queues.stages.stage_figures import WatchedStage
 from benchrigor.stats.service.bottleneck import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.stats.service.rate_arithmetic import scaled
-from benchrigor.units import digits_for, scale_for
+from benchrigor.units import scale_for
 
 _NAME = 1
 _ENDLESS = 10_000
@@ -22,8 +30,7 @@ _HEADER = ("", "stage", "servers", "serves/s", "{} interval", "per cpu s", "arri
 _SIDES = "<<>><>>>"
 _UNKNOWN = "-"
 _PER_S = "/s"
-_DELAYED = 0.05
-"""Share of the busy time from which on waiting for a processor is reported."""
+_DELAYED = 0.05  # share of the busy time from which on waiting for a processor is reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +39,6 @@ class MonitorReport:
 
     Parameters
     ----------
-    stages
-        In the order in which they were given.
     watched_s
         How long they have been watched, in seconds.
     cost_s
@@ -59,7 +64,7 @@ class MonitorReport:
         return self.cost_s / self.watched_s if self.watched_s > 0.0 else 0.0
 
     def bottleneck(self, *, source_rate: Quantity | None = None) -> Bottleneck:
-        """Find the stage that limits the pipeline.
+        """Find the stage that limits the pipeline, as `benchrigor.stats.find_bottleneck` does.
 
         Parameters
         ----------
@@ -71,8 +76,6 @@ class MonitorReport:
         ------
         InvalidInput
             When nothing is known of a stage yet.
-        NotEstimable
-            When the visits of a stage may be 0.
         """
         source, pipeline = self._pipeline(source_rate)
         return find_bottleneck(pipeline, source_rate=source)
@@ -84,19 +87,9 @@ class MonitorReport:
         utilisation: float = 0.8,
         blocked_share: float = 0.01,
     ) -> PipelineAdvice:
-        """Suggest replicas and queue sizes.
+        """Suggest replicas and queue sizes, as `benchrigor.stats.advise_pipeline` does.
 
-        Parameters
-        ----------
-        source_rate
-            As of `bottleneck`.
-        utilisation, blocked_share
-            As of `benchrigor.stats.advise_pipeline`.
-
-        Raises
-        ------
-        InvalidInput, NotEstimable
-            As of `bottleneck`.
+        ``source_rate`` is that of `bottleneck`.
         """
         source, pipeline = self._pipeline(source_rate)
         return advise_pipeline(
@@ -177,9 +170,8 @@ def _row(stage: WatchedStage) -> list[str]:
 def _shown(rate: Estimate) -> tuple[str, str]:
     """Show a value and its interval, both in the scale of the value."""
     scale = scale_for(rate.value, _PER_S)
-    digits = digits_for(rate.half_width * scale.factor, rate.value * scale.factor)
-    value, low, high = (scale.show(each, digits) for each in (rate.value, rate.low, rate.high))
-    return f"{value} {scale.name.removesuffix(_PER_S)}".rstrip(), f"[{low}, {high}]"
+    value, interval = show_scaled(rate, scale)
+    return f"{value} {scale.name.removesuffix(_PER_S)}".rstrip(), interval
 
 
 def _short(rate: Estimate | None) -> str:

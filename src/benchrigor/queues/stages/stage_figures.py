@@ -19,21 +19,18 @@ from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.service.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 
+# Periods of which such a time must have had more, or as many, for its rate to be kept.
 _FEWEST_PERIODS = 10
-"""Periods of which such a time must have had more, or as many, for its rate to be kept."""
-_HELD = 1024
-"""Periods that are held back one by one; more are joined."""
+_HELD = 1024  # periods that are held back one by one; more are joined
 _START, _WALL, _TAKEN, _GIVEN, _ARRIVED = range(5)
-_ROUNDING_S = 1e-9
-"""Of the times of rates, which are sums of periods."""
+_ROUNDING_S = 1e-9  # of the times of rates, which are sums of periods
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
     """How stages are watched; ``method``, ``guards`` and others as of `ServiceRateEstimator`."""
 
-    period_s: float | None = 0.05
-    """Sampling period, in seconds; None to find one out."""
+    period_s: float | None = 0.05  # sampling period, in seconds; None to find one out
     method: str = "busy-time"
     guards: bool = True
     confidence: float = 0.95
@@ -59,8 +56,6 @@ class WatchedStage:
 
     Parameters
     ----------
-    name
-        Of the stage.
     reads, writes
         Names of its queues; a source reads none.
     servers
@@ -136,8 +131,7 @@ class StageFigures:
         self._began_s = 0.0
         self._rate: ServiceRateEstimator | None = None
         self._flows = PooledPeriods(_ARRIVED + len(stage.reads))
-        self.failure: str | None = None
-        """Why the stage is watched no more."""
+        self.failure: str | None = None  # why the stage is watched no more
 
     def tell(self, periods: Periods) -> list[Periods]:
         """Take the next periods; return those that count now."""

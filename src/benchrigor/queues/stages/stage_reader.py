@@ -19,24 +19,22 @@ from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 
 _NANO = 1e-9
 _UNKNOWN = (math.nan, math.nan)
+# Waiting that may be counted in a later period than it was in: a writer may have been switched out
+# between its look at the clock and what it stores.
 _LATE_PERIODS, _LATE_NS = 16, 1_000_000_000
-"""Waiting that may be counted in a later period than it was in: a writer may have been switched
-out between its look at the clock and what it stores."""
+# Samples, and share of them, that may show more waits at once than there are servers: a server may
+# end a wait at one end and begin another while cells are copied one after the other.
 _CROWDED, _CROWDED_SHARE = 8, 0.05
-"""Samples, and share of them, that may show more waits at once than there are servers: cells are
-copied one after the other, and a server may end a wait at one end and begin one at another
-meanwhile."""
 
 
 class _Looks(NamedTuple):
     """A stage at successive times, its cells summed up."""
 
+    # Time, items served, items given, and time waited, in nanoseconds, shape (4, n).
     counts: Integers
-    """Time, items served, items given, and time waited, in nanoseconds, shape (4, n)."""
+    # Items that entered each queue that is read, shape (queues, n); NaN where it is unknown.
     arrived: Floats
-    """Items that entered each queue that is read, shape (queues, n); NaN where it is unknown."""
-    used_ns: Floats
-    """What its threads had used, shape (2, n); NaN where it is unknown."""
+    used_ns: Floats  # what its threads had used, shape (2, n); NaN where it is unknown
 
 
 class StageReader:
@@ -46,10 +44,9 @@ class StageReader:
         self._stage = stage
         self._own = (*stage.reads, *stage.writes)
         self._arrivals = [_tail_of(end) for end in stage.reads]
+        # What has to be sampled: its own ends, and the tails of the queues that it reads.
         self.ends = (*self._own, *(end for end in self._arrivals if end is not None))
-        """What has to be sampled: its own ends, and the tails of the queues that it reads."""
-        self.threads: frozenset[Owner] = frozenset()
-        """Who served last, as far as it is known."""
+        self.threads: frozenset[Owner] = frozenset()  # who served last, as far as it is known
         self._first_ns: int | None = None
         self._last: _Looks | None = None
         self._live: frozenset[int] = frozenset()

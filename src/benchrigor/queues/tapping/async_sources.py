@@ -112,11 +112,6 @@ class _AwaitedQueue(Wrapper):
         return item
 
 
-def tap_awaited(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Return what stands in for a queue with coroutines ``get`` and ``put``."""
-    return Tapped(queue=_AwaitedQueue(source, head, tail))
-
-
 def _reading(name: str) -> Any:
     """Return a method that reads as the source does, times its wait and counts what it got."""
 
@@ -128,7 +123,7 @@ def _reading(name: str) -> Any:
     return read
 
 
-class _Reader(Wrapper):
+class _StreamHead(Wrapper):
     """Stands in for a `asyncio.StreamReader`, which is the head of a queue."""
 
     read = _reading("read")
@@ -146,7 +141,7 @@ class _Reader(Wrapper):
         return line
 
 
-class _Writer(Wrapper):
+class _StreamTail(Wrapper):
     """Stands in for a `asyncio.StreamWriter`, the tail of a queue, where draining is the wait."""
 
     def write(self, data: Any) -> None:
@@ -160,13 +155,3 @@ class _Writer(Wrapper):
 
     async def drain(self) -> None:
         await timed(self._source.drain(), self._tail)
-
-
-def tap_reader(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Return what stands in for a `asyncio.StreamReader`."""
-    return Tapped(queue=_Reader(source, head, tail))
-
-
-def tap_writer(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Return what stands in for a `asyncio.StreamWriter`."""
-    return Tapped(queue=_Writer(source, head, tail))

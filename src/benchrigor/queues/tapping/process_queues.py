@@ -23,8 +23,8 @@ from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.polled_queues import PolledQueue
 from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
+# Waits for so many seconds at most, with None for ever; returns whether it succeeded.
 _Attempt = Callable[[float | None], bool]
-"""Waits for so many seconds at most, with None for ever; returns whether it succeeded."""
 
 
 def tap_process_queue(source: Any, head: Writer, tail: Writer) -> Tapped:

@@ -13,24 +13,18 @@ from functools import partial
 from typing import Any, Self
 
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
+from benchrigor.queues.tapping.wrappers import Wrapper
 
+# As plain numbers: testing a bit of the enumeration takes as long as receiving.
 _AT_ONCE, _PEEK = int(socket.MSG_DONTWAIT), int(socket.MSG_PEEK)
-"""As plain numbers: testing a bit of the enumeration takes as long as receiving."""
 
+# What encryption sends at once, at most; more would wait for room where nobody sees it.
 _RECORD_BYTES = 1 << 14
-"""What encryption sends at once, at most; more would wait for room where nobody sees it."""
 
 
-def tap_socket(source: socket.socket, head: Writer, tail: Writer) -> Tapped:
-    """Return what stands in for a connected socket.
+class _TappedSocket(Wrapper):
+    """Counts ``recv``, ``recv_into``, ``send`` and ``sendall``, not what other methods move."""
 
-    ``recv``, ``recv_into``, ``send`` and ``sendall`` count; what its other methods move does not.
-    """
-    return Tapped(queue=_Socket(source, head, tail))
-
-
-class _Socket(Wrapper):
     def __init__(self, source: socket.socket, head: Writer, tail: Writer) -> None:
         super().__init__(source, head, tail)
         self._encrypted = hasattr(source, "pending")

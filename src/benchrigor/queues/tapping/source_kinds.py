@@ -7,25 +7,25 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any, get_origin
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.wrappers import Tapped
+from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
+# Module and class of a source; where to find what taps it: a function, or the class of a stand-in.
+# The first that fits is taken.
 _CLASSES = (
     ("queue", "Queue", "thread_queues", "tap_queue"),
     ("queue", "SimpleQueue", "polled_queues", "tap_polled"),
     ("multiprocessing.queues", "Queue", "process_queues", "tap_process_queue"),
     ("multiprocessing.queues", "SimpleQueue", "process_queues", "tap_process_queue"),
     ("asyncio.queues", "Queue", "async_sources", "tap_async_queue"),
-    ("asyncio.streams", "StreamReader", "async_sources", "tap_reader"),
-    ("asyncio.streams", "StreamWriter", "async_sources", "tap_writer"),
-    ("socket", "socket", "sockets", "tap_socket"),
+    ("asyncio.streams", "StreamReader", "async_sources", "_StreamHead"),
+    ("asyncio.streams", "StreamWriter", "async_sources", "_StreamTail"),
+    ("socket", "socket", "sockets", "_TappedSocket"),
 )
-"""Module and class of a source; module and function that tap it. The first that fits is taken."""
 
 _TEXT = (str, bytes, bytearray)
 _KNOWN = "a queue, an iterable, a socket, or a stream of asyncio"
@@ -34,10 +34,9 @@ _KNOWN = "a queue, an iterable, a socket, or a stream of asyncio"
 def tap_source(source: Any, head: Writer, tail: Writer) -> Tapped:
     """Tap a source, or raise InvalidInput where it cannot be tapped, or is tapped already."""
     home, name = _maker(source)
-    make: Callable[[Any, Writer, Writer], Tapped] = getattr(
-        import_module(f"benchrigor.queues.tapping.{home}"), name
-    )
-    return make(source, head, tail)
+    make = getattr(import_module(f"benchrigor.queues.tapping.{home}"), name)
+    made: Tapped | Wrapper = make(source, head, tail)
+    return Tapped(queue=made) if isinstance(made, Wrapper) else made
 
 
 def _maker(source: Any) -> tuple[str, str]:
@@ -70,7 +69,7 @@ def _check(source: Any) -> None:
 def _maker_by_methods(source: Any, get: Any, put: Any) -> tuple[str, str]:
     awaited = [inspect.iscoroutinefunction(each) for each in (get, put)]
     if all(awaited):
-        return "async_sources", "tap_awaited"
+        return "async_sources", "_AwaitedQueue"
     if any(awaited):
         raise InvalidInput(
             f"of {source!r} one of get and put is a coroutine, expected both or neither"

@@ -9,11 +9,11 @@ from typing import Any
 
 from benchrigor.queues.counting.writers import Writer
 
+# Called with a queue's bound, returns the one that it shall have; may refuse by raising.
 Move = Callable[[int], int]
-"""Called with a queue's bound, returns the one that it shall have; may refuse by raising."""
 
+# Moves the bound of a queue, in which nobody else moves it meanwhile.
 Resize = Callable[[Move], None]
-"""Moves the bound of a queue, in which nobody else moves it meanwhile."""
 
 
 def _do_nothing() -> None:
@@ -24,14 +24,11 @@ def _do_nothing() -> None:
 class Tapped:
     """A source that is being counted."""
 
-    queue: Any
-    """What the program uses."""
-    release: Callable[[], None] = _do_nothing
-    """Gives the source back as it was."""
+    queue: Any  # what the program uses
+    release: Callable[[], None] = _do_nothing  # gives the source back as it was
+    # Moves the bound of the queue, and wakes who waits for room; None where it cannot be moved.
     resize: Resize | None = None
-    """Moves the bound of the queue, and wakes who waits for room; None where it cannot be moved."""
-    local: bool = False
-    """Whether it is of this process alone, and cannot be sent to another."""
+    local: bool = False  # whether it is of this process alone, and cannot be sent to another
 
 
 class Wrapper:

@@ -30,8 +30,7 @@ from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, run_sampler
 _LOADING_S, _GLANCE_S = 10.0, 0.005
 _COMMAND = (sys.executable, "-P", "-c", f"from {__name__} import main; main()")
 _EACH_NS = 1_000_000_000
-_LEAST_BETWEEN = 50
-"""Publishing takes a 50th of the time at most, however much there is."""
+_LEAST_BETWEEN = 50  # publishing takes a 50th of the time at most, however much there is
 _NICE = 5
 
 
@@ -41,11 +40,9 @@ class Order:
 
     stages: Sequence[Stage]
     watching: Watching
-    state: Path
-    """File in which the process publishes what it knows."""
+    state: Path  # file in which the process publishes what it knows
     record: Path | None
-    launcher: int
-    """Process that gives the order."""
+    launcher: int  # process that gives the order
 
     def to_line(self) -> bytes:
         """Return the order as a line."""

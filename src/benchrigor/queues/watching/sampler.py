@@ -31,19 +31,15 @@ from benchrigor.queues.stages.stage_figures import StageFigures, WatchedStage, W
 from benchrigor.queues.stages.stage_reader import StageReader
 from benchrigor.stats.service.rate_arithmetic import filter_ratio
 
-_SAMPLES = 256
-"""Samples that are worked off together."""
-_SOUGHT = 5
-"""The same while a period is sought: fewer in a row decide nothing."""
-PATIENCE_S = 5.0
-"""Longest wait for the end of a thread, or a process, that samples."""
+_SAMPLES = 256  # samples that are worked off together
+_SOUGHT = 5  # the same while a period is sought: fewer in a row decide nothing
+PATIENCE_S = 5.0  # longest wait for the end of a thread, or a process, that samples
+# How often it is checked who has gone: asking takes as long as half a sample.
 _GLANCE_NS = 100_000_000
-"""How often it is checked who has gone: asking takes as long as half a sample."""
 
 _COLUMNS = ("end", "servers", "period_s", "items", "blocked_s", "cpu_s", "delay_s")
 
-Record = Callable[[str, Periods], None]
-"""Takes the name of a stage, and periods of it that count."""
+Record = Callable[[str, Periods], None]  # takes the name of a stage, and periods of it that count
 
 
 class Sampler:
@@ -53,16 +49,14 @@ class Sampler:
         self, stages: Sequence[Stage], watching: Watching, *, owners: Owners | None = None
     ) -> None:
         self._watching = watching
+        # Know the processes and threads that count.
         self.owners = Owners() if owners is None else owners
-        """Know the processes and threads that count."""
+        # Separates reports and samples; the program that counts knows nothing of it.
         self.lock = threading.RLock()
-        """Separates reports and samples; the program that counts knows nothing of it."""
-        self.record: Record = _record_nothing
-        """Takes the periods that count."""
+        self.record: Record = _record_nothing  # takes the periods that count
+        # How long to wait for the next sample, in seconds; None when there is to be none.
         self.period_s = watching.period_s
-        """How long to wait for the next sample, in seconds; None when there is to be none."""
-        self.failure: str | None = None
-        """Why there is to be none."""
+        self.failure: str | None = None  # why there is to be none
         self.nobody_left = False
         self._pairs = [(StageReader(stage), StageFigures(stage, watching)) for stage in stages]
         self._cells = Cells(end for reader, _ in self._pairs for end in reader.ends)

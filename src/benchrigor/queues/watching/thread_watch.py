@@ -20,8 +20,7 @@ class ThreadWatch:
 
     def __init__(self, stages: Sequence[Stage], watching: Watching, record: Path | None) -> None:
         self.sampler = Sampler(stages, watching)
-        self.failure: str | None = None
-        """Why it has ended although it was not stopped."""
+        self.failure: str | None = None  # why it has ended although it was not stopped
         self._record = record
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="benchrigor-monitor", daemon=True)

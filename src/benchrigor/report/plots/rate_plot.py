@@ -14,12 +14,12 @@ from benchrigor.queues.recording.outlines import Stretches
 from benchrigor.report.plots.drawing import (
     CHANGE,
     DOTS,
-    FRAME,
     INK,
     NUMBER,
     PALE,
     SMALL,
     beside,
+    name_axes,
     new_axes,
 )
 from benchrigor.report.rate_text import convergence, phases_of, speed_unit
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARGIN = 0.08
-_ROOM = 1.6
-"""The axis reaches this times the highest interval; what is beyond is marked."""
+_ROOM = 1.6  # the axis reaches this times the highest interval; what is beyond is marked
 
 
 def plot_rates(
@@ -55,8 +54,6 @@ def plot_rates(
         The dots.
     unit
         Name of the items, in the plural.
-    title
-        Of the stage.
     axes
         To draw into; None for a new figure.
 
@@ -76,9 +73,8 @@ def plot_rates(
     _draw_dots(axes, stretches, top)
     _draw_phases(axes, phases_of(rates))
     scale = scale_for(top, speed)
-    axes.set_ylabel(scale.name, color=INK, fontsize=10.0, parse_math=False)
+    name_axes(axes, "", scale.name)
     axes.yaxis.set_major_formatter(lambda rate, _: f"{rate * scale.factor:.6g}")
-    _simplify(axes)
     bold: dict[str, Any] = {"fontweight": "bold", "pad": 20.0, "parse_math": False}
     axes.set_title(title, loc="left", color=INK, fontsize=11.0, **bold)
     _write_rate(axes, rates[-1] if rates else None, speed)
@@ -194,17 +190,7 @@ def _draw_waiting(below: Axes, stretches: Stretches) -> None:
         edges = np.append(stretches.start_s, stretches.stop_s[-1])
         below.stairs(stretches.waiting, edges, fill=True, color=PALE, label="waiting")
     below.set_ylim(0.0, 1.0)
-    below.set_ylabel("waiting", color=INK, fontsize=10.0)
-    below.set_xlabel("time (s)", color=INK, fontsize=10.0)
+    name_axes(below, "time (s)", "waiting")
     below.set_yticks([0.0, 0.5, 1.0])
     below.yaxis.set_major_formatter(lambda each, _: percent(each))
     below.xaxis.set_major_formatter(lambda each, _: counted(each) if each >= 1000 else f"{each:g}")
-    _simplify(below)
-
-
-def _simplify(axes: Axes) -> None:
-    """Take away what says nothing."""
-    axes.tick_params(color=FRAME, labelcolor=INK, labelsize=SMALL)
-    axes.set_facecolor("white")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FRAME)

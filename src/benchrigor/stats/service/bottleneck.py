@@ -125,7 +125,7 @@ def find_bottleneck(
         rivals=rivals,
         capacity=_least([load.capacity for load in near], lowest.capacity),
         loads=loads,
-        notices=tuple(_contested(lowest, rivals)),
+        notices=(_several(lowest, rivals),) if rivals else (),
     )
 
 
@@ -268,17 +268,16 @@ def _least(near: Sequence[Estimate], lowest: Estimate) -> Estimate:
     )
 
 
-def _contested(lowest: StageLoad, rivals: Sequence[str]) -> Iterator[Notice]:
-    if rivals:
-        names = ", ".join(rivals)
-        yield Notice.warning(
-            Code.SEVERAL_BOTTLENECKS,
-            f"The interval of the capacity of {lowest.stage.name}, "
-            f"{show_estimate(lowest.capacity, 'items/s')}, overlaps with that of {names}: measure "
-            "longer to tell them apart, or widen all of them.",
-            stage=lowest.stage.name,
-            rivals=names,
-        )
+def _several(lowest: StageLoad, rivals: Sequence[str]) -> Notice:
+    names = ", ".join(rivals)
+    return Notice.warning(
+        Code.SEVERAL_BOTTLENECKS,
+        f"The interval of the capacity of {lowest.stage.name}, "
+        f"{show_estimate(lowest.capacity, 'items/s')}, overlaps with that of {names}: measure "
+        "longer to tell them apart, or widen all of them.",
+        stage=lowest.stage.name,
+        rivals=names,
+    )
 
 
 def _advice(

@@ -24,13 +24,12 @@ from benchrigor.model import Floats
 MOST_PLACES = 1_000_000
 
 _LEAST_LOAD = 1e-150
-_NO_VARIATION = 1e-9
-"""Less variation than this counts as none."""
+_NO_VARIATION = 1e-9  # less variation than this counts as none
+# Chances that are worked out one by one at most; up to a variation of 1 there are about 50, above
+# it some 30 times the variation.
 _LONGEST = 4000
-"""Chances that are worked out one by one at most; up to a variation of 1 there are about 50, above
-it some 30 times the variation."""
+# Relative change of the ratio of successive chances at which they fall geometrically.
 _STEADY, _IN_A_ROW = 2e-15, 16
-"""Relative change of the ratio of successive chances at which they fall geometrically."""
 _TINY = 1e-290
 
 

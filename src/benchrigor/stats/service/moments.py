@@ -15,17 +15,14 @@ import numpy.typing as npt
 
 from benchrigor.model import Floats, ServiceMoments, ServiceProcess
 
+# Variance of a count since the borders of its batch fall uniformly between two items.
 BORDERS = 1.0 / 6.0
-"""Variance of a count since the borders of its batch fall uniformly between two items."""
-RIPE = 64.0
-"""Items of a batch whose count reveals the variance of service times, and long ones."""
+RIPE = 64.0  # items of a batch whose count reveals the variance of service times, and long ones
 
-_FEWEST = 30
-"""Observations below which there are no moments."""
-_DETERMINISTIC = 0.1
-"""Squared coefficient of variation below which service is deterministic."""
+_FEWEST = 30  # observations below which there are no moments
+_DETERMINISTIC = 0.1  # squared coefficient of variation below which service is deterministic
+# Service is exponential where it is within 15 %, or two standard errors, of 1.
 _EXPONENTIAL, _ERRORS = 0.15, 2.0
-"""Service is exponential where it is within 15 %, or two standard errors, of 1."""
 
 
 class Row(enum.IntEnum):

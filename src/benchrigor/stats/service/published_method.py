@@ -19,32 +19,26 @@ from benchrigor.model.checks import refuse, wrong_number, wrong_whole
 from benchrigor.stats.service.moments import Row
 from benchrigor.stats.service.rate_arithmetic import rounded_up
 
-FEWEST_ITEMS = 16.0
-"""Items that a period must hold: of fewer, some are free of waiting by chance."""
-FEWEST_SHARE = 0.05
-"""Share of periods free of waiting below which slow service has chosen them."""
+FEWEST_ITEMS = 16.0  # items that a period must hold: of fewer, some are free of waiting by chance
+FEWEST_SHARE = 0.05  # share of periods free of waiting below which slow service has chosen them
+# Share down to which periods are widened: the bias of choosing slow service then about cancels the
+# bias of the quantile.
 _GOOD_SHARE = 0.20
-"""Share down to which periods are widened: the bias of choosing slow service then about cancels the
-bias of the quantile."""
 _IN_A_ROW = 5
 _FEWEST_PERIODS = 25
 
-WINDOW = 16
-"""Counts behind one quantile, and steady looks in a row at convergence."""
-_CONVERGED = 5e-7
-"""Change of the error, in items, below which the published method has converged."""
+WINDOW = 16  # counts behind one quantile, and steady looks in a row at convergence
+_CONVERGED = 5e-7  # change of the error, in items, below which the published method has converged
+# The same in terms of the running mean, so that the length of a period does not matter.
 _RELATIVE = 1e-5
-"""The same in terms of the running mean, so that the length of a period does not matter."""
 _RADIUS = 2
-_FILTERED = WINDOW - 2 * _RADIUS
-"""Counts of a window that the filter leaves."""
-_QUANTILE = 1.64485
-"""0.95 quantile of a normal distribution (equation 3)."""
+_FILTERED = WINDOW - 2 * _RADIUS  # counts of a window that the filter leaves
+_QUANTILE = 1.64485  # 0.95 quantile of a normal distribution (equation 3)
+# Equation 2. Its sum is 0.990866, which makes every rate 0.9 % too low.
 _KERNEL = np.exp(-(np.arange(-_RADIUS, _RADIUS + 1.0) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)
-"""Equation 2. Its sum is 0.990866, which makes every rate 0.9 % too low."""
+# Equation 4, sigma 1/2, at -1, 0, 1 less its mean is this times 1, -2, 1; with its mean a constant
+# error would never pass for steady.
 _CURVATURE = 1.49577
-"""Equation 4, sigma 1/2, at -1, 0, 1 less its mean is this times 1, -2, 1; with its mean a constant
-error would never pass for steady."""
 
 
 def unblocked_read_probability(
@@ -52,10 +46,9 @@ def unblocked_read_probability(
 ) -> float:
     """Return the chance that a stage never waits for input during a period, in an M/M/1 queue.
 
-    It is a lower bound for periods of more than some five items, and a loose one for many: the
-    formula wants all items of the period in the queue at its start. Simulated with exponential
-    service, 13 % of periods of 32 items at utilisation 0.8 are free of waiting, by the formula
-    0.08 %. For one item it is too high: at 0.5 a third, by the formula a half.
+    A lower bound for periods of more than some five items, and a loose one for many: the formula
+    wants all items of the period in the queue at its start. Of 32 items at utilisation 0.8, 13 % of
+    simulated periods are free of waiting, by the formula 0.08 %. For one item it is too high.
 
     Parameters
     ----------
@@ -93,10 +86,8 @@ def unblocked_write_probability(
     utilisation
         Of the reader of the queue: rate at which the stage puts items over the rate at which the
         reader could take them, at least 0; from 1 on the chance is 0.
-    service_rate
-        Items per second that the stage puts while it does not wait.
-    period_s
-        Length of the period, in seconds.
+    service_rate, period_s
+        As of `unblocked_read_probability`.
     capacity
         Items that the queue holds, at least 1.
 
@@ -111,10 +102,7 @@ def unblocked_write_probability(
     >>> unblocked_write_probability(utilisation=0.5, service_rate=100.0, period_s=0.03, capacity=4)
     0.75
     """
-    refuse(
-        *_wrong_period(utilisation, service_rate, period_s),
-        wrong_whole("capacity", capacity),
-    )
+    refuse(*_wrong_period(utilisation, service_rate, period_s), wrong_whole("capacity", capacity))
     room = int(capacity) - rounded_up(service_rate * period_s) + 1
     if room <= 0 or utilisation >= 1.0:
         return 0.0

@@ -33,11 +33,11 @@ from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, check_confidence
 
 MOVER = "MOVER"
 
+# Confidence of an estimate made of exact numbers alone; its interval has no width.
 _CONFIDENCE = 0.95
-"""Confidence of an estimate made of exact numbers alone; its interval has no width."""
 _FEWEST = 2
+# A product of measured numbers this close to a whole number, relative to it, is that number.
 _ROUNDING = 1e-9
-"""A product of measured numbers this close to a whole number, relative to it, is that number."""
 
 
 def sum_rates(estimates: Iterable[Quantity]) -> Estimate:
@@ -124,8 +124,7 @@ def utilisation_of(arrival: Quantity, service: Quantity, *, servers: int = 1) ->
     Raises
     ------
     InvalidInput
-        When a rate is neither an Estimate nor a number of usable size, ``servers`` is no whole
-        number of at least 1, or the confidences differ.
+        When an argument is out of range, or the confidences differ.
     NotEstimable
         When the interval of the service rate reaches 0.
 

@@ -10,25 +10,20 @@ from benchrigor.model import Floats
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.service.moments import BORDERS, Row, rates_of
 
-FEWEST = 24
-"""Batches below which no shift is found."""
+FEWEST = 24  # batches below which no shift is found
 
-_MATERIAL = 0.10
-"""Relative change of the rate that makes another phase."""
+_MATERIAL = 0.10  # relative change of the rate that makes another phase
 _BEFORE, _AFTER = 8, 4
-_ERRORS = 5.0
-"""Standard errors: the same batches are tested again and again, at every place."""
+_ERRORS = 5.0  # standard errors: the same batches are tested again and again, at every place
+# Standard errors at which the deviation of a batch is clipped: one stall is no phase.
 _CLIPPED = 3.0
-"""Standard errors at which the deviation of a batch is clipped: one stall is no phase."""
 _SCALES = (1, 2, 4, 8)
 _FEWEST_STEPS = 12
-_BLOCKS = 12
-"""Blocks of a phase; Schmeiser (1982) found 10 to 30 to be enough."""
+_BLOCKS = 12  # blocks of a phase; Schmeiser (1982) found 10 to 30 to be enough
+# Blocks a quarter as long count where the longer ones have at most 1.5 times their variance: noise
+# then decorrelates within them. Of a random walk the longer ones have four times the variance.
 _FINER, _ALIKE = 4, 1.5
-"""Blocks a quarter as long count where the longer ones have at most 1.5 times their variance: noise
-then decorrelates within them. Of a random walk the longer ones have four times the variance."""
-_CONFIDENCE = 1.0 - 5.7e-7
-"""Of five standard errors of a normal variable."""
+_CONFIDENCE = 1.0 - 5.7e-7  # of five standard errors of a normal variable
 
 
 def find_shift(batches: Floats) -> int | None:

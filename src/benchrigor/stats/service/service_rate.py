@@ -25,13 +25,12 @@ from benchrigor.stats.service.rate_arithmetic import scaled
 BUSY_TIME = "busy-time"
 _QUANTILE = "quantile"
 
-_FEWEST = 10
-"""Batches below which an interval is too rough to stop by."""
+_FEWEST = 10  # batches below which an interval is too rough to stop by
+# Share of its busy time that a stage may wait for a processor before its rate is doubtful.
 _DISTURBED = 0.05
-"""Share of its busy time that a stage may wait for a processor before its rate is doubtful."""
 _APART = 0.25
+# Relative change, and standard errors, by which a rate that has not converged is another one.
 _MOVED, _ERRORS = 0.2, 3.0
-"""Relative change, and standard errors, by which a rate that has not converged is another one."""
 
 
 def busy_rate(

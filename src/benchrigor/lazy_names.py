@@ -1,0 +1,23 @@
+"""Names of a lobby that are imported on first use, so that a program pays only for what it uses."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+
+def lazy_names(
+    package: str, names: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package, for names by the module they are in."""
+    module_of = {name: module for module, several in names.items() for name in several.split()}
+
+    def resolve(name: str) -> object:
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        item: object = getattr(import_module(f"{package}.{module_of[name]}"), name)
+        setattr(sys.modules[package], name, item)
+        return item
+
+    return resolve, lambda: sorted(module_of)
