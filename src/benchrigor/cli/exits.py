@@ -15,7 +15,7 @@ from benchrigor.errors import (
     StoreFailed,
     WorkloadFailed,
 )
-from benchrigor.model import RunRecord, StopReason
+from benchrigor.model import RunRecord
 from benchrigor.model.text import many
 
 
@@ -46,7 +46,7 @@ def code_for(record: RunRecord) -> ExitCode:
     """Return the exit code of a run that ended without an error."""
     if record.estimate() is None:
         return ExitCode.NOTHING_MEASURED
-    satisfied = record.decision is not None and record.decision.reason is StopReason.SATISFIED
+    satisfied = record.decision is not None and record.decision.satisfied
     return ExitCode.SATISFIED if satisfied else ExitCode.NOT_CONVERGED
 
 

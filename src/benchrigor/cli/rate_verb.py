@@ -12,7 +12,7 @@ import click
 
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import json_option, share
-from benchrigor.cli.output import print_json
+from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of
 from benchrigor.errors import InvalidInput
@@ -108,16 +108,14 @@ def rate(
         names = ", ".join(each.name for each in ends)
         raise InvalidInput(f"--plot draws one end, found {names}: choose one with --end")
     unit = recording.head.unit or "items"
-    if as_json:
-        document = {
-            "name": recording.name,
-            "unit": unit,
-            "unfinished_line": recording.unfinished,
-            "ends": [*map(_document, ends)],
-        }
-        print_json({**codec.versions(), **document})
-    else:
-        click.echo("\n\n".join(_text(each, recording.name, unit, target) for each in ends))
+    print_result(
+        "\n\n".join(_text(each, recording.name, unit, target) for each in ends),
+        as_json=as_json,
+        name=recording.name,
+        unit=unit,
+        unfinished_line=recording.unfinished,
+        ends=[*map(_document, ends)],
+    )
     if picture:
         (only,) = ends
         title = _title(only, recording.name)

@@ -32,6 +32,11 @@ class Decision:
     stop: bool
     reason: StopReason | None = None
 
+    @property
+    def satisfied(self) -> bool:
+        """Whether every metric that must be satisfied is."""
+        return self.reason is StopReason.SATISFIED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Progress:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from benchrigor.model import (
     Analysis,
     Estimate,
@@ -37,6 +35,7 @@ from benchrigor.report.text import (
     rounds_named,
     why_left_out,
 )
+from benchrigor.stats.series.interval import scaled
 from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
@@ -154,11 +153,7 @@ def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
 def _per_unit(fit: WpsFit, unit: str) -> tuple[Estimate, str]:
     """Return the slope per unit of work that people use, and that unit."""
     work = scale_for(fit.naive_speed, unit) if unit == "B/s" else Scale(factor=1.0, name="")
-    value, low, high = (
-        each / work.factor for each in (fit.slope.value, fit.slope.low, fit.slope.high)
-    )
-    name = work.name.removesuffix("/s") or "unit of work"
-    return replace(fit.slope, value=value, low=low, high=high), name
+    return scaled(fit.slope, 1.0 / work.factor), work.name.removesuffix("/s") or "unit of work"
 
 
 def _checks(analysis: Analysis, fit: WpsFit) -> str:

@@ -256,7 +256,7 @@ class Engine(Controller[RoundPlan, Round]):
             only = [each for each in self._notices if each.code is Code.THIS_PROCESS_ONLY]
             estimate = replace(estimate, notices=(*only, *estimate.notices))
         notices = analysis.notices
-        ended = self._decision is not None and self._decision.reason is not StopReason.SATISFIED
+        ended = self._decision is not None and not self._decision.satisfied
         if ended and metric.must_satisfy:
             wanted = wanted_half_width(estimate, metric, self.options)
             notice = not_converged(estimate.half_width, wanted, abs(estimate.value), "value")

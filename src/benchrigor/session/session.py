@@ -25,7 +25,6 @@ from benchrigor.model import (
     Round,
     RoundPlan,
     RunRecord,
-    StopReason,
 )
 from benchrigor.model.series import short
 from benchrigor.protocols import Clock, DelayMeter, Detector, StopRule, Store, Workload
@@ -228,7 +227,7 @@ class Session(Engine):
         """
         opened = _as_store(store)
         before = opened.load(run_id)
-        if before.decision is not None and before.decision.reason is StopReason.SATISFIED:
+        if before.decision is not None and before.decision.satisfied:
             raise InvalidInput(f"run {before.run_id} is finished: {before.decision.reason}")
         options = kwargs.pop("options", None) or before.options
         session = cls(

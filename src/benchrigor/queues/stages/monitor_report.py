@@ -19,8 +19,8 @@ from benchrigor.model.text import (
     wrapped,
 )
 from benchrigor.queues.stages.stage_figures import WatchedStage
+from benchrigor.stats.series.interval import scaled
 from benchrigor.stats.service.bottleneck import advise_pipeline, find_bottleneck, stage_of
-from benchrigor.stats.service.rate_arithmetic import scaled
 from benchrigor.units import scale_for
 
 _NAME = 1

@@ -174,19 +174,11 @@ def _mark_outliers(axes: Axes, trace: Trace) -> None:
 def mark_beyond(axes: Axes, at: npt.ArrayLike, words: str, color: str, *, top: bool = True) -> None:
     """Mark what lies beyond the axes at their edge, with words beside it."""
     places = np.asarray(at)
-    style = {**DOTS, "marker": "^" if top else "v", "alpha": 1.0, "clip_on": False}
+    mark = {"marker": "^" if top else "v", "markersize": 4.0, "label": "beyond", "zorder": 5.0}
+    style = {**DOTS, **mark, "alpha": 1.0, "clip_on": False}
     heights = np.full(places.size, 0.98 if top else 0.02)
     edge = axes.get_xaxis_transform()
-    axes.plot(
-        places,
-        heights,
-        transform=edge,
-        markersize=4.0,
-        color=color,
-        zorder=5.0,
-        label="beyond",
-        **style,
-    )
+    axes.plot(places, heights, transform=edge, color=color, **style)
     beside(axes, words, float(top), va="top" if top else "bottom", color=color)
 
 

@@ -17,8 +17,9 @@ from benchrigor.report.plots.drawing import (
     INK,
     NUMBER,
     PALE,
-    SMALL,
+    above,
     beside,
+    mark_beyond,
     name_axes,
     new_axes,
 )
@@ -107,10 +108,7 @@ def _draw_dots(axes: Axes, stretches: Stretches, top: float) -> None:
     style = {**DOTS, "markersize": size, "color": PALE, "label": "stretch"}
     axes.plot(middle_s[shown], stretches.rates[shown], **style)
     if beyond.any():
-        mark = {**DOTS, "marker": "^", "markersize": 4.0, "alpha": 1.0, "color": PALE}
-        heights = np.full(np.count_nonzero(beyond), 0.98)
-        across = axes.get_xaxis_transform()
-        axes.plot(middle_s[beyond], heights, transform=across, label="beyond", **mark)
+        mark_beyond(axes, middle_s[beyond], "", PALE)
 
 
 def _draw_phases(axes: Axes, phases: Sequence[Sequence[ServiceRate]]) -> None:
@@ -171,16 +169,7 @@ def _write_rate(axes: Axes, rate: ServiceRate | None, speed: str) -> None:
         place = min(max((rate.estimate.value - low) / (high - low), 0.1), 0.9)
         value = show_value(rate.estimate.value, speed).replace(" ", "\n", 1)
         beside(axes, value, place, va="center", color=NUMBER)
-    axes.annotate(
-        words,
-        (0.0, 1.0),
-        xycoords="axes fraction",
-        xytext=(0.0, 6.0),
-        textcoords="offset points",
-        fontsize=SMALL,
-        color=color,
-        parse_math=False,
-    )
+    above(axes, words, 6.0, color=color)
 
 
 def _draw_waiting(below: Axes, stretches: Stretches) -> None:

@@ -194,7 +194,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         """
         look = self._looked()
         comparison, ratio = look.comparison, look.comparison.ratio
-        ended = self._decision is not None and self._decision.reason is not StopReason.SATISFIED
+        ended = self._decision is not None and not self._decision.satisfied
         before: tuple[Notice, ...] = ()
         if ended and ratio is not None:
             wanted = self._wanted_at(ratio.value)

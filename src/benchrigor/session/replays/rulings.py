@@ -21,7 +21,6 @@ from benchrigor.model import (
     Metric,
     Options,
     Ruling,
-    StopReason,
     quantile_named,
 )
 from benchrigor.protocols import Detector
@@ -85,7 +84,7 @@ def _by_session(
         return Ruling(name=name, sentence=f"{error}.")
     progress, decision = engine.progress, engine.decision
     ruling = Ruling(name=name, final=final.estimate, sentence=_why_none(final))
-    if progress is None or decision is None or decision.reason is not StopReason.SATISFIED:
+    if progress is None or decision is None or not decision.satisfied:
         return ruling
     return replace(ruling, stopped=n, estimate=progress.analyses[0].estimate)
 

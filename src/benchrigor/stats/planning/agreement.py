@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from scipy import special
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Estimate, RunPair, RunRecord, Standing, StopReason, Tally, TrackRecord
+from benchrigor.model import Estimate, RunPair, RunRecord, Standing, Tally, TrackRecord
 from benchrigor.model.checks import refuse
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
 from benchrigor.stats.estimators.proportion import estimate_proportion
@@ -142,7 +142,7 @@ def pair_runs(records: Iterable[RunRecord]) -> tuple[RunPair, ...]:
 def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
     """Add a run that reached its target to those that it may be paired with."""
     where, analysis, decision = record.provenance, record.analysis(), record.decision
-    satisfied = decision is not None and decision.reason is StopReason.SATISFIED
+    satisfied = decision is not None and decision.satisfied
     if where is None or analysis is None or analysis.estimate is None or not satisfied:
         return
     metric, options = analysis.metric, record.options

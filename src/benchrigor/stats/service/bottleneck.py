@@ -22,9 +22,9 @@ from benchrigor.model.series import short
 from benchrigor.model.service import ServiceProcess, ServiceRate
 from benchrigor.model.text import show_estimate
 from benchrigor.stats.comparison.fieller_mover import uncertain_value
-from benchrigor.stats.series.interval import student_t
+from benchrigor.stats.series.interval import scaled, student_t
 from benchrigor.stats.service.capacity import model_notice, suggest_buffer, suggest_replicas
-from benchrigor.stats.service.rate_arithmetic import MOVER, joined_notices, listed, quotient, scaled
+from benchrigor.stats.service.rate_arithmetic import MOVER, joined_notices, listed, quotient
 
 
 def stage_of(

@@ -29,7 +29,14 @@ from benchrigor.stats.comparison.fieller_mover import (
     uncertain_value,
 )
 from benchrigor.stats.estimators.rate import estimate_rate
-from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, check_confidence, student_t
+from benchrigor.stats.series.interval import (
+    LONG_RUN_VARIANCE,
+    StandardError,
+    check_confidence,
+    satterthwaite,
+    scaled,
+    t_interval,
+)
 
 MOVER = "MOVER"
 
@@ -85,23 +92,18 @@ def sum_rates(estimates: Iterable[Quantity]) -> Estimate:
     known = _estimates(parts)
     if not known:
         return _exact(value)
-    confidence = known[0].confidence
     freedoms = [side.degrees_of_freedom for side in sides]
-    down, freedom_down = _error([side.below for side in sides], freedoms)
-    up, freedom_up = _error([side.above for side in sides], freedoms)
     n, n_effective = _size(known)
-    return Estimate(
-        value=value,
-        low=value - student_t(freedom_down, confidence) * down,
-        high=value + student_t(freedom_up, confidence) * up,
-        confidence=confidence,
+    interval = t_interval(
+        value,
+        _error([side.below for side in sides], freedoms),
+        known[0].confidence,
+        above=_error([side.above for side in sides], freedoms),
         n=n,
         n_effective=n_effective,
         method=f"{MOVER}, sum of {len(parts)}",
-        standard_error=(down + up) / 2.0,
-        degrees_of_freedom=min(freedom_down, freedom_up),
-        notices=joined_notices(known),
     )
+    return replace(interval, notices=joined_notices(known))
 
 
 def utilisation_of(arrival: Quantity, service: Quantity, *, servers: int = 1) -> Estimate:
@@ -227,18 +229,6 @@ def quotient(top: Quantity, bottom: Quantity, *, name: str) -> Estimate:
     return replace(ratio, low=max(ratio.low, 0.0), notices=joined_notices(known))
 
 
-def scaled(estimate: Estimate, factor: float) -> Estimate:
-    """Multiply an estimate by a number above 0."""
-    error = estimate.standard_error
-    return replace(
-        estimate,
-        value=factor * estimate.value,
-        low=factor * estimate.low,
-        high=factor * estimate.high,
-        standard_error=None if error is None else factor * error,
-    )
-
-
 def rounded_up(number: float) -> int:
     """Return the least whole number that a measured number above 0 does not exceed."""
     nearest = round(number)
@@ -287,17 +277,11 @@ def _side(quantity: Quantity) -> UncertainValue:
     return exact_value(float(quantity))
 
 
-def _error(errors: Sequence[float], freedoms: Sequence[float]) -> tuple[float, float]:
-    """Return the error of a sum and its degrees of freedom (Satterthwaite 1946)."""
+def _error(errors: Sequence[float], freedoms: Sequence[float]) -> StandardError:
+    """Return the error of a sum of independent parts."""
     # Sorted, so that the order of the parts does not matter to the last digit.
-    whole = math.hypot(*sorted(errors))
-    if whole == 0.0:
-        return 0.0, math.inf
-    shares = [
-        (error / whole) ** 4 / freedom for error, freedom in zip(errors, freedoms, strict=True)
-    ]
-    inverse = math.fsum(shares)
-    return whole, 1.0 / inverse if inverse > 0.0 else math.inf
+    errors, freedoms = zip(*sorted(zip(errors, freedoms, strict=True)), strict=True)
+    return StandardError(math.hypot(*errors), satterthwaite(errors, freedoms))
 
 
 def _exact(value: float) -> Estimate:

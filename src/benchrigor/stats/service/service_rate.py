@@ -10,7 +10,7 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice, RateReason, ServiceMoments, ServiceRate
 from benchrigor.model.text import percent
 from benchrigor.stats.estimators.rate import estimate_rate
-from benchrigor.stats.series.interval import student_t
+from benchrigor.stats.series.interval import scaled, student_t
 from benchrigor.stats.service.moments import (
     BORDERS,
     RIPE,
@@ -20,7 +20,6 @@ from benchrigor.stats.service.moments import (
     service_moments,
 )
 from benchrigor.stats.service.published_method import WINDOW, Settling
-from benchrigor.stats.service.rate_arithmetic import scaled
 
 BUSY_TIME = "busy-time"
 _QUANTILE = "quantile"
