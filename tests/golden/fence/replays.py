@@ -15,12 +15,6 @@ from fence.telling import Tape, record_of
 __all__: list[str] = []
 
 
-def first_hundred(readings: Floats, target: float, confidence: float) -> object:
-    """Stop at 100 readings, whatever they say."""
-    assert target > 0.0
-    return 100, estimate_mean(readings[:100], confidence=confidence), ""
-
-
 def median(readings: Floats) -> Estimate:
     """Estimate the median of the readings so far."""
     return estimate_quantile(readings, 0.5)
@@ -45,7 +39,6 @@ def replay_by_rules_of_ones_own() -> Replay:
         ("sensitive", ChangeDetector(level=0.2)),
         ("untrimmed", estimate_mean),
         ("medians", median),
-        ("first hundred", first_hundred),
     ]
     return replay(warming(2000, seed=370), judges=judges, target=0.01)
 

@@ -1,6 +1,5 @@
 import math
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -54,15 +53,6 @@ def by_round(
             break
         session.tell(br.Round(plan=plan, elapsed_ns=1, readings={metric.name: float(value)}))
     return session.result()
-
-
-def answering(answer: object) -> Callable[..., object]:
-    """A judge that says the same whatever it is given."""
-
-    def judge(values: object, target: object, confidence: object) -> object:
-        return answer
-
-    return judge
 
 
 def three(values: object) -> int:
@@ -307,40 +297,11 @@ def test_a_detector_that_fails_is_quoted_and_the_others_go_on() -> None:
     assert ours.stopped == 500
 
 
-def test_a_judge_has_its_own_say() -> None:
-    values = noise(100)
-
-    def mine(
-        readings: np.ndarray, target: float | None, confidence: float
-    ) -> tuple[np.int64, Estimate, str]:
-        assert (readings.size, target, confidence) == (100, 0.02, 0.9)
-        return np.int64(40), estimate_mean(readings[:40], confidence=confidence), ""
-
-    ruling = only(replay(values, judges=[("mine", mine)], target=0.02, confidence=0.9))
-    assert ruling.stopped == 40
-    assert ruling.estimate == estimate_mean(values[:40], confidence=0.9)
-    assert ruling.final is None
-    assert ruling.held is True
-
-    shown = replay(values, judges=[("no", answering((None, None, "Not today.")))])
-    assert only(shown) == Ruling(name="no", sentence="Not today.")
-    assert "! no: Not today." in str(shown)
-
-
-@pytest.mark.parametrize(
-    "answer", [None, (0, None, ""), (101, None, ""), (True, None, ""), (5, 1.0, ""), (5, None)]
-)
-def test_a_judge_that_answers_otherwise_is_named(answer: object) -> None:
-    with pytest.raises(InvalidInput, match="judge 'mine' returned"):
-        replay(noise(100), judges=[("mine", answering(answer))])
-
-
 def test_rules_that_know_one_series_refuse_rounds_that_were_restarted() -> None:
     record = measured(12, rounds="restarted")
     judges = [
         "plain t",
         ("function", estimate_mean),
-        ("judge", answering((5, None, ""))),
         ("blind", no_change),
         ("detector", detect_changes),
         "subsessions",

@@ -44,9 +44,7 @@ def replay(
         - a detector of change points (a `protocols.Detector` or a ruptures estimator): a session
           that cuts by it;
         - a function of the readings so far that returns their `Estimate`: applied when a session
-          looks (first at 500 readings, then each time at half as many again);
-        - a function of all readings, the target and the confidence, that returns where it stops
-          (or None), its `Estimate` there (or None), and a sentence that says why there is none.
+          looks (first at 500 readings, then each time at half as many again).
 
         None: all built-in rules.
     target
@@ -121,7 +119,7 @@ def _checked(judges: object) -> list[tuple[str, object, Judge]]:
             known = ", ".join(map(repr, BUILT_IN))
             problems.append(
                 f"judges[{index}] is {judge!r}, expected {known}, or a pair of a name and Options, "
-                "a detector, or a function of readings, or of readings, target and confidence"
+                "a detector, or a function of readings"
             )
     names = [name for name, _, _ in rules]
     repeated = sorted({name for name in names if names.count(name) > 1})

@@ -7,13 +7,11 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
 
 import numpy as np
 
 from benchrigor.errors import DetectorFailed, InvalidInput, NotEstimable
 from benchrigor.model import (
-    Analysis,
     ChangePoints,
     Estimate,
     Floats,
@@ -23,6 +21,7 @@ from benchrigor.model import (
     Ruling,
     quantile_named,
 )
+from benchrigor.model.text import no_number
 from benchrigor.protocols import Detector
 from benchrigor.session.engine import Engine
 from benchrigor.session.replays.recorded_run import Recording
@@ -37,9 +36,7 @@ from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
 PLAIN_T = "plain t"
 _FIRST_SIZE = 5  # plain t is applied after each reading from this one on, as scripts do
 
-# From all readings, target and confidence to where it stops, its estimate there, and why none.
-WholeRule = Callable[[Floats, float | None, float], tuple[int | None, Estimate | None, str]]
-Rule = Options | Detector | Estimator | Callable[[Floats], Estimate] | WholeRule
+Rule = Options | Detector | Estimator | Callable[[Floats], Estimate]
 Judge = Callable[[str, Recording, Options], Ruling]
 
 
@@ -53,19 +50,18 @@ def judge_of(rule: object) -> Judge | None:
         return None
     if isinstance(rule, Estimator | RupturesDetector):
         return partial(_by_session, detector=as_detector(rule))
-    if not callable(rule):
-        return None
-    return {1: partial(_by_function, rule), 3: partial(_by_whole_rule, rule)}.get(_arguments(rule))
+    return partial(_by_function, rule) if callable(rule) and _takes_one(rule) else None
 
 
-def _arguments(function: Callable[..., object]) -> int:
-    """Count the positional arguments without a default."""
+def _takes_one(function: Callable[..., object]) -> bool:
+    """Whether a function can be called with the readings alone."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
     except ValueError:  # functions written in C may have no signature
-        return 1
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(each.default is each.empty and each.kind in positional for each in parameters)
+        pass
+    return True
 
 
 def _by_session(
@@ -83,7 +79,8 @@ def _by_session(
     except DetectorFailed as error:
         return Ruling(name=name, sentence=f"{error}.")
     progress, decision = engine.progress, engine.decision
-    ruling = Ruling(name=name, final=final.estimate, sentence=_why_none(final))
+    sentence = "" if final.estimate else no_number(final.notices)
+    ruling = Ruling(name=name, final=final.estimate, sentence=sentence)
     if progress is None or decision is None or not decision.satisfied:
         return ruling
     return replace(ruling, stopped=n, estimate=progress.analyses[0].estimate)
@@ -103,13 +100,6 @@ def _without_budgets(options: Options, recording: Recording) -> Options:
         max_rounds=None,
         max_rejected=recording.n + 1,
     )
-
-
-def _why_none(analysis: Analysis) -> str:
-    """Say why an analysis has no estimate, if so."""
-    if analysis.estimate is not None:
-        return ""
-    return next((each.sentence for each in analysis.notices), "The readings allow no estimate.")
 
 
 def _by_long_run_variance(name: str, recording: Recording, options: Options) -> Ruling:
@@ -217,24 +207,6 @@ def _check_estimate(name: str, returned: object) -> Estimate:
             "detector"
         )
     return returned
-
-
-def _by_whole_rule(
-    rule: Callable[..., object], name: str, recording: Recording, options: Options
-) -> Ruling:
-    """Apply a rule that takes the whole series and chooses its own stop."""
-    if refusal := _several_series(recording):
-        return Ruling(name=name, sentence=refusal)
-    returned = rule(recording.series[0], options.target, options.confidence)
-    match returned:
-        case (None | Integral() as stop, Estimate() | None as estimate, str() as sentence):
-            stopped = None if stop is None or isinstance(stop, bool) else int(stop)
-            if stop is None or (stopped is not None and 1 <= stopped <= recording.n):
-                return Ruling(name=name, stopped=stopped, estimate=estimate, sentence=sentence)
-    raise InvalidInput(
-        f"judge {name!r} returned {returned!r}, expected where it stops (1 to {recording.n}, or "
-        "None), an Estimate or None, and a sentence"
-    )
 
 
 def _several_series(recording: Recording) -> str:
