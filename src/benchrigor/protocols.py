@@ -93,7 +93,10 @@ class Detector(Protocol):
 
 @runtime_checkable
 class StopRule(Protocol):
-    """Decides whether a session ends. Law: monotone in budget; the first rule's answer counts."""
+    """Decides whether a session ends. Law: monotone in budget; the first rule's answer counts.
+
+    It is called at least once after each round, and must depend on the progress alone.
+    """
 
     def __call__(self, progress: Progress) -> Decision | None:
         """Return a decision, or None to leave it to the next rule."""

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchrigor.errors import InvalidInput
 from benchrigor.model import Decision, Options, Progress, Round, StopReason
 from benchrigor.protocols import StopRule
 from benchrigor.session import Engine, default_rules
@@ -74,3 +75,9 @@ def test_the_first_answer_wins(first: StopReason, second: StopReason) -> None:
     assert plan is not None
     told = Round(plan=plan, elapsed_ns=1, readings={"time": 1.0})
     assert engine.tell(told) == Decision(stop=True, reason=first)
+
+
+@pytest.mark.parametrize("reason", [None, "battery-low"])
+def test_a_session_ends_for_a_known_reason(reason: str | None) -> None:
+    with pytest.raises(InvalidInput, match=f"reason is {reason!r}, expected 'satisfied' or "):
+        Decision(stop=True, reason=reason)  # type: ignore[arg-type]

@@ -122,9 +122,7 @@ def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
         raise InvalidInput(f"{where} is no {kind.__name__}: {error}") from error
 
 
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+_hints = cache(typing.get_type_hints)
 
 
 def write_whole(path: str | Path, text: str) -> None:

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from benchrigor.model.analysis import Analysis
+from benchrigor.model.checks import refuse, wrong_choice
 
 
 class StopReason(enum.StrEnum):
@@ -27,10 +28,17 @@ class StopReason(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Whether to stop, and why; ``reason`` is None while the session goes on."""
+    """Whether to stop, and why; ``reason`` is None while the session goes on.
+
+    Rules of your own stop for `StopReason.STOP_REQUESTED`.
+    """
 
     stop: bool
     reason: StopReason | None = None
+
+    def __post_init__(self) -> None:
+        if self.stop:
+            refuse(wrong_choice("reason", self.reason, tuple(StopReason)))
 
     @property
     def satisfied(self) -> bool:

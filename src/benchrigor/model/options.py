@@ -158,8 +158,7 @@ class Options:
 def _expected(name: str, value: object) -> str:
     """Return what was expected of an option; empty when its value fits."""
     if name in CHOICES:
-        choices = ", ".join(map(repr, CHOICES[name]))
-        return "" if value in CHOICES[name] else f"one of {choices}"
+        return "" if value in CHOICES[name] else f"one of {', '.join(map(repr, CHOICES[name]))}"
     if value is None and name in _OPTIONAL:
         return ""
     if not is_number(value):

@@ -93,7 +93,7 @@ class Monitor:
     @property
     def failure(self) -> str | None:
         """Why it watches no more although it was not stopped; None while all is well."""
-        return self._watch.failure
+        return self.report().failure
 
     @property
     def cost_s(self) -> float:

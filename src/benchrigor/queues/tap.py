@@ -95,7 +95,8 @@ class Tap:
     ) -> None:
         if problems := [*_wrong_place(name, page), *_wrong_whole("servers", servers)]:
             raise InvalidInput(problems)
-        self.name = _shortened(type(source).__name__) if name is None else name
+        kind = type(source).__name__.encode()[:_LONGEST_NAME].decode(errors="ignore")
+        self.name = kind if name is None else name
         self._own = page is None
         self._closed = False
         self.page = Page.create() if page is None else page
@@ -243,10 +244,6 @@ class Bound:
     def _void_unless_left(self, bound: int) -> None:
         if bound != self._left:
             self._loans.clear()
-
-
-def _shortened(name: str) -> str:
-    return name.encode()[:_LONGEST_NAME].decode(errors="ignore")
 
 
 def _wrong_place(name: Any, page: Any) -> list[str]:

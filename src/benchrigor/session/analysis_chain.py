@@ -26,7 +26,7 @@ from benchrigor.model import (
 from benchrigor.protocols import Detector
 from benchrigor.session.stop_rules import (
     caution,
-    floor_for,
+    min_evidence,
     needed_for_share,
     needed_for_width,
     wanted_half_width,
@@ -152,9 +152,9 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     wanted = wanted_half_width(known, analysis.metric, material.options)
     if not wanted > 0.0:
         return analysis
-    floor = floor_for(material.options, by_round=material.kind is not Kind.UNIT_READINGS)
+    least = min_evidence(material.options, by_round=material.kind is not Kind.UNIT_READINGS)
     units = known.n if material.kind in (Kind.INVOCATIONS, Kind.WORK) else analysis.n
-    needed = needed_for_width(known, known.half_width * caution(analysis) / wanted, units, floor)
+    needed = needed_for_width(known, known.half_width * caution(analysis) / wanted, units, least)
     if material.kind == Kind.UNIT_READINGS:
         before = sum(
             phase.stop if phase.stop is not None and phase.stop < analysis.n else phase.start or 0

@@ -189,9 +189,8 @@ class Engine(Controller[RoundPlan, Round]):
         self._traces.look(fully=fully)
 
     def _stop_rules(self) -> Sequence[StopRule]:
-        if self._rules is not None:
-            return self._rules
-        return default_rules(self.options, self._traces.metrics)
+        known = self._rules
+        return default_rules(self.options, self._traces.metrics) if known is None else known
 
     def _current(self, *, fresh: bool) -> Progress:
         traces = self._traces.by_name.values()

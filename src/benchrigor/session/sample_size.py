@@ -10,7 +10,7 @@ from functools import partial
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Kind, Notice, Plan, RunRecord, Severity
 from benchrigor.model.series import short
-from benchrigor.session.stop_rules import floor_for
+from benchrigor.session.stop_rules import min_evidence
 from benchrigor.stats.planning.power import plan_sizes
 
 
@@ -95,11 +95,10 @@ def plan(
     if analysis is None or analysis.estimate is None:
         raise NotEstimable(_why_none(known.name, analysis))
     pilot = analysis.estimate
-    floor = floor_for(known.options, by_round=analysis.kind is not Kind.UNIT_READINGS)
-    effective = floor.effective * pilot.n / pilot.n_effective
-    least = max(floor.first_check, math.ceil(effective * (1.0 - 1e-12)))
-    sizes = sized(pilot, least=least)
-    return _priced(sizes, known, analysis)
+    evidence = min_evidence(known.options, by_round=analysis.kind is not Kind.UNIT_READINGS)
+    effective = evidence.effective * pilot.n / pilot.n_effective
+    least = max(evidence.first_check, math.ceil(effective * (1.0 - 1e-12)))
+    return _priced(sized(pilot, least=least), known, analysis)
 
 
 def _why_none(name: str, analysis: Analysis | None) -> Notice:

@@ -28,27 +28,27 @@ EFFECTIVE_ROUNDS = 20.0  # needed when there are enough to see autocorrelation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Floor:
+class MinEvidence:
     """Evidence needed before a metric may be satisfied."""
 
     first_check: int  # readings, or rounds that give one value each, at the first look
     effective: float  # effective sample size
 
 
-_FLOORS = {
-    "quick": Floor(first_check=200, effective=50.0),
-    "normal": Floor(first_check=500, effective=100.0),
-    "strict": Floor(first_check=1000, effective=200.0),
+_MIN_EVIDENCE = {
+    "quick": MinEvidence(first_check=200, effective=50.0),
+    "normal": MinEvidence(first_check=500, effective=100.0),
+    "strict": MinEvidence(first_check=1000, effective=200.0),
 }
-_BY_ROUND = Floor(first_check=10, effective=2.0)
+_BY_ROUND = MinEvidence(first_check=10, effective=2.0)
 
 
-def floor_for(options: Options, *, by_round: bool) -> Floor:
-    """Return the floor of a metric; ``by_round`` if each round gives one value.
+def min_evidence(options: Options, *, by_round: bool) -> MinEvidence:
+    """Return the least evidence for a metric; ``by_round`` if each round gives one value.
 
     Readings that cost a round each have their first look at 10, whatever the preset.
     """
-    return _BY_ROUND if by_round else _FLOORS[options.preset or "normal"]
+    return _BY_ROUND if by_round else _MIN_EVIDENCE[options.preset or "normal"]
 
 
 def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> float:
@@ -63,10 +63,10 @@ def needed_for_share(before: int) -> float:
     return before / (1.0 - STABLE_SHARE)
 
 
-def needed_for_width(known: Estimate, excess: float, units: int, floor: Floor) -> float:
+def needed_for_width(known: Estimate, excess: float, units: int, least: MinEvidence) -> float:
     """Return how many units in all make an interval narrower by the factor ``excess``."""
-    factor = max(min(excess, HOPELESS) ** 2, floor.effective / known.n_effective)
-    return max(units * factor, floor.first_check)
+    factor = max(min(excess, HOPELESS) ** 2, least.effective / known.n_effective)
+    return max(units * factor, least.first_check)
 
 
 Criterion = Callable[[Progress], bool]
@@ -177,7 +177,7 @@ def default_rules(options: Options, metrics: Sequence[Metric] = ()) -> tuple[Sto
     """
     criteria = [
         lambda progress: progress.rounds >= options.min_rounds,
-        minimum_effective(floor_for(options, by_round=False).effective),
+        minimum_effective(min_evidence(options, by_round=False).effective),
         mostly_stable(STABLE_SHARE),
     ]
     if options.target is not None:

@@ -23,7 +23,7 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report
-from benchrigor.session.stop_rules import GROWTH, floor_for
+from benchrigor.session.stop_rules import GROWTH, min_evidence
 from benchrigor.session.work_schedule import QUICK_S, WorkSchedule
 from benchrigor.stats import RupturesDetector
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
@@ -198,7 +198,7 @@ class Traces:
 
     def _open(self, name: str, kind: Kind) -> Trace:
         metric = next(each for each in self.metrics if each.name == name)
-        first = floor_for(self._options, by_round=kind != Kind.UNIT_READINGS).first_check
+        first = min_evidence(self._options, by_round=kind != Kind.UNIT_READINGS).first_check
         self.by_name[name] = Trace(
             metric=metric,
             kind=kind,

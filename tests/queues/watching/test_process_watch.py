@@ -76,7 +76,7 @@ def test_a_watcher_that_is_killed_takes_nothing_with_it(tap: Tap) -> None:
     feed_until(tap, lambda: watch.report().stages and watch.report().stages[0].rate)
     before = watch.report().stages[0].rate
     watch.signal(signal.SIGKILL)
-    feed_until(tap, lambda: watch.failure)
+    feed_until(tap, lambda: watch.report().failure)
     began_s = time.monotonic()
     feed(tap)
     watch.stop()
@@ -95,10 +95,10 @@ def test_a_watcher_that_fails_says_why(tap: Tap) -> None:
             stages_of([Tap(queue.Queue(), name="late", page=page)]), Watching(), None
         )
     watch.start()
-    feed_until(tap, lambda: watch.failure)
+    feed_until(tap, lambda: watch.report().failure)
     watch.stop()
-    assert watch.failure is not None
-    assert page.path.name in watch.failure
+    assert watch.report().failure is not None
+    assert page.path.name in watch.report().failure
 
 
 def test_what_a_process_says_last_is_passed_on(tap: Tap, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,10 +106,10 @@ def test_what_a_process_says_last_is_passed_on(tap: Tap, monkeypatch: pytest.Mon
     monkeypatch.setattr(module, "_COMMAND", (sys.executable, "-S", "-c", code))
     watch = watch_of(tap)
     watch.start()
-    feed_until(tap, lambda: watch.failure)
+    feed_until(tap, lambda: watch.report().failure)
     watch.stop()
-    assert watch.failure is not None
-    assert watch.failure.endswith("ended with code 1: no module named numpy")
+    assert watch.report().failure is not None
+    assert watch.report().failure.endswith("ended with code 1: no module named numpy")
     assert watch.report().stages == ()
 
 
@@ -120,8 +120,8 @@ def test_where_no_process_can_be_started_nothing_is_known(
     watch = watch_of(tap)
     watch.start()
     watch.stop()
-    assert watch.failure is not None
-    assert "no process can be started" in watch.failure
+    assert watch.report().failure is not None
+    assert "no process can be started" in watch.report().failure
 
 
 def test_one_that_does_not_end_is_made_to(tap: Tap, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_one_that_does_not_end_is_made_to(tap: Tap, monkeypatch: pytest.MonkeyPa
     began_s = time.monotonic()
     watch.stop()
     assert time.monotonic() - began_s < 5.0
-    assert watch.failure is not None
+    assert watch.report().failure is not None
 
 
 def test_a_watch_that_never_began_can_be_stopped(tap: Tap) -> None:

@@ -94,11 +94,6 @@ class ProcessWatch:
         self._last = MonitorReport(period_s=watching.period_s)
         self._own_failure: str | None = None
 
-    @property
-    def failure(self) -> str | None:
-        """Why it has ended although it was not stopped."""
-        return self.report().failure
-
     def start(self) -> None:
         """Begin, and wait until the first sample has been taken, or for ten seconds at most.
 

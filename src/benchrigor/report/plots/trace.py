@@ -170,8 +170,7 @@ class Trace:
         if not dotted:
             return many(solid, "change point") if solid else ""
         if not solid:
-            noun = "immaterial\nchange point"
-            return f"{many(dotted, noun)} (dotted)"
+            return many(dotted, "immaterial\nchange point") + " (dotted)"
         return f"{many(solid + dotted, 'change point')},\n{counted(dotted)} immaterial (dotted)"
 
 

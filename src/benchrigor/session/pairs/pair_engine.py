@@ -33,8 +33,8 @@ from benchrigor.session.controller import Controller, Pace, check_seed, next_rea
 from benchrigor.session.outcomes import not_converged
 from benchrigor.session.stop_rules import (
     GROWTH,
-    floor_for,
     limit,
+    min_evidence,
     minimum_effective,
     needed_for_share,
     needed_for_width,
@@ -146,7 +146,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             direction=way,
             paired=True,
         )
-        self._floor = floor_for(checked, by_round=False)
+        self._floor = min_evidence(checked, by_round=False)
         self._rules: tuple[StopRule, ...] = (
             satisfied(minimum_effective(self._floor.effective), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),

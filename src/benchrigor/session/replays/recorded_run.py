@@ -58,8 +58,7 @@ class Recording(Material):
         else:
             stop = min(start + plan.readings, self.n)
             readings["unit_readings"] = {self.metric.name: self.series[0][start:stop]}
-        facts = {"inner_loop": self.batch}
-        return Round(plan=plan, elapsed_ns=0, facts=facts, **readings), stop
+        return Round(plan=plan, elapsed_ns=0, facts={"inner_loop": self.batch}, **readings), stop
 
     def after(self, start: int) -> Recording | None:
         """Return the readings from ``start`` on, counted as in `n`; None if there are none."""
@@ -112,6 +111,8 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     rounds = record.counted_rounds
     units = tuple(each.unit_readings[name] for each in rounds if name in each.unit_readings)
     single = [each.readings[name] for each in rounds if name in each.readings]
+    # Where nothing restarted the rounds, their readings continue one series.
+    one_process = any(each.code is Code.THIS_PROCESS_ONLY for each in record.session_notices)
     left_out: tuple[int, ...] = ()
     if analysis is not None and analysis.kind is Kind.WORK:
         kind, left_out = Kind.WORK, analysis.left_out
@@ -122,7 +123,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         )
     elif not units:
         kind, series = Kind.READINGS, (np.asarray(single, dtype=np.float64),)
-    elif record.options.rounds == "restarted" and not _is_one_process(record):
+    elif record.options.rounds == "restarted" and not one_process:
         kind, series = Kind.INVOCATIONS, units
     else:
         kind, series = Kind.UNIT_READINGS, (np.concatenate(units),)
@@ -138,11 +139,6 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         batch=max(map(calls_per_reading, rounds), default=1),
         left_out=left_out,
     )
-
-
-def _is_one_process(record: RunRecord) -> bool:
-    """Whether nothing restarted the rounds, so that their readings continue one series."""
-    return any(each.code is Code.THIS_PROCESS_ONLY for each in record.session_notices)
 
 
 def retraced(record: RunRecord) -> RunRecord:

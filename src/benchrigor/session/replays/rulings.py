@@ -25,7 +25,7 @@ from benchrigor.model.text import no_number
 from benchrigor.protocols import Detector
 from benchrigor.session.engine import Engine
 from benchrigor.session.replays.recorded_run import Recording
-from benchrigor.session.stop_rules import GROWTH, floor_for, wanted_half_width
+from benchrigor.session.stop_rules import GROWTH, min_evidence, wanted_half_width
 from benchrigor.session.traces import as_detector
 from benchrigor.stats import RupturesDetector, estimate_level
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
@@ -194,7 +194,7 @@ def _by_function(
 def _look_sizes(recording: Recording, options: Options) -> Iterator[int]:
     """Yield the numbers of readings at which a session looks."""
     by_round = recording.kind is not Kind.UNIT_READINGS
-    size = floor_for(options, by_round=by_round).first_check
+    size = min_evidence(options, by_round=by_round).first_check
     while size <= recording.n:
         yield size
         size = math.ceil(size * GROWTH)

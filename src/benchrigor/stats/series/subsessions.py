@@ -171,8 +171,7 @@ def still_correlated(merged: Subsessions, what: str, n: int) -> Notice:
         f"No subsession size that leaves {MIN_MERGED} different means brings the autocorrelation "
         f"of {what} within {limit:g}."
     )
-    code = Code.STILL_CORRELATED
-    return Notice.refusal(code, sentence, n=n, autocorrelation=left, limit=limit)
+    return Notice.refusal(Code.STILL_CORRELATED, sentence, n=n, autocorrelation=left, limit=limit)
 
 
 def _sizes(largest: int) -> list[int]:
