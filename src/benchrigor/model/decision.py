@@ -38,7 +38,7 @@ class Decision:
 
     def __post_init__(self) -> None:
         if self.stop:
-            refuse(wrong_choice("reason", self.reason, tuple(StopReason)))
+            refuse(wrong_choice("reason", self.reason, tuple(map(str, StopReason))))
 
     @property
     def satisfied(self) -> bool:
