@@ -204,7 +204,7 @@ def write(
     xycoords: str = "axes fraction",
     **style: Any,
 ) -> Annotation:
-    """Write so many points away from a place, which is in shares of the axes unless told."""
+    """Write so many points away from a place, which is in shares of the axes unless given."""
     fixed: dict[str, Any] = {"xycoords": xycoords, "textcoords": "offset points"}
     return axes.annotate(words, at, xytext=points, parse_math=False, **fixed, **style)
 

@@ -79,7 +79,7 @@ def find_stable_phase(
     The phase is searched a second time by itself, unless another detector has found no change at
     all. Measured shares of series called stable: random walks of 500 to 5000 readings 0 to 5 %,
     AR(1) 0.9 series of 1000 readings 100 %, independent readings 99 % or more. A slow cycle of
-    which the run holds half a period or less is hardly told from a level.
+    which the run holds half a period or less hardly differs from a level.
 
     Examples
     --------

@@ -38,8 +38,8 @@ def find_shift(batches: Floats) -> int | None:
     plain means of both sides must differ by the method of batch means as well (Conway 1963), with
     blocks as long as the shorter side, a dozen at least, each about the mean of its own side; the
     limit is Student's at the level of five standard errors. Noise slower than the whole series
-    cannot be told from shifts, by this or any other test. A rate that rises, or falls, from block
-    to block all along is no noise: it is cut where its two sides differ most.
+    cannot be distinguished from shifts, by this or any other test. A rate that rises, or falls,
+    from block to block all along is no noise: it is cut where its two sides differ most.
     """
     n = batches.shape[1]
     if n < FEWEST:
