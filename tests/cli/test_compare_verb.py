@@ -291,7 +291,7 @@ def test_runs_measured_for_different_things_ask_which_is_meant(cli, keep):
     mean, median = keep(0.001, 1), keep(0.001, 2, statistic="median")
     result = cli("compare", mean, median)
     assert result.exit_code == 2
-    assert "mean and median: choose with --statistic" in result.stderr
+    assert "mean and median: choose one with the option statistic" in result.stderr
     assert cli("compare", mean, median, "--statistic", "mean").exit_code in {0, 3, 7}
 
 
@@ -321,7 +321,7 @@ def test_a_side_without_a_number_is_named_and_ends_with_4(cli, files, tmp_path):
     (tmp_path / "two.csv").write_text("6\n")
     result = cli("compare", "old.csv", "one.csv")
     assert result.exit_code == 4
-    assert "candidate: 1 reading" in result.stderr
+    assert "one.csv: 1 reading" in result.stderr
     assert cli("compare", "one.csv", "two.csv", "--paired").exit_code == 4
 
 

@@ -69,7 +69,7 @@ def test_rows_come_back_in_whatever_parts_they_are_read(
     write_head(file, {"unit": "s"}, ["number", "label"])
     csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerows(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(commented_csv, "_LINES", size)
+        patch.setattr(commented_csv, "LINES_AT_ONCE", size)
         found = read(file.getvalue(), number=Numbers(), label=Labels())
     assert found["number"] == [number for number, _ in rows]
     assert found["label"] == [label.strip() for _, label in rows]

@@ -13,10 +13,21 @@ import ruptures as rpt
 
 import benchrigor as br
 from benchrigor.errors import DetectorFailed, InvalidInput
-from benchrigor.model import ChangePoints, Kind, RunRecord, StopReason, codec
+from benchrigor.model import (
+    ChangePoints,
+    Code,
+    Interference,
+    Kind,
+    Notice,
+    RunRecord,
+    StopReason,
+    codec,
+)
 from benchrigor.report import explain
 from benchrigor.session import analysis_chain
+from benchrigor.session import engine as session_engine
 from benchrigor.session.engine import Engine
+from benchrigor.session.red_rounds import interference_of
 from benchrigor.session.replays.recorded_run import retraced
 from benchrigor.stats import RupturesDetector, detect_changes
 from benchrigor.testing import FakeClock, MemoryStore, StepWarmUp, SyntheticWorkload
@@ -308,6 +319,23 @@ def test_a_finished_session_looks_for_change_points_once_per_number_of_readings(
     assert len(sizes) > 2
     assert sizes == sorted(set(sizes))
     assert sizes[-1] == record.readings().size
+
+
+def test_a_finished_session_estimates_interference_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+
+    def counting(*given: Any) -> Interference | None:
+        calls.append(given)
+        return interference_of(*given)
+
+    monkeypatch.setattr(session_engine, "interference_of", counting)
+    clock = FakeClock()
+    session = br.Session(br.Options(target=0.05), seed=1, clock=clock)
+    record = session.run(SyntheticWorkload(mean=0.001, cv=0.1, seed=3, clock=clock))
+    assert session.result().to_dict() == record.to_dict()
+    assert len(calls) == 1
+    session.note(Notice.note(Code.RESUMED, "Something else."))
+    assert "Something else." in {each.sentence for each in session.result().notices}
 
 
 def test_a_finished_session_fits_and_checks_the_line_once_per_number_of_rounds(

@@ -26,8 +26,7 @@ from benchrigor.model.text import (
     show_estimate,
     wrapped,
 )
-from benchrigor.session import compare_runs
-from benchrigor.session.pairs.run_comparison import label_of, rank_runs
+from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
 
 _LABEL = 11
 _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.NOT_CONVERGED}
@@ -98,16 +97,14 @@ def compare(
     if len(sides) > 2:
         _rank(sides, as_json=as_json, metric=metric, **options)
         return
-    baseline, candidate = sides
-    comparison = compare_runs(
-        baseline.given, candidate.given, metric=metric, margin=margin, paired=paired, **options
-    )
+    given = {each.label: each.given for each in sides}
+    comparison = compare_named(given, metric=metric, margin=margin, paired=paired, **options)
     print_result(
         "\n".join(_report(comparison, sides)),
         as_json=as_json,
         comparison=comparison,
-        baseline=baseline.origin,
-        candidate=candidate.origin,
+        baseline=sides[0].origin,
+        candidate=sides[1].origin,
         warnings=[str(each) for each in comparison.notices if each.code in _WARNINGS],
     )
     leave(_CODES.get(comparison.verdict, ExitCode.SATISFIED))

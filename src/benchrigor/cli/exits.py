@@ -32,10 +32,9 @@ class ExitCode(enum.IntEnum):
     INTERRUPTED = 130
 
 
-_BY_ERROR: tuple[tuple[type[BaseException], ExitCode], ...] = (
+_BY_ERROR: tuple[tuple[Any, ExitCode], ...] = (
     (KeyboardInterrupt, ExitCode.INTERRUPTED),
-    (WorkloadFailed, ExitCode.WORKLOAD_FAILED),
-    (ClockFailed, ExitCode.WORKLOAD_FAILED),
+    ((WorkloadFailed, ClockFailed), ExitCode.WORKLOAD_FAILED),
     (NotEstimable, ExitCode.NOTHING_MEASURED),
     (StoreFailed, ExitCode.STORE_FAILED),
     (BenchrigorError, ExitCode.BAD_INPUT),

@@ -46,8 +46,7 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
       benchrigor track-record --name gzip
       benchrigor track-record --store ci.sqlite --json
     """  # noqa: D301  # click wants the backspace itself
-    opened = shared.existing_store(store)
-    records = track_records(pair_runs(_satisfied(opened, name)))
+    records = track_records(pair_runs(_satisfied(shared.existing_store(store), name)))
     if records or as_json:
         documents = [{**codec.encode(each), "share": each.share} for each in records]
         print_result("\n\n".join(map(_section, records)), as_json=as_json, track_records=documents)

@@ -8,12 +8,12 @@ from typing import Any, TypeGuard, TypeVar
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.series import short
+from benchrigor.model.series import LARGEST, short
 
 T = TypeVar("T")
 
 # Between them products and quotients of two numbers stay in the range of a double.
-_SMALLEST, _LARGEST = 1e-150, 1e150
+_SMALLEST = 1e-150
 
 
 def refuse(*problems: Iterable[str]) -> None:
@@ -65,9 +65,9 @@ def wrong_number(name: str, value: object, *, zero: bool = False) -> list[str]:
     >>> wrong_number("rate", "fast"), wrong_number("rate", 0.0, zero=True)
     (["rate is 'fast', expected a number above 0 (1e-150 to 1e+150)"], [])
     """
-    fits = is_number(value) and (0 if zero else _SMALLEST) <= value <= _LARGEST
-    above_zero = f"a number above 0 ({_SMALLEST:g} to {_LARGEST:g})"
-    expected = f"a number from 0 to {_LARGEST:g}" if zero else above_zero
+    fits = is_number(value) and (0 if zero else _SMALLEST) <= value <= LARGEST
+    above_zero = f"a number above 0 ({_SMALLEST:g} to {LARGEST:g})"
+    expected = f"a number from 0 to {LARGEST:g}" if zero else above_zero
     return wrong_values([(name, value, fits, expected)])
 
 
@@ -77,7 +77,7 @@ def wrong_quantity(name: str, value: Any, *, zero: bool = False) -> list[str]:
         return [f"{each}, or an Estimate" for each in wrong_number(name, value, zero=zero)]
     numbers = (value.low, value.value, value.high, value.confidence)
     known = all(isinstance(each, Real) for each in numbers)
-    if not (known and -_LARGEST <= value.low <= value.value <= value.high <= _LARGEST):
+    if not (known and -LARGEST <= value.low <= value.value <= value.high <= LARGEST):
         interval = f"[{value.low!r}, {value.high!r}]"
         return [f"{name} is {value.value!r} in {interval}, expected a finite interval around it"]
     return wrong_share(f"{name}.confidence", value.confidence) or wrong_number(

@@ -127,7 +127,15 @@ _hints = cache(typing.get_type_hints)
 
 def write_whole(path: str | Path, text: str) -> None:
     """Write a file, whole or not at all."""
-    target = Path(path)
-    partial = target.with_name(f"{target.name}.partial")
-    partial.write_bytes(text.encode())
-    partial.replace(target)
+    partial = partial_of(Path(path))
+    try:
+        partial.write_bytes(text.encode())
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def partial_of(path: Path) -> Path:
+    """Return the file that becomes this one once it is whole."""
+    return path.with_name(f"{path.name}.partial")

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model.series import short
 
-_LINES = 65_536  # Lines that are held as text at once
+LINES_AT_ONCE = 65_536  # Lines that are held as text at once
 _LARGEST = sys.float_info.max
 
 
@@ -95,7 +95,7 @@ class CommentedCsv:
     def parts(self, columns: Mapping[str, Numbers | Labels]) -> Iterator[Part]:
         """Yield successive rows; columns are keyed as the header names them."""
         first = self.line + 1
-        while lines := self._next_lines(_LINES):
+        while lines := self._next_lines(LINES_AT_ONCE):
             self._end_quotes(lines)
             if self._whole_lines and not lines[-1].endswith("\n"):
                 self.unfinished = self.line

@@ -15,7 +15,7 @@ from benchrigor.errors import InvalidInput
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_LARGEST = 1e150  # Beyond this size a sum of squares leaves the range of a double
+LARGEST = 1e150  # Beyond this size a sum of squares leaves the range of a double
 
 
 def as_series(values: object, *, name: str = "values") -> Floats:
@@ -55,7 +55,7 @@ def as_series(values: object, *, name: str = "values") -> Floats:
         raise InvalidInput(f"{name} is empty, expected at least one number")
     # One pass over the extremes finds NaN and inf alike, without a temporary of n flags.
     low, high = float(series.min()), float(series.max())
-    if not (low >= -_LARGEST and high <= _LARGEST):  # false for NaN too
+    if not (low >= -LARGEST and high <= LARGEST):  # false for NaN too
         raise InvalidInput(_first_bad(series, name))
     series = np.array(series, dtype=np.float64, order="C")
     series.flags.writeable = False
@@ -142,9 +142,9 @@ def _check_items(items: Iterable[object], name: str) -> None:
 
 def _first_bad(series: npt.NDArray[Any], name: str) -> str:
     """Say which reading is not a finite number of usable size."""
-    index = next(i for i, item in enumerate(series) if not abs(float(item)) <= _LARGEST)
+    index = next(i for i, item in enumerate(series) if not abs(float(item)) <= LARGEST)
     item = float(series[index])
-    expected = f"number below {_LARGEST:g} in size" if math.isfinite(item) else "finite number"
+    expected = f"number below {LARGEST:g} in size" if math.isfinite(item) else "finite number"
     return f"{name}[{index}] is {item!r}, expected a {expected}"
 
 

@@ -22,7 +22,7 @@ _MARKS = {Severity.NOTE: "·", Severity.WARNING: "!", Severity.REFUSAL: "✗"}
 _LONG = 1e12  # Numbers from here on are written as powers of ten
 _EXPONENT = 99  # With so many decimals, a `Scale` writes powers of ten
 _TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
-_TIMES = 2.0  # From this ratio on a change is shown in times: 2.5 times, not 150% higher
+SHOWN_IN_TIMES = 2.0  # From this ratio on a change is shown in times: 2.5 times, not 150% higher
 _CHANGE_DIGITS = 4
 
 
@@ -147,7 +147,7 @@ def show_scaled(estimate: Estimate, scale: Scale, *, long: bool = False) -> tupl
 def show_change(ratio: Estimate) -> str:
     """Show a ratio as a change, with its interval."""
     ends = (ratio.value, ratio.low, ratio.high)
-    if ratio.value >= _TIMES:
+    if ratio.value >= SHOWN_IN_TIMES:
         digits = min(digits_for(ratio.half_width, ratio.value), _CHANGE_DIGITS)
         value, low, high = (f"{each:,.{digits}f}" for each in ends)
         return f"{value} times [{low}, {high}]"

@@ -119,6 +119,7 @@ class Session(Engine):
         self._store = None if store is None else _as_store(store)
         self._run_id: str | None = None
         self._finished = False
+        self._final: RunRecord | None = None  # until there is more to say
         self._provenance: Provenance | None = None
 
     def tell(self, finished: Round) -> Decision:
@@ -167,8 +168,14 @@ class Session(Engine):
         ended_in_ask = self._decision is not None and not self._finished
         return self._finish() if ended_in_ask else self._record()
 
+    def note(self, notice: Notice) -> None:
+        """Add a Notice about the whole session."""
+        super().note(notice)
+        self._final = None
+
     def _record(self) -> RunRecord:
-        return replace(super().result(), provenance=self._provenance, run_id=self._run_id)
+        record = self._final or super().result()
+        return replace(record, provenance=self._provenance, run_id=self._run_id)
 
     def run(self, workload: Workload | Callable[..., object]) -> RunRecord:
         """Measure a workload until the session stops, and return the record.
@@ -261,8 +268,7 @@ class Session(Engine):
     def _begun(self, store: Store) -> str:
         if self._run_id is None:
             self._describe()
-            header = replace(self._record(), rounds=(), analyses=())
-            self._run_id = store.begin(header)
+            self._run_id = store.begin(replace(self._record(), rounds=(), analyses=()))
         return self._run_id
 
     def _finish(self) -> RunRecord:
@@ -270,7 +276,7 @@ class Session(Engine):
         self._finished = True
         if self._provenance is not None:
             self._provenance = replace(self._provenance, load_after=instrument.load_average())
-        record = self._record()
+        self._final = record = self._record()
         if self._store is not None and self._run_id is not None:
             try:
                 self._store.finish(self._run_id, record)

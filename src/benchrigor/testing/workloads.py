@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.series import Ints
 from benchrigor.protocols import Recorder
-
-_Indices = npt.NDArray[np.int64]
 
 _BETWEEN = 0.9  # share of a bimodal variance that lies between its modes
 _SIGMAS = 6.0  # a normal variable falls so many standard deviations short in one of 1e9 draws
@@ -34,7 +32,7 @@ class ExponentialWarmUp:
     amplitude: float
     time_constant: float
 
-    def at(self, index: _Indices) -> Floats:
+    def at(self, index: Ints) -> Floats:
         """Return what is added to the readings of these indices, over the mean."""
         return np.asarray(self.amplitude * np.exp(-index / self.time_constant))
 
@@ -46,7 +44,7 @@ class StepWarmUp:
     amplitude: float
     length: int
 
-    def at(self, index: _Indices) -> Floats:
+    def at(self, index: Ints) -> Floats:
         """Return what is added to the readings of these indices, over the mean."""
         return np.where(index < self.length, self.amplitude, 0.0)
 

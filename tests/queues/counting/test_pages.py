@@ -346,7 +346,7 @@ def test_only_its_user_may_read_a_page(tmp_path: Path) -> None:
 def test_where_there_is_no_shared_memory_the_temporary_folder_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "_MEMORY", tmp_path / "absent")
+    monkeypatch.setattr(pages, "SHARED_MEMORY", tmp_path / "absent")
     monkeypatch.setattr(pages.tempfile, "tempdir", str(tmp_path))
     with Page.create() as page:
         assert page.path.parent == tmp_path
@@ -355,7 +355,7 @@ def test_where_there_is_no_shared_memory_the_temporary_folder_is_used(
 def test_where_nothing_can_be_made_each_place_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "_MEMORY", tmp_path / "absent")
+    monkeypatch.setattr(pages, "SHARED_MEMORY", tmp_path / "absent")
     monkeypatch.setattr(pages.tempfile, "tempdir", str(tmp_path / "missing"))
     with pytest.raises(InvalidInput) as caught:
         Page.create()

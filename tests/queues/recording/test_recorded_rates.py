@@ -49,7 +49,7 @@ def test_the_file_gives_what_the_estimator_was_told(monkeypatch: pytest.MonkeyPa
     items, blocked_s = simulated(3000, rate=1000.0)
     est = ServiceRateEstimator(target=0.01, confidence=0.9)
     est.tell_many(items, 0.05, blocked_s)
-    monkeypatch.setattr(commented_csv, "_LINES", 170)
+    monkeypatch.setattr(commented_csv, "LINES_AT_ONCE", 170)
     recording = Recording(text(items, blocked_s), name="run.csv")
     (found,) = rate_recording(recording, target=0.01, confidence=0.9)
     assert (found.name, len(found.rates)) == ("", len(est.rates))

@@ -121,7 +121,7 @@ def test_it_does_not_matter_in_which_parts_a_file_is_read(
         items[end] += gained
         text += f"{time[end]},{end},{items[end]},0\n"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(commented_csv, "_LINES", size)
+        patch.setattr(commented_csv, "LINES_AT_ONCE", size)
         parts = read(text)
     for end, found in parts.items():
         told = [(width, gained) for name, width, gained in rows if name == end]
@@ -309,7 +309,7 @@ def test_what_cannot_be_worked_with_says_what_and_where(text: str, message: str)
 
 
 def test_a_line_far_down_is_named_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commented_csv, "_LINES", 10)
+    monkeypatch.setattr(commented_csv, "LINES_AT_ONCE", 10)
     rows = [f"0.1,{40 + number % 2},0\n" for number in range(57)]
     with pytest.raises(br.InvalidInput, match="line 59, column items: 'x', expected a number"):
         read("".join([HEADER, *rows, "0.1,x,0\n"]))

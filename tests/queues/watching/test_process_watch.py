@@ -103,7 +103,7 @@ def test_a_watcher_that_fails_says_why(tap: Tap) -> None:
 
 def test_what_a_process_says_last_is_passed_on(tap: Tap, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import sys; raise SystemExit('no module named numpy')"
-    monkeypatch.setattr(module, "_COMMAND", (sys.executable, "-S", "-c", code))
+    monkeypatch.setattr(module, "COMMAND", (sys.executable, "-S", "-c", code))
     watch = watch_of(tap)
     watch.start()
     feed_until(tap, lambda: watch.report().failure)
@@ -116,7 +116,7 @@ def test_what_a_process_says_last_is_passed_on(tap: Tap, monkeypatch: pytest.Mon
 def test_where_no_process_can_be_started_nothing_is_known(
     tap: Tap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_COMMAND", (str(tap.page.path), "-c", ""))
+    monkeypatch.setattr(module, "COMMAND", (str(tap.page.path), "-c", ""))
     watch = watch_of(tap)
     watch.start()
     watch.stop()
@@ -126,9 +126,9 @@ def test_where_no_process_can_be_started_nothing_is_known(
 
 def test_one_that_does_not_end_is_made_to(tap: Tap, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import time; time.sleep(60)"
-    monkeypatch.setattr(module, "_COMMAND", (sys.executable, "-S", "-c", code))
+    monkeypatch.setattr(module, "COMMAND", (sys.executable, "-S", "-c", code))
     monkeypatch.setattr(module, "PATIENCE_S", 0.1)
-    monkeypatch.setattr(module, "_LOADING_S", 0.1)
+    monkeypatch.setattr(module, "LOADING_S", 0.1)
     watch = watch_of(tap)
     watch.start()
     began_s = time.monotonic()

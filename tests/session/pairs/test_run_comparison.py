@@ -73,7 +73,7 @@ def test_what_may_differ_beside_the_readings_is_a_notice() -> None:
         ((OLD, run(1.0, 5, statistic="p10")), {}, "statistic of the runs differs, mean and p10"),
         ((OLD, NEW), {"direction": "up"}, "direction is 'up'"),
         ((OLD, NEW), {"metric": "rate"}, "metric 'rate' is unknown"),
-        ((OLD, ["x"]), {}, "readings[0] is 'x'"),
+        ((OLD, ["x"]), {}, "candidate[0] is 'x'"),
     ],
 )
 def test_what_cannot_be_compared_is_named(sides: tuple, given: dict, words: str) -> None:

@@ -85,3 +85,9 @@ def test_what_is_no_sequence_of_series_is_refused(invocations: object) -> None:
 def test_a_bad_series_is_named_by_its_index() -> None:
     with pytest.raises(InvalidInput, match=r"invocations\[1\]\[0\] is nan"):
         estimate_invocations([[1.0, 2.0], [float("nan"), 1.0]])
+
+
+def test_an_invocation_of_one_reading_counts() -> None:
+    found = estimate_invocations([[1.0], [1.1], [1.2], [1.05]])
+    assert (found.value, found.n) == (pytest.approx(1.0875), 4)
+    assert estimate_invocations([[1.0, 1.1, 1.2], [1.3], [1.1, 1.0]]).n == 3

@@ -198,7 +198,7 @@ def test_a_service_rate_without_an_estimate_makes_no_stage() -> None:
     refused = service(estimate=None, converged=False, reason=RateReason.NEVER_BUSY)
     with pytest.raises(InvalidInput, match="service rate of 'hash' has no estimate: never-busy"):
         stage_of("hash", refused)
-    with pytest.raises(InvalidInput, match=r"found is 3\.0, expected a ServiceRate"):
+    with pytest.raises(InvalidInput, match=r"rate is 3\.0, expected a ServiceRate"):
         stage_of("hash", 3.0)  # type: ignore[arg-type]
 
 

@@ -19,6 +19,7 @@ from benchrigor.instrument.segment_profiles.segment_columns import RESERVED
 from benchrigor.instrument.segment_profiles.thread_recording import Recording
 from benchrigor.model import SegmentProfile
 from benchrigor.model.checks import refuse, wrong_whole
+from benchrigor.model.series import LARGEST
 from benchrigor.stats import profile_interference
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
-_LARGEST = 1e150  # a profile takes no larger number
 
 
 def segments(
@@ -253,7 +253,7 @@ def _number(value: Any, name: str) -> int | float:
     if isinstance(value, Real) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # a fraction may be too large
             number = int(value) if isinstance(value, Integral) else float(value)
-    if number is not None and abs(number) <= _LARGEST:
+    if number is not None and abs(number) <= LARGEST:
         return number
     shown = "a whole number beyond 1e150" if isinstance(number, int) else repr(value)
     raise InvalidInput(f"{name} is {shown}, expected a finite number of at most 1e150")

@@ -26,7 +26,7 @@ _WORD_BYTES, _HEADER_WORDS, _COUNTER_WORDS = 8, 8, 8
 _HEADER_BYTES, _CELL_BYTES = _WORD_BYTES * _HEADER_WORDS, _WORD_BYTES * CELL_WORDS
 _CELLS, _CLAIMED, _REFUSED = 2, 4, 5
 _MOST_CELLS = 1 << 20
-_MEMORY = Path("/dev/shm")  # noqa: S108  # the system's own place for shared memory
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # the system's own place for shared memory
 
 
 class Page:
@@ -233,7 +233,7 @@ def _map(path: Path, *, writable: bool) -> memoryview[int]:
 def _create_file(cells: int, path: str | os.PathLike[str] | None) -> Path:
     """Return the path of a new page, by default in shared memory if there is room."""
     name = f"benchrigor-{os.getpid()}-{os.urandom(4).hex()}.cells"
-    places = [_MEMORY / name, Path(tempfile.gettempdir()) / name]
+    places = [SHARED_MEMORY / name, Path(tempfile.gettempdir()) / name]
     problems = []
     for place in places if path is None else [Path(path).absolute()]:
         try:

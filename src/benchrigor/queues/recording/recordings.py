@@ -54,7 +54,7 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
 from benchrigor.model.commented_csv import CommentedCsv, Labels, Part, one_line, write_head
-from benchrigor.model.series import short
+from benchrigor.model.series import Ints, short
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.recording.recording_head import (
     COUNTERS,
@@ -75,8 +75,6 @@ _SUSPICIOUS = 20
 _NO_COUNTERS = ("period_s", "item_bytes", "servers")
 _ABOVE_0 = {"t_s": "a later time than in the row before", "period_s": "more than 0"}
 _RISING = "at least as much as in the row before, since counters are cumulative"
-
-Rows = npt.NDArray[np.int64]
 
 
 class Recording:
@@ -168,7 +166,7 @@ class Recording:
         return f"{self.name} has no rows, expected one for each period"
 
 
-def _rows_of_ends(part: Part, names: object) -> Iterator[tuple[str, Rows]]:
+def _rows_of_ends(part: Part, names: object) -> Iterator[tuple[str, Ints]]:
     """Yield which rows are of which end, ends in the order in which they first appear."""
     if not isinstance(names, Labels):
         yield "", np.arange(part.n)
@@ -190,7 +188,7 @@ class _EndReader:
         self._last: dict[str, npt.NDArray[Any]] = {}
         self._servers: int | None = None
 
-    def periods(self, part: Part, rows: Rows) -> Periods | None:
+    def periods(self, part: Part, rows: Ints) -> Periods | None:
         """Return the periods of these rows; None where the only row is the baseline."""
         if self._servers is None:
             self._check_counters(part, rows)
@@ -214,7 +212,7 @@ class _EndReader:
             servers=servers,
         )
 
-    def _servers_of(self, part: Part, rows: Rows) -> int:
+    def _servers_of(self, part: Part, rows: Ints) -> int:
         """Return how many serve side by side; that must not change."""
         if (values := part.columns.get("servers")) is None:
             self._servers = self._head.servers
@@ -226,7 +224,7 @@ class _EndReader:
         _refuse(part, rows, "servers", misfits, expected)
         return self._servers
 
-    def _gained(self, part: Part, rows: Rows, skipped: int) -> dict[str, Any]:
+    def _gained(self, part: Part, rows: Ints, skipped: int) -> dict[str, Any]:
         """Return what each period brought, in seconds, items or bytes, by the column's role."""
         gained = {}
         for column in self._head.counted:
@@ -243,7 +241,7 @@ class _EndReader:
             gained[role] = values / unit_of(column)
         return gained
 
-    def _fitted(self, part: Part, rows: Rows, gained: dict[str, Any], capacity_s: Floats) -> Floats:
+    def _fitted(self, part: Part, rows: Ints, gained: dict[str, Any], capacity_s: Floats) -> Floats:
         """Return how long it waited in each period, at most all the time of its servers."""
         blocked_s = gained["blocked_s"]
         misfits = blocked_s > capacity_s * (1.0 + _INEXACT)
@@ -261,7 +259,7 @@ class _EndReader:
         waits = (gained["items"] == 0.0) & (blocked_s >= capacity_s * (1.0 - _INEXACT))
         return np.where(waits, capacity_s, np.minimum(blocked_s, capacity_s))
 
-    def _check_counters(self, part: Part, rows: Rows) -> None:
+    def _check_counters(self, part: Part, rows: Ints) -> None:
         """Refuse what is not declared to be cumulative and looks as if it were."""
         if self._head.counters is not None or rows.size < _SUSPICIOUS:
             return
@@ -279,7 +277,7 @@ class _EndReader:
             )
 
 
-def _refuse(part: Part, rows: Rows, column: str, misfits: Any, expected: str) -> None:
+def _refuse(part: Part, rows: Ints, column: str, misfits: Any, expected: str) -> None:
     if misfits.any():
         raise part.misfit(int(rows[np.argmax(misfits)]), column, expected)
 

@@ -137,8 +137,7 @@ def _table(stages: Sequence[WatchedStage]) -> list[str]:
         return []
     estimates = (each.rate.estimate for each in stages if each.rate and each.rate.estimate)
     confidence = next((percent(each.confidence, digits=10) for each in estimates), "")
-    header = [cell.format(confidence).strip() for cell in _HEADER]
-    rows = [header, *map(_row, stages)]
+    rows = [[cell.format(confidence).strip() for cell in _HEADER], *map(_row, stages)]
     excess = len(aligned(rows, _SIDES, width=_ENDLESS)[0]) - WIDTH
     if excess > 0:
         longest = max(len(row[_NAME]) for row in rows)

@@ -21,14 +21,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.codec import decode, encode
+from benchrigor.model.codec import decode, encode, partial_of, write_whole
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import Watching
 from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, run_sampler
 
-_LOADING_S, _GLANCE_S = 10.0, 0.005
-_COMMAND = (sys.executable, "-P", "-c", f"from {__name__} import main; main()")
+LOADING_S, _GLANCE_S = 10.0, 0.005
+COMMAND = (sys.executable, "-P", "-c", f"from {__name__} import main; main()")
 _EACH_NS = 1_000_000_000
 _LEAST_BETWEEN = 50  # publishing takes a 50th of the time at most, however much there is
 _NICE = 5
@@ -59,23 +59,12 @@ class Order:
         return order
 
 
-def publish(path: Path, report: MonitorReport) -> None:
-    """Write what is known; the file always holds one whole report."""
-    made = _beside(path)
-    made.write_text(json.dumps(encode(report)), encoding="utf-8")
-    made.replace(path)
-
-
 def published(path: Path) -> MonitorReport | None:
     """Return what a watching process has published; None where there is nothing yet."""
     try:
         return decode(MonitorReport, json.loads(path.read_bytes()), where=str(path))
     except (OSError, ValueError, InvalidInput):
         return None
-
-
-def _beside(path: Path) -> Path:
-    return path.with_suffix(".new")
 
 
 class ProcessWatch:
@@ -101,7 +90,7 @@ class ProcessWatch:
         """
         try:
             self._process = subprocess.Popen(  # noqa: S603  # our own module
-                _COMMAND,
+                COMMAND,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -112,7 +101,7 @@ class ProcessWatch:
         except OSError as error:
             self._own_failure = f"no process can be started: {error}"
             return
-        give_up_s = time.monotonic() + _LOADING_S
+        give_up_s = time.monotonic() + LOADING_S
         while self._process.poll() is None and time.monotonic() < give_up_s:
             if self._order.state.exists():
                 return
@@ -134,7 +123,7 @@ class ProcessWatch:
         self._process = None
         with contextlib.suppress(OSError), process:  # closes its pipes
             pass
-        for each in (self._order.state, _beside(self._order.state)):
+        for each in (self._order.state, partial_of(self._order.state)):
             each.unlink(missing_ok=True)
 
     def report(self) -> MonitorReport:
@@ -184,7 +173,7 @@ def watch(order: Order, wait: Callable[[float], bool]) -> MonitorReport:
         sampler.sample(now_ns)
         if now_ns >= due_ns:
             began_ns = time.thread_time_ns()
-            publish(order.state, _known(sampler))
+            write_whole(order.state, json.dumps(encode(_known(sampler))))
             took_ns = time.thread_time_ns() - began_ns
             due_ns = now_ns + max(_EACH_NS, _LEAST_BETWEEN * took_ns)
         if sampler.nobody_left and order.launcher in sampler.owners.gone([order.launcher]):
@@ -197,7 +186,7 @@ def watch(order: Order, wait: Callable[[float], bool]) -> MonitorReport:
         failure = f"{type(error).__name__}: {error}"
     report = _known(sampler)
     report = replace(report, failure=failure or report.failure)
-    publish(order.state, report)
+    write_whole(order.state, json.dumps(encode(report)))
     return report
 
 

@@ -86,8 +86,7 @@ def _draw_bars(axes: Axes, spans: Sequence[Span], ends: tuple[float, float], **s
 
 
 def _mark_changes(axes: Axes, trace: Trace) -> None:
-    rounds = [part.offset for part in trace.parts[1:]]
-    _uprights(axes, rounds, color=FRAME, label="round")
+    _uprights(axes, [part.offset for part in trace.parts[1:]], color=FRAME, label="round")
     _uprights(axes, trace.changes(material=True), color=CHANGE, label="change point")
     dotted: dict[str, Any] = {"linestyle": (0.0, (1.0, 2.5)), "label": "immaterial change point"}
     _uprights(axes, trace.changes(material=False), color=CHANGE, alpha=0.7, **dotted)

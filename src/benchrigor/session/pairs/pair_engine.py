@@ -28,6 +28,7 @@ from benchrigor.model import (
     quantile_named,
 )
 from benchrigor.model.checks import attempt, wrong_values
+from benchrigor.model.text import SHOWN_IN_TIMES
 from benchrigor.protocols import StopRule
 from benchrigor.session.controller import Controller, Pace, check_seed, next_readings
 from benchrigor.session.outcomes import not_converged
@@ -53,7 +54,6 @@ _BLOCKS = (
 )
 _CLASSICAL = 0.005  # default half-width without a margin
 _RATIO = Metric(name="ratio")  # candidate over baseline; its readings are pairs
-_TIMES = 2.0  # from this ratio on a change is shown as a factor instead of per cent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
 
     def _wanted_at(self, ratio: float) -> float:
         """Return the half-width wanted at a ratio, in proportion to a ratio above 2."""
-        return self._target * max(1.0, ratio / _TIMES)
+        return self._target * max(1.0, ratio / SHOWN_IN_TIMES)
 
     def _looked(self) -> _Look:
         if self._latest is None or self._latest.n != self.pairs:

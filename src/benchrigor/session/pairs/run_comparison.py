@@ -92,14 +92,24 @@ def compare_runs(
     >>> comparison.verdict, comparison.unit
     (<Verdict.WORSE: 'worse'>, 'invocation')
     """
-    sources = [_source(baseline, metric, "baseline"), _source(candidate, metric, "candidate")]
+    sides = {"baseline": baseline, "candidate": candidate}
+    options: dict[str, Any] = {"confidence": confidence, "margin": margin, "paired": paired}
+    return compare_named(sides, metric=metric, statistic=statistic, direction=direction, **options)
+
+
+def compare_named(
+    sides: Mapping[str, RunRecord | npt.ArrayLike],
+    *,
+    metric: str | None = None,
+    statistic: str | None = None,
+    direction: str | None = None,
+    paired: bool = False,
+    **options: Any,
+) -> Comparison:
+    """Compare two runs as `compare_runs` does, by the names that errors call them."""
+    sources = [_source(each, metric, name) for name, each in sides.items()]
     statistic, direction = _common_options(sources, statistic, direction)
-    options: dict[str, Any] = {
-        "statistic": statistic,
-        "confidence": confidence,
-        "margin": margin,
-        "direction": direction,
-    }
+    options |= {"statistic": statistic, "direction": direction}
     if paired:
         for each in sources:
             if each.run is not None:
@@ -109,7 +119,7 @@ def compare_runs(
                 )
         series = [each.recorded.series[0] for each in sources]
         return compare(*series, paired=True, trim=True, **options)
-    estimates = [each.estimate(statistic, confidence) for each in sources]
+    estimates = [each.estimate(statistic, options["confidence"]) for each in sources]
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
     )
@@ -200,7 +210,7 @@ def _source(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) ->
         return _Source(
             label=label_of(given), run=given, recorded=recording_of(given, metric=metric)
         )
-    return _Source(label=label, run=None, recorded=recording_of(given))
+    return _Source(label=label, run=None, recorded=recording_of(given, metric=label))
 
 
 def _common_options(
@@ -218,7 +228,9 @@ def _common_options(
     for option, values in (("statistic", statistics), ("direction", directions)):
         if len(values) > 1:
             known = " and ".join(sorted(values))
-            problems.append(f"the {option} of the runs differs, {known}: choose with --{option}")
+            problems.append(
+                f"the {option} of the runs differs, {known}: choose one with the option {option}"
+            )
     refuse(problems)
     return next(iter(statistics), statistic or "mean"), next(iter(directions), direction or "lower")
 

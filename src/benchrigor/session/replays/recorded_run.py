@@ -79,7 +79,7 @@ def recording_of(readings: object, *, metric: str | None = None, unit: str = "")
         metric=Metric(name=name, unit=unit),
         options=Options(),
         kind=Kind.UNIT_READINGS,
-        series=(as_series(readings, name="readings"),),
+        series=(as_series(readings, name=name),),
     )
 
 

@@ -308,8 +308,7 @@ def _thin_tail(shortest: int, q: float) -> Iterator[Notice]:
             f"The shortest invocation has {shortest} readings, {in_tail:.2g} of them beyond the "
             f"{q * 100:g}% quantile: below {wanted} the quantile is biased."
         )
-        code = Code.FEW_IN_TAIL
-        yield Notice.warning(code, sentence, n=shortest, in_tail=in_tail, wanted=wanted)
+        yield Notice.warning(Code.FEW_IN_TAIL, sentence, n=shortest, in_tail=in_tail, wanted=wanted)
 
 
 def batched(calls: int) -> Notice:

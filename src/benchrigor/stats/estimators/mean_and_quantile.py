@@ -133,7 +133,8 @@ def estimate_invocations(
     Parameters
     ----------
     invocations
-        One series of readings per invocation, each of shape (n_i,), n_i >= 2. All weigh alike.
+        One series of readings per invocation, each of shape (n_i,); one reading is enough. All
+        weigh alike.
     confidence
         Nominal coverage, in (0, 1).
     trim

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy import special
 
 from benchrigor.model import Floats, Mode
+from benchrigor.model.series import Ints
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 
 MIN_READINGS = 60  # fewer readings count as one mode: they seldom show a second
@@ -26,8 +27,6 @@ _ROUNDED_SPACING = 1e-16  # width of a spacing, relative to the readings, that i
 _RARE = 50  # values so many times rarer than the most frequent do not determine the tick
 _POINTS = 16_384
 _MOMENTS = 4_096
-
-Indices = npt.NDArray[np.int64]
 
 
 def merge_near_modes(modes: tuple[Mode, ...]) -> tuple[Mode, ...]:
@@ -72,7 +71,7 @@ class Block(NamedTuple):
 class Blocks:
     """Blocks of ``count`` spacings each, given by their first points."""
 
-    starts: Indices
+    starts: Ints
     count: int
     spacings: int
     sparsity: Floats
@@ -146,7 +145,7 @@ def spread_points(series: Floats, ordered: Floats) -> Points | None:
     return Points(series, ordered, values, step, stride, first)
 
 
-def _tick(values: Floats, counts: Indices) -> float:
+def _tick(values: Floats, counts: Ints) -> float:
     """Return the smallest difference between frequent values, or between all if few are.
 
     A single value between the ticks must not hide them.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Floats
+from benchrigor.model.series import Ints
 
 _THRESHOLD = 0.1
 # Nine tenths of a class with 6 % normal noise spread over less. The ends are left aside: segments
@@ -22,7 +23,6 @@ _SHALLOW, _ROOTS = 0.5, 2.5
 _BLOCK = 64
 _FEW_BOUNDS = 64  # so many comparisons of all values cost less than a binary search of each
 
-Indices = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.integer[Any]]
 
 
@@ -30,7 +30,7 @@ class Clusters(NamedTuple):
     """The label of each value, and by label the chain of which a cluster is a piece."""
 
     labels: Labels
-    chains: Indices
+    chains: Ints
 
     @property
     def chained(self) -> bool:
@@ -55,7 +55,7 @@ def find_clusters(series: Floats) -> Clusters:
     return Clusters(bounds_reached(series, ordered[np.concatenate(pieces)[1:]]), chains)
 
 
-def cluster_starts(ordered: Floats) -> Indices:
+def cluster_starts(ordered: Floats) -> Ints:
     """Return where values begin that are 10 % or more away from the one before (published)."""
     # Within a block whose ends are near each other all neighbours are.
     edges = ordered[np.minimum(np.arange(0, ordered.size + _BLOCK, _BLOCK), ordered.size - 1)]
@@ -84,7 +84,7 @@ def relative_distances(low: Floats, high: Floats) -> Floats:
 
 def _cut(
     ordered: Floats,
-    starts: Indices,
+    starts: Ints,
     tail: float,
     limit: float,
     find_cuts: Callable[[Floats], list[int]],

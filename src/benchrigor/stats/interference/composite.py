@@ -21,9 +21,9 @@ from benchrigor.model import (
     Severity,
 )
 from benchrigor.model.checks import refuse
+from benchrigor.model.series import Ints
 from benchrigor.model.text import many
 from benchrigor.stats.estimators.estimation import combine_values
-from benchrigor.stats.interference.clustering import Indices
 from benchrigor.stats.interference.diagnostics import MATERIAL
 from benchrigor.stats.interference.grouping import (
     MIN_IN_GROUP,
@@ -164,7 +164,7 @@ def _checked(runs: list[SegmentProfile]) -> list[SegmentProfile]:
 
 
 def _check_work(
-    group_of: Sequence[Indices], medians_s: Floats, features: Sequence[dict[str, Any]]
+    group_of: Sequence[Ints], medians_s: Floats, features: Sequence[dict[str, Any]]
 ) -> None:
     """Raise where the groups of a run's segments are not those of the other runs."""
     counts = np.array([np.bincount(each, minlength=medians_s.size) for each in group_of])
@@ -187,7 +187,7 @@ def _check_work(
     refuse(problems)
 
 
-def _clean(profile: SegmentProfile, group_of: Indices, count: int) -> _CleanRun:
+def _clean(profile: SegmentProfile, group_of: Ints, count: int) -> _CleanRun:
     """Replace what a run flags, in given groups, by the mean of the rest of its group."""
     run = RunExcess(replace(profile, computation={}, nominal={"group": group_of}))
     groups = run.groups
@@ -231,8 +231,7 @@ def _natural_tail(runs: Sequence[Interference]) -> Iterator[Notice]:
             f"In every run at least {percent:.1f}% of the segments exceed their threshold: if the "
             "program itself is slow now and then, the composite leaves that out."
         )
-        code = Code.NATURAL_TAIL
-        yield Notice.note(code, sentence, flagged_percent=percent, limit_percent=limit)
+        yield Notice.note(Code.NATURAL_TAIL, sentence, flagged_percent=percent, limit_percent=limit)
 
 
 def _unclustered(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Code, Floats, Notice, SegmentProfile
+from benchrigor.model.series import Ints
 from benchrigor.model.text import many
-from benchrigor.stats.interference.clustering import Indices, Labels
+from benchrigor.stats.interference.clustering import Labels
 from benchrigor.stats.interference.grouping import (
     MIN_IN_GROUP,
     combination_codes,
@@ -167,7 +168,7 @@ def _many_flagged(run: RunExcess) -> Iterator[Notice]:
         yield Notice.warning(code, sentence, flagged_percent=share, time_percent=percent)
 
 
-def _is_many(flagged: Indices, n: Indices) -> npt.NDArray[np.bool_]:
+def _is_many(flagged: Ints, n: Ints) -> npt.NDArray[np.bool_]:
     by_chance = _HIT_SIGMAS * np.sqrt(_HIT * (1.0 - _HIT) * n)
     return np.asarray(flagged > np.maximum(_MANY_FLAGGED * n, _HIT * n + by_chance))
 
@@ -224,7 +225,7 @@ def _mixed_segments(run: RunExcess) -> Iterator[Notice]:
         yield Notice.warning(code, sentence, features=names, groups=count, excess_percent=percent)
 
 
-def _sample(size: int) -> Indices:
+def _sample(size: int) -> Ints:
     """Return places in a group: all, or of a large one some that follow no period of the run."""
     if size <= _MIXED_SAMPLE:
         return np.arange(size)

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Floats, SegmentProfile
-from benchrigor.stats.interference.clustering import Clusters, Indices, Labels, find_clusters
+from benchrigor.model.series import Ints
+from benchrigor.stats.interference.clustering import Clusters, Labels, find_clusters
 
 MIN_IN_GROUP = 5  # smaller groups are not used for the estimate (published)
 _MAX_SMALL_CODE = 2**16 - 1  # numpy's stable sort of numbers of 16 bits takes linear time
@@ -22,9 +23,9 @@ class Groups(NamedTuple):
     """Segments sorted by group: group g is ``order[starts[g] : starts[g] + sizes[g]]``."""
 
     codes: Labels
-    order: Indices
-    starts: Indices
-    sizes: Indices
+    order: Ints
+    starts: Ints
+    sizes: Ints
 
     def sorted(self, values: Floats) -> Floats:
         """Sort each group of values in `order`, in place, and return them."""
@@ -44,7 +45,7 @@ class Groups(NamedTuple):
         low, high = (self._deviations(ordered, medians, rank) for rank in ranks)
         return np.asarray((low + high) / 2.0)
 
-    def _deviations(self, ordered: Floats, centres: Floats, rank: Indices) -> Floats:
+    def _deviations(self, ordered: Floats, centres: Floats, rank: Ints) -> Floats:
         """Return the absolute deviation of this rank from the centre of each group.
 
         So many nearest values are a window of the sorted ones. Bisection finds it in all groups at
@@ -87,7 +88,7 @@ class Groups(NamedTuple):
         ]
 
 
-def undelayed(profile: SegmentProfile, which: Indices) -> Floats:
+def undelayed(profile: SegmentProfile, which: Ints) -> Floats:
     """Return the durations of some segments without their measured delay."""
     durations: Floats = profile.duration_s[which]
     return durations - profile.delay_s[which] if profile.delays else durations

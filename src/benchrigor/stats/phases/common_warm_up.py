@@ -23,6 +23,7 @@ from benchrigor.model import (
     PhaseReason,
     StablePhase,
 )
+from benchrigor.stats.phases.stationarity import MAX_POINTS
 from benchrigor.stats.phases.trimming import measured_phase
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
@@ -34,7 +35,6 @@ _MIN_FOR_SPREAD = 5  # from so many invocations on, their own spread tests what 
 _BEYOND_USUAL = 1.25
 _UNCLEAR_T = 1.0  # below this Student's t, readings behind the clearest step show no difference
 _ROUNDING = 1e-12
-_POINTS = 1_024
 
 Windows = npt.NDArray[np.intp]
 
@@ -90,7 +90,7 @@ def _cut_by_spread(series: list[Floats], typical: float, confidence: float) -> C
     differ significantly (0.01) and by more than a quarter of the half-width.
     """
     count, size = len(series), min(each.size for each in series)
-    batch = max(1, size // _POINTS)
+    batch = max(1, size // MAX_POINTS)
     forward = np.array([batch_means(each[:size], batch) for each in series])
     backward = np.array([batch_means(each[: -size - 1 : -1], batch) for each in series])
     points = forward.shape[1]

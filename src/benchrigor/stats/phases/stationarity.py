@@ -17,7 +17,7 @@ from benchrigor.model.series import Ints
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, TRANSIENTS, transient_basis
 from benchrigor.stats.series.long_run_variance import batch_means, long_run_variance
 
-_POINTS = 1_024
+MAX_POINTS = 1_024
 _WAVES = 2
 _LEVEL = 0.0002
 _MAX_STEPS = 12
@@ -108,7 +108,7 @@ def _step_p_values(ranks: Floats, starts: Ints, counts: Ints) -> tuple[Floats, f
 
 def _ranks(series: Floats) -> Floats:
     """Return ranks about their mean, ties sharing theirs."""
-    points = batch_means(series, max(1, series.size // _POINTS))
+    points = batch_means(series, max(1, series.size // MAX_POINTS))
     ordered = np.sort(points)
     below = np.searchsorted(ordered, points) + np.searchsorted(ordered, points, side="right")
     ranks: Floats = below / 2.0 - below.mean() / 2.0

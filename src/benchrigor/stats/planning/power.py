@@ -134,8 +134,7 @@ def _noise_of(pilot: Estimate) -> _Noise:
         error = pilot.half_width / student_t(freedom, pilot.confidence)
     if pilot.n == 1:
         sentence = "A single invocation shows no variance between invocations: take two or more."
-        notice = Notice.refusal(Code.THIS_PROCESS_ONLY, sentence, invocations=1)
-        raise NotEstimable(notice)
+        raise NotEstimable(Notice.refusal(Code.THIS_PROCESS_ONLY, sentence, invocations=1))
     if error == 0.0:
         sentence = f"The {pilot.n} readings of the pilot have no noise to plan from."
         raise NotEstimable(Notice.refusal(Code.CONSTANT, sentence, n=pilot.n, value=pilot.value))

@@ -28,7 +28,7 @@ from benchrigor.stats.service.rate_arithmetic import MOVER, joined_notices, list
 
 
 def stage_of(
-    name: str, found: ServiceRate, *, visits: Quantity = 1.0, replicas: int = 1
+    name: str, rate: ServiceRate, *, visits: Quantity = 1.0, replicas: int = 1
 ) -> PipelineStage:
     """Make a stage of a pipeline from the service rate that was measured for it.
 
@@ -36,14 +36,14 @@ def stage_of(
     ----------
     name, visits, replicas
         Those of `PipelineStage`.
-    found
+    rate
         Service rate of one replica. Its moments give the process, which is exponential without
         them. A variation above 100 counts as 100, with a Notice.
 
     Raises
     ------
     InvalidInput
-        When ``found`` is no service rate, or has no estimate.
+        When ``rate`` is no service rate, or has no estimate.
 
     Examples
     --------
@@ -55,20 +55,20 @@ def stage_of(
     >>> stage_of("hash", rate).process
     <ServiceProcess.EXPONENTIAL: 'exponential'>
     """
-    if not isinstance(found, ServiceRate):
-        raise InvalidInput(f"found is {short(found)}, expected a ServiceRate")
-    if found.estimate is None:
-        raise InvalidInput(f"the service rate of {name!r} has no estimate: {found.reason}")
-    moments, variation = found.moments, None
+    if not isinstance(rate, ServiceRate):
+        raise InvalidInput(f"rate is {short(rate)}, expected a ServiceRate")
+    if rate.estimate is None:
+        raise InvalidInput(f"the service rate of {name!r} has no estimate: {rate.reason}")
+    moments, variation = rate.moments, None
     process = ServiceProcess.EXPONENTIAL if moments is None else moments.process
-    notices = list(found.estimate.notices)
-    notices += [each for each in found.notices if each not in notices]
+    notices = list(rate.estimate.notices)
+    notices += [each for each in rate.notices if each not in notices]
     if moments is not None and process is ServiceProcess.OTHER:
         variation = min(moments.variation, MOST_VARIATION)
         notices.extend(_beyond_models(moments.variation))
     return PipelineStage(
         name=name,
-        rate=replace(found.estimate, notices=tuple(notices)),
+        rate=replace(rate.estimate, notices=tuple(notices)),
         visits=visits,
         replicas=replicas,
         process=process,

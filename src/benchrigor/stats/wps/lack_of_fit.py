@@ -23,7 +23,7 @@ NEGLIGIBLE = 1e-3  # difference of exponents, relative difference of speeds
 _LEVEL = 0.01
 _EXPONENTS = (0.05, 5.0)
 _STEPS = 30
-_MIN_RANGE = 2.0
+MIN_RANGE = 2.0  # largest over smallest amount below which a line says little of other amounts
 _VAGUE = 1.0  # width of the interval of the exponent from which on it names no shape
 _SMALLEST = sys.float_info.min
 _MIN_ROUNDS_PER_OUTLIER = 5
@@ -83,7 +83,7 @@ def _bend(
 
 def _growth(work: Floats, durations: Floats, estimator: str, confidence: float) -> Estimate | None:
     """Estimate the exponent p of duration = a + c w^p by nonlinear least squares."""
-    if np.unique(work).size < 5 or work.min() * _MIN_RANGE > work.max():
+    if np.unique(work).size < 5 or work.min() * MIN_RANGE > work.max():
         return None
     exponent = _exponent(work, durations)
     if exponent is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchrigor.model import Code, Estimate, Floats, Notice
 from benchrigor.stats.wps.hc3 import Regression
-from benchrigor.stats.wps.lack_of_fit import NEGLIGIBLE, LackOfFit
+from benchrigor.stats.wps.lack_of_fit import MIN_RANGE, NEGLIGIBLE, LackOfFit
 
 _ENOUGH_ROUNDS = 10
 _POOR_PREDICTION = 0.1
@@ -17,7 +17,6 @@ _EXACT = 1e-9  # error of prediction below which every round is on the line
 # Rank correlation of work with the order of rounds from which on a drift is taken for work; in
 # sessions it stays below 0.6
 _RAMP = 0.7
-_MIN_RANGE = 2.0  # largest over smallest amount below which a line says little of other amounts
 _TINY = 1e-300
 _MATERIAL = 0.5  # half-widths by which outliers may move the speed
 
@@ -51,7 +50,7 @@ def _doubtful_model(
 ) -> Iterator[Notice]:
     spread = float(work.max() / max(work.min(), _TINY))
     width = 0.0 if speed is None else speed.relative_half_width
-    if prediction_error > _POOR_PREDICTION or width > _WIDE or spread < _MIN_RANGE:
+    if prediction_error > _POOR_PREDICTION or width > _WIDE or spread < MIN_RANGE:
         known = "" if speed is None else f", the speed is known to {width:.1%} (25% wanted)"
         yield Notice.warning(
             Code.WPS_DOUBTFUL,
