@@ -99,7 +99,7 @@ def report(material: Material, looked: Analysis | None = None) -> Analysis:
 
 
 def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[StablePhase, ...]:
-    """Find the stable phase of one series, by the user's detector if there is one."""
+    """Cut one series into phases, by the user's detector if there is one; none is left out yet."""
     if detector is None:
         return trim((series,), policy)
     try:

@@ -12,9 +12,9 @@ from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.phases.trimming import STABLE_SHARE, measured_part, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, too_few
 
-# The first third of such pairs is left out, since no transient can be fitted beside a moving level.
-# With a warm-up in one series intervals then cover in 0.87 to 0.98 of cases, else in 0.61 to 0.97
-# (500 and 1125 pairs).
+# Of pairs with a stable ratio in series that move, the first third is left out, since no transient
+# can be fitted beside a moving level. With a warm-up in one series intervals then cover in 0.87 to
+# 0.98 of cases, else in 0.61 to 0.97 (500 and 1125 pairs).
 _SETTLING = 3
 
 

@@ -16,13 +16,13 @@ from benchrigor.model import Code, Notice, PhaseReason
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
 _WANTED = float(MIN_FOR_AUTOCORRELATION)  # effective sample size
-_UNIT_ROOT = 13.7 / 2
-_BOTH = 0.8
-_SLOW = 5.0
-_CONCORDANT = 0.8
-_MIN_PHASES = 4
-_MAX_PHASES = 512
-_LONG_TAIL = 0.25
+_UNIT_ROOT = 13.7 / 2  # effective sample size below which noise may be a random walk
+_BOTH = 0.8  # share of it that the mean of both effective sample sizes must reach
+_SLOW = 5.0  # variance inflation from which noise is slow
+_CONCORDANT = 0.8  # rank correlation of levels with their order from which they rise, or fall
+_MIN_PHASES = 4  # so many levels that rise, or fall, are a movement
+_MAX_PHASES = 512  # of more levels, so many are compared
+_LONG_TAIL = 0.25  # readings behind the longest phase, relative to it, that may be a movement
 _MAX_SHOWN = 5
 
 

@@ -36,8 +36,8 @@ from benchrigor.stats.phases.stationarity import (
     steps_beyond_noise,
 )
 
-_MAX_SEARCHED = 16_384
-_COLD = 10
+_MAX_SEARCHED = 16_384  # readings of the second search; of a longer phase every nth
+_COLD = 10  # readings at the start that are left out where nothing is cut
 _LASTING = 10  # part of the phase that a level inside it must last: less is noise
 _SHARE = 0.3  # of the level, for further changes and again for slow movement
 
