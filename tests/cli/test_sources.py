@@ -83,3 +83,8 @@ def test_a_dash_is_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("1\n2\nx\n"))
     with pytest.raises(InvalidInput, match="standard input line 3 has 'x'"):
         read_readings("-", None)
+
+
+def test_a_name_of_digits_behind_a_line_heads_a_column(cli, tmp_path):
+    (tmp_path / "spark.csv").write_text("_1,_2\n" + "1.5,2\n1.6,2\n" * 20)
+    assert cli("analyze", tmp_path / "spark.csv", "--column", "_1").exit_code in {0, 3, 4}

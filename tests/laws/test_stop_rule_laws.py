@@ -81,3 +81,7 @@ def test_the_first_answer_wins(first: StopReason, second: StopReason) -> None:
 def test_a_session_ends_for_a_known_reason(reason: str | None) -> None:
     with pytest.raises(InvalidInput, match=f"reason is {reason!r}, expected 'satisfied' or "):
         Decision(stop=True, reason=reason)  # type: ignore[arg-type]
+
+
+def test_a_reason_may_be_given_by_its_word() -> None:
+    assert Decision(stop=True, reason="satisfied").satisfied  # type: ignore[arg-type]

@@ -78,3 +78,9 @@ def test_a_share_lies_between_0_and_1() -> None:
     assert wrong_share("share", 0.5) == wrong_share("share", 1e-9) == []
     for share in (0.0, 1.0, math.nan, "1%", None):
         assert wrong_share("share", share)[0].startswith("share is ")
+
+
+def test_narrow_floats_of_numpy_are_judged_by_their_value() -> None:
+    assert wrong_number("rate", np.float32(0.1)) == []
+    assert wrong_number("rate", np.float32("inf")) != []
+    assert wrong_number("rate", np.float32(0.0)) != []

@@ -45,7 +45,7 @@ def changes(
     """  # noqa: D301  # click wants the backspace itself
     readings = read_readings(source, column)
     stable = find_stable_phase(readings, level=level)
-    print_result("\n".join(_report(stable, unit)), as_json=as_json, **codec.encode(stable))
+    print_result(lambda: "\n".join(_report(stable, unit)), as_json=as_json, **codec.encode(stable))
     if picture:
         title = click.format_filename(name_of(source), shorten=True)
         write_picture(plot_phases(readings, stable, unit=unit, title=title), picture)

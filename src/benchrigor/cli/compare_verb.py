@@ -100,7 +100,7 @@ def compare(
     given = {each.label: each.given for each in sides}
     comparison = compare_named(given, metric=metric, margin=margin, paired=paired, **options)
     print_result(
-        "\n".join(_report(comparison, sides)),
+        lambda: "\n".join(_report(comparison, sides)),
         as_json=as_json,
         comparison=comparison,
         baseline=sides[0].origin,
@@ -182,7 +182,7 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
         for notice in each.estimate.notices:
             lines += marked(notice, f"{each.name}: ")
     print_result(
-        "\n".join(lines),
+        lambda: "\n".join(lines),
         as_json=as_json,
         places=places,
         sides=[each.origin for each in sides],

@@ -30,7 +30,7 @@ def explain(run_id: str, metric: str | None, store: Path | None, as_json: bool) 
     record = stored_run(run_id, store)
     chosen = record.analysis(metric)
     print_result(
-        explanation(record, metric),
+        lambda: explanation(record, metric),
         as_json=as_json,
         run_id=record.run_id,
         name=record.name,

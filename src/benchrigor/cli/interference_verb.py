@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -200,8 +201,8 @@ def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference], *, as_j
         {"name": run.name, "total_percent": each.total_percent, **codec.encode(each)}
         for run, each in pairs
     ]
-    text = "\n\n".join(render_interference(each, name=run.name) for run, each in pairs)
-    print_result(coloured(text), as_json=as_json, runs=rows)
+    texts = (render_interference(each, name=run.name) for run, each in pairs)
+    print_result(lambda: coloured("\n\n".join(texts)), as_json=as_json, runs=rows)
 
 
 def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
@@ -211,12 +212,13 @@ def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
         raise InvalidInput(f"--composite is for segment profiles, found {others}")
     composite = _of_files([each.source for each in runs], stats.composite_profile, profiles)
     names = [each.name for each in runs]
-    text = render_composite(composite, name=profiles[0].program, runs=names)
-    print_result(coloured(text), as_json=as_json, names=names, **codec.encode(composite))
+    text = partial(render_composite, composite, name=profiles[0].program, runs=names)
+    print_result(lambda: coloured(text()), as_json=as_json, names=names, **codec.encode(composite))
 
 
 def coloured(text: str) -> str:
     """Colour the lights of a report; `click.echo` takes the colours off outside of a terminal."""
-    for light in () if os.environ.get("NO_COLOR") else Light:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    for light in () if plain else Light:
         text = text.replace(f"● {light}", click.style(f"● {light}", fg=light, bold=True))
     return text

@@ -25,12 +25,12 @@ def print_json(document: object) -> None:
     click.echo(json.dumps(codec.encode(document), allow_nan=False, indent=2))
 
 
-def print_result(shown: object, *, as_json: bool, **fields: object) -> None:
+def print_result(show: Callable[[], object], *, as_json: bool, **fields: object) -> None:
     """Print a result, or its fields as JSON with the versions of its layout and arithmetic."""
     if as_json:
         print_json({**codec.versions(), **fields})
     else:
-        click.echo(shown)
+        click.echo(show())
 
 
 def print_record(record: RunRecord, *, as_json: bool) -> None:

@@ -51,4 +51,4 @@ def plan(run_id: str, *, store: Path | None, as_json: bool, **options: Any) -> N
     """  # noqa: D301  # click wants the backspace itself
     record = stored_run(run_id, store)
     sizes = planned(record, **options)
-    print_result(sizes, as_json=as_json, run_id=record.run_id, plan=sizes)
+    print_result(lambda: sizes, as_json=as_json, run_id=record.run_id, plan=sizes)

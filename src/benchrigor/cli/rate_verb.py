@@ -109,7 +109,7 @@ def rate(
         raise InvalidInput(f"--plot draws one end, found {names}: choose one with --end")
     unit = recording.head.unit or "items"
     print_result(
-        "\n\n".join(_text(each, recording.name, unit, target) for each in ends),
+        lambda: "\n\n".join(_text(each, recording.name, unit, target) for each in ends),
         as_json=as_json,
         name=recording.name,
         unit=unit,

@@ -55,6 +55,6 @@ def replay(
     run_id = readings.run_id if isinstance(readings, RunRecord) else None
     if not isinstance(readings, RunRecord):
         result = replace(result, name=name_of(source))
-    print_result(result, as_json=as_json, run_id=run_id, replay=result)
+    print_result(lambda: result, as_json=as_json, run_id=run_id, replay=result)
     if all(each.estimate is None and each.final is None for each in result.rulings):
         leave(ExitCode.NOTHING_MEASURED)

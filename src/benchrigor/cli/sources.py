@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,7 +74,7 @@ def _from_csv(text: str, column: str | None, name: str) -> list[float]:
     rows = _rows(text, name)
     first = [cell.strip() for cell in rows[0][1]]
     # 1_000 heads no column, but is a number that other programs do not read.
-    has_header = not any(is_number(cell.replace("_", "")) for cell in first)
+    has_header = not any(is_number(re.sub(r"(?<=\d)_(?=\d)", "", cell)) for cell in first)
     columns = first if has_header else [str(number) for number in range(len(first))]
     if column is not None and column not in columns and column.isdecimal():
         column = dict(enumerate(columns)).get(int(column), column)

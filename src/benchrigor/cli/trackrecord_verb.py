@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -49,7 +50,8 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
     records = track_records(pair_runs(_satisfied(shared.existing_store(store), name)))
     if records or as_json:
         documents = [{**codec.encode(each), "share": each.share} for each in records]
-        print_result("\n\n".join(map(_section, records)), as_json=as_json, track_records=documents)
+        text = partial("\n\n".join, map(_section, records))
+        print_result(text, as_json=as_json, track_records=documents)
     else:
         sentence = _NOTHING.format(of=f" of {name!r}" if name else "")
         click.echo(f"benchrigor: {sentence}", err=True)

@@ -65,7 +65,9 @@ def wrong_number(name: str, value: object, *, zero: bool = False) -> list[str]:
     >>> wrong_number("rate", "fast"), wrong_number("rate", 0.0, zero=True)
     (["rate is 'fast', expected a number above 0 (1e-150 to 1e+150)"], [])
     """
-    fits = is_number(value) and (0 if zero else _SMALLEST) <= value <= LARGEST
+    # A narrow float of numpy would make 0 and infinity of the limits.
+    plain = getattr(value, "item", lambda: value)()
+    fits = is_number(plain) and (0 if zero else _SMALLEST) <= plain <= LARGEST
     above_zero = f"a number above 0 ({_SMALLEST:g} to {LARGEST:g})"
     expected = f"a number from 0 to {LARGEST:g}" if zero else above_zero
     return wrong_values([(name, value, fits, expected)])

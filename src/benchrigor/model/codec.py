@@ -128,12 +128,8 @@ _hints = cache(typing.get_type_hints)
 def write_whole(path: str | Path, text: str) -> None:
     """Write a file, whole or not at all."""
     partial = partial_of(Path(path))
-    try:
-        partial.write_bytes(text.encode())
-        partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
+    partial.write_bytes(text.encode())
+    partial.replace(path)
 
 
 def partial_of(path: Path) -> Path:

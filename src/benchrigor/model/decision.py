@@ -39,6 +39,7 @@ class Decision:
     def __post_init__(self) -> None:
         if self.stop:
             refuse(wrong_choice("reason", self.reason, tuple(map(str, StopReason))))
+            object.__setattr__(self, "reason", StopReason(str(self.reason)))
 
     @property
     def satisfied(self) -> bool:

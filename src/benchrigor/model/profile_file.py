@@ -88,6 +88,8 @@ def _heads(header: Sequence[str], name: str) -> list[tuple[str, str]]:
 
 def _labels(texts: list[str]) -> Sequence[str | int | float]:
     """Return numbers where all are written as Python would, else texts: "007" is not "7"."""
+    if texts and isinstance(_plain(texts[0]), str):
+        return texts
     values = [_plain(text) for text in texts]
     are_alike = len(set(map(type, values))) == 1 and list(map(str, values)) == texts
     return values if are_alike else texts
@@ -96,7 +98,7 @@ def _labels(texts: list[str]) -> Sequence[str | int | float]:
 def _about(about: dict[str, str], name: str) -> dict[str, Any]:
     """Return what the comment lines say of the profile, the rest of them as facts."""
     known: dict[str, Any] = {key: about.pop(key) for key in (*_TEXTS, *_COUNTS) if key in about}
-    for key in known.keys() & _COUNTS:
+    for key in filter(known.__contains__, _COUNTS):
         if not known[key].isdecimal():
             raise InvalidInput(
                 f"{name}: {key} is {known[key]!r}, expected a whole number from 0 on"

@@ -86,11 +86,10 @@ def counted(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def first_few(numbers: Sequence[int], most: int) -> str:
-    """Show the first few numbers, and how many more there are."""
-    more = len(numbers) - most
-    tail = f" and {more} more" if more > 0 else ""
-    return ", ".join(map(counted, numbers[:most])) + tail
+def first_few(shown: Sequence[str], most: int) -> str:
+    """List the first few, and say how many more there are."""
+    more = len(shown) - most
+    return ", ".join(shown[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def many(number: int, noun: str) -> str:

@@ -195,7 +195,7 @@ def _phases(analysis: Analysis) -> list[str]:
 
 def _change_points(stable: StablePhase) -> str:
     points = stable.change_points
-    where = first_few(points.indices, _MOST_PHASES)
+    where = first_few([*map(counted, points.indices)], _MOST_PHASES)
     head = f"Change points at {where}" if where else "No change point"
     return (
         f"{head} ({false_alarms(points.level)}; "

@@ -170,7 +170,7 @@ def outlying(analysis: Analysis) -> tuple[int, ...]:
 
 def rounds_named(indices: tuple[int, ...]) -> str:
     """Name rounds by their indices, the first few of them."""
-    return f"round{'' if len(indices) == 1 else 's'} {first_few(indices, _MOST_NAMED)}"
+    return f"round{'' if len(indices) == 1 else 's'} {first_few([*map(str, indices)], _MOST_NAMED)}"
 
 
 def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:

@@ -91,9 +91,7 @@ class CallableWorkload(TimedWorkload):
         refuse(
             wrong_values([("func", func, callable(func), f"a function {argument}")]),
             misfits(setup=setup, teardown=teardown, inner=inner, gc=gc),
-            []
-            if inner is None or not self.takes_amount
-            else ["inner is for calls without amounts"],
+            wrong_values([("inner", inner, not (inner and self.takes_amount), "None")]),
         )
         super().__init__(func, clock=clock, meter=meter)
         self._gc = gc
@@ -119,6 +117,7 @@ class CallableWorkload(TimedWorkload):
     def settle(self) -> None:
         """Make the first call and choose the calls per reading, as `run` does."""
         with collector_kept(self._gc):
+            _ = self._stopwatch  # measured before the first call
             self._timed(1, None)
             self.inner = self.inner or self._calibrated()
 

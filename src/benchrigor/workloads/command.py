@@ -209,8 +209,7 @@ class CommandWorkload:
             )
         if plan.work is None:
             return list(self._argv)
-        whole = float(plan.work).is_integer()
-        amount = str(int(plan.work) if whole else float(plan.work))
+        amount = str(int(plan.work) if float(plan.work).is_integer() else float(plan.work))
         return [argument.replace(_WORK, amount) for argument in self._argv]
 
     def _ended(self, argv: list[str], stdout: BinaryIO | int, stderr: BinaryIO) -> _Ended:

@@ -67,9 +67,9 @@ class TimedWorkload:
             recorder.unit_readings(metric, in_seconds(chunk, done=done, inner=inner))
             taken, elapsed_ns = done + len(chunk), chunk
         if taken:
-            self._stopwatch.report(recorder, elapsed_ns)
             if self._delays is not None:
                 self._delays.report(recorder, taken)
+            self._stopwatch.report(recorder, elapsed_ns)
         return taken
 
 

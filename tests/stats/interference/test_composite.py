@@ -193,7 +193,8 @@ def test_what_cannot_be_compared_is_refused_all_at_once() -> None:
         composite_profile(runs)
     assert error.value.problems == (
         "profiles[1]: duration_s sums to 0, expected some time",
-        "profiles[1] has computation ['flops'], profiles[0] []: record the same in all",
+        "profiles[1] has computation ['flops'], profiles[0] []: record the same in all, or leave "
+        "out what some lack",
         "profiles[2] is of run 'a' as profiles[0] is: give each run once, its processes merged",
     )
 

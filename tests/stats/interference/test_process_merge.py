@@ -157,7 +157,7 @@ def test_what_are_no_processes_of_one_run_is_refused_all_at_once() -> None:
         "profiles[2] (process 0) has 1 segments, profiles[0] (process 0) 3: cut segments only "
         "where all processes pass",
         "profiles[2] (process 0) has nominal [], profiles[0] (process 0) ['sends']: record the "
-        "same in all",
+        "same in all, or leave out what some lack",
     )
 
 

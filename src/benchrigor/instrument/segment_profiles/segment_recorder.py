@@ -293,10 +293,7 @@ def _wrong_path(path: object) -> list[str]:
 
 def _wrong_process(process: Any, processes: Any) -> list[str]:
     wrong = wrong_whole("processes", processes)
-    known = isinstance(process, Integral) and not isinstance(process, bool)
-    if wrong or (known and 0 <= process < processes):
-        return wrong
-    return [f"process is {process!r}, expected a whole number from 0 to {processes - 1}"]
+    return wrong or wrong_whole("process", process, least=0, most=processes - 1)
 
 
 def _runs_later(func: object) -> bool:

@@ -176,8 +176,7 @@ def mark_beyond(axes: Axes, at: npt.ArrayLike, words: str, color: str, *, top: b
     mark = {"marker": "^" if top else "v", "markersize": 4.0, "label": "beyond", "zorder": 5.0}
     style = {**DOTS, **mark, "alpha": 1.0, "clip_on": False}
     heights = np.full(places.size, 0.98 if top else 0.02)
-    edge = axes.get_xaxis_transform()
-    axes.plot(places, heights, transform=edge, color=color, **style)
+    axes.plot(places, heights, transform=axes.get_xaxis_transform(), color=color, **style)
     beside(axes, words, float(top), va="top" if top else "bottom", color=color)
 
 
@@ -261,7 +260,9 @@ def _write_wrapped(axes: Axes, words: str, points: float, *, most: int, **style:
     """Write above the axes, as wide as they are, on so many lines at most; return how many."""
     text = above(axes, words, points, **style)
     share = axes.get_window_extent().width / max(text.get_window_extent().width, 1.0)
-    lines = textwrap.wrap(words, max(20, int(share * len(words)) - 1))
+    width = max(20, int(share * len(words)) - 1)
+    cuts = textwrap.wrap(words, width) if most > 1 else [words[:width], words[width:]]
+    lines = [each for each in cuts if each]
     shown = lines[:most]
     if len(lines) > most:
         shown[-1] += "…"

@@ -56,9 +56,12 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
     Examples
     --------
     >>> import benchrigor as br
-    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
+    >>> from benchrigor.testing import FakeClock, SyntheticWorkload
+    >>> clock = FakeClock()
+    >>> session = br.Session(name="synthetic", seed=1, clock=clock)
+    >>> record = session.run(SyntheticWorkload(mean=0.002, cv=0.1, seed=1, clock=clock))
     >>> plot_trace(record).get_ylabel()
-    'time (ns)'
+    'time (ms)'
     """
     _check(record)
     analysis, series = record.analysis(metric), record.counted(metric)

@@ -109,7 +109,7 @@ class _Look:
 class PairEngine(Controller[PairPlan, PairRound]):
     """A comparison without I/O: it is asked whose turn is next, and told the readings.
 
-    Parameters as of `measure_pair`; ``options`` are its other `Options`.
+    Parameters as of `measure_pair`; ``options`` are confidence, statistic, budget_s and preset.
 
     Readings come in blocks, baseline-candidate-candidate-baseline or the reverse, equally many of
     either, shuffled: drift that both share cancels within each block.

@@ -104,12 +104,13 @@ def compare_named(
     statistic: str | None = None,
     direction: str | None = None,
     paired: bool = False,
+    confidence: float = 0.95,
     **options: Any,
 ) -> Comparison:
     """Compare two runs as `compare_runs` does, by the names that errors call them."""
     sources = [_source(each, metric, name) for name, each in sides.items()]
     statistic, direction = _common_options(sources, statistic, direction)
-    options |= {"statistic": statistic, "direction": direction}
+    options |= {"statistic": statistic, "direction": direction, "confidence": confidence}
     if paired:
         for each in sources:
             if each.run is not None:
@@ -119,7 +120,7 @@ def compare_named(
                 )
         series = [each.recorded.series[0] for each in sources]
         return compare(*series, paired=True, trim=True, **options)
-    estimates = [each.estimate(statistic, options["confidence"]) for each in sources]
+    estimates = [each.estimate(statistic, confidence) for each in sources]
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
     )
@@ -210,7 +211,7 @@ def _source(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) ->
         return _Source(
             label=label_of(given), run=given, recorded=recording_of(given, metric=metric)
         )
-    return _Source(label=label, run=None, recorded=recording_of(given, metric=label))
+    return _Source(label=label, run=None, recorded=recording_of(given, label=label))
 
 
 def _common_options(

@@ -69,7 +69,9 @@ class Recording(Material):
         return replace(self, series=(self.series[0][start:],))
 
 
-def recording_of(readings: object, *, metric: str | None = None, unit: str = "") -> Recording:
+def recording_of(
+    readings: object, *, metric: str | None = None, unit: str = "", label: str = "readings"
+) -> Recording:
     """Arrange a series of readings, or one metric of a run."""
     if isinstance(readings, RunRecord):
         return _of_run(readings, metric)
@@ -79,7 +81,7 @@ def recording_of(readings: object, *, metric: str | None = None, unit: str = "")
         metric=Metric(name=name, unit=unit),
         options=Options(),
         kind=Kind.UNIT_READINGS,
-        series=(as_series(readings, name=name),),
+        series=(as_series(readings, name=label),),
     )
 
 

@@ -57,10 +57,8 @@ def _takes_one(function: Callable[..., object]) -> bool:
     """Whether a function can be called with the readings alone."""
     try:
         inspect.signature(function).bind(None)
-    except TypeError:
-        return False
-    except ValueError:  # functions written in C may have no signature
-        pass
+    except (TypeError, ValueError) as error:
+        return isinstance(error, ValueError)  # functions written in C may have no signature
     return True
 
 

@@ -46,7 +46,8 @@ class RankCounts:
     """Prefix counts of readings at or above 16 thresholds, by bits and counts before each block."""
 
     def __init__(self, step: int) -> None:
-        self.n = 0  # less, at the start of a block, to append other readings there
+        # Readings counted; it may be lowered to the start of a block, to append others there
+        self.n = 0
         self.step = step
         self._bits: npt.NDArray[Any] = np.zeros((64, THRESHOLDS), dtype=f"<u{step // 8}")
         self._before: Counts = np.zeros((65, THRESHOLDS), dtype=np.int32)
@@ -112,7 +113,7 @@ def _grown(rows: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
 class Criterion(NamedTuple):
     """What makes a split a change point."""
 
-    penalty: float  # that a change point must exceed
+    penalty: float  # log-likelihood ratio that a change point must exceed
     inflation: float  # divides every log-likelihood ratio
     min_segment: int
     locating: bool = False  # compare places of one split: return R instead of T

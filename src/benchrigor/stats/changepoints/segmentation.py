@@ -97,8 +97,7 @@ def _moved_to_gaps(series: Floats, points: Ints, min_segment: int) -> tuple[int,
     for point, place, stop in zip(
         points.tolist(), moved.tolist(), borders[2:].tolist(), strict=True
     ):
-        fits = min(place - kept[-1], stop - place) >= min_segment
-        kept.append(place if fits else point)
+        kept.append(place if min(place - kept[-1], stop - place) >= min_segment else point)
     return tuple(kept[1:])
 
 

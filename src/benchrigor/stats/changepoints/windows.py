@@ -101,10 +101,10 @@ class Scales:
     """The rank counts of a series at both scales; readings can be appended, the quantiles stay."""
 
     def __init__(self, series: Floats) -> None:
-        # Between starts of intervals, about sqrt(n) / 16
+        # Readings between starts of intervals, about sqrt(n) / 16
         self.grid = min(64, 1 << max(0, math.ceil(math.log2(series.size) / 2.0 - 4.0)))
         self.whole = Windows(self.grid)
-        # None if the series is hardly longer than one
+        # Empty if the series is hardly longer than a window
         self.local = Windows(self.grid, WINDOW * self.grid)
         self.complete = 0  # local windows; a shorter one may lie behind them
         self._thresholds = quantiles(series[np.newaxis], _SAMPLE_OF_SERIES)

@@ -79,8 +79,7 @@ class Blocks:
     def block(self, index: int) -> Block:
         """Return one of the blocks."""
         start = int(self.starts[index])
-        sparsity = float(self.sparsity[index])
-        return Block(start, start + self.count, self.spacings, sparsity)
+        return Block(start, start + self.count, self.spacings, float(self.sparsity[index]))
 
     def densest(self, among: npt.NDArray[np.bool_]) -> Block:
         """Return the densest block among some."""

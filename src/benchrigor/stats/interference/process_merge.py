@@ -109,7 +109,8 @@ def differing_columns(
     for kind in kinds:
         here, there = (sorted(getattr(each, kind)) for each in (profile, theirs))
         if here != there:
-            problems.append(f"{name} has {kind} {here}, {other} {there}: record the same in all")
+            advice = "record the same in all, or leave out what some lack"
+            problems.append(f"{name} has {kind} {here}, {other} {there}: {advice}")
     return problems
 
 

@@ -50,8 +50,8 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     if series.min() == series.max() or scale == 0.0:
         return exact_fit(float(series[0]), n)
     deviations = (series - mean) / scale
-    many = n >= MIN_FOR_AUTOCORRELATION
-    shares = transients if many else ()
+    enough = n >= MIN_FOR_AUTOCORRELATION
+    shares = transients if enough else ()
     points = batch_means(deviations, max(1, n // _MAX_POINTS))
     size = n // points.size
     shift, factor, residuals = _regress(points, transient_basis(points.size, shares))
@@ -62,7 +62,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     if marginal <= _ROUNDING:
         return exact_fit(level, n, constants)
     noise = (
-        long_run_variance(residuals, fitted=1 + len(shares)) if many else white_noise(marginal, n)
+        long_run_variance(residuals, fitted=1 + len(shares)) if enough else white_noise(marginal, n)
     )
     total = noise.value * size
     # The slowest noise is what transients absorb, and what the long-run variance is about.
@@ -76,7 +76,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
         order=noise.order,
         batch=noise.batch * size,
         degrees_of_freedom=noise.degrees_of_freedom,
-        skewness=_skewness_of_mean(residuals, total / marginal / size) if many else 0.0,
+        skewness=_skewness_of_mean(residuals, total / marginal / size) if enough else 0.0,
         standard_error=math.sqrt(total * factor / n) * scale,
     )
 
