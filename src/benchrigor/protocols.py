@@ -59,8 +59,8 @@ class Recorder(Protocol):
     def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
         """Add readings of successive units of work, shape (n,), in the metric's unit."""
 
-    def reading(self, metric: str, value: float) -> None:
-        """Give the one reading of the whole round."""
+    def reading(self, metric: str, value: float, *, weight: float | None = None) -> None:
+        """Give the one reading of the whole round; ``weight`` is what it counts in the mean."""
 
     def fact(self, name: str, value: str | float | bool | None) -> None:
         """State how the workload measured."""
@@ -76,7 +76,8 @@ class Recorder(Protocol):
 class Workload(Protocol):
     """Something that can be run for a round. Law: work accounted equals work planned.
 
-    A workload that has no more to give raises `StopIteration` before it records anything.
+    A workload that has no more to give raises `StopIteration` before it records anything. One
+    whose rounds are fresh processes says so by an attribute ``fresh_process = True``.
     """
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 from dataclasses import dataclass
 
 
@@ -16,6 +17,59 @@ class Direction(enum.StrEnum):
 
     LOWER = "lower"
     HIGHER = "higher"
+
+
+class Quantity(enum.StrEnum):
+    """What kind of quantity a metric is."""
+
+    TIME = "time"
+    RATE = "rate"  # Per time: its mean is total work over total time
+    SHARE = "share"  # Of trials that succeed, from 0 to 1
+    OTHER = "other"
+
+
+_PER_TIME = re.compile(
+    r"""(.*(/|\bper\b)\ *([mnuµμ]?s|secs?|seconds?|min|minutes?|h|hrs?|hours?|days?)  # req/s
+        |.*\b(s|sec|min)(\^?-1|⁻¹)                                                   # s^-1
+        |[kKMGT]?(Hz|[Bb]ps|flops?|FLOPS|FLOP/s)|[kKMGT]?i?(rps|qps|tps|fps|iops|IOPS|RPS|QPS|TPS|FPS))
+    """,
+    re.VERBOSE,
+)
+_TIME = re.compile(r"[mnuµμp]?s|[mnuµμ]?secs?|(micro|milli|nano)?seconds?|min|minutes?|h|hours?")
+_MEMORY = re.compile(r"[kKMGTP]?i?B|[Bb]ytes?")
+
+
+def quantity_of(unit: str) -> Quantity:
+    """Return what kind of quantity a unit stands for, "other" where that is not plain.
+
+    Examples
+    --------
+    >>> [str(quantity_of(unit)) for unit in ("ms", "ns/op", "req/s", "MHz", "points")]
+    ['time', 'time', 'rate', 'rate', 'other']
+    """
+    if _PER_TIME.fullmatch(unit.strip()):
+        return Quantity.RATE
+    return Quantity.TIME if _TIME.fullmatch(_numerator(unit)) else Quantity.OTHER
+
+
+def direction_of(unit: str) -> Direction | None:
+    """Return which way is better where the unit makes it plain: time, memory, or per time.
+
+    Examples
+    --------
+    >>> [direction_of(unit) and str(direction_of(unit)) for unit in ("ms", "MiB", "op/s", "points")]
+    ['lower', 'lower', 'higher', None]
+    """
+    quantity = quantity_of(unit)
+    if quantity is Quantity.RATE:
+        return Direction.HIGHER
+    plain = quantity is Quantity.TIME or _MEMORY.fullmatch(_numerator(unit)) is not None
+    return Direction.LOWER if plain else None
+
+
+def _numerator(unit: str) -> str:
+    """Return what is counted: "ns" of "ns/op"."""
+    return unit.partition("/")[0].strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,14 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_json, summary
 from benchrigor.cli.picture import plot_option, write_picture
-from benchrigor.cli.sources import name_of, read_readings
+from benchrigor.cli.recordings import Columns, recorded_file
+from benchrigor.cli.sources import name_of, read_columns
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Metric, Options, Round, RunRecord
+from benchrigor.model import Options
 from benchrigor.report import explain as explanation
 from benchrigor.report import plot_trace, render
-from benchrigor.session import Engine
 from benchrigor.session.replays.recorded_run import record_of_pairs
+from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.session.traces import SPEED
 
 
@@ -35,8 +36,9 @@ def analyze(
     *,
     source: str,
     column: str | None,
+    by: str | None,
     work: str | None,
-    unit: str,
+    unit: str | None,
     explained: bool,
     picture: Path | None,
     as_json: bool,
@@ -45,7 +47,8 @@ def analyze(
     """Estimate the mean or a quantile of recorded readings, warm-up and cool-down removed.
 
     SOURCE is a CSV or JSON file, or - for standard input (the default). The readings count as
-    one continuous series, in the order in which they stand.
+    one continuous series, in the order in which they stand; with --round as those of restarted
+    rounds. Cells such as 998/1000 are successes of trials, one round each.
 
     With --work the readings are the durations, in seconds, of rounds with those amounts of work,
     and the speed is estimated: the line duration = overhead + work / speed.
@@ -56,14 +59,19 @@ def analyze(
       some-program | benchrigor analyze --explain
       benchrigor analyze readings.csv --unit s --statistic median --plot trace.png
       benchrigor analyze result.json --column latencies --target 2% --json
+      benchrigor analyze starts.csv --column time --round start --unit ms
+      benchrigor analyze load.csv --column rate --unit req/s,harmonic
       benchrigor analyze rounds.csv --work bytes --column seconds --unit B
     """  # noqa: D301  # click wants the backspace itself
     options = Options(**given)
     if work is None:
-        name = "readings" if column is None or column.isdigit() else column
-        record = _of_readings(source, column, options, Metric(name=name, unit=unit))
+        record = recorded_file(source, Columns(column=column, by=by, unit=unit), options)
+    elif by is not None:
+        raise InvalidInput("--work and --round are both given: each pair of work is a round")
     else:
-        record = _of_pairs(source, (work, column), options, replace(SPEED, unit=f"{unit}/s"))
+        amounts, seconds = read_columns(source, [work, column])
+        metric = replace(SPEED, unit=f"{unit or ''}/s")
+        record = record_of_pairs(amounts, seconds, options, metric, name=name_of(source))
     if as_json:
         print_json(summary(record))
     else:
@@ -73,24 +81,6 @@ def analyze(
     estimate = record.estimate()
     if estimate is None:
         leave(ExitCode.NOTHING_MEASURED)
-    if options.target is not None and estimate.relative_half_width > options.target:
+    metric = record.analyses[0].metric
+    if estimate.half_width > wanted_half_width(estimate, metric, options):
         leave(ExitCode.NOT_CONVERGED)
-
-
-def _of_readings(source: str, column: str | None, options: Options, metric: Metric) -> RunRecord:
-    readings = read_readings(source, column)
-    whole = replace(options, readings_per_round=readings.size)
-    engine = Engine(whole, (metric,), name=name_of(source), recorded=True)
-    plan = engine.ask()
-    assert plan is not None  # noqa: S101  # a new engine always has a plan
-    engine.tell(Round(plan=plan, elapsed_ns=0, unit_readings={metric.name: readings}))
-    return engine.result()
-
-
-def _of_pairs(
-    source: str, columns: tuple[str, str | None], options: Options, metric: Metric
-) -> RunRecord:
-    if source == "-":
-        raise InvalidInput("--work reads two columns, expected a file rather than standard input")
-    work, seconds = (read_readings(source, column) for column in columns)
-    return record_of_pairs(work, seconds, options, metric, name=name_of(source))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -10,8 +11,10 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
-from benchrigor.cli.sources import name_of, read_readings
+from benchrigor.cli.sources import RecordedRounds, name_of, read_rounds
+from benchrigor.errors import InvalidInput
 from benchrigor.model import StablePhase, codec
+from benchrigor.model.metric import describe_metric
 from benchrigor.model.text import counted, false_alarms, many, marked, wrapped
 from benchrigor.report import plot_phases
 from benchrigor.report.text import phase_table
@@ -27,33 +30,51 @@ def changes(
     *,
     source: str,
     column: str | None,
-    unit: str,
+    by: str | None,
+    unit: str | None,
     level: float,
     picture: Path | None,
     as_json: bool,
 ) -> None:
     """Find the change points and phases of recorded readings.
 
-    SOURCE is a CSV or JSON file, or - for standard input (the default). Exit code 4 when there
-    is no stable phase.
+    SOURCE is a CSV or JSON file, or - for standard input (the default). With --round each round is
+    searched by itself. Exit code 4 when there is no stable phase.
 
     \b
     Examples:
       benchrigor changes readings.csv --column time --unit s
       benchrigor changes readings.csv --unit s --plot trace.png
-      benchrigor changes trace.json --json
+      benchrigor changes starts.csv --column time --round start --json
     """  # noqa: D301  # click wants the backspace itself
-    readings = read_readings(source, column)
-    stable = find_stable_phase(readings, level=level)
-    print_result(lambda: "\n".join(_report(stable, unit)), as_json=as_json, **codec.encode(stable))
+    rounds = read_rounds(source, column, by)
+    if rounds.trials is not None:
+        raise InvalidInput(f"{name_of(source)} holds counts, expected readings")
+    if picture and by is not None:
+        raise InvalidInput("--plot draws one series, and --round divides it: leave one of them out")
+    unit = describe_metric("readings", unit or "").unit
+    phases = [find_stable_phase(each, level=level) for each in rounds.series]
+    if by is None:
+        fields = codec.encode(phases[0])
+    else:
+        named = zip(rounds.labels, phases, strict=True)
+        fields = {"rounds": [{"round": name, **codec.encode(each)} for name, each in named]}
+    print_result(lambda: "\n".join(_report(phases, rounds, unit)), as_json=as_json, **fields)
     if picture:
         title = click.format_filename(name_of(source), shorten=True)
-        write_picture(plot_phases(readings, stable, unit=unit, title=title), picture)
-    if stable.start is None:
+        write_picture(plot_phases(rounds.series[0], phases[0], unit=unit, title=title), picture)
+    if all(each.start is None for each in phases):
         leave(ExitCode.NOTHING_MEASURED)
 
 
-def _report(stable: StablePhase, unit: str) -> list[str]:
+def _report(phases: Sequence[StablePhase], rounds: RecordedRounds, unit: str) -> Iterator[str]:
+    for index, stable in enumerate(phases):
+        if rounds.labels:
+            yield f"round {rounds.labels[index]}"
+        yield from _phases(stable, unit)
+
+
+def _phases(stable: StablePhase, unit: str) -> list[str]:
     points = stable.change_points
     where = ", ".join(counted(index) for index in points.indices) or "none"
     size = many(points.n, "reading")

@@ -12,10 +12,9 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
-from benchrigor.cli.recordings import recording
-from benchrigor.cli.sources import name_of
+from benchrigor.cli.recordings import Columns, recording
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Comparison, Floats, Metric, RunRecord, Verdict
+from benchrigor.model import Code, Comparison, RunRecord, Verdict
 from benchrigor.model.checks import refuse
 from benchrigor.model.text import (
     counted,
@@ -27,6 +26,7 @@ from benchrigor.model.text import (
     wrapped,
 )
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
+from benchrigor.session.replays.recorded_run import FILE
 
 _LABEL = 11
 _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.NOT_CONVERGED}
@@ -39,8 +39,9 @@ class _Side:
     """A run, or the readings of a file; ``origin`` says for programs where they come from."""
 
     label: str
-    given: RunRecord | Floats
+    given: RunRecord
     origin: dict[str, Any]
+    is_file: bool
 
 
 @click.command(short_help="Compare a candidate with a baseline, or rank several.")
@@ -53,13 +54,12 @@ class _Side:
 @shared.confidence_option()
 @shared.choice_option(
     "--direction",
-    "Which way is better.  [default: that of the runs' metric; lower for files]",
+    "Which way is better.  [default: that of the metric, as its unit tells]",
     (None, "lower", "higher"),
 )
 @shared.metric_option
 @click.option("--paired", is_flag=True, help="Of two files: line i of one was taken beside line i.")
-@shared.column_option
-@click.option("--unit", help="Of files' readings, such as s.  [default: that of the run]")
+@shared.column_options
 @shared.store_option
 @shared.json_option
 def compare(
@@ -69,6 +69,7 @@ def compare(
     margin: float,
     paired: bool,
     column: str | None,
+    by: str | None,
     unit: str | None,
     store: Path | None,
     as_json: bool,
@@ -82,8 +83,10 @@ def compare(
     two are ranked: the best first, those that do not differ beyond chance in one place.
 
     It is worse when the whole interval of the ratio lies beyond the margin, equivalent when all
-    of it lies within, else undecided. Exit codes: 0 better or equivalent, 3 undecided, 4 a side
-    allows no number, 7 worse.
+    of it lies within, else undecided. Which way is better follows from the unit (s, B: lower;
+    anything per second: higher), or from --direction; where it is not known, a change is
+    "different". Exit codes: 0 better, equivalent or different, 3 undecided, 4 a side allows no
+    number, 7 worse.
 
     \b
     Examples:
@@ -92,8 +95,9 @@ def compare(
       benchrigor compare old.csv new.csv --paired --statistic median --json
       benchrigor compare 3f2a 81bc 9d07
     """  # noqa: D301  # click wants the backspace itself
-    sides = [_side(source, metric, column=column, unit=unit, store=store) for source in sources]
-    _check(sides, metric=metric, unit=unit, paired=paired)
+    columns = Columns(column=column, by=by, unit=unit)
+    sides = [_side(source, metric, columns, store=store) for source in sources]
+    _check(sides, metric=metric, paired=paired)
     if len(sides) > 2:
         _rank(sides, as_json=as_json, metric=metric, **options)
         return
@@ -110,27 +114,22 @@ def compare(
     leave(_CODES.get(comparison.verdict, ExitCode.SATISFIED))
 
 
-def _side(
-    source: str, metric: str | None, *, column: str | None, unit: str | None, store: Path | None
-) -> _Side:
-    given = recording(source, column=column, store=store)
-    name = label = name_of(source)
-    of, run_id, host = Metric(name="readings", unit=unit or ""), None, None
-    if isinstance(given, RunRecord):
-        analysis = given.analysis(metric)
-        if analysis is None:
-            raise InvalidInput(f"the run of {given.name} holds no readings")
-        name, label, of, run_id = given.name, label_of(given), analysis.metric, given.run_id
-        host = given.provenance.host if given.provenance else None
-    origin = {"source": source, "run_id": run_id, "name": name}
-    origin |= {"metric": of.name, "unit": of.unit, "host": host}
-    return _Side(label=label, given=given, origin=origin)
+def _side(source: str, metric: str | None, columns: Columns, *, store: Path | None) -> _Side:
+    given = recording(source, columns, store=store)
+    is_file = given.subject.get("kind") == FILE
+    analysis = given.analysis(None if is_file else metric)
+    if analysis is None:
+        raise InvalidInput(f"the run of {given.name} holds no readings")
+    origin = {"source": source, "run_id": given.run_id, "name": given.name}
+    origin |= {"metric": analysis.metric.name, "unit": analysis.metric.unit}
+    origin["host"] = given.provenance.host if given.provenance else None
+    return _Side(label=label_of(given), given=given, origin=origin, is_file=is_file)
 
 
-def _check(sides: Sequence[_Side], *, metric: str | None, unit: str | None, paired: bool) -> None:
+def _check(sides: Sequence[_Side], *, metric: str | None, paired: bool) -> None:
     """Raise once for all options and sources that do not go together."""
     problems = []
-    runs = [each for each in sides if isinstance(each.given, RunRecord)]
+    runs = [each for each in sides if not each.is_file]
     if len(sides) < 2:
         problems.append(f"{sides[0].label} stands alone, expected a baseline and a candidate")
     labels = [each.label for each in sides]
@@ -140,13 +139,6 @@ def _check(sides: Sequence[_Side], *, metric: str | None, unit: str | None, pair
         problems.append("--paired is for two files, whose lines were taken side by side")
     if metric and not runs:
         problems.append("--metric is for runs, and there are files only: --column names theirs")
-    if unit is not None and len(runs) < len(sides):
-        problems += [
-            f"units differ: --unit is {unit or 'empty'}, and {each.label} is in "
-            f"{each.origin['unit'] or 'no unit'}"
-            for each in runs
-            if each.origin["unit"] != unit
-        ]
     refuse(problems)
 
 

@@ -42,6 +42,8 @@ class _Patient:
     starting is still in ours for a moment and dies of it: it is started again.
     """
 
+    fresh_process = True
+
     def __init__(self, command: CommandWorkload) -> None:
         self.interrupted = False
         self._command = command

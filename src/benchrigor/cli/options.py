@@ -86,11 +86,26 @@ column_option = click.option(
     "--column", help="Name or number (from 0) of the CSV column, or key of the JSON objects."
 )
 
-unit_option = click.option(
-    "--unit", default="", help="Unit of the readings of a file, such as s or B/s."
+round_option = click.option(
+    "--round",
+    "by",
+    metavar="COLUMN",
+    help="Column, or key, that says of which restarted round a reading is: each has its own "
+    "warm-up.",
 )
 
-readings_options = _together(click.argument("source", default="-"), column_option, unit_option)
+DESCRIPTION = "UNIT[,WORD]..."
+
+unit_option = click.option(
+    "--unit",
+    metavar=DESCRIPTION,
+    help="Unit of a file's readings, and words on what they are: lower, higher; arithmetic, "
+    "harmonic; time, rate, share, other; ±2% (half-width wanted).",
+)
+
+column_options = _together(column_option, round_option, unit_option)
+
+readings_options = _together(click.argument("source", default="-"), column_options)
 
 statistic_options = _together(
     click.option(

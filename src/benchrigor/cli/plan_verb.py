@@ -9,12 +9,12 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
-from benchrigor.cli.recordings import stored_run
+from benchrigor.cli.recordings import Columns, recording
 from benchrigor.session.sample_size import plan as planned
 
 
-@click.command(short_help="Plan how much to measure to see a change, from a stored run.")
-@shared.run_id_argument
+@click.command(short_help="Plan how much to measure to see a change, from an earlier run.")
+@click.argument("source", metavar="RUN|FILE")
 @shared.share_option("--change", "3%", "Change to be seen.")
 @shared.share_option("--power", "80%", "Chance of seeing it, if it is so.")
 @shared.share_option(
@@ -31,13 +31,23 @@ from benchrigor.session.sample_size import plan as planned
     help="Price an interval of this half-width; may be given several times.",
 )
 @shared.metric_option
+@shared.column_options
 @shared.store_option
 @shared.json_option
-def plan(run_id: str, *, store: Path | None, as_json: bool, **options: Any) -> None:
-    """Plan how much to measure to see a change, from a stored run.
+def plan(
+    source: str,
+    *,
+    column: str | None,
+    by: str | None,
+    unit: str | None,
+    store: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Plan how much to measure to see a change, from what was measured before.
 
-    A short run is enough: it need not have reached its target. The beginning of RUN_ID is
-    enough, too.
+    That is a stored run (the beginning of its id is enough), or a CSV or JSON file of readings (-
+    for standard input). A short run will do: it need not have reached its target.
 
     Sizes are readings, or invocations where the run's rounds were restarted. Those of the
     comparison are per side: the baseline takes as many as the candidate. The range in brackets
@@ -48,7 +58,8 @@ def plan(run_id: str, *, store: Path | None, as_json: bool, **options: Any) -> N
       benchrigor plan 3f2a
       benchrigor plan 3f2a --change 2% --margin 1% --power 90%
       benchrigor plan 3f2a --half-width 1% --half-width 0.1% --json
+      benchrigor plan starts.csv --column time --round start --unit ms
     """  # noqa: D301  # click wants the backspace itself
-    record = stored_run(run_id, store)
+    record = recording(source, Columns(column=column, by=by, unit=unit), store=store)
     sizes = planned(record, **options)
     print_result(lambda: sizes, as_json=as_json, run_id=record.run_id, plan=sizes)

@@ -4,26 +4,56 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchrigor.cli.options import existing_store
-from benchrigor.cli.sources import read_readings
+from benchrigor.cli.sources import name_of, read_rounds
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats, RunRecord
+from benchrigor.model import Options, RunRecord
 from benchrigor.session import retraced
+from benchrigor.session.replays.recorded_run import record_of_readings
+from benchrigor.storage.project_settings import metric_named
 
 _RUN_ID = re.compile(r"[0-9a-f]+")
 
 
-def recording(source: str, *, column: str | None, store: Path | None) -> RunRecord | Floats:
-    """Read a run or a series of readings.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Where in a file the readings stand, and what they are."""
+
+    column: str | None = None
+    by: str | None = None
+    unit: str | None = None
+
+    @property
+    def are_named(self) -> bool:
+        """Whether a file must be one of columns, rather than a saved record."""
+        return self.column is not None or self.by is not None
+
+
+def recording(
+    source: str, columns: Columns, *, store: Path | None, options: Options | None = None
+) -> RunRecord:
+    """Read a run, or make one of the readings of a file.
 
     ``source`` is a file (CSV, JSON, or a record as ``show --json`` prints it), "-" for standard
     input, or else the id of a stored run, or its beginning.
     """
-    is_series = source == "-" or (column is not None and Path(source).is_file())
+    is_series = source == "-" or (columns.are_named and Path(source).is_file())
     record = None if is_series else recorded_run(source, store=store)
-    return read_readings(source, column) if record is None else record
+    return recorded_file(source, columns, options or Options()) if record is None else record
+
+
+def recorded_file(source: str, columns: Columns, options: Options) -> RunRecord:
+    """Make a run of the readings of a file."""
+    rounds = read_rounds(source, columns.column, columns.by)
+    column = columns.column
+    name = "readings" if column is None or column.isdigit() else column
+    metric = metric_named(name, columns.unit)
+    more: dict[str, Any] = {"name": name_of(source), "weights": rounds.trials}
+    return record_of_readings(rounds.series, options, metric, **more)
 
 
 def recorded_run(source: str, *, store: Path | None) -> RunRecord | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,7 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
-from benchrigor.cli.recordings import recording
-from benchrigor.cli.sources import name_of
-from benchrigor.model import RunRecord
+from benchrigor.cli.recordings import Columns, recording
 from benchrigor.session.replays.replaying import replay as replayed
 
 
@@ -24,12 +21,18 @@ from benchrigor.session.replays.replaying import replay as replayed
 )
 @shared.confidence_option(None, "Of the intervals.  [default: that of the run; 95% for a file]")
 @shared.metric_option
-@shared.column_option
-@shared.unit_option
+@shared.column_options
 @shared.store_option
 @shared.json_option
 def replay(
-    source: str, *, column: str | None, store: Path | None, as_json: bool, **options: Any
+    source: str,
+    *,
+    column: str | None,
+    by: str | None,
+    unit: str | None,
+    store: Path | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Show when other rules would have stopped, and their estimates.
 
@@ -50,11 +53,8 @@ def replay(
       benchrigor replay 3f2a --target 1% --json
       benchrigor replay readings.csv --column time --unit s --target 2%
     """  # noqa: D301  # click wants the backspace itself
-    readings = recording(source, column=column, store=store)
-    result = replayed(readings, **options)
-    run_id = readings.run_id if isinstance(readings, RunRecord) else None
-    if not isinstance(readings, RunRecord):
-        result = replace(result, name=name_of(source))
-    print_result(lambda: result, as_json=as_json, run_id=run_id, replay=result)
+    record = recording(source, Columns(column=column, by=by, unit=unit), store=store)
+    result = replayed(record, **options)
+    print_result(lambda: result, as_json=as_json, run_id=record.run_id, replay=result)
     if all(each.estimate is None and each.final is None for each in result.rulings):
         leave(ExitCode.NOTHING_MEASURED)

@@ -35,6 +35,7 @@ class Verdict(enum.StrEnum):
     WORSE = "worse"
     EQUIVALENT = "equivalent"
     UNDECIDED = "undecided"
+    DIFFERENT = "different"  # Beyond the margin, and nobody knows which way is better
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class Comparison:
     statistic
         What was compared: "mean", "median", "p10"…
     direction
-        Which way is better.
+        Which way is better; None where that is not known.
     margin
         Relative change that does not matter: anything within [1/(1 + margin), 1 + margin].
     confidence
@@ -68,8 +69,8 @@ class Comparison:
         The smallest chance of error (one minus confidence) at which the whole interval of the
         ratio would lie beyond the margin; 1 where it never does.
     verdict
-        BETTER or WORSE when the whole interval of the ratio lies beyond the margin, EQUIVALENT
-        when all of it lies within, else UNDECIDED.
+        BETTER or WORSE when the whole interval of the ratio lies beyond the margin, DIFFERENT
+        where no direction is known; EQUIVALENT when all of it lies within, else UNDECIDED.
     required
         Further units for each side until the half-width of the ratio is half the margin: 0 when
         it is reached; None without a margin, or where it cannot be told.
@@ -91,7 +92,7 @@ class Comparison:
     """
 
     statistic: str
-    direction: Direction
+    direction: Direction | None
     margin: float
     confidence: float
     paired: bool

@@ -87,6 +87,7 @@ class Code(enum.StrEnum):
     SEVERAL_BOTTLENECKS = "several-bottlenecks"
     HOSTS_DIFFER = "hosts-differ"
     METRICS_DIFFER = "metrics-differ"
+    NO_DIRECTION = "no-direction"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

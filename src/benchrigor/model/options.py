@@ -16,7 +16,7 @@ Work = float | tuple[float, float | None] | None
 
 # Of each option, the default first.
 CHOICES = {
-    "rounds": ("continuous", "restarted"),
+    "rounds": ("auto", "continuous", "restarted"),
     "analysis": ("auto", "readings", "wps"),
     "work_order": ("bisecting", "random"),
     "method": ("long-run-variance", "subsessions"),
@@ -46,6 +46,7 @@ class Options:
         What may be spent at most: readings, and seconds of the rounds' wall time
         (``math.inf`` for no limit).
     rounds
+        "auto": restarted where each round is a fresh process, as commands are, else continuous.
         "continuous": readings of successive rounds continue one series, phases are found on the
         whole series so far. "restarted": each round has its own warm-up and is an invocation;
         all are cut alike, and the variance between rounds enters the interval.
@@ -99,7 +100,7 @@ class Options:
     statistic: str = "mean"
     budget_readings: int | None = None
     budget_s: float = 60.0
-    rounds: str = "continuous"
+    rounds: str = "auto"
     analysis: str = "auto"
     method: str = "long-run-variance"
     preset: str | None = None

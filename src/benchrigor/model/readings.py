@@ -100,6 +100,9 @@ class Round:
         Wall time of the workload alone; None where it is not known.
     delays
         Measured delays; None where nothing was measured.
+    weights
+        Per metric what its one reading counts in the mean: the trials behind a share, the seconds
+        behind a rate. Without one, a rate counts by the duration of the round, others all alike.
 
     Raises
     ------
@@ -115,6 +118,7 @@ class Round:
     notices: tuple[Notice, ...] = ()
     ran_ns: int | None = None
     delays: Delays | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         where = f"round {self.plan.index}"
@@ -130,8 +134,18 @@ class Round:
             name: float(as_series([value], name=f"{where}: readings[{name!r}]")[0])
             for name, value in self.readings.items()
         }
+        weights = {
+            name: float(as_series([value], name=f"{where}: weights[{name!r}]")[0])
+            for name, value in self.weights.items()
+        }
+        refuse(
+            f"{where}: weights[{name!r}] is {value!r}, expected more than 0 for one of its readings"
+            for name, value in weights.items()
+            if not value > 0.0 or name not in single
+        )
         object.__setattr__(self, "unit_readings", units)
         object.__setattr__(self, "readings", single)
+        object.__setattr__(self, "weights", weights)
 
     @property
     def duration_s(self) -> float:

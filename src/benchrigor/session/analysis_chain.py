@@ -41,10 +41,11 @@ from benchrigor.stats.estimators.estimation import (
     trim,
 )
 from benchrigor.stats.estimators.multimodality import find_modes, merge_near_modes
+from benchrigor.stats.estimators.proportion import are_outcomes
 from benchrigor.stats.estimators.variance_components import split_variance
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.stats.wps.work_line import check_fit
-from benchrigor.units import Direction
+from benchrigor.units import Direction, Quantity
 
 _SEVERAL_MODES = 0.01  # chance of taking one mode for several
 
@@ -59,10 +60,26 @@ class Material:
     series: tuple[Floats, ...]  # one per restarted round; of various work: amounts, durations in s
     phases: tuple[StablePhase, ...] = ()  # of restarted rounds, by the user's detector
     detector: Detector | None = None
+    weights: Floats | None = None  # what single readings of rounds count in the mean
     batch: int = 1  # calls that each reading averages
     recorded: bool = False  # no reading will follow: the last ones may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def is_share(self) -> bool:
+        """Whether readings are outcomes, or shares of trials; a bare number may prove to be one."""
+        if self.metric.kind is None:
+            return self.weights is not None or all(map(are_outcomes, self.series))
+        return self.metric.kind is Quantity.SHARE
+
+    @property
+    def is_harmonic(self) -> bool:
+        """Whether a rate is averaged over equal amounts of work, not over the time of rounds."""
+        if self.metric.averaging != "auto":
+            return self.metric.averaging == "harmonic"
+        unweighted = self.metric.kind is Quantity.RATE and self.weights is None
+        return unweighted and all(float(each.min(initial=1.0)) > 0.0 for each in self.series)
 
     @property
     def policy(self) -> Policy:
@@ -73,7 +90,8 @@ class Material:
             confidence=self.options.confidence,
             trim=True,
             method=self.options.method,
-            harmonic=self.metric.averaging == "harmonic",
+            harmonic=self.kind is not Kind.WORK and self.is_harmonic,
+            share=self.kind is not Kind.WORK and self.is_share,
             batch=self.batch,
         )
 
@@ -123,7 +141,7 @@ def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
     phases = material.phases or None
     if phases is None and material.kind is not Kind.INVOCATIONS:
         phases = cut(material.series[0], material.policy, material.detector)
-    estimation = estimate(material.series, material.policy, phases)
+    estimation = estimate(material.series, material.policy, phases, material.weights)
     moved = _moved_on(material, analysis.n, estimation.phases)
     notices = (*analysis.notices, *estimation.notices, *moved)
     return replace(
@@ -176,7 +194,7 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
         return analysis
     if material.kind is not Kind.INVOCATIONS:
         analysis = replace(analysis, subsessions=merge_subsessions(values))
-    if analysis.estimate is None:
+    if analysis.estimate is None or material.policy.share:
         return analysis
     best = 0.9 if material.metric.direction is Direction.HIGHER else 0.1
     typical, floor = (

@@ -97,6 +97,11 @@ class Engine(Controller[RoundPlan, Round]):
         """Name of the metric that says how long readings took; None where amounts vary."""
         return None if self._traces.schedule is not None else self._traces.time_metric
 
+    def restart_rounds(self) -> None:
+        """Take each round for a fresh process, unless the options say otherwise."""
+        if self.options.rounds == "auto":
+            self.options = self._traces.options = replace(self.options, rounds="restarted")
+
     def _next_plan(self) -> RoundPlan | None:
         index = len(self._rounds)
         plan = RoundPlan(
@@ -190,7 +195,7 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _stop_rules(self) -> Sequence[StopRule]:
         known = self._rules
-        return default_rules(self.options, self._traces.metrics) if known is None else known
+        return default_rules(self.options) if known is None else known
 
     def _current(self, *, fresh: bool) -> Progress:
         traces = self._traces.by_name.values()

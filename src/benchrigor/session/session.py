@@ -194,6 +194,8 @@ class Session(Engine):
         KeyboardInterrupt
             As it came, with the attribute ``record``.
         """
+        if getattr(workload, "fresh_process", False):
+            self.restart_rounds()
         fresh = self.options.rounds == "restarted"
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)

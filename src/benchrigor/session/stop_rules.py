@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchrigor.model import (
@@ -16,6 +17,7 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.protocols import StopRule
+from benchrigor.stats.estimators.proportion import WILSON
 from benchrigor.stats.phases.trimming import STABLE_SHARE
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
@@ -52,10 +54,19 @@ def min_evidence(options: Options, *, by_round: bool) -> MinEvidence:
 
 
 def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> float:
-    """Return the narrower of both targets, in the metric's unit; infinite if none is set."""
-    relative = float("inf") if options.target is None else options.target * abs(estimate.value)
-    absolute = metric.absolute_half_width
-    return relative if absolute is None else min(relative, absolute)
+    """Return the narrowest target, in the metric's unit; infinite if none is set.
+
+    A target of a share is relative to the rarer outcome: that of 0.999 is as far from 1 as that of
+    0.001 is from 0.
+    """
+    relative, absolute = metric.relative_half_width, metric.absolute_half_width
+    if relative is None:
+        relative = options.target
+    whole = abs(estimate.value)
+    if estimate.method.startswith(WILSON):
+        whole = min(whole, 1.0 - whole)
+    widths = (None if relative in (None, math.inf) else relative * whole, absolute)
+    return min((each for each in widths if each is not None), default=math.inf)
 
 
 def needed_for_share(before: int) -> float:
@@ -89,22 +100,17 @@ def caution(analysis: Analysis) -> float:
     return student_t(freedom / 2.0, confidence) / student_t(freedom, confidence)
 
 
-def relative_width(target: float) -> Criterion:
-    """Require half-widths of at most ``target`` times the value of each required metric."""
+def narrow_enough(options: Options) -> Criterion:
+    """Require that the interval of each required metric is as narrow as wanted.
+
+    No interval is narrow relative to 0.
+    """
     return lambda progress: all(
         each.estimate is not None
-        and each.estimate.value != 0.0  # no interval is narrow relative to 0
-        and each.estimate.relative_half_width * caution(each) <= target
+        and wanted_half_width(each.estimate, each.metric, options) > 0.0
+        and each.estimate.half_width * caution(each)
+        <= wanted_half_width(each.estimate, each.metric, options)
         for each in _required(progress)
-    )
-
-
-def absolute_width(metric: str, half_width: float) -> Criterion:
-    """Require a half-width of at most ``half_width``, in its unit, of the metric of this name."""
-    return lambda progress: any(
-        each.estimate is not None and each.estimate.half_width * caution(each) <= half_width
-        for each in progress.analyses
-        if each.metric.name == metric
     )
 
 
@@ -170,8 +176,8 @@ def _stop_for(reason: StopReason, *criteria: Criterion) -> StopRule:
     return lambda progress: stop if all(each(progress) for each in criteria) else None
 
 
-def default_rules(options: Options, metrics: Sequence[Metric] = ()) -> tuple[StopRule, ...]:
-    """Return the stop rules for options and metrics; the first to stop wins.
+def default_rules(options: Options) -> tuple[StopRule, ...]:
+    """Return the stop rules for options; the first to stop wins.
 
     A session takes a list of rules instead: ``[*default_rules(options), my_rule]``.
     """
@@ -179,13 +185,7 @@ def default_rules(options: Options, metrics: Sequence[Metric] = ()) -> tuple[Sto
         lambda progress: progress.rounds >= options.min_rounds,
         minimum_effective(min_evidence(options, by_round=False).effective),
         mostly_stable(STABLE_SHARE),
-    ]
-    if options.target is not None:
-        criteria.append(relative_width(options.target))
-    criteria += [
-        absolute_width(each.name, each.absolute_half_width)
-        for each in metrics
-        if each.absolute_half_width is not None and each.must_satisfy
+        narrow_enough(options),
     ]
     limits = {
         StopReason.STOP_REQUESTED: 1,

@@ -28,9 +28,9 @@ from benchrigor.session.work_schedule import QUICK_S, WorkSchedule
 from benchrigor.stats import RupturesDetector
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
-from benchrigor.units import Direction
+from benchrigor.units import Direction, Quantity
 
-SPEED = Metric(name="speed", unit="/s", direction=Direction.HIGHER)  # by rounds of various work
+SPEED = Metric(name="speed", unit="/s")  # by rounds of various work
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,6 +42,7 @@ class Trace:
     first_check: int
     next_check: int
     chunks: list[Floats] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)
     n: int = 0
     batch: int = 1
@@ -85,7 +86,7 @@ class Traces:
                 seed=seed,
             )
         self.rejected = 0  # latest rounds in a row that allow no estimate
-        self._options = options
+        self.options = options
         self._detector = as_detector(detector)
         self._recorded = recorded
         self._named = metrics is not None
@@ -114,7 +115,7 @@ class Traces:
         metrics = {metric.name: metric for metric in self._metrics_for(finished)}
         if self.schedule is not None:
             problems += _bad_pair(finished, where)
-            statistic = self._options.statistic
+            statistic = self.options.statistic
             must_satisfy = self.schedule.sample and metrics[SPEED.name].must_satisfy
             if must_satisfy and statistic != "mean":
                 problems.append(
@@ -150,13 +151,14 @@ class Traces:
             else:
                 usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
             trace.chunks.append(values)
+            trace.weights += weights_of(finished, trace.metric)
             trace.n += 1 if kind is Kind.WORK else values.size
             trace.batch = max(trace.batch, calls_per_reading(finished))
         self.rejected = 0 if usable else self.rejected + 1
 
     def _readings(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
         """Return name, kind and values of all readings of a round."""
-        kind = Kind.INVOCATIONS if self._options.rounds == "restarted" else Kind.UNIT_READINGS
+        kind = Kind.INVOCATIONS if self.options.rounds == "restarted" else Kind.UNIT_READINGS
         units = [(name, kind, values) for name, values in finished.unit_readings.items()]
         single = [
             (name, Kind.READINGS, np.array([value]))
@@ -190,7 +192,7 @@ class Traces:
             metrics = tuple(Metric(name=name, unit="s" if name == "time" else "") for name in names)
         if self.schedule is None or any(metric.name == SPEED.name for metric in metrics):
             return metrics
-        if self._options.analysis == "auto" and finished.unit_readings:
+        if self.options.analysis == "auto" and finished.unit_readings:
             return (*metrics, replace(SPEED, must_satisfy=False))
         if self._named:
             return (SPEED, *metrics)
@@ -198,7 +200,7 @@ class Traces:
 
     def _open(self, name: str, kind: Kind) -> Trace:
         metric = next(each for each in self.metrics if each.name == name)
-        first = min_evidence(self._options, by_round=kind != Kind.UNIT_READINGS).first_check
+        first = min_evidence(self.options, by_round=kind != Kind.UNIT_READINGS).first_check
         self.by_name[name] = Trace(
             metric=metric,
             kind=kind,
@@ -263,6 +265,7 @@ class Traces:
         """Return a trace as the chain of analysis takes it."""
         notices: tuple[Notice, ...] = ()
         left_out: tuple[int, ...] = ()
+        weights = np.array(trace.weights) if len(trace.weights) == trace.n else None
         if trace.schedule is not None:
             series = tuple(np.array(trace.chunks).T)
             notices = trace.schedule.notices
@@ -275,10 +278,11 @@ class Traces:
             series = (trace.chunks[0],)
         return Material(
             metric=trace.metric,
-            options=self._options,
+            options=self.options,
             kind=trace.kind,
             series=series,
             phases=tuple(trace.phases),
+            weights=weights,
             detector=self._detector,
             batch=trace.batch,
             recorded=self._recorded,
@@ -312,6 +316,16 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
     if metric.is_duration and least < 0.0:
         return [f"{reading} s, expected a duration of 0 or more"]
     return []
+
+
+def weights_of(finished: Round, metric: Metric) -> list[float]:
+    """Return what the one reading of a round counts in the mean; empty where all count alike."""
+    if metric.name not in finished.readings or metric.averaging != "auto":
+        return []
+    weight = finished.weights.get(metric.name)
+    if weight is None and metric.kind is Quantity.RATE:
+        weight = finished.duration_s
+    return [weight] if weight else []
 
 
 def calls_per_reading(finished: Round) -> int:

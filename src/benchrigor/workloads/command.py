@@ -93,6 +93,8 @@ class CommandWorkload:
     (1.5, True)
     """
 
+    fresh_process = True
+
     def __init__(
         self,
         argv: Sequence[str | os.PathLike[str]],

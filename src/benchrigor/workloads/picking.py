@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal, Self
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model import Metric
+from benchrigor.model.metric import describe_metric
 from benchrigor.model.text import many, show_value
+from benchrigor.units import Quantity
 
 # Returns what a line holds where a pick looks, not yet checked to be a number.
 Finder = Callable[[str], Iterable[Any]]
@@ -24,7 +27,7 @@ _LONGEST_LINE = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pick:
-    """Where in the output of a command the readings of a metric are.
+    """What is read from the output of a command, and where in it the readings are.
 
     Every line is searched by itself. A line longer than 1 MiB is not searched.
 
@@ -34,6 +37,8 @@ class Pick:
         Name of the metric; no colon or equals sign in it.
     unit
         Unit of its readings; no equals sign in it, empty for a bare number.
+    words
+        What it is, in the words of `describe_metric`: ("harmonic", "±1%").
     how
         The kind of ``where``.
     where
@@ -59,23 +64,27 @@ class Pick:
     ('rate', 'req/s', 'regex', 'rps: ([0-9.]+)')
     >>> str(pick)
     'rate:req/s=regex:rps: ([0-9.]+)'
+    >>> Pick.parse("ok:share=regex:ok ([0-9]+/[0-9]+)").measured.kind
+    <Quantity.SHARE: 'share'>
     """
 
     metric: str
     unit: str = ""
+    words: tuple[str, ...] = ()
     how: Literal["regex", "column", "json"]
     where: str
     unit_readings: bool = False
 
     def __post_init__(self) -> None:
         match = _FORM.fullmatch(str(self))
-        if match is None or match.groups("") != (self.metric, self.unit, self.how, self.where):
+        described = (self.metric, self._description, self.how, self.where)
+        if match is None or match.groups("") != described or self.measured.unit != self.unit:
             raise _misformed(str(self))
         self.finder()
 
     @classmethod
     def parse(cls, text: str, *, unit_readings: bool = False) -> Self:
-        """Read ``NAME[:UNIT]=regex:PATTERN``, ``NAME[:UNIT]=column:N`` or ``NAME[:UNIT]=json:KEY``.
+        """Read ``NAME[:UNIT[,WORD]...]=regex:PATTERN``, ``...=column:N`` or ``...=json:KEY``.
 
         Raises
         ------
@@ -85,18 +94,30 @@ class Pick:
         match = _FORM.fullmatch(text)
         if match is None:
             raise _misformed(text)
-        metric, unit, how, where = match.groups("")
+        metric, description, how, where = match.groups("")
+        unit = describe_metric(metric, description).unit
+        words = tuple(filter(None, map(str.strip, description.split(","))))
         return cls(
             metric=metric,
             unit=unit,
+            words=tuple(word for word in words if word != unit),
             how=how,  # type: ignore[arg-type]  # the form admits no other
             where=where,
             unit_readings=unit_readings,
         )
 
+    @property
+    def measured(self) -> Metric:
+        """The metric that the words describe."""
+        return describe_metric(self.metric, self._description)
+
+    @property
+    def _description(self) -> str:
+        return ",".join(filter(None, (self.unit, *self.words)))
+
     def __str__(self) -> str:
-        unit = f":{self.unit}" if self.unit else ""
-        return f"{self.metric}{unit}={self.how}:{self.where}"
+        description = self._description and f":{self._description}"
+        return f"{self.metric}{description}={self.how}:{self.where}"
 
     def finder(self) -> Finder:
         """Return the function that finds in a line what is picked."""
@@ -133,8 +154,8 @@ def read_picks(
 
 def _misformed(text: str) -> InvalidInput:
     return InvalidInput(
-        f"pick is {text!r}, expected NAME[:UNIT]=regex:PATTERN, NAME[:UNIT]=column:N "
-        "or NAME[:UNIT]=json:KEY"
+        f"pick is {text!r}, expected NAME[:UNIT[,WORD]...]=regex:PATTERN, ...=column:N or "
+        "...=json:KEY"
     )
 
 

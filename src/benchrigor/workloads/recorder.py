@@ -30,6 +30,7 @@ class RoundRecorder:
     def __init__(self) -> None:
         self._chunks: dict[str, list[Floats]] = {}
         self._readings: dict[str, float] = {}
+        self._weights: dict[str, float] = {}
         self._facts: dict[str, str | float | bool | None] = {}
         self._notices: dict[tuple[Code, object], Notice] = {}
         self._stops: list[Floats] = []
@@ -40,14 +41,16 @@ class RoundRecorder:
         chunks = self._chunks.setdefault(metric, [])
         chunks.append(as_series(values, name=f"unit readings of {metric!r}"))
 
-    def reading(self, metric: str, value: float) -> None:
-        """Give the one reading of the whole round."""
+    def reading(self, metric: str, value: float, *, weight: float | None = None) -> None:
+        """Give the one reading of the whole round; ``weight`` is what it counts in the mean."""
         if metric in self._readings:
             raise InvalidInput(
                 f"a second reading of {metric!r}, {value!r}, expected one per round; "
                 "give several as unit readings"
             )
         (self._readings[metric],) = as_series([value], name=f"reading of {metric!r}").tolist()
+        if weight is not None:
+            self._weights[metric] = weight
 
     def delays(self, stops: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
         """Add the measured delays of groups of successive readings, as `Delays` has them."""
@@ -87,4 +90,5 @@ class RoundRecorder:
             facts=dict(self._facts),
             notices=tuple(self._notices.values()),
             delays=delays,
+            weights=self._weights,
         )

@@ -21,7 +21,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.text import ended
-from benchrigor.session.replays.recorded_run import Recording, recording_of
+from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS
@@ -61,8 +61,8 @@ def compare_runs(
     margin
         Relative change that does not matter, at least 0; 0 for the classical test.
     direction
-        Which way is better, "lower" or "higher"; None for that of the runs' metric, "lower" for
-        readings.
+        Which way is better, "lower" or "higher"; None for that of the runs' metric. Where nobody
+        knows, as of bare readings, a change beyond the margin is DIFFERENT.
     paired
         The i-th reading of the baseline was taken next to the i-th of the candidate; only for
         readings from elsewhere.
@@ -152,6 +152,11 @@ def rank_runs(
         direction=direction,
     )
     notices = _other_differences(sources)
+    if direction is None:
+        sentence = (
+            "Ranked from the lowest on: which way is better is not known; choose a direction."
+        )
+        notices = (*notices, Notice.note(Code.NO_DIRECTION, sentence))
     single = (Kind.UNIT_READINGS, Kind.READINGS)
     if any(each.recorded.kind in single and not each.by_process for each in sources):
         sentence = "Of a single series the place holds for its own process only."
@@ -208,20 +213,25 @@ class _Source:
 
 def _source(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) -> _Source:
     if isinstance(given, RunRecord):
-        return _Source(
-            label=label_of(given), run=given, recorded=recording_of(given, metric=metric)
-        )
+        # Readings of a file have neither a machine nor an end to compare, and only one metric.
+        run = None if given.subject.get("kind") == FILE else given
+        recorded = recording_of(given, metric=metric if run else None)
+        return _Source(label=label_of(given), run=run, recorded=recorded)
     return _Source(label=label, run=None, recorded=recording_of(given, label=label))
 
 
 def _common_options(
     sources: Sequence[_Source], statistic: str | None, direction: str | None
-) -> tuple[str, str]:
-    """Return the statistic and the direction given, or else those common to all runs."""
+) -> tuple[str, str | None]:
+    """Return the statistic and the direction given, or else those common to all runs.
+
+    A run whose metric has no direction takes that of the others.
+    """
     runs = [each for each in sources if each.run is not None]
-    units = {each.recorded.metric.unit: each.label for each in runs}
+    units = {each.recorded.metric.unit: each.label for each in sources if _has_unit(each)}
     statistics = {statistic or each.recorded.options.statistic for each in runs}
-    directions = {direction or str(each.recorded.metric.direction) for each in runs}
+    known = (each.recorded.metric.direction for each in sources)
+    directions = {direction or str(each) for each in known if direction or each}
     problems = []
     if len(units) > 1:
         shown = ", ".join(f"{label} in {unit or 'no unit'}" for unit, label in units.items())
@@ -233,7 +243,12 @@ def _common_options(
                 f"the {option} of the runs differs, {known}: choose one with the option {option}"
             )
     refuse(problems)
-    return next(iter(statistics), statistic or "mean"), next(iter(directions), direction or "lower")
+    return next(iter(statistics), statistic or "mean"), next(iter(directions), direction)
+
+
+def _has_unit(source: _Source) -> bool:
+    """Whether the unit of a source is known: bare readings may have any."""
+    return source.run is not None or source.recorded.metric.unit != ""
 
 
 def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:

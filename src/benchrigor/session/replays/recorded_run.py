@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +24,9 @@ from benchrigor.model import (
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report
 from benchrigor.session.engine import Engine
-from benchrigor.session.traces import calls_per_reading
+from benchrigor.session.traces import calls_per_reading, weights_of
+
+FILE = "file"  # kind of the subject of readings that were recorded elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,6 +58,8 @@ class Recording(Material):
             readings["unit_readings"] = {self.metric.name: self.series[start]}
         elif self.kind is Kind.READINGS:
             readings["readings"] = {self.metric.name: float(self.series[0][start])}
+            if self.weights is not None:
+                readings["weights"] = {self.metric.name: float(self.weights[start])}
         else:
             stop = min(start + plan.readings, self.n)
             readings["unit_readings"] = {self.metric.name: self.series[0][start:stop]}
@@ -66,7 +71,8 @@ class Recording(Material):
             return None
         if self.kind is Kind.INVOCATIONS:
             return replace(self, series=self.series[start:])
-        return replace(self, series=(self.series[0][start:],))
+        weights = None if self.weights is None else self.weights[start:]
+        return replace(self, series=(self.series[0][start:],), weights=weights)
 
 
 def recording_of(
@@ -83,6 +89,33 @@ def recording_of(
         kind=Kind.UNIT_READINGS,
         series=(as_series(readings, name=label),),
     )
+
+
+def record_of_readings(
+    rounds: Sequence[npt.ArrayLike],
+    options: Options,
+    metric: Metric,
+    *,
+    name: str,
+    weights: Sequence[float] | None = None,
+) -> RunRecord:
+    """Analyse recorded readings: one continuous series, or one of each restarted round.
+
+    Several rounds of one reading each, with what each counts if that is known, are single readings.
+    """
+    series = [as_series(each, name=name) for each in rounds]
+    is_single = weights is not None or (len(series) > 1 and all(each.size == 1 for each in series))
+    options = replace(options, rounds="restarted" if len(series) > 1 else "continuous")
+    engine = Engine(options, (metric,), name=name, subject={"kind": FILE}, recorded=True)
+    for index, each in enumerate(series):
+        given: dict[str, Any] = {"unit_readings": {metric.name: each}}
+        if is_single:
+            given = {"readings": {metric.name: each[0]}}
+        if weights is not None:
+            given["weights"] = {metric.name: weights[index]}
+        plan = RoundPlan(index=index, readings=each.size)
+        engine.replay(Round(plan=plan, elapsed_ns=0, **given))
+    return engine.result()
 
 
 def record_of_pairs(
@@ -111,6 +144,12 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     analysis = record.analysis(metric)
     name = "" if analysis is None else analysis.metric.name
     rounds = record.counted_rounds
+    weights = [
+        weight
+        for each in rounds
+        if analysis is not None
+        for weight in weights_of(each, analysis.metric)
+    ]
     units = tuple(each.unit_readings[name] for each in rounds if name in each.unit_readings)
     single = [each.readings[name] for each in rounds if name in each.readings]
     # Where nothing restarted the rounds, their readings continue one series.
@@ -138,6 +177,9 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         options=record.options,
         kind=kind,
         series=series,
+        weights=np.array(weights)
+        if kind is Kind.READINGS and len(weights) == len(single)
+        else None,
         batch=max(map(calls_per_reading, rounds), default=1),
         left_out=left_out,
     )

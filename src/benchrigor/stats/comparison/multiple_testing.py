@@ -22,6 +22,7 @@ from benchrigor.stats.comparison.fieller_mover import (
 )
 from benchrigor.stats.comparison.samples import (
     Values,
+    are_shares,
     direction_named,
     estimate_sample,
     read_sample,
@@ -29,6 +30,7 @@ from benchrigor.stats.comparison.samples import (
 )
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.estimators.estimation import Policy
+from benchrigor.stats.estimators.proportion import WILSON
 from benchrigor.stats.series.interval import (
     StandardError,
     check_confidence,
@@ -97,7 +99,7 @@ def compare_family(
     adjusted = _benjamini_hochberg(comparisons)
     verdicts = {name: each.verdict for name, each in comparisons.items()}
     for name, verdict in verdicts.items():
-        if verdict in (Verdict.BETTER, Verdict.WORSE) and adjusted[name] > rate:
+        if verdict not in (Verdict.EQUIVALENT, Verdict.UNDECIDED) and adjusted[name] > rate:
             verdicts[name] = Verdict.UNDECIDED
     summary, left_out = _summarise(comparisons)
     return Family(
@@ -115,7 +117,7 @@ def rank(
     *,
     statistic: str = "mean",
     confidence: float = 0.95,
-    direction: str = "lower",
+    direction: str | None = "lower",
     trim: bool = False,
 ) -> tuple[Ranked, ...]:
     """Rank results; those that do not differ beyond chance share a place.
@@ -130,7 +132,7 @@ def rank(
     confidence
         Chance that no two results with equal truths are told apart, in (0, 1).
     direction
-        Which way is better: "lower" or "higher".
+        Which way is better: "lower" or "higher"; None ranks from the lowest on.
     trim
         Remove the non-stable phases of each series first.
 
@@ -172,13 +174,15 @@ def rank(
         for name, each in (results.items() if isinstance(results, Mapping) else ())
     }
     refuse(problems)
-    policy = Policy(q=q, confidence=float(confidence), trim=trim)
+    share = q is None and are_shares(*(each for each in samples.values() if each is not None))
+    policy = Policy(q=q, confidence=float(confidence), trim=trim, share=share)
     estimates: dict[str, Estimate] = {}
     values: dict[str, UncertainValue] = {}
     for name, sample in samples.items():
         if sample is not None:
             estimates[name] = estimate_sample(sample, policy).estimate_or_raise()
             symmetric = q is None and unit_of(estimates[name]) != "round"
+            symmetric &= not estimates[name].method.startswith(WILSON)
             values[name] = uncertain_value(estimates[name], symmetric=symmetric)
     ordered = sorted(
         estimates, key=lambda name: estimates[name].value, reverse=way is Direction.HIGHER

@@ -23,6 +23,7 @@ from benchrigor.stats.comparison.fieller_mover import (
 from benchrigor.stats.comparison.samples import Sample, estimate_sample, unit_of
 from benchrigor.stats.estimators.estimation import Policy, combine_values
 from benchrigor.stats.estimators.order_statistics import quantile_of
+from benchrigor.stats.estimators.proportion import WILSON
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, fit_level, too_few
 
@@ -46,8 +47,9 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
     """Contrast samples that were taken independently."""
     one, two = (estimate_sample(each, policy).estimate_or_raise() for each in (baseline, candidate))
     units = {unit_of(baseline), unit_of(candidate)}
-    # The reciprocal of a fitted slope, a speed, has an asymmetric interval.
+    # The reciprocal of a fitted slope, a speed, has an asymmetric interval, and so has a share.
     symmetric = (policy.q is None or units == {"invocation"}) and "round" not in units
+    symmetric &= not any(each.method.startswith(WILSON) for each in (one, two))
     contrast = _contrast(one, two, symmetric=symmetric)
     single = [
         name

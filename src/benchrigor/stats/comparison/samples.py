@@ -20,6 +20,7 @@ from benchrigor.stats.estimators.estimation import (
     estimate,
     rejected_notices,
 )
+from benchrigor.stats.estimators.proportion import are_outcomes
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.wps.work_line import WPS
 from benchrigor.units import Direction
@@ -47,8 +48,10 @@ def read_sample(values: Values, name: str) -> Sample:
     return series[0] if len(series) == 1 else series
 
 
-def direction_named(direction: object) -> Direction:
-    """Return which way is better, or raise InvalidInput unless it is "lower" or "higher"."""
+def direction_named(direction: object) -> Direction | None:
+    """Return which way is better; raise InvalidInput unless it is "lower", "higher" or None."""
+    if direction is None:
+        return None
     refuse(wrong_choice("direction", direction, tuple(map(str, Direction))))
     return Direction(str(direction))
 
@@ -59,12 +62,24 @@ def check_margin(margin: Any) -> float:
     return float(margin)
 
 
+def are_shares(*samples: Sample) -> bool:
+    """Return whether all readings are outcomes, 0 or 1, and both occur; estimates hold none."""
+    series = [
+        each
+        for sample in samples
+        if not isinstance(sample, Estimate)
+        for each in (sample if isinstance(sample, tuple) else (sample,))
+    ]
+    extremes = {float(end(each)) for each in series for end in (np.min, np.max)}
+    return extremes == {0.0, 1.0} and all(map(are_outcomes, series))
+
+
 def unit_of(sample: Sample) -> str:
     """Name the unit of inference: "invocation", "reading", or "round" of various work."""
     if isinstance(sample, Estimate):
         if sample.method.startswith(WPS):
             return "round"
-        return "invocation" if sample.method == INVOCATION_MEANS else "reading"
+        return "invocation" if INVOCATION_MEANS in sample.method else "reading"
     return "invocation" if isinstance(sample, tuple) else "reading"
 
 

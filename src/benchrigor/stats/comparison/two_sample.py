@@ -30,6 +30,7 @@ from benchrigor.stats.comparison.paired_and_welch import (
 from benchrigor.stats.comparison.samples import (
     Sample,
     Values,
+    are_shares,
     check_margin,
     direction_named,
     read_sample,
@@ -48,7 +49,7 @@ class Question:
     statistic: str
     policy: Policy
     margin: float
-    direction: Direction
+    direction: Direction | None
     paired: bool
 
 
@@ -59,7 +60,7 @@ def compare(
     statistic: str = "mean",
     confidence: float = 0.95,
     margin: float = 0.01,
-    direction: str = "lower",
+    direction: str | None = "lower",
     paired: bool = False,
     trim: bool = False,
 ) -> Comparison:
@@ -78,7 +79,7 @@ def compare(
     margin
         Relative change that does not matter, at least 0; 0 for the classical test.
     direction
-        Which way is better: "lower" or "higher".
+        Which way is better: "lower" or "higher"; None where that is not known.
     paired
         The i-th reading (or invocation) of the baseline was taken next to the i-th of the
         candidate: drift that both have in common cancels.
@@ -88,8 +89,9 @@ def compare(
     Returns
     -------
     Comparison
-        Its verdict is BETTER or WORSE if the whole interval of the ratio lies beyond the margin,
-        EQUIVALENT if it lies within [1/(1 + margin), 1 + margin], else UNDECIDED.
+        Its verdict is BETTER or WORSE if the whole interval of the ratio lies beyond the margin
+        (DIFFERENT without a direction), EQUIVALENT if it lies within [1/(1 + margin), 1 + margin],
+        else UNDECIDED.
 
     Raises
     ------
@@ -103,7 +105,8 @@ def compare(
     -----
     The means or quantiles of invocations have Student's t, single series their long-run variance.
     Difference: Welch (1947); ratio: Fieller (1954); quantiles of single series: MOVER (Donner &
-    Zou 2012). Paired: see `benchrigor.stats.comparison.paired_and_welch`.
+    Zou 2012). Paired: see `benchrigor.stats.comparison.paired_and_welch`. Readings that are all 0
+    or 1 are outcomes: their shares have the interval of Wilson (1927), and MOVER compares them.
 
     Examples
     --------
@@ -123,11 +126,16 @@ def compare(
     least = attempt(problems, check_margin, margin)
     if paired and first is not None and second is not None:
         problems += _unpairable(first, second)
-    if problems or first is None or second is None or better is None or least is None:
+    if problems or first is None or second is None or least is None:
         raise InvalidInput(problems)
     question = Question(
         statistic=statistic,
-        policy=Policy(q=q, confidence=float(confidence), trim=bool(trim)),
+        policy=Policy(
+            q=q,
+            confidence=float(confidence),
+            trim=bool(trim),
+            share=q is None and are_shares(first, second),
+        ),
         margin=least,
         direction=better,
         paired=bool(paired),
@@ -189,11 +197,11 @@ def _concluded(basis: Basis, question: Question) -> Comparison:
 
 def _verdict(ratio: Estimate, question: Question) -> Verdict:
     least, most = 1.0 / (1.0 + question.margin), 1.0 + question.margin
-    lower_is_better = question.direction is Direction.LOWER
-    if ratio.low > most:
-        return Verdict.WORSE if lower_is_better else Verdict.BETTER
-    if ratio.high < least:
-        return Verdict.BETTER if lower_is_better else Verdict.WORSE
+    if ratio.low > most or ratio.high < least:
+        if question.direction is None:
+            return Verdict.DIFFERENT
+        way = Direction.LOWER if ratio.high < least else Direction.HIGHER
+        return Verdict.BETTER if way is question.direction else Verdict.WORSE
     if ratio.low >= least and ratio.high <= most:
         return Verdict.EQUIVALENT
     return Verdict.UNDECIDED

@@ -27,8 +27,14 @@ from benchrigor.model import (
 )
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
-from benchrigor.stats.estimators.proportion import MIN_IN_TAIL
-from benchrigor.stats.estimators.rate import reciprocal
+from benchrigor.stats.estimators.proportion import (
+    MIN_IN_TAIL,
+    WILSON,
+    are_outcomes,
+    combine_shares,
+    estimate_outcomes,
+)
+from benchrigor.stats.estimators.rate import reciprocal, weighted_mean
 from benchrigor.stats.phases.common_warm_up import common_phases
 from benchrigor.stats.phases.trimming import measured_phase, short_run, trimmed
 from benchrigor.stats.series.interval import (
@@ -61,6 +67,7 @@ class Policy:
     trim: bool = False  # estimate the stable phase instead of all readings
     method: str = LONG_RUN_VARIANCE
     harmonic: bool = False  # the reciprocal of the mean of reciprocals
+    share: bool = False  # readings are outcomes, 0 or 1, or shares of trials
     batch: int = 1  # calls that each reading averages
 
     def transients(self, series: int) -> tuple[float, ...]:
@@ -94,12 +101,19 @@ class Estimation:
 
 
 def estimate(
-    series: Sequence[Floats], policy: Policy, phases: Sequence[StablePhase] | None = None
+    series: Sequence[Floats],
+    policy: Policy,
+    phases: Sequence[StablePhase] | None = None,
+    weights: Floats | None = None,
 ) -> Estimation:
-    """Trim, fit and combine one series, or one per invocation; ``phases`` if they are known."""
+    """Trim, fit and combine one series, or one per invocation; ``phases`` if they are known.
+
+    ``weights`` are what the readings of one series count in its mean.
+    """
     if phases is None:
         phases = trim(series, policy) if policy.trim else ()
-    estimation = estimate_kept(keep(series, phases), policy)
+    kept_weights = None if weights is None else keep((weights,), phases)[0]
+    estimation = estimate_kept(keep(series, phases), policy, kept_weights)
     rejected = rejected_notices(estimation.values.count(None), len(estimation.values))
     notices = _once((*rejected, *_phase_notices(phases), *estimation.notices))
     if estimation.estimate is not None and policy.trim and policy.kind is Kind.UNIT_READINGS:
@@ -167,26 +181,34 @@ def _phase_notices(phases: Sequence[StablePhase]) -> tuple[Notice, ...]:
     return next((phase.notices for phase in (*measured, *phases)), ())
 
 
-def estimate_kept(kept: Sequence[Floats | None], policy: Policy) -> Estimation:
+def estimate_kept(
+    kept: Sequence[Floats | None], policy: Policy, weights: Floats | None = None
+) -> Estimation:
     """Fit and combine trimmed series."""
     if policy.kind is Kind.INVOCATIONS:
         estimation = _over_invocations(kept, policy)
     elif (series := kept[0]) is None:
         estimation = Estimation()
     else:
-        estimation = _of_series(series, policy)
+        estimation = _of_series(series, policy, weights)
     notices = estimation.notices
     if estimation.estimate is not None and policy.q is not None and policy.batch > 1:
         notices = (*notices, batched(policy.batch))
     return replace(_noted(estimation, notices), kept=tuple(kept))
 
 
-def _of_series(series: Floats, policy: Policy) -> Estimation:
+def _of_series(series: Floats, policy: Policy, weights: Floats | None) -> Estimation:
     transients, confidence = policy.transients(1), policy.confidence
     fits: tuple[LevelFit, ...] = ()
     try:
         if policy.q is not None:
             estimate = quantile_of(series, policy.q, confidence, transients=transients)
+        elif policy.share and weights is None and are_outcomes(series):
+            estimate = estimate_outcomes(series, confidence)
+        elif policy.share:
+            estimate = combine_shares(series, weights, confidence)
+        elif weights is not None:
+            estimate = weighted_mean(series, weights, confidence)
         else:
             fits = (_fit(series, policy, transients),)
             estimate = _inverted(estimate_level(fits[0], confidence), policy)
@@ -219,6 +241,8 @@ def _over_invocations(kept: Sequence[Floats | None], policy: Policy) -> Estimati
             elif series is not None and series.size < MIN_FOR_VARIANCE and not policy.trim:
                 # A command that is run once gives an invocation of one reading.
                 value = float(1.0 / series[0] if policy.harmonic else series[0])
+            elif series is not None and policy.share:
+                value = float(series.mean())
             elif series is not None:
                 fits.append(_fit(series, policy, transients))
                 value = fits[-1].level
@@ -242,6 +266,12 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
         for series, value in zip(kept, estimation.values, strict=True)
         if series is not None and value is not None
     ]
+    if policy.share and policy.q is None:
+        if len(counted) == 1:
+            return _of_one(estimate_outcomes(counted[0][0], policy.confidence))
+        sizes = np.array([float(series.size) for series, _ in counted])
+        shares = combine_shares(np.array([value for _, value in counted]), sizes, policy.confidence)
+        return replace(shares, method=f"{WILSON}, {INVOCATION_MEANS}")
     if len(counted) > 1:
         estimate = combine_values([value for _, value in counted], policy.confidence)
         if policy.q is None:

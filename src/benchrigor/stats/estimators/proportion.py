@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from scipy import special
 
@@ -71,7 +72,7 @@ def estimate_proportion(
     """
     check_confidence(confidence)
     if n is None:
-        return _of_series(_as_outcomes(successes), confidence)
+        return estimate_outcomes(_as_outcomes(successes), confidence)
     succeeded: Any = successes
     refuse(wrong_whole("n", n), wrong_whole("successes", succeeded, least=0))
     if succeeded > n:
@@ -88,6 +89,44 @@ def estimate_proportion(
         n_effective=float(trials),
         method=WILSON,
         standard_error=(high - low) / 2.0 / quantile,
+    )
+
+
+def are_outcomes(values: Floats) -> bool:
+    """Return whether all values are 0 or 1, looking at the first few before all of them."""
+    return all(bool(((part == 0.0) | (part == 1.0)).all()) for part in (values[:100], values))
+
+
+def combine_shares(shares: Floats, trials: Floats | None, confidence: float) -> Estimate:
+    """Estimate a share from those of rounds, each of so many trials (None: nobody knows).
+
+    All successes over all trials. Trials of one round may resemble each other, so the variance is
+    that of a ratio of two means over the rounds (Cochran 1977, section 6.3) where that is larger
+    than the variance of independent trials; the interval is Wilson's with as many effective trials.
+    """
+    weights = np.ones(shares.size) if trials is None else trials
+    most = float(weights.sum())
+    share = float(weights @ shares) / most
+    variance, freedom = share * (1.0 - share), math.inf
+    effective = most
+    if shares.size > 1:
+        fit = fit_level(share + weights / weights.mean() * (shares - share))
+        known = math.inf if trials is None else most
+        clustered = variance / fit.standard_error**2 if fit.standard_error > 0.0 else most
+        if 0.0 < clustered < known:
+            effective, freedom = clustered, fit.degrees_of_freedom
+    t = student_t(freedom, confidence)
+    low, high = _wilson(share, effective, t)
+    return Estimate(
+        value=share,
+        low=low,
+        high=high,
+        confidence=confidence,
+        n=shares.size,
+        n_effective=effective,
+        method=WILSON,
+        standard_error=(high - low) / 2.0 / t,
+        degrees_of_freedom=freedom,
     )
 
 
@@ -116,7 +155,8 @@ def fit_indicators(indicators: Floats, *, transients: tuple[float, ...] = ()) ->
     )
 
 
-def _of_series(outcomes: Floats, confidence: float) -> Estimate:
+def estimate_outcomes(outcomes: Floats, confidence: float) -> Estimate:
+    """Estimate the share of ones in a series of zeros and ones, which may be autocorrelated."""
     fit = fit_indicators(outcomes)
     t = student_t(fit.degrees_of_freedom, confidence)
     low, high = _wilson(fit.level, fit.n_effective, t)

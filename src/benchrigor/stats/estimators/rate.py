@@ -72,7 +72,14 @@ def estimate_rate(
             return estimate_level(fit_level(series), confidence)
         check_items(series, series >= _SMALLEST, "a rate above 0 (at least 1e-150)")
         return reciprocal(estimate_level(fit_level(1.0 / series), confidence))
-    return _over_durations(series, as_series(weights, name="weights"), confidence)
+    durations = as_series(weights, name="weights")
+    if durations.size != series.size:
+        raise InvalidInput(
+            f"weights holds {durations.size} durations for {series.size} values, expected as many"
+        )
+    positive = "a duration above 0 (at least 1e-150)"
+    check_items(durations, durations >= _SMALLEST, positive, name="weights")
+    return weighted_mean(series, durations, confidence)
 
 
 def reciprocal(estimate: Estimate) -> Estimate:
@@ -88,13 +95,8 @@ def reciprocal(estimate: Estimate) -> Estimate:
     return replace(inverse, method=f"{estimate.method}, {HARMONIC}")
 
 
-def _over_durations(series: Floats, durations: Floats, confidence: float) -> Estimate:
-    if durations.size != series.size:
-        raise InvalidInput(
-            f"weights holds {durations.size} durations for {series.size} values, expected as many"
-        )
-    positive = "a duration above 0 (at least 1e-150)"
-    check_items(durations, durations >= _SMALLEST, positive, name="weights")
+def weighted_mean(series: Floats, durations: Floats, confidence: float) -> Estimate:
+    """Estimate a mean by durations, with the delta method for a ratio of two means."""
     shares = durations / float(durations.mean())
     rate = float(np.mean(shares * series))
     estimate = estimate_level(fit_level(rate + shares * (series - rate)), confidence)

@@ -1,0 +1,49 @@
+"""What metrics are, as the table ``[tool.benchrigor.metrics]`` of pyproject.toml describes them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Metric
+from benchrigor.model.metric import describe_metric
+
+
+def metric_named(name: str, description: str | None = None) -> Metric:
+    """Make a metric by its description, or else as the project's pyproject.toml describes it."""
+    if not description:
+        description = described_metrics(Path.cwd()).get(name, "")
+    return describe_metric(name, description)
+
+
+def described_metrics(folder: Path) -> Mapping[str, str]:
+    """Return the descriptions of metrics in the nearest pyproject.toml, by name.
+
+    Raises
+    ------
+    InvalidInput
+        When the file is no TOML, or the table holds something else.
+    """
+    path = next(
+        (
+            each / "pyproject.toml"
+            for each in (folder, *folder.parents)
+            if (each / "pyproject.toml").is_file()
+        ),
+        None,
+    )
+    if path is None:
+        return {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}") from error
+    metrics = table.get("tool", {}).get("benchrigor", {}).get("metrics", {})
+    if not isinstance(metrics, dict) or not all(isinstance(each, str) for each in metrics.values()):
+        raise InvalidInput(
+            f"{path}: tool.benchrigor.metrics is {metrics!r}, expected descriptions by name, such "
+            'as rate = "req/s,higher,harmonic"'
+        )
+    return metrics
