@@ -11,8 +11,6 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Self
@@ -24,22 +22,13 @@ from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.picking import Pick, read_picks
+from benchrigor.workloads.process_group import Ended, ProcessGroup
 
 _TIME = "time"
 _WORK = "{work}"
 _LONGEST_NAME = 120
 _STDERR_KEPT = 2048
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ended:
-    """How a process ended."""
-
-    code: int  # its exit code, or minus the signal that killed it
-    elapsed_ns: int
-    cpu_s: float
-    overran: bool
-    delay_ns: int | None
+_GRACE_S = 2.0  # from being asked to end to being killed
 
 
 class CommandWorkload:
@@ -212,63 +201,22 @@ class CommandWorkload:
         amount = str(int(plan.work) if float(plan.work).is_integer() else float(plan.work))
         return [argument.replace(_WORK, amount) for argument in self._argv]
 
-    def _ended(self, argv: list[str], stdout: BinaryIO | int, stderr: BinaryIO) -> _Ended:
+    def _ended(self, argv: list[str], stdout: BinaryIO | int, stderr: BinaryIO) -> Ended:
         """Start the process and wait until it has ended, whatever ends it."""
-        environment = {**os.environ, **self._env}
-        start = self._clock.now_ns()
-        process = self._started(argv, stdout, stderr, environment)
-        overran = threading.Event()
-
-        def stop() -> None:
-            overran.set()
-            _kill_group(process)
-
-        # Popen.wait with a timeout polls, up to 50 ms apart, which would round the durations up.
-        watchdog = threading.Timer(self._timeout_s or 0.0, stop)
-        try:
-            if self._timeout_s is not None:
-                watchdog.start()
-            ended_ns = delay_ns = None
-            if self._meter is not None:  # its kernel has waitid, and remembers the delay
-                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-                ended_ns = self._clock.now_ns()
-                delay_ns = self._meter.delay_of(process.pid)
-            _, status, usage = os.wait4(process.pid, 0)
-            ended_ns = ended_ns or self._clock.now_ns()
-        except BaseException:
-            _kill_group(process)
-            process.wait()
-            raise
-        finally:
-            watchdog.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
-        return _Ended(
-            code=process.returncode,
-            elapsed_ns=ended_ns - start,
-            cpu_s=usage.ru_utime + usage.ru_stime,
-            overran=overran.is_set(),
-            delay_ns=delay_ns,
+        group = ProcessGroup(
+            argv,
+            name=_shown(argv),
+            stdout=stdout,
+            stderr=stderr,
+            cwd=self._cwd,
+            env=self._env,
+            clock=self._clock,
+        )
+        return group.wait(
+            meter=self._meter, timeout_s=self._timeout_s, seconds=None, grace_s=_GRACE_S
         )
 
-    def _started(
-        self, argv: list[str], stdout: BinaryIO | int, stderr: BinaryIO, env: dict[str, str]
-    ) -> subprocess.Popen[bytes]:
-        try:
-            return subprocess.Popen(  # noqa: S603  # the caller's own command, without a shell
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                cwd=self._cwd,
-                env=env,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise WorkloadFailed(
-                f"{_shown(argv)} cannot be started: {error.strerror}: {str(error.filename)!r}"
-            ) from error
-
-    def _failure(self, ended: _Ended) -> str | None:
+    def _failure(self, ended: Ended) -> str | None:
         """Return what is wrong with how the process ended; None when nothing is."""
         if ended.overran:
             return f"ran longer than {self._timeout_s:g} s and was killed"
@@ -313,11 +261,6 @@ def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
 def _shown(argv: Sequence[str]) -> str:
     text = shlex.join(argv)
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _signal_name(number: int) -> str:
