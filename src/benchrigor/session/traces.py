@@ -152,7 +152,8 @@ class Traces:
             trace.chunks.append(values)
             trace.n += 1 if kind is Kind.WORK else values.size
             trace.batch = max(trace.batch, calls_per_reading(finished))
-        self.rejected = 0 if usable else self.rejected + 1
+        if usable or not finished.cut:  # one that was cut may have had no time to give anything
+            self.rejected = 0 if usable else self.rejected + 1
 
     def _readings(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
         """Return name, kind and values of all readings of a round."""
@@ -163,7 +164,7 @@ class Traces:
             for name, value in finished.readings.items()
             if name not in self._durations
         ]
-        if self.schedule is None:
+        if self.schedule is None or finished.cut:
             return [*units, *single]
         pair = np.array([finished.plan.work or 0.0, finished.duration_s])
         return [(SPEED.name, Kind.WORK, pair), *units, *single]

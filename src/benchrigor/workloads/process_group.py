@@ -30,6 +30,7 @@ class Ended:
     cpu_s: float
     overran: bool  # and was killed
     cut: bool  # asked to end, since its time was up
+    left_running: bool  # it left processes of its group running
     delay_ns: int | None
 
 
@@ -78,7 +79,7 @@ class ProcessGroup:
         seconds: float | None,
         grace_s: float,
     ) -> Ended:
-        """Wait until the process has ended by itself, or is made to.
+        """Wait until the process has ended by itself, or is made to, and then end its group.
 
         After ``timeout_s`` the group is killed. After ``seconds`` it is asked to end, and killed
         ``grace_s`` later. When an exception ends the waiting, it is killed at once.
@@ -100,17 +101,24 @@ class ProcessGroup:
             _, status, usage = os.wait4(pid, 0)
             ended_ns = ended_ns or self._clock.now_ns()
             self.process.returncode = os.waitstatus_to_exitcode(status)
+            over.set()
+            if watchdog.ident is not None:
+                watchdog.join()
+            ended_by_us = self._cut or self._overran
+            left_running = not ended_by_us and not self._gone_within(_LINGER_S)
+            if ended_by_us or left_running:
+                self.end(grace_s=0.0 if self._overran else grace_s)
         except BaseException:
+            over.set()
             self.end(grace_s=0.0)
             raise
-        finally:
-            over.set()
         return Ended(
             code=self.process.returncode,
             elapsed_ns=ended_ns - self._start_ns,
             cpu_s=usage.ru_utime + usage.ru_stime,
             overran=self._overran,
             cut=self._cut,
+            left_running=left_running,
             delay_ns=delay_ns,
         )
 
@@ -145,10 +153,6 @@ class ProcessGroup:
             self._signal(signal.SIGKILL)
             self.process.wait()
             self._gone_within(_DYING_S)
-
-    def leaves_others(self) -> bool:
-        """Whether other processes of the group go on after the first one has ended."""
-        return not self._gone_within(_LINGER_S)
 
     def _gone_within(self, seconds: float) -> bool:
         """Wait until no process of the group is running, at most so long."""

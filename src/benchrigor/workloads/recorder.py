@@ -34,6 +34,7 @@ class RoundRecorder:
         self._notices: dict[tuple[Code, object], Notice] = {}
         self._stops: list[Floats] = []
         self._delays: list[Floats] = []
+        self._cut = False
 
     def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
         """Add readings of successive units of work, shape (n,), in the metric's unit."""
@@ -62,6 +63,10 @@ class RoundRecorder:
         """Keep a notice, the first of each code and metric."""
         self._notices.setdefault((notice.code, notice.evidence.get("metric")), notice)
 
+    def cut(self) -> None:
+        """State that the round was ended before its work was done."""
+        self._cut = True
+
     def finish(self, plan: RoundPlan, elapsed_ns: int, *, ran_ns: int | None = None) -> Round:
         """Return the round with all that was recorded.
 
@@ -87,4 +92,5 @@ class RoundRecorder:
             facts=dict(self._facts),
             notices=tuple(self._notices.values()),
             delays=delays,
+            cut=self._cut,
         )
