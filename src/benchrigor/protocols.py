@@ -71,17 +71,34 @@ class Recorder(Protocol):
     def notice(self, notice: Notice) -> None:
         """Add what the reader of the numbers must know."""
 
+    def cut(self) -> None:
+        """State that the round was ended before its work was done."""
+
 
 @runtime_checkable
 class Workload(Protocol):
-    """Something that can be run for a round. Law: work accounted equals work planned.
+    """Something that can be run for a round. Law: work accounted equals work planned, unless cut.
 
     A workload that has no more to give raises `StopIteration` before it records anything. One
     whose rounds are fresh processes says so by an attribute ``fresh_process = True``.
+    A workload that has no more to give raises `StopIteration` before it records anything. One that
+    can be interrupted ends when ``plan.seconds`` are up, and says so with ``recorder.cut()``.
     """
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Carry out ``plan`` and hand its readings to ``recorder``."""
+
+
+@runtime_checkable
+class LastingWorkload(Workload, Protocol):
+    """A workload that holds something from round to round, such as a process.
+
+    Laws: after `close`, whatever ended the session, nothing of it is left; closing again, or before
+    any round, does nothing.
+    """
+
+    def close(self) -> None:
+        """Let go of all that it holds: the session is over."""
 
 
 @runtime_checkable

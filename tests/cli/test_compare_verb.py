@@ -97,6 +97,7 @@ def test_the_exit_code_tells_the_verdict(  # noqa: PLR0917  # fixtures beside fo
     result = cli("compare", "old.csv", f"{candidate}.csv", "--unit", "s", *words)
     assert result.exit_code == code, result.stderr
     assert f": {verdict} (margin" in result.stdout
+    words = ("--unit", "s", *words)
     document = strict(cli("compare", "old.csv", f"{candidate}.csv", *words, "--json").stdout)
     assert document["comparison"]["verdict"] == verdict
 
@@ -131,7 +132,7 @@ def test_paired_files_cancel_what_they_share(cli, tmp_path, strict):
     for name, factor, seed in (("old", 1.0, 1), ("new", 1.03, 2)):
         values = factor * drift + np.random.default_rng(seed).normal(0.0, 0.0002, 1000)
         np.savetxt(tmp_path / f"{name}.csv", values)
-    result = cli("compare", "old.csv", "new.csv", "--paired", "--json")
+    result = cli("compare", "old.csv", "new.csv", "--paired", "--unit", "s", "--json")
     paired = strict(result.stdout)["comparison"]
     assert result.exit_code == 7, result.stderr
     assert paired["paired"] is True

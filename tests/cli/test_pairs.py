@@ -56,7 +56,8 @@ def test_a_target_out_of_reach_is_told_by_the_exit_code(pairs: Path) -> None:
     [
         ("a,b\n-1,2\n2,3\n4,5", ["--work", "a", "--column", "b"], "work[0] is -1.0"),
         ("a,b\n1,2\n2,-3\n4,5", ["--work", "a", "--column", "b"], "duration_s[1] is -3.0"),
-        ("a,b\n1,2\n", ["--work", "a"], "columns a, b"),
+        ("a,b,c\n1,2,3\n", ["--work", "a"], "columns a, b, c"),
+        ("a,b\n1,2\n", ["--work", "a", "--round", "b"], "--work and --round"),
         ("a,b\n1,2\n", ["--work", "c", "--column", "b"], "columns a, b"),
         ("a,b\n1,2\n", ["--work", "a", "--column", "b", "--statistic", "p90"], "no quantiles"),
     ],
@@ -69,10 +70,10 @@ def test_bad_pairs_are_named(tmp_path: Path, text: str, arguments: list[str], sa
     assert said in done.output
 
 
-def test_standard_input_holds_no_two_columns() -> None:
-    done = CliRunner().invoke(main, ["analyze", "--work", "a"], input="1\n2\n")
-    assert done.exit_code == 2
-    assert "expected a file" in done.output
+def test_standard_input_may_hold_both_columns() -> None:
+    rows = "".join(f"{work},{0.5 + work / 100 + work % 7 / 1000}\n" for work in range(1, 30))
+    done = CliRunner().invoke(main, ["analyze", "--work", "a"], input=f"a,b\n{rows}")
+    assert done.exit_code == 0, done.output
 
 
 def test_too_few_pairs_are_no_speed(tmp_path: Path) -> None:

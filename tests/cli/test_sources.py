@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from benchrigor.cli.sources import read_readings
+from benchrigor.cli.sources import read_rounds
 from benchrigor.errors import InvalidInput
 
 READABLE = {
@@ -56,33 +56,33 @@ UNREADABLE = {
 @pytest.mark.parametrize(("text", "column"), READABLE.values(), ids=READABLE)
 def test_readings_are_read_from(text, column, tmp_path):
     (tmp_path / "file").write_text(text, encoding="utf-8")
-    np.testing.assert_array_equal(read_readings(str(tmp_path / "file"), column), [1.0, 2.5, 3.0])
+    np.testing.assert_array_equal(read_rounds(str(tmp_path / "file"), column).series[0], [1.0, 2.5, 3.0])
 
 
 @pytest.mark.parametrize(("text", "column", "phrase"), UNREADABLE.values(), ids=UNREADABLE)
 def test_no_readings_are_read_from(text, column, phrase, tmp_path):
     (tmp_path / "file").write_text(text, encoding="utf-8")
     with pytest.raises(InvalidInput, match=phrase):
-        read_readings(str(tmp_path / "file"), column)
+        read_rounds(str(tmp_path / "file"), column)
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "file").write_bytes(b"\xff\xfe\x00\x80" * 10)
     with pytest.raises(InvalidInput, match="no text"):
-        read_readings(str(tmp_path / "file"), None)
+        read_rounds(str(tmp_path / "file"), None)
 
 
 def test_a_folder_and_a_missing_file_are_refused(tmp_path):
     with pytest.raises(InvalidInput, match="cannot be read: Is a directory"):
-        read_readings(str(tmp_path), None)
+        read_rounds(str(tmp_path), None)
     with pytest.raises(InvalidInput, match="cannot be read: No such file"):
-        read_readings(str(tmp_path / "missing"), None)
+        read_rounds(str(tmp_path / "missing"), None)
 
 
 def test_a_dash_is_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("1\n2\nx\n"))
     with pytest.raises(InvalidInput, match="standard input line 3 has 'x'"):
-        read_readings("-", None)
+        read_rounds("-", None)
 
 
 def test_a_name_of_digits_behind_a_line_heads_a_column(cli, tmp_path):

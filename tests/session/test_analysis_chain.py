@@ -333,7 +333,7 @@ def test_records_from_before_these_fields_still_load() -> None:
     assert (analysis.typical, analysis.floor, analysis.split) == (None, None, None)
     assert analysis.modes == ()
     assert (record.options.method, analysis.fits[0].method) == ("long-run-variance",) * 2
-    assert analysis.metric.averaging == "arithmetic"
+    assert analysis.metric.averaging == "auto"
     assert " 95% · n=" in str(record)
 
 

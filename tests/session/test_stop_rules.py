@@ -4,7 +4,7 @@ import numpy as np
 
 from benchrigor.model import Code, Decision, Options, Progress, Round, RunRecord, StopReason
 from benchrigor.session import Engine, default_rules
-from benchrigor.session.stop_rules import minimum_effective, relative_width, satisfied
+from benchrigor.session.stop_rules import minimum_effective, narrow_enough, satisfied
 
 SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
 
@@ -41,7 +41,7 @@ def test_a_session_goes_on_until_four_fifths_are_stable() -> None:
 
 
 def test_without_the_rule_the_same_session_ends_at_its_first_look() -> None:
-    rule = satisfied(relative_width(0.05), minimum_effective(100.0))
+    rule = satisfied(narrow_enough(Options(target=0.05)), minimum_effective(100.0))
     record = stepping(Engine(Options(target=0.05), rules=[rule]))
     assert record.decision == SATISFIED
     assert record.readings().size == 500

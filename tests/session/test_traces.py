@@ -192,7 +192,7 @@ def test_a_maximum_that_stays_too_short_ends_with_an_error_that_says_so() -> Non
 
 
 def test_what_a_speed_cannot_be_is_refused() -> None:
-    lower = br.Metric(name="speed", unit="B/s")
+    lower = br.Metric(name="speed", unit="B/s", direction="lower")
     with pytest.raises(br.InvalidInput, match="expected 'higher'"):
         Engine(wps(), (lower,))
     with pytest.raises(br.InvalidInput, match="must not merge rounds"):

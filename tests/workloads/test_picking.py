@@ -17,7 +17,7 @@ from benchrigor.workloads.picking import Pick, read_picks
 def picked(output: str | bytes, spec: str, **options: bool) -> list[float]:
     data = output.encode() if isinstance(output, str) else output
     pick = Pick.parse(spec, **options)
-    return read_picks(io.BytesIO(data), [pick])[pick.metric].tolist()
+    return read_picks(io.BytesIO(data), [pick]).found[pick.metric].tolist()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_numbers_come_back_exactly_as_printed(values: list[float]) -> None:
 
 def test_several_metrics_are_read_in_one_pass() -> None:
     picks = [Pick.parse("a=column:0"), Pick.parse("b=regex:b=([0-9]+)")]
-    found = read_picks(io.BytesIO(b"1\n2 b=7\n"), picks)
+    found = read_picks(io.BytesIO(b"1\n2 b=7\n"), picks).found
     assert {name: list(values) for name, values in found.items()} == {"a": [1.0, 2.0], "b": [7.0]}
 
 
@@ -188,7 +188,7 @@ def test_a_hundred_megabytes_without_a_line_end_need_little_memory() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(WorkloadFailed, match=r"printed 100 MB in 1 line \(1 longer"):
-            read_picks(output, [Pick.parse("x=regex:[0-9]+")])
+            read_picks(output, [Pick.parse("x=regex:[0-9]+")]).found
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()

@@ -17,6 +17,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.protocols import Workload
 from benchrigor.session import as_workload, meter_for
 from benchrigor.session.measuring import TIME
+from benchrigor.storage.project_settings import metric_named
 from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, Pick
 
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
@@ -91,9 +92,9 @@ def metrics_for(picks: Sequence[Pick], speed: Metric | None = None) -> tuple[Met
     satisfied unless readings of units of work are picked, which say more; other picks need not
     be. The time is the duration of a round then, and no metric.
     """
-    picked = {pick.metric: Metric(name=pick.metric, unit=pick.unit) for pick in picks}
+    picked = {pick.metric: metric_named(pick.metric, pick.description) for pick in picks}
     if speed is None:
-        beside = replace(TIME, must_satisfy=not picked)
+        beside = replace(TIME, must_satisfy=not any(each.must_satisfy for each in picked.values()))
         return (*picked.values(), *(() if TIME.name in picked else (beside,)))
     refuse(*(_misnamed(pick, speed) for pick in picks))
     units = tuple(picked.pop(pick.metric) for pick in picks if pick.unit_readings)

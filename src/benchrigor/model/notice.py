@@ -48,6 +48,8 @@ class Code(enum.StrEnum):
     EXHAUSTED = "workload-exhausted"
     WORKLOAD_FAILED = "workload-failed"
     SEVERAL_MATCHES = "several-matches"
+    CUT_ROUND = "cut-round"
+    LEFT_RUNNING = "left-running"
     WPS_DOUBTFUL = "wps-model-doubtful"
     NO_SPEED = "no-speed"
     NOT_LINEAR = "not-linear"

@@ -30,12 +30,16 @@ class RoundPlan:
         Unit readings wanted; ignored by workloads that give one reading per round.
     seed
         For what the workload draws; the same in a repeated or resumed session.
+    seconds
+        Wall time that the round may take: what is left of the budget; None for no limit. A
+        workload that can be interrupted obeys it.
     """
 
     index: int
     work: int | float | None = None
     readings: int = 1
     seed: int = 0
+    seconds: float | None = field(default=None, compare=False)  # it is the same plan later on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,11 +107,15 @@ class Round:
     weights
         Per metric what its one reading counts in the mean: the trials behind a share, the seconds
         behind a rate. Without one, a rate counts by the duration of the round, others all alike.
+    cut
+        It was ended before its work was done: its duration means nothing, and it has no readings
+        of the whole round.
 
     Raises
     ------
     InvalidInput
-        When a reading is not a finite number or the elapsed time is negative.
+        When a reading is not a finite number or the elapsed time is negative, or a cut round has
+        a reading of the whole.
     """
 
     plan: RoundPlan
@@ -119,9 +127,13 @@ class Round:
     ran_ns: int | None = None
     delays: Delays | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
+    cut: bool = False
 
     def __post_init__(self) -> None:
         where = f"round {self.plan.index}"
+        if self.cut and self.readings:
+            name = next(iter(self.readings))
+            refuse([f"{where} was cut, but has a reading of {name!r}, expected unit readings only"])
         for name in ("elapsed_ns", "ran_ns"):
             if name == "elapsed_ns" or self.ran_ns is not None:
                 refuse(wrong_whole(f"{where}: {name}", getattr(self, name), least=0))

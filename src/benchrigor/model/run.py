@@ -131,6 +131,11 @@ class RunRecord:
         return tuple(each for each in self.rounds if each.plan.index not in left_out)
 
     @property
+    def whole_rounds(self) -> tuple[Round, ...]:
+        """The counted rounds that were not cut, so that their durations mean something."""
+        return tuple(each for each in self.counted_rounds if not each.cut)
+
+    @property
     def notices(self) -> tuple[Notice, ...]:
         """All Notices of the run and of its analyses, each once."""
         everything = [*self.session_notices, *(n for a in self.analyses for n in a.notices)]
@@ -194,7 +199,7 @@ class RunRecord:
         name = self._chosen(metric)
         analysis = self.analysis(name) if name else None
         if analysis is not None and analysis.kind is Kind.WORK:
-            pairs = [(each.plan.work, each.duration_s) for each in self.rounds]
+            pairs = [(each.plan.work, each.duration_s) for each in self.rounds if not each.cut]
             single = [work / took for work, took in pairs if work is not None and took > 0.0]
             units = []
         else:

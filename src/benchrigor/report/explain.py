@@ -99,10 +99,10 @@ def _of_pairs(analysis: Analysis, record: RunRecord) -> list[str]:
 
 
 def _pairs(analysis: Analysis, record: RunRecord) -> str:
-    work = [each.plan.work for each in record.counted_rounds if each.plan.work is not None]
+    work = [each.plan.work for each in record.whole_rounds if each.plan.work is not None]
     if not work:
         return "No round has a work amount and a duration yet."
-    took = [each.duration_s for each in record.counted_rounds]
+    took = [each.duration_s for each in record.whole_rounds]
     unit, order = analysis.metric.unit, f"are planned in {record.options.work_order} order"
     if not record.elapsed_s:  # recorded elsewhere
         order = "stand in the order in which they were run"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -104,11 +105,13 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _next_plan(self) -> RoundPlan | None:
         index = len(self._rounds)
+        left_s = self.options.budget_s - self._elapsed_ns / 1e9
         plan = RoundPlan(
             index=index,
             work=self._scheduled_work(),
             readings=next_readings(self._pace(), self.options),
             seed=int(np.random.SeedSequence([self.seed, index]).generate_state(1)[0]),
+            seconds=left_s if 0.0 < left_s < math.inf else None,  # rules may know no budget
         )
         if self._next_work is None:
             return plan
@@ -214,7 +217,11 @@ class Engine(Controller[RoundPlan, Round]):
     def result(self) -> RunRecord:
         """Return the record of all rounds so far, also while the session runs."""
         reports = self._traces.reports()
-        counted = tuple(each for each in self._rounds if each.plan.index not in self._red)
+        counted = tuple(
+            each
+            for each in self._rounds
+            if each.plan.index not in self._red and not (each.cut and not each.unit_readings)
+        )
         analyses = tuple(
             self._flagged(reports[metric.name])
             if metric.name in reports

@@ -87,7 +87,7 @@ def _units_per_work(rounds: Sequence[Round], metric: str) -> float | None:
     pairs = [
         (len(each.unit_readings[metric]), each.plan.work)
         for each in rounds
-        if each.plan.work and metric in each.unit_readings
+        if each.plan.work and not each.cut and metric in each.unit_readings
     ]
     ratios = [units / work for units, work in pairs]
     if not ratios or max(ratios) > (1.0 + _SAME_UNITS) * min(ratios):

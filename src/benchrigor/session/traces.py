@@ -101,7 +101,7 @@ class Traces:
         speed = next((each for each in self.metrics if each.name == SPEED.name), None)
         by_work = self.schedule is not None
         if by_work and speed is not None and speed.direction is not Direction.HIGHER:
-            raise InvalidInput("metric 'speed' has direction 'lower', expected 'higher'")
+            raise InvalidInput(f"metric 'speed' is better {speed.direction}, expected 'higher'")
         if by_work and speed is None:  # the speed is added, and must be satisfied
             return
         if not any(metric.must_satisfy for metric in self.metrics):
@@ -154,7 +154,8 @@ class Traces:
             trace.weights += weights_of(finished, trace.metric)
             trace.n += 1 if kind is Kind.WORK else values.size
             trace.batch = max(trace.batch, calls_per_reading(finished))
-        self.rejected = 0 if usable else self.rejected + 1
+        if usable or not finished.cut:  # one that was cut may have had no time to give anything
+            self.rejected = 0 if usable else self.rejected + 1
 
     def _readings(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
         """Return name, kind and values of all readings of a round."""
@@ -165,7 +166,7 @@ class Traces:
             for name, value in finished.readings.items()
             if name not in self._durations
         ]
-        if self.schedule is None:
+        if self.schedule is None or finished.cut:
             return [*units, *single]
         pair = np.array([finished.plan.work or 0.0, finished.duration_s])
         return [(SPEED.name, Kind.WORK, pair), *units, *single]

@@ -12,9 +12,12 @@ from benchrigor.model.metric import describe_metric
 
 
 def metric_named(name: str, description: str | None = None) -> Metric:
-    """Make a metric by its description, or else as the project's pyproject.toml describes it."""
+    """Make a metric by its description, or else as the project's pyproject.toml describes it.
+
+    What is called "time" is in seconds, unless something else is said.
+    """
     if not description:
-        description = described_metrics(Path.cwd()).get(name, "")
+        description = described_metrics(Path.cwd()).get(name, "s" if name == "time" else "")
     return describe_metric(name, description)
 
 

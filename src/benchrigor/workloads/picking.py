@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import math
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal, Self
 
@@ -15,7 +16,6 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Metric
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.text import many, show_value
-from benchrigor.units import Quantity
 
 # Returns what a line holds where a pick looks, not yet checked to be a number.
 Finder = Callable[[str], Iterable[Any]]
@@ -23,6 +23,7 @@ Finder = Callable[[str], Iterable[Any]]
 _FORM = re.compile(r"([^:=]+)(?::([^=]+))?=(regex|column|json):(.+)", re.DOTALL)
 
 _LONGEST_LINE = 2**20
+_PIECE = 2**16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +65,8 @@ class Pick:
     ('rate', 'req/s', 'regex', 'rps: ([0-9.]+)')
     >>> str(pick)
     'rate:req/s=regex:rps: ([0-9.]+)'
-    >>> Pick.parse("ok:share=regex:ok ([0-9]+/[0-9]+)").measured.kind
-    <Quantity.SHARE: 'share'>
+    >>> str(Pick.parse("ok:share=regex:ok ([0-9]+/[0-9]+)").measured.kind)
+    'share'
     """
 
     metric: str
@@ -77,7 +78,7 @@ class Pick:
 
     def __post_init__(self) -> None:
         match = _FORM.fullmatch(str(self))
-        described = (self.metric, self._description, self.how, self.where)
+        described = (self.metric, self.description, self.how, self.where)
         if match is None or match.groups("") != described or self.measured.unit != self.unit:
             raise _misformed(str(self))
         self.finder()
@@ -109,14 +110,15 @@ class Pick:
     @property
     def measured(self) -> Metric:
         """The metric that the words describe."""
-        return describe_metric(self.metric, self._description)
+        return describe_metric(self.metric, self.description)
 
     @property
-    def _description(self) -> str:
+    def description(self) -> str:
+        """Unit and words."""
         return ",".join(filter(None, (self.unit, *self.words)))
 
     def __str__(self) -> str:
-        description = self._description and f":{self._description}"
+        description = self.description and f":{self.description}"
         return f"{self.metric}{description}={self.how}:{self.where}"
 
     def finder(self) -> Finder:
@@ -124,32 +126,106 @@ class Pick:
         return {"regex": _in_matches, "column": _in_column, "json": _in_json}[self.how](self.where)
 
 
-def read_picks(
-    output: BinaryIO, picks: Sequence[Pick], *, name: str = "the command"
-) -> dict[str, array[float]]:
-    r"""Find the readings in the output of a command, per metric at least one number.
+class OutputSearch:
+    """Finds readings in the output of a command, given in pieces of any size.
 
-    Needs memory for the longest line searched and 8 bytes per reading, however long the output.
-    Raises WorkloadFailed when something picked is not a finite number, or nothing is found.
+    Needs memory for the longest line searched and 8 bytes per reading.
+
+    Parameters
+    ----------
+    picks
+        What to find, each for another metric.
+    name
+        Of the command, for errors.
     """
-    size = output.seek(0, io.SEEK_END)
-    output.seek(0)
-    searches = [(pick, pick.finder(), array("d")) for pick in picks]
-    lines = too_long = 0
-    for lines, line in enumerate(_lines(output), start=1):
-        if line is None:
-            too_long += 1
-            continue
-        for pick, find, numbers in searches:
+
+    def __init__(self, picks: Sequence[Pick], *, name: str = "the command") -> None:
+        self.found: dict[str, array[float]] = {pick.metric: array("d") for pick in picks}
+        self.trials: dict[str, float] = {}  # behind the last share that was found as 998/1000
+        self._finders = [(pick, pick.finder()) for pick in picks]
+        self._name = name
+        self._decoder = io.IncrementalNewlineDecoder(
+            codecs.getincrementaldecoder("utf-8")("replace"), translate=True
+        )
+        self._begun = ""  # of the last line
+        self._is_too_long = False
+        self._size = self._lines = self._too_long = 0
+
+    def feed(self, output: bytes) -> None:
+        """Search the lines that end in this piece.
+
+        WorkloadFailed when something picked is not a finite number.
+        """
+        self._size += len(output)
+        self._add(self._decoder.decode(output))
+
+    def finish(self) -> None:
+        """Search the last line too, which has no end."""
+        self._add(self._decoder.decode(b"", final=True))
+        if self._begun or self._is_too_long:
+            self._search(self._begun)
+            self._begun = ""
+
+    def check(self) -> None:
+        """Raise WorkloadFailed unless each pick has found something."""
+        for pick, _ in self._finders:
+            if not self.found[pick.metric]:
+                printed = _amount(self._size, self._lines, self._too_long)
+                raise WorkloadFailed(
+                    f"{self._name} printed {printed} a reading for metric {pick.metric!r} "
+                    f"(pick: {pick})"
+                )
+
+    def _add(self, text: str) -> None:
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._search(f"{line}\n")
+        if len(self._begun) >= _LONGEST_LINE:
+            self._begun, self._is_too_long = "", True
+
+    def _search(self, line: str) -> None:
+        self._lines += 1
+        if self._is_too_long or len(line) > _LONGEST_LINE:
+            # A part of a line will not do: it may end within a number.
+            self._too_long += 1
+            self._is_too_long = False
+            return
+        for pick, find in self._finders:
             for item in find(line):
-                numbers.append(_number(item, pick, f"line {lines} of what {name} printed"))
-    for pick, _, numbers in searches:
-        if not numbers:
-            printed = _amount(size, lines, too_long)
+                where = f"line {self._lines} of what {self._name} printed"
+                self.found[pick.metric].append(self._number(item, pick, where))
+
+    def _number(self, item: Any, pick: Pick, line: str) -> float:
+        """Return a number, or the share of successes in trials."""
+        successes, slash, trials = str(item).partition("/")
+        if not slash or pick.unit_readings:
+            return _number(item, pick, line)
+        number, of = (_number(each, pick, line) for each in (successes, trials))
+        if not 0.0 <= number <= of or of == 0.0:
             raise WorkloadFailed(
-                f"{name} printed {printed} a reading for metric {pick.metric!r} (pick: {pick})"
+                f"{line}: {item[:80]!r} is picked for metric {pick.metric!r}, expected "
+                f"successes/trials, such as 998/1000 (pick: {pick})"
             )
-    return {pick.metric: numbers for pick, _, numbers in searches}
+        self.trials[pick.metric] = of
+        return number / of
+
+
+def read_picks(
+    output: BinaryIO, picks: Sequence[Pick], *, name: str = "the command", cut: bool = False
+) -> OutputSearch:
+    """Find the readings in the output of a command, per metric at least one number.
+
+    Of a command that was ``cut`` whole lines are searched, and nothing need be found. Raises
+    WorkloadFailed when something picked is not a finite number, or nothing is found.
+    """
+    search = OutputSearch(picks, name=name)
+    output.seek(0)
+    while piece := output.read(_PIECE):
+        search.feed(piece)
+    if not cut:
+        search.finish()
+        search.check()
+    return search
 
 
 def _misformed(text: str) -> InvalidInput:
@@ -206,22 +282,6 @@ def _in_json(where: str) -> Finder:
         return [item]
 
     return find
-
-
-def _lines(output: BinaryIO) -> Iterator[str | None]:
-    """Yield the lines of an output, None for each that is too long.
-
-    A part of a line will not do: it may end within a number.
-    """
-    text = io.TextIOWrapper(output, encoding="utf-8", errors="replace")
-    try:
-        while line := text.readline(_LONGEST_LINE):
-            piece = line
-            while len(piece) == _LONGEST_LINE and not piece.endswith("\n"):
-                piece = text.readline(_LONGEST_LINE)
-            yield line if piece is line else None
-    finally:
-        text.detach()
 
 
 def _number(item: Any, pick: Pick, line: str) -> float:

@@ -35,6 +35,7 @@ class RoundRecorder:
         self._notices: dict[tuple[Code, object], Notice] = {}
         self._stops: list[Floats] = []
         self._delays: list[Floats] = []
+        self._cut = False
 
     def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
         """Add readings of successive units of work, shape (n,), in the metric's unit."""
@@ -65,6 +66,10 @@ class RoundRecorder:
         """Keep a notice, the first of each code and metric."""
         self._notices.setdefault((notice.code, notice.evidence.get("metric")), notice)
 
+    def cut(self) -> None:
+        """State that the round was ended before its work was done."""
+        self._cut = True
+
     def finish(self, plan: RoundPlan, elapsed_ns: int, *, ran_ns: int | None = None) -> Round:
         """Return the round with all that was recorded.
 
@@ -91,4 +96,5 @@ class RoundRecorder:
             notices=tuple(self._notices.values()),
             delays=delays,
             weights=self._weights,
+            cut=self._cut,
         )

@@ -127,7 +127,7 @@ class WorkLine(Trace):
 
 def work_line(record: RunRecord, analysis: Analysis) -> WorkLine:
     """Take from a record what is to be drawn."""
-    rounds = record.counted_rounds
+    rounds = record.whole_rounds
     work = np.array([each.plan.work or 0.0 for each in rounds], dtype=np.float64)
     counts = np.arange(work.size) < analysis.n
     counts[list(analysis.left_out)] = False

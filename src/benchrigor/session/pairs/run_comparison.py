@@ -230,8 +230,8 @@ def _common_options(
     runs = [each for each in sources if each.run is not None]
     units = {each.recorded.metric.unit: each.label for each in sources if _has_unit(each)}
     statistics = {statistic or each.recorded.options.statistic for each in runs}
-    known = (each.recorded.metric.direction for each in sources)
-    directions = {direction or str(each) for each in known if direction or each}
+    ways = (direction or each.recorded.metric.direction for each in sources)
+    directions = {str(each) for each in ways if each is not None}
     problems = []
     if len(units) > 1:
         shown = ", ".join(f"{label} in {unit or 'no unit'}" for unit, label in units.items())

@@ -157,7 +157,8 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     left_out: tuple[int, ...] = ()
     if analysis is not None and analysis.kind is Kind.WORK:
         kind, left_out = Kind.WORK, analysis.left_out
-        series = tuple(np.array([(each.plan.work, each.duration_s) for each in rounds]).T.copy())
+        pairs = [(each.plan.work, each.duration_s) for each in record.whole_rounds]
+        series = tuple(np.array(pairs).T.copy())
     elif analysis is None or not (units or single):
         raise InvalidInput(
             f"the run of {record.name} holds no readings{f' of {name!r}' if name else ''}"

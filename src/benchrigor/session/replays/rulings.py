@@ -115,9 +115,10 @@ def _by_plain_t(name: str, recording: Recording, options: Options) -> Ruling:
     """Apply Student's t after each reading, as if all were independent."""
     if refusal := _several_series(recording):
         return Ruling(name=name, sentence=refusal)
-    averaging, statistic = recording.metric.averaging, options.statistic
-    if statistic != "mean" or averaging != "arithmetic":
-        wanted = statistic if statistic != "mean" else f"a {averaging} mean"
+    statistic, is_plain = options.statistic, not recording.policy.harmonic
+    if statistic != "mean" or not is_plain or recording.weights is not None:
+        mean = "weighted" if is_plain else "harmonic"
+        wanted = statistic if statistic != "mean" else f"a {mean} mean"
         sentence = f"{PLAIN_T} estimates arithmetic means, and {wanted} is wanted."
         return Ruling(name=name, sentence=sentence)
     (series,) = recording.series

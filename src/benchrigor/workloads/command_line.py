@@ -1,0 +1,171 @@
+"""A command line: its program and arguments, where it runs, and what its output and end mean."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import RoundPlan
+from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.protocols import Clock
+from benchrigor.workloads.picking import Pick
+from benchrigor.workloads.process_group import ProcessGroup
+
+GRACE_S = 2.0  # from being asked to end to being killed
+
+STDERR_KEPT = 2048
+_LONGEST_GRACE_S = 3600.0
+_WORK = "{work}"
+_LONGEST_NAME = 120
+
+
+class CommandLine:
+    """A command that can be started for a plan. The parameters are those of `CommandWorkload`.
+
+    InvalidInput when one of them is out of range.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        *,
+        picks: Sequence[Pick],
+        accept_exit: Collection[int],
+        cwd: str | os.PathLike[str] | None,
+        env: Mapping[str, str] | None,
+        grace_s: float,
+    ) -> None:
+        self._argv = _checked_argv(argv)
+        codes = tuple(accept_exit) if isinstance(accept_exit, Collection) else ()
+        are_codes = codes != () and all(isinstance(code, int) for code in codes)
+        in_range = isinstance(grace_s, int | float) and 0 <= grace_s <= _LONGEST_GRACE_S
+        picked = Counter(pick.metric for pick in picks)
+        refuse(
+            wrong_values(
+                [
+                    ("accept_exit", accept_exit, are_codes, "exit codes in a list, at least one"),
+                    ("grace_s", grace_s, in_range, f"seconds, from 0 to {_LONGEST_GRACE_S:g}"),
+                ]
+            ),
+            (
+                f"two picks for metric {metric!r}, expected one for each"
+                for metric, times in picked.items()
+                if times > 1
+            ),
+        )
+        self.picks = tuple(picks)
+        self.grace_s = grace_s
+        self._accept_exit = frozenset(codes)
+        self._cwd = Path(cwd or ".").absolute()
+        self._env = dict(env or {})
+
+    @staticmethod
+    def described(description: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters that `describe` described."""
+        return {
+            "argv": description["argv"],
+            "picks": [
+                *(Pick.parse(text) for text in description["picks"]),
+                *(Pick.parse(text, unit_readings=True) for text in description["unit_picks"]),
+            ],
+            "accept_exit": description["accept_exit"],
+            "cwd": description["cwd"],
+            "env": description["env"],
+            "grace_s": description.get("grace_s", GRACE_S),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """Return all that `described` needs, ready for JSON."""
+        return {
+            "argv": list(self._argv),
+            "picks": [str(pick) for pick in self.picks if not pick.unit_readings],
+            "unit_picks": [str(pick) for pick in self.picks if pick.unit_readings],
+            "accept_exit": sorted(self._accept_exit),
+            "cwd": str(self._cwd),
+            "env": self._env,
+            "grace_s": self.grace_s,
+        }
+
+    @property
+    def name(self) -> str:
+        """The command line as a shell would read it, shortened."""
+        return shown(self._argv)
+
+    def argv_for(self, plan: RoundPlan) -> list[str]:
+        """Return the arguments with the plan's work amount in its places."""
+        takes_work = any(_WORK in argument for argument in self._argv)
+        if takes_work is (plan.work is None):
+            wrong = "has no work amount, but an" if takes_work else "has a work amount, but no"
+            raise InvalidInput(
+                f"the plan of round {plan.index} {wrong} argument of {self.name} holds {_WORK}: "
+                "give a work amount where, and only where, an argument has a place for it"
+            )
+        if plan.work is None:
+            return list(self._argv)
+        amount = str(int(plan.work) if float(plan.work).is_integer() else float(plan.work))
+        return [argument.replace(_WORK, amount) for argument in self._argv]
+
+    def start(
+        self, argv: Sequence[str], *, stdout: IO[bytes] | int, stderr: IO[bytes] | int, clock: Clock
+    ) -> ProcessGroup:
+        """Start it; WorkloadFailed when that cannot be done."""
+        return ProcessGroup(
+            argv,
+            name=shown(argv),
+            stdout=stdout,
+            stderr=stderr,
+            cwd=self._cwd,
+            env=self._env,
+            clock=clock,
+        )
+
+    def failure(self, code: int) -> str | None:
+        """Return what is wrong with an exit code; None when nothing is."""
+        if code in self._accept_exit:
+            return None
+        if code < 0:
+            return f"was killed by {_signal_name(-code)}"
+        accepted = " or ".join(str(code) for code in sorted(self._accept_exit))
+        return f"exited with code {code}, expected {accepted}"
+
+
+def shown(argv: Sequence[str]) -> str:
+    """Return arguments as a shell would read them, shortened."""
+    text = shlex.join(argv)
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+
+
+def end_of(stderr: bytes) -> str:
+    """Return the last lines of what was printed to stderr, as the end of an error message."""
+    text = stderr[-STDERR_KEPT:].decode(errors="replace")
+    if len(stderr) > STDERR_KEPT:
+        text = text.partition("\n")[2] or text
+    return f"; its stderr ends:\n{text.strip()}" if text.strip() else ""
+
+
+def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+    if isinstance(argv, str | bytes):
+        raise InvalidInput(
+            f"argv is the text {argv!r}, expected a list of the program and its arguments: "
+            "no shell splits it, shlex.split does"
+        )
+    arguments = tuple(os.fspath(each) if isinstance(each, os.PathLike) else each for each in argv)
+    if not arguments:
+        raise InvalidInput("argv is empty, expected a program and its arguments")
+    for index, each in enumerate(arguments):
+        if not isinstance(each, str) or "\0" in each:
+            raise InvalidInput(f"argv[{index}] is {each!r}, expected text without NUL")
+    return arguments
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

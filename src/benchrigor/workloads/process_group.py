@@ -1,0 +1,188 @@
+"""A command's process and all others of its group: started, waited for, ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from benchrigor.errors import WorkloadFailed
+from benchrigor.protocols import Clock, DelayMeter
+
+_LOOK_S = 0.01  # from one look to the next at whether a group is gone
+_DYING_S = 1.0  # for the kernel to end what was killed
+_LINGER_S = 0.1  # for what a command leaves behind to end by itself, as `> >(tee log)` in a shell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How the first process of a group ended."""
+
+    code: int  # its exit code, or minus the signal that killed it
+    elapsed_ns: int
+    cpu_s: float
+    overran: bool  # and was killed
+    cut: bool  # asked to end, since its time was up
+    left_running: bool  # it left processes of its group running
+    delay_ns: int | None
+
+
+class ProcessGroup:
+    """A command that runs in a session and process group of its own, without standard input.
+
+    WorkloadFailed when it cannot be started.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        name: str,
+        stdout: IO[bytes] | int,
+        stderr: IO[bytes] | int,
+        cwd: Path,
+        env: Mapping[str, str],
+        clock: Clock,
+    ) -> None:
+        self._clock = clock
+        self._asked_s: float | None = None  # when it was asked to end
+        self._cut = self._overran = False
+        environment = {**os.environ, **env}
+        self._start_ns = clock.now_ns()
+        try:
+            self.process = subprocess.Popen(  # noqa: S603  # the caller's own command, without a shell
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=cwd,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise WorkloadFailed(
+                f"{name} cannot be started: {error.strerror}: {str(error.filename)!r}"
+            ) from error
+
+    def wait(
+        self,
+        *,
+        meter: DelayMeter | None,
+        timeout_s: float | None,
+        seconds: float | None,
+        grace_s: float,
+    ) -> Ended:
+        """Wait until the process has ended by itself, or is made to, and then end its group.
+
+        After ``timeout_s`` the group is killed. After ``seconds`` it is asked to end, and killed
+        ``grace_s`` later. When an exception ends the waiting, it is killed at once.
+        """
+        over = threading.Event()
+        # Popen.wait with a timeout polls, up to 50 ms apart, which would round the durations up.
+        watchdog = threading.Thread(
+            target=self._watch, args=(over, timeout_s, seconds, grace_s), daemon=True
+        )
+        pid = self.process.pid
+        try:
+            if timeout_s is not None or seconds is not None:
+                watchdog.start()
+            ended_ns = delay_ns = None
+            if meter is not None:  # its kernel has waitid, and remembers the delay
+                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+                ended_ns = self._clock.now_ns()
+                delay_ns = meter.delay_of(pid)
+            _, status, usage = os.wait4(pid, 0)
+            ended_ns = ended_ns or self._clock.now_ns()
+            self.process.returncode = os.waitstatus_to_exitcode(status)
+            over.set()
+            if watchdog.ident is not None:
+                watchdog.join()
+            ended_by_us = self._cut or self._overran
+            left_running = not ended_by_us and not self._gone_within(_LINGER_S)
+            if ended_by_us or left_running:
+                self.end(grace_s=0.0 if self._overran else grace_s)
+        except BaseException:
+            over.set()
+            self.end(grace_s=0.0)
+            raise
+        return Ended(
+            code=self.process.returncode,
+            elapsed_ns=ended_ns - self._start_ns,
+            cpu_s=usage.ru_utime + usage.ru_stime,
+            overran=self._overran,
+            cut=self._cut,
+            left_running=left_running,
+            delay_ns=delay_ns,
+        )
+
+    def _watch(
+        self, over: threading.Event, timeout_s: float | None, seconds: float | None, grace_s: float
+    ) -> None:
+        """Make the group end when its time is up, unless the waiting is over before."""
+        times = [each for each in (timeout_s, seconds) if each is not None]
+        if over.wait(min(*times, threading.TIMEOUT_MAX)):
+            return
+        self._cut = timeout_s is None or min(times) < timeout_s
+        self._overran = not self._cut
+        if self._cut:
+            self.ask_to_end()
+            if over.wait(grace_s):
+                return
+        self._signal(signal.SIGKILL)
+
+    def ask_to_end(self) -> None:
+        """Send SIGTERM to the group, once."""
+        if self._asked_s is None:
+            self._asked_s = time.monotonic()
+            self._signal(signal.SIGTERM)
+
+    def end(self, *, grace_s: float) -> None:
+        """Return when no process of the group is left: asked to end, killed after the grace."""
+        try:
+            if grace_s > 0.0:
+                self.ask_to_end()
+                self._gone_within((self._asked_s or 0.0) + grace_s - time.monotonic())
+        finally:
+            self._signal(signal.SIGKILL)
+            self.process.wait()
+            self._gone_within(_DYING_S)
+
+    def _gone_within(self, seconds: float) -> bool:
+        """Wait until no process of the group is running, at most so long."""
+        deadline = time.monotonic() + seconds
+        while self._is_running():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_S)
+        return True
+
+    def _is_running(self) -> bool:
+        if self.process.poll() is None:
+            return True
+        try:
+            os.killpg(self.process.pid, 0)
+        except OSError:  # there is none, or none that is ours
+            return False
+        # The dead are in the group until their parent, often that of all, has noticed.
+        stats = list(Path("/proc").glob("[0-9]*/stat"))
+        return not stats or any(_is_alive_in(self.process.pid, each) for each in stats)
+
+    def _signal(self, number: int) -> None:
+        with suppress(OSError):
+            os.killpg(self.process.pid, number)
+
+
+def _is_alive_in(group: int, stat: Path) -> bool:
+    """Whether a process, by its file in ``/proc``, is of a group and not dead."""
+    try:
+        state, _, its_group, _ = stat.read_text(errors="replace").rpartition(")")[2].split(None, 3)
+    except (OSError, ValueError):  # it has ended meanwhile
+        return False
+    return int(its_group) == group and state not in "ZX"
