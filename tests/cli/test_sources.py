@@ -56,7 +56,8 @@ UNREADABLE = {
 @pytest.mark.parametrize(("text", "column"), READABLE.values(), ids=READABLE)
 def test_readings_are_read_from(text, column, tmp_path):
     (tmp_path / "file").write_text(text, encoding="utf-8")
-    np.testing.assert_array_equal(read_rounds(str(tmp_path / "file"), column).series[0], [1.0, 2.5, 3.0])
+    (series,) = read_rounds(str(tmp_path / "file"), column).series
+    np.testing.assert_array_equal(series, [1.0, 2.5, 3.0])
 
 
 @pytest.mark.parametrize(("text", "column", "phrase"), UNREADABLE.values(), ids=UNREADABLE)

@@ -38,7 +38,7 @@ def test_each_form_is_parsed_and_written_alike(spec: str, parts: tuple[str, ...]
 
 @given(
     metric=st.text(min_size=1),
-    unit=st.text(),
+    unit=st.text().map(str.strip),
     key=st.text(min_size=1),
     unit_readings=st.booleans(),
 )
@@ -49,7 +49,7 @@ def test_what_can_be_made_survives_being_written(
     try:
         pick = Pick(**made, how="json", where=key)
     except InvalidInput:
-        assert set(metric + unit) & set(":=")
+        assert set(metric + unit) & set(":=,±+") or not metric.strip()
         return
     assert Pick.parse(str(pick), unit_readings=unit_readings) == pick
 
@@ -188,7 +188,7 @@ def test_a_hundred_megabytes_without_a_line_end_need_little_memory() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(WorkloadFailed, match=r"printed 100 MB in 1 line \(1 longer"):
-            read_picks(output, [Pick.parse("x=regex:[0-9]+")]).found
+            read_picks(output, [Pick.parse("x=regex:[0-9]+")])
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from benchrigor.model import (
     Analysis,
     Estimate,
@@ -29,12 +31,15 @@ from benchrigor.report.text import (
     NOTABLE,
     cold,
     grown,
+    meaning,
     outlying,
     phase_table,
     predicted,
     rounds_named,
     why_left_out,
 )
+from benchrigor.session.stop_rules import wanted_half_width, whole_of
+from benchrigor.stats.estimators.rate import HARMONIC
 from benchrigor.stats.series.interval import scaled
 from benchrigor.units import Scale, scale_for
 
@@ -224,9 +229,10 @@ def _level(analysis: Analysis, record: RunRecord) -> list[str]:
     if estimate is not None and statistic != "mean":
         return [_quantile(estimate, statistic, analysis)]
     if len(analysis.fits) != 1:
-        return []
+        words = meaning(analysis)
+        return [f"{words[0].upper()}{words[1:]}."] if words else []
     fit = analysis.fits[0]
-    if analysis.metric.averaging == "harmonic":
+    if estimate is not None and HARMONIC in estimate.method:
         level = f"{fit.level:.4g}, the mean of the reciprocals; its reciprocal is the estimate"
     else:
         level = show_value(fit.level, analysis.metric.unit)
@@ -313,13 +319,17 @@ def _interval(analysis: Analysis) -> str:
 def _stop(analysis: Analysis, record: RunRecord) -> list[str]:
     if record.decision is None or record.decision.reason is None:
         return ["The session is still running."] if record.elapsed_s else []
-    estimate, target = analysis.estimate, record.options.target
+    estimate = analysis.estimate
     ending = f"The session ended: {str(record.decision.reason).replace('-', ' ')}"
-    if estimate is None or target is None:
+    if estimate is None:
+        return [f"{ending}."]
+    whole, name = whole_of(estimate)
+    wanted = wanted_half_width(estimate, analysis.metric, record.options)
+    if wanted == math.inf or whole == 0.0:
         return [f"{ending}."]
     return [
-        f"{ending}; half-width {percent(estimate.relative_half_width)} of the value, "
-        f"wanted {percent(target)}."
+        f"{ending}; half-width {percent(estimate.half_width / whole)} of the {name}, wanted "
+        f"{percent(wanted / whole)}."
     ]
 
 

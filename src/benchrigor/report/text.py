@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from benchrigor.model import (
     Analysis,
     Code,
@@ -32,9 +34,12 @@ from benchrigor.report.interference_text import (
     show_total,
     warnings_of,
 )
+from benchrigor.session.stop_rules import wanted_half_width, whole_of
 from benchrigor.stats import readings_per_invocation
+from benchrigor.stats.estimators.proportion import WILSON
+from benchrigor.stats.estimators.rate import BY_DURATION, HARMONIC
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
-from benchrigor.units import Direction
+from benchrigor.units import Direction, Quantity
 
 _MOST_NAMED = 6
 NOTABLE = 1.05  # Autocorrelation that inflates the variance by less is not reported
@@ -90,6 +95,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
         prefix = "" if is_speed or statistic == "mean" else f"{statistic} "
         lines = row(metric.name, [f"{prefix}{show_estimate(estimate, metric.unit)}"])
         lines += row("", [_width(estimate, analysis, record)])
+        lines += row("", [meaning(analysis)])
     return lines + (_line if is_speed else _readings)(analysis, record)
 
 
@@ -110,15 +116,33 @@ def _readings(analysis: Analysis, record: RunRecord) -> list[str]:
 
 def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
     """Say how well the number is known, how well it should be, and how much more that takes."""
-    width = f"half-width {percent(estimate.relative_half_width)} of the value"
-    if not analysis.metric.must_satisfy or record.options.target is None:
+    whole, name = whole_of(estimate)
+    if whole == 0.0:
+        return f"half-width {estimate.half_width:.2g}"
+    width = f"half-width {percent(estimate.half_width / whole)} of the {name}"
+    wanted = wanted_half_width(estimate, analysis.metric, record.options)
+    if not analysis.metric.must_satisfy or wanted == math.inf:
         return width
-    width += f", wanted {percent(record.options.target)}"
+    width += f", wanted {percent(wanted / whole)}"
     required = analysis.required or 0
     if required > analysis.n:
         noun = "round" if analysis.kind is Kind.WORK else "reading"
         width += f": about {many(required, noun)} in all are needed"
     return width
+
+
+def meaning(analysis: Analysis) -> str:
+    """Say which way is better where the unit is no plain time, and what kind of mean it is."""
+    metric, method = analysis.metric, analysis.estimate.method if analysis.estimate else ""
+    parts = []
+    if metric.direction is not None and metric.kind is not Quantity.TIME:
+        parts.append(f"{metric.direction} is better")
+    means = {
+        HARMONIC: "harmonic mean, for equal work per reading",
+        BY_DURATION: "weighted by the time of each round",
+        WILSON: "share of outcomes, interval of Wilson",
+    }
+    return "; ".join([*parts, *(words for name, words in means.items() if name in method)])
 
 
 def _line(analysis: Analysis, record: RunRecord) -> list[str]:

@@ -36,7 +36,7 @@ from benchrigor.session.red_rounds import (
     left_out,
     measured_interference,
 )
-from benchrigor.session.stop_rules import default_rules, wanted_half_width
+from benchrigor.session.stop_rules import default_rules, wanted_half_width, whole_of
 from benchrigor.session.traces import Traces
 from benchrigor.session.work_schedule import NextWork, with_work
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
@@ -270,7 +270,7 @@ class Engine(Controller[RoundPlan, Round]):
         ended = self._decision is not None and not self._decision.satisfied
         if ended and metric.must_satisfy:
             wanted = wanted_half_width(estimate, metric, self.options)
-            notice = not_converged(estimate.half_width, wanted, abs(estimate.value), "value")
+            notice = not_converged(estimate.half_width, wanted, *whole_of(estimate))
             estimate = replace(estimate, notices=(notice, *estimate.notices))
             notices = (notice, *notices)
         return replace(analysis, estimate=estimate, notices=notices)

@@ -54,19 +54,23 @@ def min_evidence(options: Options, *, by_round: bool) -> MinEvidence:
 
 
 def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> float:
-    """Return the narrowest target, in the metric's unit; infinite if none is set.
-
-    A target of a share is relative to the rarer outcome: that of 0.999 is as far from 1 as that of
-    0.001 is from 0.
-    """
+    """Return the narrower of both targets, in the metric's unit; infinite if none is set."""
     relative, absolute = metric.relative_half_width, metric.absolute_half_width
     if relative is None:
         relative = options.target
-    whole = abs(estimate.value)
-    if estimate.method.startswith(WILSON):
-        whole = min(whole, 1.0 - whole)
-    widths = (None if relative in (None, math.inf) else relative * whole, absolute)
+    known = relative is not None and relative < math.inf
+    widths = (relative * whole_of(estimate)[0] if known and relative else None, absolute)
     return min((each for each in widths if each is not None), default=math.inf)
+
+
+def whole_of(estimate: Estimate) -> tuple[float, str]:
+    """Return what a half-width is relative to, and its name.
+
+    That of a share is the rarer outcome: 0.999 is as far from 1 as 0.001 is from 0.
+    """
+    if estimate.method.startswith(WILSON):
+        return min(estimate.value, 1.0 - estimate.value), "rarer outcome"
+    return abs(estimate.value), "value"
 
 
 def needed_for_share(before: int) -> float:
