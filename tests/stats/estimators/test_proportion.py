@@ -66,7 +66,8 @@ def test_a_short_series_has_students_t_in_wilsons_interval() -> None:
 def test_outcomes_that_are_all_alike_leave_a_width(outcome: int, n: int) -> None:
     found = estimate_proportion([outcome] * n)
     assert found.value == outcome
-    assert found.n_effective == n
+    # Of many alike, none may be in bursts, which then would count for three.
+    assert found.n_effective == pytest.approx(n if n < 30 else n / 3)
     assert found.half_width > 1.0 / n
     codes = [notice.code for notice in found.notices]
     assert Code.CONSTANT not in codes

@@ -16,13 +16,14 @@ from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice, as_series
 from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.model.series import check_items
 from benchrigor.stats.series.interval import check_confidence, estimate_level, student_t
-from benchrigor.stats.series.level import fit_level
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, fit_level
 from benchrigor.stats.series.long_run_variance import MIN_BATCHES, batch_means
 
 WILSON = "Wilson"
 MIN_IN_TAIL = 5  # effective readings in the tail, or outcomes of the rarer kind
 
 _BATCH = 10
+_MANY = 50  # rare outcomes that show their bursts
 
 
 def estimate_proportion(
@@ -59,8 +60,9 @@ def estimate_proportion(
     -----
     Score interval of Wilson (1927) with the normal quantile. Of a series, n / max(tau, 1) trials
     are effective, with tau the long-run over the marginal variance of the outcomes, and the
-    quantile is Student's with the degrees of freedom of that variance. Below 30 outcomes, and
-    where all are alike, they are taken for independent.
+    quantile is Student's with the degrees of freedom of that variance. Where fewer than 50 are of
+    the rarer kind, tau is at least what bursts of them may be. Below 30 outcomes they are taken for
+    independent.
 
     Examples
     --------
@@ -158,11 +160,13 @@ def fit_indicators(indicators: Floats, *, transients: tuple[float, ...] = ()) ->
 def estimate_outcomes(outcomes: Floats, confidence: float) -> Estimate:
     """Estimate the share of ones in a series of zeros and ones, which may be autocorrelated."""
     fit = fit_indicators(outcomes)
+    effective = min(fit.n_effective, fit.n / _burst_inflation(outcomes))
     t = student_t(fit.degrees_of_freedom, confidence)
-    low, high = _wilson(fit.level, fit.n_effective, t)
+    low, high = _wilson(fit.level, effective, t)
     estimate = estimate_level(fit, confidence)
     return replace(
         estimate,
+        n_effective=effective,
         low=low,
         high=high,
         method=WILSON,
@@ -170,13 +174,30 @@ def estimate_outcomes(outcomes: Floats, confidence: float) -> Estimate:
         # Outcomes that are all alike still leave a width.
         notices=(
             *(each for each in estimate.notices if each.code is not Code.CONSTANT),
-            *_few_of_a_kind(fit),
+            *_few_of_a_kind(fit, effective),
         ),
     )
 
 
-def _few_of_a_kind(fit: LevelFit) -> Iterator[Notice]:
-    effective = fit.n_effective
+def _burst_inflation(outcomes: Floats) -> float:
+    """Return the variance inflation by bursts of a rare outcome; 1 where there are enough of it.
+
+    Few rare outcomes tell little of their bursts, and none tell nothing. So the chance c that one
+    follows another is estimated by Laplace's rule of succession; in a two-state Markov chain it
+    means an autocorrelation of (c - q) / (1 - q), q the rare share. Without it, 10,000 outcomes
+    with a truth of 0.999 and autocorrelation 0.5 cover in 0.88 of cases.
+    """
+    n = outcomes.size
+    rare = outcomes == (1.0 if 2.0 * outcomes.sum() < n else 0.0)
+    count = int(rare.sum())
+    if count >= _MANY or n < MIN_FOR_AUTOCORRELATION:
+        return 1.0
+    follows = (int((rare[1:] & rare[:-1]).sum()) + 1.0) / (count + 2.0)
+    correlation = max((follows - count / n) / (1.0 - count / n), 0.0)
+    return (1.0 + correlation) / (1.0 - correlation)
+
+
+def _few_of_a_kind(fit: LevelFit, effective: float) -> Iterator[Notice]:
     rare = min(fit.level, 1.0 - fit.level) * effective
     if rare < MIN_IN_TAIL:
         sentence = (
