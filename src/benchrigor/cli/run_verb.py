@@ -137,7 +137,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run --statistic p99 --batch 1 mypackage.bench:parse
       benchrigor run --timeout 30 --accept-exit 0 --accept-exit 1 ./bench.sh
       benchrigor run --read 'rate:req/s=regex:rps: ([0-9.]+)' ./load.sh
-      benchrigor run --stream --read-units 'latency:ms=regex:took ([0-9.]+)' ./load.sh
+      benchrigor run --stream --read-units 'latency:ms=regex:took (.+)' ./load.sh
       benchrigor run --work 1000 ./sort --lines '{work}'
       benchrigor run --work 1MB:1GB -- ./copy.sh --bytes '{work}'
       benchrigor run --work 1000:1e6 mypackage.bench:sort
