@@ -17,6 +17,7 @@ import ruptures as rpt
 
 import benchrigor as br
 from benchrigor import stats
+from benchrigor.clocks import WallClock
 from benchrigor.errors import (
     BenchrigorError,
     ClockFailed,
@@ -29,7 +30,7 @@ from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.stats.changepoints.edm import detect_by_medians
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock
-from benchrigor.workloads import CallableWorkload, CommandWorkload, Pick
+from benchrigor.workloads import CallableWorkload, CommandWorkload, Pick, StreamWorkload
 
 Notices = Sequence[Notice]
 
@@ -104,6 +105,7 @@ def fill(folder: Path) -> None:
             session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
 
 
+UNITS_OF_X = (Pick.parse("x=regex:x=([0-9.]+)", unit_readings=True),)
 READS_X = (Pick.parse("x=regex:x=([0-9.]+)"),)
 TALKATIVE = "import sys\nfor _ in range(10): sys.stdout.buffer.write(b'junk line\\n' * 100_000)"
 SUICIDE = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
@@ -264,6 +266,24 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
         lambda _: python("import time; time.sleep(60)", timeout_s=0.3),
         WorkloadFailed,
         r"longer than 0\.3 s",
+    ),
+    (
+        "a command that goes on when the budget is spent",
+        lambda _: (
+            br.Session(br.Options(budget_s=0.2))
+            .run(CommandWorkload(["sleep", "60"], clock=WallClock()))
+            .notices
+        ),
+        Code.CUT_ROUND,
+        "Round 0 was ended after 200 ms, because the budget was spent: nothing of it counts",
+    ),
+    (
+        "a stream that ends without a reading",
+        lambda _: br.Session(seed=1).run(
+            StreamWorkload(["echo", "1..2"], picks=UNITS_OF_X, clock=WallClock())
+        ),
+        WorkloadFailed,
+        "printed 5 B in 1 line, none of which holds a reading for metric 'x'",
     ),
     (
         "a command that prints nothing",

@@ -68,7 +68,7 @@ def rates(setting: Setting) -> None:
     number = sum(map(len, UNITS.values()))
     verdict = setting.verdict("direction by unit", not wrong)
     print(
-        f"\nDirection in reports and verdicts of {number} units, wrong: {wrong or 'none'}: {verdict}"
+        f"\n{number} units in reports and verdicts; wrong direction: {wrong or 'none'}: {verdict}"
     )
 
 

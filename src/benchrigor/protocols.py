@@ -79,10 +79,9 @@ class Recorder(Protocol):
 class Workload(Protocol):
     """Something that can be run for a round. Law: work accounted equals work planned, unless cut.
 
-    A workload that has no more to give raises `StopIteration` before it records anything. One
-    whose rounds are fresh processes says so by an attribute ``fresh_process = True``.
     A workload that has no more to give raises `StopIteration` before it records anything. One that
-    can be interrupted ends when ``plan.seconds`` are up, and says so with ``recorder.cut()``.
+    can be interrupted ends when ``plan.seconds`` are up, and says so with ``recorder.cut()``. One
+    whose rounds are fresh processes says so by an attribute ``fresh_process = True``.
     """
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:

@@ -33,3 +33,15 @@ def test_single_readings_come_out_as_they_went_in(given_: dict[str, float]) -> N
     for name, value in given_.items():
         recorder.reading(name, value)
     assert recorder.finish(RoundPlan(index=0), 1).readings == given_
+
+
+@given(chunks)
+def test_a_cut_keeps_what_was_recorded(parts: list[list[float]]) -> None:
+    recorder = RoundRecorder()
+    for part in parts:
+        recorder.unit_readings("a", part)
+    assert not recorder.finish(RoundPlan(index=0), 1).cut
+    recorder.cut()
+    finished = recorder.finish(RoundPlan(index=0), 1)
+    assert finished.cut
+    assert finished.unit_readings["a"].tolist() == [value for part in parts for value in part]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchrigor.clocks import WallClock
 from benchrigor.model import Round, RoundPlan
-from benchrigor.protocols import Workload
+from benchrigor.protocols import LastingWorkload, Workload
 from benchrigor.testing import FakeClock, SyntheticJob, SyntheticWorkload
+from benchrigor.workloads import Pick, StreamWorkload
 from benchrigor.workloads.callable import AmountWorkload, CallableWorkload
 from benchrigor.workloads.recorder import RoundRecorder
 from benchrigor.workloads.stepwise import StepwiseWorkload
@@ -147,3 +150,29 @@ def test_readings_are_in_the_order_in_which_they_were_taken(
 def test_a_plan_beyond_one_chunk_is_carried_out_whole(make: Callable[[], Workload]) -> None:
     (finished,) = rounds_of(make(), [70_000])
     assert finished.unit_readings["time"].size == 70_000
+
+
+def stream() -> LastingWorkload:
+    """Prints a reading ten times as often as it is asked for one."""
+    code = "for i in range(10_000): print('u', i)"
+    pick = Pick.parse("time=regex:u ([0-9]+)", unit_readings=True)
+    return StreamWorkload([sys.executable, "-c", code], picks=[pick], clock=WallClock())
+
+
+LASTING = [stream]
+
+
+@pytest.mark.parametrize("make", LASTING)
+def test_one_that_lasts_may_be_closed_at_any_time_and_begins_anew(
+    make: Callable[[], LastingWorkload],
+) -> None:
+    workload = make()
+    assert isinstance(workload, LastingWorkload)
+    workload.close()
+    first = rounds_of(workload, [1, 7, 100])
+    workload.close()
+    workload.close()
+    again = rounds_of(workload, [1, 7, 100])
+    workload.close()
+    for before, after in zip(first, again, strict=True):
+        assert before.unit_readings["time"].tolist() == after.unit_readings["time"].tolist()

@@ -14,7 +14,7 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Progress, RoundPlan
 from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
-from benchrigor.workloads import CommandWorkload
+from benchrigor.workloads import CommandWorkload, StreamWorkload
 
 
 def drive_and_print(
@@ -60,14 +60,21 @@ class _Patient:
 
 @contextmanager
 def _gentle_interrupt(session: Session, workload: Workload, line: LiveLine) -> Iterator[None]:
-    """Let the first Ctrl-C finish the round under way; a second one, or SIGTERM, ends at once."""
+    """Let the first Ctrl-C finish the round under way; a second one, or SIGTERM, ends at once.
+
+    A round of a stream is finished with what there is.
+    """
 
     def on_interrupt(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if isinstance(workload, _Patient):
             workload.interrupted = True
         session.request_stop()
-        line.say("stopping after this round; press Ctrl-C again to end at once")
+        if isinstance(workload, StreamWorkload):
+            workload.stop()
+            line.say("stopping the command; press Ctrl-C again to kill it")
+        else:
+            line.say("stopping after this round; press Ctrl-C again to end at once")
 
     before = signal.signal(signal.SIGINT, on_interrupt)
     # A command runs in a session of its own: it must not outlive us.

@@ -28,11 +28,12 @@ from benchrigor.workloads import (
     CommandWorkload,
     Pick,
     StepwiseWorkload,
+    StreamWorkload,
 )
 
 _Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any]]
 
-_FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
+_FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
 
 
 @click.command(
@@ -81,14 +82,21 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
     "--read",
     multiple=True,
     metavar="PICK",
-    help="One reading per round from the command's output: NAME[:UNIT]=regex:PATTERN, "
-    "NAME[:UNIT]=column:N or NAME[:UNIT]=json:KEY.",
+    help="One reading per round from the command's output: NAME[:UNIT[,WORD]...]=regex:PATTERN, "
+    "=column:N or =json:KEY. The words say what it is: lower, higher; arithmetic, harmonic; time, "
+    "rate, share, other; optional; ±2% (half-width wanted).",
 )
 @click.option(
     "--read-units",
     multiple=True,
     metavar="PICK",
     help="Readings of successive units of work from its output, one per match.",
+)
+@click.option(
+    "--stream",
+    is_flag=True,
+    help="The command goes on from round to round, as a server or a load generator does: its "
+    "--read-units are taken in as it prints them, and it is ended with the run.",
 )
 @click.option(
     "--accept-exit",
@@ -117,8 +125,11 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     """Measure a command or a function until its interval is narrow enough.
 
     Options stand before the command; what follows belongs to it. A function is called without
-    arguments, or with the work amount if it has one; what it prints goes to stderr. Ctrl-C
-    finishes the round under way and reports what there is.
+    arguments, or with the work amount if it has one; what it prints goes to stderr.
+
+    A command under way when the budget is spent is asked to end, and killed two seconds later; of
+    what it printed, whole lines of --read-units count. Ctrl-C finishes the round under way, ends
+    the command of a stream at once, and reports what there is.
 
     \b
     Examples:
@@ -127,6 +138,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run --statistic p99 --batch 1 mypackage.bench:parse
       benchrigor run --timeout 30 --accept-exit 0 --accept-exit 1 ./bench.sh
       benchrigor run --read 'rate:req/s=regex:rps: ([0-9.]+)' ./load.sh
+      benchrigor run --read 'ok:share,higher=regex:ok ([0-9]+/[0-9]+)' ./load.sh
+      benchrigor run --stream --read-units 'latency:ms=regex:took (.+)' ./load.sh
       benchrigor run --work 1000 ./sort --lines '{work}'
       benchrigor run --work 1MB:1GB -- ./copy.sh --bytes '{work}'
       benchrigor run --work 1000:1e6 mypackage.bench:sort
@@ -186,6 +199,11 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
         *(Pick.parse(text, unit_readings=True) for text in given["read_units"]),
     ]
     clock = WallClock()
+    if given["stream"]:
+        stream = _stream(words, picks, given, speed)
+        names = {pick.metric for pick in picks}  # the wall time of its rounds says nothing
+        metrics = tuple(_by_time(each) for each in metrics_for(picks) if each.name in names)
+        return stream, metrics, {**stream.describe(), "name": shlex.join(words)}
     workload = CommandWorkload(
         list(words),
         picks=picks,
@@ -195,6 +213,29 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
         meter=meter_for(clock),
     )
     return workload, metrics_for(picks, speed), {**workload.describe(), "name": shlex.join(words)}
+
+
+def _by_time(metric: Metric) -> Metric:
+    """Average a rate over time: a long-lived command prints it now and then, not for each work."""
+    return replace(metric, averaging="arithmetic") if metric.averaging == "auto" else metric
+
+
+def _stream(
+    words: tuple[str, ...], picks: list[Pick], given: dict[str, Any], speed: Metric | None
+) -> StreamWorkload:
+    wrong = {
+        "needs --read-units: nothing else can be read while a command goes on": not given[
+            "read_units"
+        ],
+        "goes without --read, which takes the last number of a finished command": given["read"],
+        "goes without --timeout: the budget ends it": given["timeout"],
+        "goes without --rounds restarted: the command is started once": given["rounds"]
+        == "restarted",
+        "goes without a range of --work, or --analysis wps: the command is started once": speed,
+    }
+    refuse(f"--stream {why}" for why, is_so in wrong.items() if is_so)
+    accepted = given["accept_exit"] or (0,)
+    return StreamWorkload(list(words), picks=picks, accept_exit=accepted, clock=WallClock())
 
 
 def _options(given: dict[str, Any]) -> Options:

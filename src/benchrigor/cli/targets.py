@@ -18,7 +18,13 @@ from benchrigor.protocols import Workload
 from benchrigor.session import as_workload, meter_for
 from benchrigor.session.measuring import TIME
 from benchrigor.storage.project_settings import metric_named
-from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, Pick
+from benchrigor.workloads import (
+    AmountWorkload,
+    CallableWorkload,
+    CommandWorkload,
+    Pick,
+    StreamWorkload,
+)
 
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
@@ -71,6 +77,8 @@ def workload_of(record: RunRecord) -> Workload:
     subject, clock = record.subject, WallClock()
     if subject.get("kind") == "command":
         return CommandWorkload.from_description(dict(subject), clock=clock, meter=meter_for(clock))
+    if subject.get("kind") == "stream":
+        return StreamWorkload.from_description(dict(subject), clock=clock)
     if subject.get("kind") == "target":
         return function_target(
             subject["target"],

@@ -27,7 +27,15 @@ from benchrigor.model import (
     RunRecord,
 )
 from benchrigor.model.series import short
-from benchrigor.protocols import Clock, DelayMeter, Detector, StopRule, Store, Workload
+from benchrigor.protocols import (
+    Clock,
+    DelayMeter,
+    Detector,
+    LastingWorkload,
+    StopRule,
+    Store,
+    Workload,
+)
 from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
 from benchrigor.session.loop import Hooks, drive, ended_by_errors, performer
@@ -208,7 +216,11 @@ class Session(Engine):
         if self._store is not None:  # a store that fails should fail before time is spent
             self._begun(self._store)
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
-        with ended_by_errors(self, self._rescued), closing(host) if host else nullcontext():
+        with (
+            closing(adapted) if isinstance(adapted, LastingWorkload) else nullcontext(),
+            ended_by_errors(self, self._rescued),
+            closing(host) if host else nullcontext(),
+        ):
             if host is not None:
                 host.start()
             drive(self, performer(self, adapted, self._clock, host), self._clock, self._hooks)

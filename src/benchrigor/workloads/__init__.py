@@ -1,4 +1,4 @@
-"""What can be measured: functions, generators, commands; and the recorder they write to."""
+"""What can be measured: functions, generators, commands, streams; the recorder they write to."""
 
 from benchrigor.workloads.callable import AmountWorkload as AmountWorkload
 from benchrigor.workloads.callable import CallableWorkload as CallableWorkload
@@ -6,3 +6,4 @@ from benchrigor.workloads.command import CommandWorkload as CommandWorkload
 from benchrigor.workloads.picking import Pick as Pick
 from benchrigor.workloads.recorder import RoundRecorder as RoundRecorder
 from benchrigor.workloads.stepwise import StepwiseWorkload as StepwiseWorkload
+from benchrigor.workloads.stream import StreamWorkload as StreamWorkload
