@@ -54,6 +54,14 @@ def test_analyze_merges_readings_on_demand(cli, recording, strict):
     assert "Neighbours in subsessions of" in cli(*words, "--explain").stdout
 
 
+def test_analyze_merges_readings_up_to_the_limit_asked_for(cli, recording, strict):
+    words = ("analyze", recording, "--column", "time", "--autocorrelation-limit")
+    found = strict(cli(*words, "40%", "--json").stdout)
+    assert found["options"]["autocorrelation_limit"] == 0.4
+    assert found["analyses"][0]["subsessions"]["limit"] == 0.4
+    assert "autocorrelation_limit is 1.0, expected between 0" in cli(*words, "1").stderr
+
+
 def test_analyze_has_no_number_for_a_tail_of_few_readings(cli, recording, strict):
     result = cli("analyze", recording, "--column", "time", "--statistic", "p99.9", "--json")
     assert result.exit_code == 4

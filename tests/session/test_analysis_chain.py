@@ -403,3 +403,37 @@ def test_rounds_without_a_steady_state_in_common_are_cut_each_for_itself() -> No
     assert len(starts) > 1  # else all would be cut alike
     (said,) = [each for each in record.notices if each.code is Code.NO_STABLE_PHASE]
     assert said.severity == "warning"
+
+
+def autoregressive(n: int, seed: int = 1) -> np.ndarray:
+    noise = np.random.default_rng(seed).normal(0.0, 0.1, n)
+    values = np.empty(n)
+    level = 0.0
+    for index, each in enumerate(noise.tolist()):
+        level = 0.8 * level + each
+        values[index] = 10.0 + level
+    return values
+
+
+@pytest.mark.parametrize("method", ["subsessions", "long-run-variance"])
+def test_subsessions_are_merged_up_to_the_limit_asked_for(method: str) -> None:
+    series, found = autoregressive(4000), {}
+    for limit in (0.05, 0.5):
+        engine = Engine(
+            Options(method=method, autocorrelation_limit=limit, readings_per_round=4000),
+            recorded=True,
+        )
+        plan = engine.ask()
+        assert plan is not None
+        engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": series}))
+        (analysis,) = engine.result().analyses
+        assert analysis.subsessions is not None
+        assert abs(analysis.subsessions.autocorrelation) <= analysis.subsessions.limit == limit
+        found[limit] = (analysis.subsessions.size, analysis.fits[0].batch)
+    (narrow, _), (wide, _) = found[0.05], found[0.5]
+    assert narrow > wide
+    if method == "subsessions":
+        assert [size == batch for size, batch in found.values()] == [True, True]
+        estimate = estimate_mean(series, method=method, autocorrelation_limit=0.5)
+        merged = estimate_mean(series, method=method, autocorrelation_limit=0.05)
+        assert estimate.half_width < merged.half_width

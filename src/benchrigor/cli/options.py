@@ -104,6 +104,11 @@ statistic_options = _together(
         "--method",
         "How the interval of a mean is made; subsessions covers less than it claims.",
     ),
+    share_option(
+        "--autocorrelation-limit",
+        "0.1",
+        "Neighbouring subsessions correlate by this at most; they are merged until they do.",
+    ),
 )
 
 store_option = click.option(

@@ -25,7 +25,8 @@ CHOICES = {
 }
 _POSITIVE = ("target", "budget_s", "short_round_s")
 _COUNTS = ("budget_readings", "readings_per_round", "min_rounds", "max_rounds", "max_rejected")
-_NUMBERS = (*_POSITIVE, *_COUNTS, "confidence")
+_SHARES = ("confidence", "autocorrelation_limit")
+_NUMBERS = (*_POSITIVE, *_COUNTS, *_SHARES)
 _OPTIONAL = {"target", "budget_readings", "readings_per_round", "max_rounds"}
 
 
@@ -55,8 +56,10 @@ class Options:
         such rounds give unit readings as well, both, and the readings decide.
     method
         "long-run-variance", the one that covers; or "subsessions" (means only): adjacent
-        readings are merged until neighbours correlate by 0.1 at most, and Student t is applied
-        to the merged ones.
+        readings are merged until neighbours hardly correlate, and Student t is applied to the
+        merged ones.
+    autocorrelation_limit
+        Largest absolute correlation of neighbouring subsessions, in (0, 1).
     preset
         Evidence needed before the session may be satisfied: "quick" (first look at 200 readings,
         effective sample size 50), "normal" (500, 100; the default), "strict" (1000, 200).
@@ -102,6 +105,7 @@ class Options:
     rounds: str = "continuous"
     analysis: str = "auto"
     method: str = "long-run-variance"
+    autocorrelation_limit: float = 0.1
     preset: str | None = None
     work: Work = None
     work_order: str = "bisecting"
@@ -164,7 +168,7 @@ def _expected(name: str, value: object) -> str:
     if not is_number(value):
         return "a number"
     number = float(value)
-    if name == "confidence":
+    if name in _SHARES:
         return "" if 0.0 < number < 1.0 else "between 0 and 1, both excluded"
     if name in _COUNTS:
         return "" if number >= 1.0 and number.is_integer() else "a whole number from 1 on"

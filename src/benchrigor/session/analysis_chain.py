@@ -73,6 +73,7 @@ class Material:
             confidence=self.options.confidence,
             trim=True,
             method=self.options.method,
+            autocorrelation_limit=self.options.autocorrelation_limit,
             harmonic=self.metric.averaging == "harmonic",
             batch=self.batch,
         )
@@ -175,7 +176,8 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
     if values is None:
         return analysis
     if material.kind is not Kind.INVOCATIONS:
-        analysis = replace(analysis, subsessions=merge_subsessions(values))
+        limit = material.options.autocorrelation_limit
+        analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
     if analysis.estimate is None:
         return analysis
     best = 0.9 if material.metric.direction is Direction.HIGHER else 0.1

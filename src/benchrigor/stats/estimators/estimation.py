@@ -60,6 +60,7 @@ class Policy:
     confidence: float = 0.95
     trim: bool = False  # estimate the stable phase instead of all readings
     method: str = LONG_RUN_VARIANCE
+    autocorrelation_limit: float = 0.1  # of neighbouring subsessions
     harmonic: bool = False  # the reciprocal of the mean of reciprocals
     batch: int = 1  # calls that each reading averages
 
@@ -199,7 +200,9 @@ def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> Level
     values = 1.0 / series if policy.harmonic else series
     if policy.method != SUBSESSIONS:
         return fit_level(values, transients=transients)
-    return fit_level(values) if policy.kind is Kind.INVOCATIONS else fit_merged(values)
+    if policy.kind is Kind.INVOCATIONS:
+        return fit_level(values)
+    return fit_merged(values, limit=policy.autocorrelation_limit)
 
 
 def _inverted(estimate: Estimate, policy: Policy) -> Estimate:

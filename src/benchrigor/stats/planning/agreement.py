@@ -157,6 +157,7 @@ def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
         metric.averaging,
         options.statistic,
         options.method,
+        str(options.autocorrelation_limit),
         options.rounds,
         str(options.work),
         str(analysis.estimate.confidence),

@@ -67,6 +67,7 @@ def fit_wps(
     confidence: float = 0.95,
     estimator: str = "ols",
     method: str = LONG_RUN_VARIANCE,
+    autocorrelation_limit: float = 0.1,
     checks: bool = True,
 ) -> WpsFit:
     """Fit the line duration = overhead + work / speed to rounds of various amounts of work.
@@ -85,7 +86,9 @@ def fit_wps(
         of rounds far from the line (Huber's T): the line of typical rounds, not of their mean.
     method
         "long-run-variance"; or "subsessions": adjacent rounds are merged until the residuals of
-        neighbours correlate by 0.1 at most, for rounds that run through the amounts in order.
+        neighbours hardly correlate, for rounds that run through the amounts in order.
+    autocorrelation_limit
+        Largest absolute correlation of neighbouring subsessions, in (0, 1).
     checks
         False leaves out bend, growth and outliers, which take most of the time.
 
@@ -117,11 +120,14 @@ def fit_wps(
         wrong_share("confidence", confidence),
         wrong_choice("estimator", estimator, ESTIMATORS),
         wrong_choice("method", method, (LONG_RUN_VARIANCE, SUBSESSIONS)),
+        wrong_share("autocorrelation_limit", autocorrelation_limit),
     )
     rounds = _checked(work, duration_s)
     line, centre = _line(rounds, estimator)
     unmerged_slope = float(line.coefficients[1])
-    merged = _subsession(rounds.work, line) if method == SUBSESSIONS else 1
+    merged = 1
+    if method == SUBSESSIONS:
+        merged = _subsession(rounds.work, line, autocorrelation_limit)
     if merged > 1:
         line, centre = _line(rounds.merged(merged), estimator)
     errors = coefficient_errors(line, [[0.0, 1.0], [1.0, -centre]])
@@ -251,9 +257,9 @@ def _faster_without(
     return slope / without - 1.0 if without > 0.0 else None
 
 
-def _subsession(work: Floats, line: Regression) -> int:
+def _subsession(work: Floats, line: Regression, limit: float) -> int:
     """Return how many adjacent rounds to merge so that neighbours (nearly) do not correlate."""
-    merged = merge_subsessions(line.residuals)
+    merged = merge_subsessions(line.residuals, limit=limit)
     if merged.size is None or merged.means.size < MIN_MERGED:
         raise NotEstimable(
             still_correlated(merged, f"the residuals of {work.size} rounds", n=work.size)
