@@ -1,5 +1,8 @@
 """What options there are, and which of them fit together."""
 
+import json
+from typing import Any
+
 import pytest
 
 from benchrigor.errors import InvalidInput
@@ -10,6 +13,35 @@ from benchrigor.model import Options, codec
 def test_a_limit_of_autocorrelation_lies_between_0_and_1(limit: object) -> None:
     with pytest.raises(InvalidInput, match="autocorrelation_limit"):
         Options(autocorrelation_limit=limit)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("trim", "shares"),
+    [
+        ("none", (0.0, 0.0)),
+        ("auto", None),
+        (0.1, (0.1, 0.1)),
+        (0, (0.0, 0.0)),
+        ([0.2, 0], (0.2, 0)),
+    ],
+)
+def test_what_is_cut_can_be_said(trim: Any, shares: tuple[float, float] | None) -> None:
+    options = Options(trim=trim)
+    assert options.cut_shares == shares
+    assert codec.decode(Options, json.loads(json.dumps(codec.encode(options)))) == options
+
+
+@pytest.mark.parametrize(
+    "trim", ["some", 0.5, -0.1, 1.0, (0.1,), (0.9, 0.1), (0.1, 0.1, 0.1), None, True, float("nan")]
+)
+def test_a_cut_that_leaves_nothing_or_is_none_is_refused(trim: Any) -> None:
+    with pytest.raises(InvalidInput, match="trim is"):
+        Options(trim=trim)
+
+
+def test_a_line_through_rounds_cuts_nothing() -> None:
+    with pytest.raises(InvalidInput, match="analysis 'wps' cuts no readings"):
+        Options(analysis="wps", trim="none")
 
 
 def test_options_survive_being_stored() -> None:

@@ -40,6 +40,20 @@ def seconds(text: str) -> float:
     return number
 
 
+def trim(text: str) -> str | tuple[float, ...]:
+    """Read what to cut: auto, none, 10%, or 10%:5%; shares are checked with all other options."""
+    word = text.strip()
+    if word in ("auto", "none"):
+        return word
+    try:
+        shares = tuple(map(share, word.split(":")))
+    except click.BadParameter:
+        raise click.BadParameter(
+            f"{text!r} is no cut, expected auto, none, 10%, or 10%:5% for the two ends"
+        ) from None
+    return shares if len(shares) > 1 else shares * 2
+
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -109,6 +123,15 @@ statistic_options = _together(
         "0.1",
         "Neighbouring subsessions correlate by this at most; they are merged until they do.",
     ),
+)
+
+trim_option = click.option(
+    "--trim",
+    type=trim,
+    default="auto",
+    show_default=True,
+    metavar="auto|none|SHARE[:SHARE]",
+    help="What to cut off readings: what is not stable, nothing, or shares at both ends (10%:5%).",
 )
 
 store_option = click.option(

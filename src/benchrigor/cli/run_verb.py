@@ -44,6 +44,7 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
 @shared.share_option("--target", "2%", "Half-width wanted.")
 @shared.confidence_option()
 @shared.statistic_options
+@shared.trim_option
 @shared.budget_options("60")
 @shared.choice_option("--preset", "Evidence asked for before stopping.  [default: normal]")
 @shared.choice_option(

@@ -63,6 +63,7 @@ class PhaseReason(enum.StrEnum):
     """Why there is a stable phase, or why there is none."""
 
     STABLE = "stable"
+    AS_ASKED = "cut as asked"
     NO_DOMINANT_SEGMENT = "no dominant segment"
     TREND = "trend"
     STILL_MOVING = "still moving at the end"

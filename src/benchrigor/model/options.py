@@ -13,6 +13,7 @@ from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
 
 Work = float | tuple[float, float | None] | None
+Trim = str | float | tuple[float, float]
 
 # Of each option, the default first.
 CHOICES = {
@@ -60,6 +61,10 @@ class Options:
         merged ones.
     autocorrelation_limit
         Largest absolute correlation of neighbouring subsessions, in (0, 1).
+    trim
+        What is left out of each series of readings: "auto", all but the stable phase that is
+        found; "none", nothing; or a share of its readings at either end (0.1), or one at the
+        start and one at the end ((0.1, 0.05)).
     preset
         Evidence needed before the session may be satisfied: "quick" (first look at 200 readings,
         effective sample size 50), "normal" (500, 100; the default), "strict" (1000, 200).
@@ -106,6 +111,7 @@ class Options:
     analysis: str = "auto"
     method: str = "long-run-variance"
     autocorrelation_limit: float = 0.1
+    trim: Trim = "auto"
     preset: str | None = None
     work: Work = None
     work_order: str = "bisecting"
@@ -128,10 +134,12 @@ class Options:
             problems.append(
                 f"statistic is {self.statistic!r}, expected 'mean': subsessions merge means"
             )
+        trim = attempt(problems, check_trim, self.trim)
         work = attempt(problems, check_work, self.work)
         if work is not None or self.work is None:
             problems += self._bad_analysis(work)
         refuse(problems)
+        object.__setattr__(self, "trim", trim)
         object.__setattr__(self, "work", work)
         for name in _NUMBERS:
             if values[name] is not None:  # numbers of numpy become Python's own
@@ -147,9 +155,18 @@ class Options:
             return [f"{work}, expected one amount: analysis 'readings' needs rounds alike"]
         if (self.analysis == "wps" or varied) and self.method == "subsessions":
             return ["method is 'subsessions', which must not merge rounds in bisecting order"]
+        if self.analysis == "wps" and self.trim != "auto":
+            return [f"trim is {self.trim!r}, expected 'auto': analysis 'wps' cuts no readings"]
         if self.analysis == "wps" and self.statistic != "mean":
             return [f"statistic is {self.statistic!r}, expected 'mean': a line has no quantiles"]
         return []
+
+    @property
+    def cut_shares(self) -> tuple[float, float] | None:
+        """Shares to cut at both ends of each series; None where the stable phase is looked for."""
+        if isinstance(self.trim, tuple):
+            return self.trim
+        return (0.0, 0.0) if self.trim == "none" else None
 
     @property
     def work_range(self) -> tuple[float, float | None] | None:
@@ -175,6 +192,27 @@ def _expected(name: str, value: object) -> str:
     if not number > 0.0:
         return "more than 0"
     return "a finite number" if math.isinf(number) and name != "budget_s" else ""
+
+
+def check_trim(trim: object) -> Trim:
+    """Check "auto", "none", or shares to cut; return a share for each end.
+
+    Examples
+    --------
+    >>> check_trim(0.1)
+    (0.1, 0.1)
+    """
+    if isinstance(trim, str) and trim in ("auto", "none"):
+        return trim
+    is_pair = isinstance(trim, Sequence) and not isinstance(trim, str | bytes)
+    ends = tuple(trim) if is_pair else (trim, trim)  # type: ignore[arg-type]  # a Sequence
+    shares = tuple(float(each) for each in ends if is_number(each) and each >= 0.0)
+    if len(ends) != 2 or len(shares) != 2 or not sum(shares) < 1.0:
+        raise InvalidInput(
+            f"trim is {short(trim)}, expected 'auto', 'none', or a share to cut at each end, or "
+            "a pair of them, 0 or more and less than 1 together"
+        )
+    return shares[0], shares[1]
 
 
 _LARGEST = 1e300  # Sums and differences of amounts up to here are finite

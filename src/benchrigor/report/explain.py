@@ -28,6 +28,7 @@ from benchrigor.report.interference_text import is_estimated, show_parts, show_t
 from benchrigor.report.text import (
     NOTABLE,
     cold,
+    cut_as_asked,
     grown,
     outlying,
     phase_table,
@@ -83,7 +84,7 @@ def _of_readings(analysis: Analysis, record: RunRecord) -> list[str]:
     """Explain the steps from readings to their mean or quantile."""
     return [
         _readings(analysis, record),
-        *_phases(analysis),
+        *_phases(analysis, record),
         *_level(analysis, record),
         *_subsessions(analysis),
         _interval(analysis),
@@ -181,7 +182,11 @@ def _readings(analysis: Analysis, record: RunRecord) -> str:
     return f"{counted(analysis.n)} readings were taken in {rounds}{more}."
 
 
-def _phases(analysis: Analysis) -> list[str]:
+def _phases(analysis: Analysis, record: RunRecord) -> list[str]:
+    if record.options.cut_shares is not None:
+        kept = f"{counted(analysis.n_kept)} of {many(analysis.n, 'reading')} are kept"
+        each = " of each round" if analysis.kind is Kind.INVOCATIONS else ""
+        return [f"Cut{each}: {cut_as_asked(record.options)}; {kept}."]
     if not analysis.phases:
         return ["Too few readings to look for change points: all of them are taken."]
     if len(analysis.phases) > 1:
@@ -222,7 +227,9 @@ def _level(analysis: Analysis, record: RunRecord) -> list[str]:
     if estimate is not None and analysis.kind is Kind.INVOCATIONS and estimate.n > 1:
         return [_invocations(analysis, estimate, statistic)]
     if estimate is not None and statistic != "mean":
-        return [_quantile(estimate, statistic, analysis)]
+        beside = analysis.phases and record.options.cut_shares is None
+        weighted = ", weighted by a fit beside decaying transients" if beside else ""
+        return [_quantile(estimate, statistic, weighted)]
     if len(analysis.fits) != 1:
         return []
     fit = analysis.fits[0]
@@ -254,8 +261,7 @@ def _invocations(analysis: Analysis, estimate: Estimate, statistic: str) -> str:
     )
 
 
-def _quantile(estimate: Estimate, statistic: str, analysis: Analysis) -> str:
-    weighted = ", weighted by a fit beside decaying transients" if analysis.phases else ""
+def _quantile(estimate: Estimate, statistic: str, weighted: str) -> str:
     return (
         f"The {statistic} is the reading below which that share of the readings lies{weighted}. "
         "The long-run variance of lying below makes its rank uncertain: "

@@ -19,6 +19,7 @@ from benchrigor.model import (
     Metric,
     Notice,
     Options,
+    PhaseReason,
     StablePhase,
     WpsFit,
     quantile_named,
@@ -71,7 +72,7 @@ class Material:
             kind=self.kind,
             q=quantile_named(self.options.statistic),
             confidence=self.options.confidence,
-            trim=True,
+            trim=self.options.cut_shares or True,
             method=self.options.method,
             autocorrelation_limit=self.options.autocorrelation_limit,
             harmonic=self.metric.averaging == "harmonic",
@@ -141,7 +142,8 @@ def _moved_on(material: Material, n: int, phases: tuple[StablePhase, ...]) -> tu
     """Warn where the readings of a running session have left the stable phase."""
     if material.kind is not Kind.UNIT_READINGS or material.recorded:
         return ()
-    after = [n - each.stop for each in phases if each.stop is not None and each.stop < n]
+    found = [each for each in phases if each.reason is not PhaseReason.AS_ASKED]
+    after = [n - each.stop for each in found if each.stop is not None and each.stop < n]
     return moved_on(after[-1]) if after else ()
 
 
@@ -160,6 +162,7 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
         before = sum(
             phase.stop if phase.stop is not None and phase.stop < analysis.n else phase.start or 0
             for phase in analysis.phases
+            if phase.reason is not PhaseReason.AS_ASKED
         )
         needed = max(needed, needed_for_share(before))
     if material.kind is Kind.WORK:  # rounds that were left out are not repeated

@@ -12,6 +12,7 @@ from benchrigor.model import (
     Kind,
     Metric,
     Options,
+    PhaseReason,
     Progress,
     StopReason,
 )
@@ -129,7 +130,7 @@ def _is_enough(analysis: Analysis, effective: float) -> bool:
 
 
 def mostly_stable(share: float) -> Criterion:
-    """Require that the stable phase of a required series lasts to its end and holds this share.
+    """Require that the stable phase found in a series lasts to its end and holds this share.
 
     Without this rule, sessions that stopped inside a slow cycle, half of which looks like a level,
     covered in 0.3 of cases.
@@ -139,6 +140,7 @@ def mostly_stable(share: float) -> Criterion:
         for each in _required(progress)
         if each.kind is Kind.UNIT_READINGS
         for phase in each.phases
+        if phase.reason is not PhaseReason.AS_ASKED
     )
 
 

@@ -87,6 +87,11 @@ class Traces:
         self.rejected = 0  # latest rounds in a row that allow no estimate
         self._options = options
         self._detector = as_detector(detector)
+        if self._detector is not None and options.trim != "auto":
+            raise InvalidInput(
+                f"detector is given, expected None: trim is {options.trim!r}, and nothing is "
+                "looked for"
+            )
         self._recorded = recorded
         self._named = metrics is not None
         if self._named:

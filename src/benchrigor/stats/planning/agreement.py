@@ -158,6 +158,7 @@ def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
         options.statistic,
         options.method,
         str(options.autocorrelation_limit),
+        str(options.trim),
         options.rounds,
         str(options.work),
         str(analysis.estimate.confidence),
