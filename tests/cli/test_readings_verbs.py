@@ -79,6 +79,18 @@ def test_analyze_cuts_as_asked_and_says_so(cli, recording, trim, said):
     assert "short-run" not in report
 
 
+@pytest.mark.parametrize("detector", ["edm", "pelt", "binseg", "kernel"])
+@pytest.mark.parametrize("verb", ["analyze", "changes", "replay"])
+def test_the_detector_can_be_chosen_by_name(cli, recording, verb, detector):
+    words = (verb, recording, "--column", "time", "--detector", detector)
+    result = cli(*words)
+    assert result.exit_code in ({0, 4} if detector == "edm" else {0}), result.stdout
+    if verb == "changes":
+        assert "no promise about false ones" in " ".join(result.stdout.split())
+    if verb == "analyze" and detector != "edm":
+        assert "warm-up 0–99" in result.stdout
+
+
 @pytest.mark.parametrize("trim", ["some", "10%:5%:5%", "60%", "", "10%:", "nan"])
 def test_analyze_refuses_a_cut_that_is_none(cli, recording, trim):
     result = cli("analyze", recording, "--column", "time", "--trim", trim)

@@ -44,6 +44,12 @@ def test_a_line_through_rounds_cuts_nothing() -> None:
         Options(analysis="wps", trim="none")
 
 
+@pytest.mark.parametrize("more", [{"trim": "none"}, {"trim": 0.1}, {"analysis": "wps"}])
+def test_a_detector_is_refused_where_nothing_is_looked_for(more: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="there nothing is looked for"):
+        Options(detector="pelt", **more)
+
+
 def test_options_survive_being_stored() -> None:
     options = Options(autocorrelation_limit=0.3, work=(0, None))
     assert codec.decode(Options, codec.encode(options)) == options

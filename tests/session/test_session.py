@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from benchrigor.errors import ClockFailed, InvalidInput, StoreFailed, WorkloadFa
 from benchrigor.model import Code, Options, Progress, RoundPlan, RunRecord, StopReason
 from benchrigor.protocols import Recorder
 from benchrigor.session import Session, retraced
+from benchrigor.session.replays.recorded_run import recording_of
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, MemoryStore, SyntheticWorkload
 
@@ -416,3 +418,32 @@ def test_a_restarted_session_says_that_nothing_restarts_a_function_of_an_amount(
     options = Options(work=(0, 10_000), rounds="restarted", max_rounds=12)
     record = Session(options, seed=1, clock=clock).run(lambda n: clock.advance(10**9 + n * 10**6))
     assert Code.THIS_PROCESS_ONLY in [notice.code for notice in record.notices]
+
+
+class Warming:
+    """Gives a slow first round."""
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        rng = np.random.default_rng(plan.index)
+        recorder.unit_readings("time", rng.normal(2.0 if plan.index == 0 else 1.0, 0.1, 300))
+
+
+def test_a_stored_run_is_analysed_by_the_detector_that_it_names(tmp_path: Path) -> None:
+    options = Options(detector="binseg", readings_per_round=300, max_rounds=4, target=1e-9)
+    store = tmp_path / "runs"
+    record = Session(options, store=store, clock=FakeClock(), seed=1).run(Warming())
+    assert record.run_id is not None
+    stored = Journal(store).load(record.run_id)
+    cut_off = retraced(replace(stored, decision=None, analyses=()))
+    again = recording_of(stored).analyse(stored.options)
+    for analysis in (record.analyses[0], stored.analyses[0], cut_off.analyses[0], again):
+        (phase,) = analysis.phases
+        assert (phase.change_points.indices, phase.change_points.level) == ((300,), None)
+        assert analysis.fits == record.analyses[0].fits
+    compared = br.compare_runs(stored, replace(stored, name="again"))
+    assert compared.baseline is not None
+    assert compared.baseline.value == record.analyses[0].fits[0].level
+    more = replace(options, max_rounds=5)
+    resumed = Session.resume(store, record.run_id, options=more, clock=FakeClock())
+    (phase,) = resumed.run(Warming()).analyses[0].phases
+    assert (phase.change_points.n, phase.change_points.level) == (1500, None)

@@ -16,11 +16,13 @@ from benchrigor.model.text import counted, false_alarms, many, marked, wrapped
 from benchrigor.report import plot_phases
 from benchrigor.report.text import phase_table
 from benchrigor.stats import find_stable_phase
+from benchrigor.stats.changepoints.named_detector import detector_named
 
 
 @click.command(short_help="Find the change points and phases of recorded readings.")
 @shared.readings_options
 @shared.share_option("--level", "1%", "Chance of any false change point.")
+@shared.choice_option("--detector", shared.DETECTOR)
 @plot_option
 @shared.json_option
 def changes(
@@ -29,6 +31,7 @@ def changes(
     column: str | None,
     unit: str,
     level: float,
+    detector: str,
     picture: Path | None,
     as_json: bool,
 ) -> None:
@@ -44,7 +47,9 @@ def changes(
       benchrigor changes trace.json --json
     """  # noqa: D301  # click wants the backspace itself
     readings = read_readings(source, column)
-    stable = find_stable_phase(readings, level=level)
+    detect = detector_named(detector)
+    points = None if detect is None else detect(readings)
+    stable = find_stable_phase(readings, level=level, change_points=points)
     print_result(lambda: "\n".join(_report(stable, unit)), as_json=as_json, **codec.encode(stable))
     if picture:
         title = click.format_filename(name_of(source), shorten=True)

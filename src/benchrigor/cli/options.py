@@ -125,6 +125,10 @@ statistic_options = _together(
     ),
 )
 
+DETECTOR = (
+    "What finds the phases: ranks (built in), edm (E-Divisive with medians), or a search of "
+    "ruptures."
+)
 trim_option = click.option(
     "--trim",
     type=trim,

@@ -45,6 +45,7 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
 @shared.confidence_option()
 @shared.statistic_options
 @shared.trim_option
+@shared.choice_option("--detector", shared.DETECTOR)
 @shared.budget_options("60")
 @shared.choice_option("--preset", "Evidence asked for before stopping.  [default: normal]")
 @shared.choice_option(

@@ -21,6 +21,7 @@ CHOICES = {
     "analysis": ("auto", "readings", "wps"),
     "work_order": ("bisecting", "random"),
     "method": ("long-run-variance", "subsessions"),
+    "detector": ("ranks", "edm", "pelt", "binseg", "kernel"),
     "preset": (None, "quick", "normal", "strict"),
     "red_rounds": ("keep", "drop", "repeat"),
 }
@@ -65,6 +66,10 @@ class Options:
         What is left out of each series of readings: "auto", all but the stable phase that is
         found; "none", nothing; or a share of its readings at either end (0.1), or one at the
         start and one at the end ((0.1, 0.05)).
+    detector
+        What finds change points: "ranks", the built-in one; "edm", E-Divisive with medians as
+        published; or a search of ruptures, "pelt", "binseg" or "kernel", with
+        `stats.RupturesDetector`'s penalty. All but the first average long series to 2048 means.
     preset
         Evidence needed before the session may be satisfied: "quick" (first look at 200 readings,
         effective sample size 50), "normal" (500, 100; the default), "strict" (1000, 200).
@@ -112,6 +117,7 @@ class Options:
     method: str = "long-run-variance"
     autocorrelation_limit: float = 0.1
     trim: Trim = "auto"
+    detector: str = "ranks"
     preset: str | None = None
     work: Work = None
     work_order: str = "bisecting"
@@ -135,6 +141,11 @@ class Options:
                 f"statistic is {self.statistic!r}, expected 'mean': subsessions merge means"
             )
         trim = attempt(problems, check_trim, self.trim)
+        if self.detector != CHOICES["detector"][0] and (trim != "auto" or self.analysis == "wps"):
+            asked = f"trim is {trim!r}" if trim != "auto" else "analysis is 'wps'"
+            problems.append(
+                f"detector is {self.detector!r}, but {asked}: there nothing is looked for"
+            )
         work = attempt(problems, check_work, self.work)
         if work is not None or self.work is None:
             problems += self._bad_analysis(work)

@@ -61,7 +61,7 @@ class Session(Engine):
         nothing.
     detector
         Finds change points: a `protocols.Detector`, or a ruptures estimator, which gets the
-        default penalty of `stats.RupturesDetector`; None for the built-in one.
+        default penalty of `stats.RupturesDetector`; None for the one that the options name.
     rules
         Stop rules, the first to stop wins; None for `default_rules`.
     clock

@@ -26,6 +26,7 @@ from benchrigor.session.analysis_chain import Material, cut, look, report
 from benchrigor.session.stop_rules import GROWTH, min_evidence
 from benchrigor.session.work_schedule import QUICK_S, WorkSchedule
 from benchrigor.stats import RupturesDetector
+from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.units import Direction
@@ -86,8 +87,9 @@ class Traces:
             )
         self.rejected = 0  # latest rounds in a row that allow no estimate
         self._options = options
-        self._detector = as_detector(detector)
-        if self._detector is not None and options.trim != "auto":
+        given = as_detector(detector)
+        self._detector = given or detector_named(options.detector)
+        if given is not None and options.trim != "auto":
             raise InvalidInput(
                 f"detector is given, expected None: trim is {options.trim!r}, and nothing is "
                 "looked for"

@@ -159,6 +159,7 @@ def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
         options.method,
         str(options.autocorrelation_limit),
         str(options.trim),
+        options.detector,
         options.rounds,
         str(options.work),
         str(analysis.estimate.confidence),
