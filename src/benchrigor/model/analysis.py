@@ -269,7 +269,7 @@ class WpsFit:
     inflation
         Factor by which autocorrelation raises the variance of the slope, at least 1.
     merged
-        Adjacent rounds summed into one before the fit; 1 for none.
+        Adjacent rounds that form a subsession, with method "subsessions"; else 1.
     """
 
     speed: Estimate | None

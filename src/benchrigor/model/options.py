@@ -58,8 +58,8 @@ class Options:
         such rounds give unit readings as well, both, and the readings decide.
     method
         "long-run-variance", the one that covers; or "subsessions" (means only): adjacent
-        readings are merged until neighbours hardly correlate, and Student t is applied to the
-        merged ones.
+        readings (or rounds of various work) are merged until neighbours hardly correlate, and
+        Student t is applied to the merged ones.
     autocorrelation_limit
         Largest absolute correlation of neighbouring subsessions, in (0, 1).
     trim
@@ -164,8 +164,6 @@ class Options:
             return [f"{work}, expected a range (low, high): analysis 'wps' compares amounts"]
         if self.analysis == "readings" and varied:
             return [f"{work}, expected one amount: analysis 'readings' needs rounds alike"]
-        if (self.analysis == "wps" or varied) and self.method == "subsessions":
-            return ["method is 'subsessions', which must not merge rounds in bisecting order"]
         if self.analysis == "wps" and self.trim != "auto":
             return [f"trim is {self.trim!r}, expected 'auto': analysis 'wps' cuts no readings"]
         if self.analysis == "wps" and self.statistic != "mean":

@@ -37,6 +37,7 @@ from benchrigor.report.text import (
     why_left_out,
 )
 from benchrigor.stats.series.interval import scaled
+from benchrigor.stats.series.subsessions import SUBSESSIONS
 from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
@@ -130,19 +131,25 @@ def _left_out(analysis: Analysis, record: RunRecord) -> str:
 def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
     """Explain how the line was fitted, and how its slope becomes the speed."""
     slope, per = _per_unit(fit, analysis.metric.unit)
-    merged = f", {many(fit.merged, 'round')} summed into one each" if fit.merged > 1 else ""
     freedom = fit.slope.degrees_of_freedom
     student = f"Student t with {freedom:.3g} degrees of freedom" if freedom else "Its interval"
+    varied = "Noise may differ from round to round"
+    merged = (
+        f"{varied}. In subsessions of {many(fit.merged, 'round')} neighbours count as "
+        "uncorrelated: how the line moves without each of them in turn gives the standard errors."
+    )
     successive = (
         f"autocorrelation of successive rounds inflates the variance {fit.inflation:.3g}-fold"
         if fit.inflation >= NOTABLE
         else "successive rounds are not autocorrelated: each counts in full"
     )
     steps = [
-        f"The line through {many(fit.n, 'round')}{merged}: duration = overhead + work / speed. "
+        f"The line through {many(fit.n, 'round')}: duration = overhead + work / speed. "
         f"Overhead {show_overhead(fit.overhead)}, "
         f"time {show_value(slope.value, 's')} per {per}.",
-        f"Noise may differ from round to round (standard errors of type HC3); {successive}.",
+        merged
+        if SUBSESSIONS in fit.slope.method
+        else f"{varied} (standard errors of type HC3); {successive}.",
         f"{student} gives {show_estimate(slope, 's')} per {per}.",
     ]
     if fit.speed is None:

@@ -200,13 +200,20 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
 
 def fit_line(material: Material, analysis: Analysis) -> Analysis:
     """Fit the line through work amount and duration of the rounds that count."""
-    work, duration_s = _counted(material)
+    (work, duration_s), options = _counted(material), material.options
     analysis = replace(analysis, n_kept=work.size, left_out=material.left_out)
     if work.size == 0:
         none = Notice.refusal(Code.TOO_FEW_READINGS, "0 rounds count, expected at least 3.", n=0)
         return replace(analysis, notices=(none, *analysis.notices))
     try:
-        fit = fit_wps(work, duration_s, confidence=material.options.confidence, checks=False)
+        fit = fit_wps(
+            work,
+            duration_s,
+            confidence=options.confidence,
+            method=options.method,
+            autocorrelation_limit=options.autocorrelation_limit,
+            checks=False,
+        )
     except NotEstimable as error:
         return replace(analysis, notices=(*analysis.notices, notice_of(error)))
     return _with_fit(fit, material, analysis)
