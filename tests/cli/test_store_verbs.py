@@ -1,11 +1,14 @@
 """list, show, explain and resume."""
 
+import csv
 import sys
 
 import pytest
 
 from benchrigor.session import Session
 from benchrigor.storage import Journal
+
+NAMES = ["readings.csv", "rounds.csv", "summary.csv"]
 
 
 @pytest.fixture
@@ -121,3 +124,41 @@ def test_resume_leaves_runs_of_programs_to_their_programs(cli, store):
     result = cli("resume", Journal(store).runs()[0]["run_id"])
     assert result.exit_code == 2
     assert "Session.resume" in result.stderr
+
+
+def test_a_run_is_exported_and_its_numbers_are_the_same_when_read_again(
+    cli, run_id, store, tmp_path
+):
+    record = Journal(store).load(run_id)
+    result = cli("export", run_id[:6], "-o", tmp_path / "new" / "folder")
+    assert result.exit_code == 0, result.stderr
+    folder = tmp_path / "new" / "folder"
+    assert result.stdout.split() == [str(folder / name) for name in NAMES]
+    assert sorted(each.name for each in folder.iterdir()) == sorted(NAMES)
+    with (folder / "readings.csv").open() as file:
+        values = [float(row["value"]) for row in csv.DictReader(file)]
+    assert values == record.readings().tolist()
+    with (folder / "summary.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert float(row["low"]) == record.estimate().low
+
+
+def test_files_that_are_there_are_replaced_only_on_request(cli, run_id, tmp_path, strict):
+    (tmp_path / "rounds.csv").write_text("mine")
+    refused = cli("export", run_id, "-o", tmp_path)
+    assert refused.exit_code == 2
+    assert "rounds.csv is there already: --force replaces it" in refused.stderr
+    assert (tmp_path / "rounds.csv").read_text() == "mine"
+    assert not (tmp_path / "readings.csv").exists()
+    result = cli("export", run_id, "-o", tmp_path, "--force", "--json")
+    assert strict(result.stdout)["files"] == [str(tmp_path / name) for name in NAMES]
+    assert len((tmp_path / "rounds.csv").read_text().splitlines()) == 11
+
+
+def test_a_saved_record_is_exported_and_another_file_is_not(cli, run_id, store, tmp_path):
+    Journal(store).load(run_id).save(tmp_path / "record.json")
+    assert cli("export", tmp_path / "record.json", "-o", tmp_path / "out").exit_code == 0
+    refused = cli("export", tmp_path / "out" / "rounds.csv", "-o", tmp_path / "more")
+    assert refused.exit_code == 2
+    assert "is no saved record" in refused.stderr
+    assert cli("export", run_id, "-o", tmp_path / "record.json").exit_code == 2
