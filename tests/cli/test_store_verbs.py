@@ -1,6 +1,7 @@
 """list, show, explain and resume."""
 
 import csv
+import re
 import sys
 
 import pytest
@@ -162,3 +163,27 @@ def test_a_saved_record_is_exported_and_another_file_is_not(cli, run_id, store, 
     assert refused.exit_code == 2
     assert "is no saved record" in refused.stderr
     assert cli("export", run_id, "-o", tmp_path / "record.json").exit_code == 2
+
+
+def test_run_and_resume_append_their_decisions_to_a_log(cli, store, tmp_path):
+    log = tmp_path / "session.log"
+    limits = ("--target", "0.0001%", "--max-rounds")
+    assert cli("run", *limits, "3", "--log", log, "true").exit_code == 3
+    (run,) = Journal(store).runs()
+    assert cli("resume", run["run_id"], "--max-rounds", "5", "--log", log).exit_code == 3
+    assert cli("run", *limits, "3", "true").exit_code == 3
+    lines = log.read_text().splitlines()
+    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ", line) for line in lines)
+    assert [line[24:].partition(":")[0] for line in lines] == [
+        *("true", "round 0", "round 1", "round 2", "true"),
+        *("true", "round 3", "round 4", "true"),
+    ]
+    assert "resumed after 3 rounds" in lines[5]
+    assert lines[7].endswith("stop: not converged: round limit reached")
+
+
+def test_a_log_that_cannot_be_written_is_told_before_anything_is_measured(cli, store, tmp_path):
+    result = cli("run", "--log", tmp_path / "none" / "session.log", "true")
+    assert result.exit_code == 2
+    assert "cannot be written" in result.stderr
+    assert Journal(store).runs() == [] if store.exists() else True

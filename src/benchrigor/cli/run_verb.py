@@ -13,6 +13,7 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.amounts import amounts
 from benchrigor.cli.driving import drive_and_print
+from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import function_target, metrics_for, names_function
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
@@ -111,6 +112,7 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
     "[default: as many as the clock needs]",
 )
 @click.option("--name", help="Name of the run.")
+@log_option
 @shared.count_option("--seed", text="Seed of the plans; drawn, and kept, when not given.", least=0)
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
@@ -146,7 +148,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
         seed=given["seed"],
         store=None if given["no_store"] else shared.open_store(given["store"]),
     )
-    drive_and_print(lambda line: begin(progress=line), workload, as_json=given["as_json"])
+    with logged_to(given["log"]):
+        drive_and_print(lambda line: begin(progress=line), workload, as_json=given["as_json"])
 
 
 def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
