@@ -50,6 +50,21 @@ def test_a_detector_is_refused_where_nothing_is_looked_for(more: dict[str, Any])
         Options(detector="pelt", **more)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("quick_s", 0.0, "more than 0"),
+        ("quick_s", float("inf"), "a finite number"),
+        ("quick_rounds", 9, "a whole number from 10 on"),
+        ("quick_rounds", 20.5, "a whole number from 10 on"),
+        ("max_rounds", 0, "a whole number from 1 on"),
+    ],
+)
+def test_a_number_out_of_range_is_named(name: str, value: float, expected: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{name} is {value!r}, expected {expected}"):
+        Options(**{name: value})
+
+
 def test_options_survive_being_stored() -> None:
     options = Options(autocorrelation_limit=0.3, work=(0, None))
     assert codec.decode(Options, codec.encode(options)) == options

@@ -207,6 +207,18 @@ def test_a_session_finds_the_speed_by_subsessions(order: str) -> None:
     assert found.degrees_of_freedom == analysis.n_kept // analysis.wps.merged - 2
 
 
+def test_a_session_plans_as_many_quick_rounds_as_its_options_say() -> None:
+    longest = {}
+    for quick_rounds in (20, 50):
+        engine = Engine(
+            wps(work=(0, None), quick_s=20.0, quick_rounds=quick_rounds, target=1e-6, max_rounds=80)
+        )
+        rounds = told(engine, overhead_s=0.02)
+        longest[quick_rounds] = max(each.duration_s for each in rounds[-20:])
+    assert longest[20] == pytest.approx(2 * 20.0 / 20, rel=0.2)
+    assert longest[50] == pytest.approx(2 * 20.0 / 50, rel=0.2)
+
+
 def test_what_a_speed_cannot_be_is_refused() -> None:
     lower = br.Metric(name="speed", unit="B/s")
     with pytest.raises(br.InvalidInput, match="expected 'higher'"):

@@ -68,6 +68,23 @@ _FOR_COMMANDS = ("read", "read_units", "accept_exit", "timeout")
     "gives the speed. auto: wps when --work is a range.",
 )
 @click.option(
+    "--quick-time",
+    "quick_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    default=60.0,
+    show_default=True,
+    help="A first rough answer by rounds of various work takes about so long.",
+)
+@click.option(
+    "--quick-rounds",
+    type=int,
+    metavar="N",
+    default=50,
+    show_default=True,
+    help="Rounds of it, fewer if they are long.",
+)
+@click.option(
     "--short-round",
     "short_round_s",
     type=click.FloatRange(min=0, min_open=True),

@@ -25,8 +25,16 @@ CHOICES = {
     "preset": (None, "quick", "normal", "strict"),
     "red_rounds": ("keep", "drop", "repeat"),
 }
-_POSITIVE = ("target", "budget_s", "short_round_s")
-_COUNTS = ("budget_readings", "readings_per_round", "min_rounds", "max_rounds", "max_rejected")
+FEWEST_QUICK_ROUNDS = 10  # of various work: a line through fewer says little
+_POSITIVE = ("target", "budget_s", "short_round_s", "quick_s")
+_COUNTS = {  # each with the least it may be
+    "budget_readings": 1,
+    "readings_per_round": 1,
+    "min_rounds": 1,
+    "max_rounds": 1,
+    "max_rejected": 1,
+    "quick_rounds": FEWEST_QUICK_ROUNDS,
+}
 _SHARES = ("confidence", "autocorrelation_limit")
 _NUMBERS = (*_POSITIVE, *_COUNTS, *_SHARES)
 _OPTIONAL = {"target", "budget_readings", "readings_per_round", "max_rounds"}
@@ -79,6 +87,9 @@ class Options:
         is no largest amount. None with "wps": ``(0, None)``.
     work_order
         "bisecting": amounts at 1/2, 1/4, 3/4, 1/8 ... of the range; or "random".
+    quick_s, quick_rounds
+        Seconds and rounds of various work that a first rough answer takes: they say how long the
+        longest round should be. At least 10 rounds; fewer than wanted where rounds are long.
     short_round_s
         Rounds of various work shorter than this are kept, but not analysed.
     readings_per_round
@@ -121,6 +132,8 @@ class Options:
     preset: str | None = None
     work: Work = None
     work_order: str = "bisecting"
+    quick_s: float = 60.0
+    quick_rounds: int = 50
     short_round_s: float = 0.01
     readings_per_round: int | None = None
     min_rounds: int = 1
@@ -197,7 +210,8 @@ def _expected(name: str, value: object) -> str:
     if name in _SHARES:
         return "" if 0.0 < number < 1.0 else "between 0 and 1, both excluded"
     if name in _COUNTS:
-        return "" if number >= 1.0 and number.is_integer() else "a whole number from 1 on"
+        least = _COUNTS[name]
+        return "" if number >= least and number.is_integer() else f"a whole number from {least} on"
     if not number > 0.0:
         return "more than 0"
     return "a finite number" if math.isinf(number) and name != "budget_s" else ""
