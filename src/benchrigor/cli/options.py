@@ -16,6 +16,7 @@ from benchrigor.model.options import CHOICES
 from benchrigor.storage import Journal, default_path
 
 _STORE = "benchrigor.store"
+_IGNORED = "benchrigor.ignored_lines"
 
 
 def share(text: str) -> float:
@@ -96,8 +97,30 @@ metric_option = click.option(
     "--metric", help="Which metric of a run.  [default: the first that must be satisfied]"
 )
 
-column_option = click.option(
-    "--column", help="Name or number (from 0) of the CSV column, or key of the JSON objects."
+
+def _remember_ignored(context: click.Context, _option: click.Parameter, lines: int) -> None:
+    context.meta[_IGNORED] = lines
+
+
+def ignored_lines() -> int:
+    """Return how many lines at the start of each file of readings are not read."""
+    context = click.get_current_context(silent=True)
+    return 0 if context is None else int(context.meta.get(_IGNORED, 0))
+
+
+column_option = _together(
+    click.option(
+        "--column", help="Name or number (from 0) of the CSV column, or key of the JSON objects."
+    ),
+    click.option(
+        "--ignore-lines",
+        type=click.IntRange(min=0),
+        metavar="N",
+        default=0,
+        expose_value=False,  # whoever reads a file asks for it
+        callback=_remember_ignored,
+        help="Do not read the first N lines of a file.",
+    ),
 )
 
 unit_option = click.option(
