@@ -32,11 +32,18 @@ class Stopped(NamedTuple):
     seconds: float
 
 
-def stopped(seed: int, noise: str, stop: tuple[str, float], repetition: int, **how: str) -> Stopped:
+def stopped(
+    seed: int,
+    noise: str,
+    stop: tuple[str, float],
+    repetition: int,
+    *,
+    method: str = "long-run-variance",
+) -> Stopped:
     """Run one session to its target."""
     case, target = stop
     key = [seed, SEQUENTIAL, ROWS.index(noise) + len(ROWS) * STOPS.index(stop), repetition]
-    ran = session(CASES[case], noise, np.random.default_rng(key), target=target, **how)
+    ran = session(CASES[case], noise, np.random.default_rng(key), target=target, method=method)
     return Stopped(estimate_of(ran.analysis.estimate), ran.satisfied, ran.rounds, ran.seconds)
 
 
