@@ -25,7 +25,7 @@ __all__ = ["commands"]
 COMMANDS = 60
 LEVEL_MS, BETWEEN, WITHIN, AUTOREGRESSION = 1.0, 0.005, 0.03, 0.5
 
-Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.floating]
 
 # Time of each unit of a round of n units, less 1, in units of the level.
 SHAPES: dict[str, Callable[[Floats, int], Floats]] = {

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from coverage_tables import Bar, Interval, Setting, heading, of, row, tally
 
 import benchrigor as br
+from benchrigor.units import Quantity
 
 __all__ = ["shares"]
 
@@ -55,7 +56,7 @@ def counts(
     share, spread, rounds = case
     rng = np.random.default_rng([seed, COUNTS, number, repetition])
     options = br.Options(target=1e-9, max_rounds=rounds)
-    metric = br.Metric(name="ok", kind="share")
+    metric = br.Metric(name="ok", kind=Quantity.SHARE)
     measured = br.Session(options, (metric,), seed=1)
     while (plan := measured.ask()) is not None:
         p = share
@@ -63,8 +64,10 @@ def counts(
             size = 1.0 / spread - 1.0
             p = rng.beta(share * size, (1.0 - share) * size)
         trials = int(rng.integers(TRIALS // 2, 2 * TRIALS))
-        found = {"readings": {"ok": rng.binomial(trials, p) / trials}, "weights": {"ok": trials}}
-        measured.tell(br.Round(plan=plan, elapsed_ns=1_000, **found))
+        ok = rng.binomial(trials, p) / trials
+        weights = {"ok": float(trials)}
+        finished = br.Round(plan=plan, elapsed_ns=1_000, readings={"ok": ok}, weights=weights)
+        measured.tell(finished)
     estimate = measured.result().estimate()
     if estimate is None:
         return None, 0

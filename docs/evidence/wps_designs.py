@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 from coverage_tables import Bar, Interval, Setting, heading, row, tally
-from wps_processes import CASES, NOISES, Case, estimate_of, session
+from wps_processes import CASES, NOISES, Case, estimate_of, plain, session
 
 import benchrigor as br
-from benchrigor.stats import fit_wps
+from benchrigor.stats import fit_wps, merge_subsessions
 
 __all__ = ["designs", "sequential"]
 
@@ -32,11 +32,18 @@ class Stopped(NamedTuple):
     seconds: float
 
 
-def stopped(seed: int, noise: str, stop: tuple[str, float], repetition: int) -> Stopped:
+def stopped(
+    seed: int,
+    noise: str,
+    stop: tuple[str, float],
+    repetition: int,
+    *,
+    method: str = "long-run-variance",
+) -> Stopped:
     """Run one session to its target."""
     case, target = stop
     key = [seed, SEQUENTIAL, ROWS.index(noise) + len(ROWS) * STOPS.index(stop), repetition]
-    ran = session(CASES[case], noise, np.random.default_rng(key), target=target)
+    ran = session(CASES[case], noise, np.random.default_rng(key), target=target, method=method)
     return Stopped(estimate_of(ran.analysis.estimate), ran.satisfied, ran.rounds, ran.seconds)
 
 
@@ -67,26 +74,19 @@ def sequential(setting: Setting) -> None:
             )
 
 
-class Ordered(NamedTuple):
-    """The same noise met in several orders of the amounts."""
-
-    bisecting: Interval | None
-    shuffled: Interval | None
-    ramp: Interval | None
-    merged: Interval | None
-
-
-def ordered(seed: int, noise: str, repetition: int) -> Ordered:
-    """Run a session in each order; merge the rounds of the ramp."""
+def ordered(seed: int, noise: str, repetition: int) -> list[Interval | None]:
+    """Run a session in each order; find the interval of its rounds in three ways."""
     key = [seed, DESIGNS, ROWS.index(noise), repetition]
     case = CASES[RANGE_CASE]
     found = [
         session(case, noise, np.random.default_rng(key), looks=(ROUNDS,), **how)
         for how in ({}, {"order": "random"}, {"amounts": ramp(case)})
     ]
-    bisecting, shuffled, rising = (estimate_of(each.early.get(ROUNDS)) for each in found)
-    sums = merged(found[-1].work, found[-1].duration_s)
-    return Ordered(bisecting, shuffled, rising, sums)
+    return [
+        *(estimate_of(each.early.get(ROUNDS)) for each in found),
+        *(by_subsessions(each.work, each.duration_s) for each in found),
+        *(merged(each.work, each.duration_s) for each in found),
+    ]
 
 
 def ramp(case: Case) -> np.ndarray:
@@ -96,19 +96,40 @@ def ramp(case: Case) -> np.ndarray:
     return low + (np.arange(ROUNDS) + 0.5) / ROUNDS * (high - low)
 
 
-def merged(work: np.ndarray, duration_s: np.ndarray) -> Interval | None:
-    """Fit sums of neighbours; None where that is refused."""
+def by_subsessions(work: np.ndarray, duration_s: np.ndarray) -> Interval | None:
+    """Return the line of all rounds, its interval from subsessions; None where none is found."""
     try:
         return estimate_of(fit_wps(work, duration_s, method="subsessions").speed)
-    except (br.NotEstimable, br.InvalidInput):
+    except br.NotEstimable:
         return None
+
+
+def merged(work: np.ndarray, duration_s: np.ndarray) -> Interval | None:
+    """Merge neighbours and fit a line to the merged rounds, as was published."""
+    slope, overhead = np.polyfit(work, duration_s, 1)
+    size = merge_subsessions(duration_s - overhead - slope * work).size
+    if size is None or work.size // size < 5:
+        return None
+    count = work.size // size
+    means = (each[: count * size].reshape(count, size).mean(axis=1) for each in (work, duration_s))
+    return plain(*means)
 
 
 def designs(setting: Setting) -> None:
     """Print what the order of the amounts does to the interval; no bars."""
     runs = setting.runs(200, 40)
     print(f"{runs} sessions of {ROUNDS} rounds an order, {RANGE_CASE}, the same noise in each.\n")
-    heading(["noise", "bisecting", "random", "rising ramp", "ramp, neighbours merged"])
+    print("Then intervals by subsessions, and neighbours merged before the line is fitted.\n")
+    orders = ("bisecting", "random", "ramp")
+    ways = ("", "subsessions, ", "merged, ")
+    heading(["noise", *(f"{way}{order}" for way in ways for order in orders)])
     for noise in QUICK if setting.quick else ROWS:
         found = setting.repeated(partial(ordered, setting.seed, noise), runs)
         row(noise, *(tally(each).cell() for each in zip(*found, strict=True)))
+    print(f'\nSessions by method="subsessions" that stop at 5 %, {STOPS[0][0]}:\n')
+    heading(["noise", "stopped", "of", "mean rounds"])
+    for noise in QUICK if setting.quick else ROWS:
+        run = partial(stopped, setting.seed, noise, STOPS[0], method="subsessions")
+        ended = [each for each in setting.repeated(run, runs) if each.satisfied]
+        rounds = np.mean([each.rounds for each in ended])
+        row(noise, tally(each.interval for each in ended).cell(), len(ended), f"{rounds:.0f}")

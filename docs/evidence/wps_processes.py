@@ -174,6 +174,7 @@ def session(
     looks: tuple[int, ...] = (40,),
     target: float | None = None,
     order: str = "bisecting",
+    method: str = "long-run-variance",
     amounts: Floats | None = None,
 ) -> Ran:
     """Run a session until so many rounds count as the last look asks for, or to its target.
@@ -186,6 +187,7 @@ def session(
         target=target or 1e-12,
         work=case.work,
         work_order=order,
+        method=method,
         analysis="wps",
         budget_s=math.inf,
         max_rounds=MOST_ROUNDS,

@@ -6,8 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
-from simulated.lines import bisecting, ramp, slow
+from simulated.lines import bisecting as midpoints
+from simulated.lines import ramp, slow
 
+from benchrigor.errors import NotEstimable
+from benchrigor.session.work_schedule import bisecting, shuffled
 from benchrigor.stats import fit_wps
 
 pytestmark = pytest.mark.slow
@@ -27,7 +30,7 @@ NOISES: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
 @pytest.mark.parametrize("noise", NOISES)
 def test_intervals_cover(noise: str) -> None:
     rng = np.random.default_rng(1)
-    work = 0.1 + 3.9 * bisecting(25)
+    work = 0.1 + 3.9 * midpoints(25)
     level = 0.3 + work
     covered = 0
     for _ in range(REPETITIONS):
@@ -39,7 +42,7 @@ def test_intervals_cover(noise: str) -> None:
 
 def test_intervals_of_ten_rounds_cover_and_are_not_boundless() -> None:
     rng = np.random.default_rng(2)
-    work = 0.1 + 3.9 * bisecting(10)
+    work = 0.1 + 3.9 * midpoints(10)
     slopes = [
         fit_wps(work, 0.3 + work + 0.1 * rng.normal(size=10)).slope for _ in range(REPETITIONS)
     ]
@@ -50,7 +53,7 @@ def test_intervals_of_ten_rounds_cover_and_are_not_boundless() -> None:
 
 def test_a_robust_interval_covers_where_some_rounds_are_far_off() -> None:
     rng = np.random.default_rng(3)
-    work = 0.1 + 3.9 * bisecting(40)
+    work = 0.1 + 3.9 * midpoints(40)
     covered, widths = 0, {"ols": 0.0, "robust": 0.0}
     for _ in range(80):
         far = np.where(rng.random(40) < 0.1, 10.0, 1.0)
@@ -60,6 +63,27 @@ def test_a_robust_interval_covers_where_some_rounds_are_far_off() -> None:
         widths = {each: widths[each] + found[each].half_width for each in widths}
     assert covered >= scipy_stats.binom.ppf(1e-3, 80, 0.94)
     assert widths["robust"] < 0.6 * widths["ols"]
+
+
+@pytest.mark.parametrize("order", [bisecting, shuffled])
+@pytest.mark.parametrize("phi", [0.0, 0.7])
+def test_subsessions_in_the_orders_of_sessions_cover(
+    order: Callable[[int, np.random.Generator], np.ndarray], phi: float
+) -> None:
+    """0.93 to 0.98 was measured; some find no subsessions, and have no interval."""
+    covered = found = 0
+    for seed in range(REPETITIONS):
+        rng = np.random.default_rng([17, seed])
+        work = 0.5 + 1.9 * order(50, rng)
+        noise = slow(rng, 50) if phi else rng.normal(size=50)
+        try:
+            slope = fit_wps(work, 0.06 + work + 0.06 * noise, method="subsessions").slope
+        except NotEstimable:
+            continue
+        found += 1
+        covered += slope.low <= 1.0 <= slope.high
+    assert found > 0.7 * REPETITIONS
+    assert covered >= scipy_stats.binom.ppf(1e-3, found, 0.93)
 
 
 def test_subsessions_of_a_ramp_cover() -> None:

@@ -82,3 +82,12 @@ def test_too_few_pairs_are_no_speed(tmp_path: Path) -> None:
     done = run(str(path), "--work", "a", "--column", "b")
     assert done.exit_code == 4
     assert "2 rounds, expected at least 3" in done.output
+
+
+def test_pairs_are_merged_up_to_the_limit_asked_for(pairs: Path) -> None:
+    chosen = [str(pairs), "--work", "bytes", "--column", "seconds", "--method", "subsessions"]
+    done = run(*chosen, "--autocorrelation-limit", "0.3", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["analyses"][0]["estimate"]["method"] == "wps-subsessions"
+    explained = " ".join(run(*chosen, "--autocorrelation-limit", "0.3", "--explain").output.split())
+    assert "without each of them in turn gives the standard errors" in explained

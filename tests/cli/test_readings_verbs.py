@@ -54,6 +54,50 @@ def test_analyze_merges_readings_on_demand(cli, recording, strict):
     assert "Neighbours in subsessions of" in cli(*words, "--explain").stdout
 
 
+def test_analyze_merges_readings_up_to_the_limit_asked_for(cli, recording, strict):
+    words = ("analyze", recording, "--column", "time", "--autocorrelation-limit")
+    found = strict(cli(*words, "40%", "--json").stdout)
+    assert found["options"]["autocorrelation_limit"] == 0.4
+    assert found["analyses"][0]["subsessions"]["limit"] == 0.4
+    assert "autocorrelation_limit is 1.0, expected between 0" in cli(*words, "1").stderr
+
+
+@pytest.mark.parametrize(
+    ("trim", "said"),
+    [
+        ("none", "nothing, as asked; 1,000 of"),
+        ("10%", "10% at each end, as asked; 800 of"),
+        ("10%:0", "10% at the start, as asked; 900 of"),
+        ("0:0.05", "5% at the end, as asked; 950 of"),
+    ],
+)
+def test_analyze_cuts_as_asked_and_says_so(cli, recording, trim, said):
+    words = ("analyze", recording, "--column", "time", "--unit", "s", "--trim", trim)
+    assert said in " ".join(cli(*words, "--explain").stdout.split())
+    report = cli(*words).stdout
+    assert said.partition(";")[0] in report
+    assert "short-run" not in report
+
+
+@pytest.mark.parametrize("detector", ["edm", "pelt", "binseg", "kernel"])
+@pytest.mark.parametrize("verb", ["analyze", "changes", "replay"])
+def test_the_detector_can_be_chosen_by_name(cli, recording, verb, detector):
+    words = (verb, recording, "--column", "time", "--detector", detector)
+    result = cli(*words)
+    assert result.exit_code in ({0, 4} if detector == "edm" else {0}), result.stdout
+    if verb == "changes":
+        assert "no promise about false ones" in " ".join(result.stdout.split())
+    if verb == "analyze" and detector != "edm":
+        assert "warm-up 0–99" in result.stdout
+
+
+@pytest.mark.parametrize("trim", ["some", "10%:5%:5%", "60%", "", "10%:", "nan"])
+def test_analyze_refuses_a_cut_that_is_none(cli, recording, trim):
+    result = cli("analyze", recording, "--column", "time", "--trim", trim)
+    assert result.exit_code == 2
+    assert "expected" in result.stderr
+
+
 def test_analyze_has_no_number_for_a_tail_of_few_readings(cli, recording, strict):
     result = cli("analyze", recording, "--column", "time", "--statistic", "p99.9", "--json")
     assert result.exit_code == 4

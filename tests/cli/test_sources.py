@@ -89,3 +89,47 @@ def test_a_dash_is_standard_input(monkeypatch):
 def test_a_name_of_digits_behind_a_line_heads_a_column(cli, tmp_path):
     (tmp_path / "spark.csv").write_text("_1,_2\n" + "1.5,2\n1.6,2\n" * 20)
     assert cli("analyze", tmp_path / "spark.csv", "--column", "_1").exit_code in {0, 3, 4}
+
+
+HEAD = "measured on a Monday, 3 times\n\nby Ada\n"
+
+
+@pytest.mark.parametrize("verb", ["analyze", "changes", "replay"])
+@pytest.mark.parametrize(
+    "body", ["index,time\n{rows}", '[{{"index": 1, "time": 1}}, {{"time": 2}}]']
+)
+def test_the_first_lines_are_not_read_on_request(cli, tmp_path, verb, body):
+    rows = "".join(f"{index},{1.0 + index % 3 / 10}\n" for index in range(100))
+    path = tmp_path / "readings.csv"
+    path.write_text(HEAD + body.format(rows=rows))
+    result = cli(verb, path, "--column", "time", "--ignore-lines", "3", "--json")
+    assert result.exit_code in (0, 4)
+    assert cli(verb, path, "--column", "time", "--json").exit_code == 2
+
+
+def test_files_that_are_compared_lose_as_many_lines_each(cli, tmp_path):
+    rng = np.random.default_rng(1)
+    for name in ("old.csv", "new.csv"):
+        rows = "\n".join(map(str, rng.normal(1.0, 0.01, 300).tolist()))
+        (tmp_path / name).write_text(f"{HEAD}time\n{rows}\n")
+    words = ("compare", tmp_path / "old.csv", tmp_path / "new.csv")
+    assert cli(*words, "--ignore-lines", "3").exit_code == 0
+    assert cli(*words).exit_code == 2
+
+
+def test_errors_count_the_lines_of_the_whole_file(cli):
+    result = cli("analyze", "--ignore-lines", "3", input=f"{HEAD}time\n1.0\n2.0\nthree\n")
+    assert "line 7 has 'three'" in result.stderr
+
+
+def test_a_file_that_is_ignored_to_its_end_is_refused(cli):
+    result = cli("analyze", "--ignore-lines", "3", input="1\n2\n\n  \n")
+    assert result.exit_code == 2
+    assert "has 4 lines, of which --ignore-lines leaves none to read" in result.stderr
+    assert cli("analyze", "--ignore-lines", "-1", input="1\n2\n").exit_code == 2
+
+
+def test_the_next_command_reads_all_lines_again(cli):
+    assert cli("analyze", "--ignore-lines", "1", input="x\n1\n2\n3\n").exit_code == 0
+    assert cli("analyze", input="x\n1\n2\n3\n").exit_code == 0
+    assert "4 readings" in cli("analyze", input="4\n1\n2\n3\n").stdout

@@ -1,11 +1,15 @@
 """list, show, explain and resume."""
 
+import csv
+import re
 import sys
 
 import pytest
 
 from benchrigor.session import Session
 from benchrigor.storage import Journal
+
+NAMES = ["readings.csv", "rounds.csv", "summary.csv"]
 
 
 @pytest.fixture
@@ -121,3 +125,65 @@ def test_resume_leaves_runs_of_programs_to_their_programs(cli, store):
     result = cli("resume", Journal(store).runs()[0]["run_id"])
     assert result.exit_code == 2
     assert "Session.resume" in result.stderr
+
+
+def test_a_run_is_exported_and_its_numbers_are_the_same_when_read_again(
+    cli, run_id, store, tmp_path
+):
+    record = Journal(store).load(run_id)
+    result = cli("export", run_id[:6], "-o", tmp_path / "new" / "folder")
+    assert result.exit_code == 0, result.stderr
+    folder = tmp_path / "new" / "folder"
+    assert result.stdout.split() == [str(folder / name) for name in NAMES]
+    assert sorted(each.name for each in folder.iterdir()) == sorted(NAMES)
+    with (folder / "readings.csv").open() as file:
+        values = [float(row["value"]) for row in csv.DictReader(file)]
+    assert values == record.readings().tolist()
+    with (folder / "summary.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert float(row["low"]) == record.estimate().low
+
+
+def test_files_that_are_there_are_replaced_only_on_request(cli, run_id, tmp_path, strict):
+    (tmp_path / "rounds.csv").write_text("mine")
+    refused = cli("export", run_id, "-o", tmp_path)
+    assert refused.exit_code == 2
+    assert "rounds.csv is there already: --force replaces it" in refused.stderr
+    assert (tmp_path / "rounds.csv").read_text() == "mine"
+    assert not (tmp_path / "readings.csv").exists()
+    result = cli("export", run_id, "-o", tmp_path, "--force", "--json")
+    assert strict(result.stdout)["files"] == [str(tmp_path / name) for name in NAMES]
+    assert len((tmp_path / "rounds.csv").read_text().splitlines()) == 11
+
+
+def test_a_saved_record_is_exported_and_another_file_is_not(cli, run_id, store, tmp_path):
+    Journal(store).load(run_id).save(tmp_path / "record.json")
+    assert cli("export", tmp_path / "record.json", "-o", tmp_path / "out").exit_code == 0
+    refused = cli("export", tmp_path / "out" / "rounds.csv", "-o", tmp_path / "more")
+    assert refused.exit_code == 2
+    assert "is no saved record" in refused.stderr
+    assert cli("export", run_id, "-o", tmp_path / "record.json").exit_code == 2
+
+
+def test_run_and_resume_append_their_decisions_to_a_log(cli, store, tmp_path):
+    log = tmp_path / "session.log"
+    limits = ("--target", "0.0001%", "--max-rounds")
+    assert cli("run", *limits, "3", "--log", log, "true").exit_code == 3
+    (run,) = Journal(store).runs()
+    assert cli("resume", run["run_id"], "--max-rounds", "5", "--log", log).exit_code == 3
+    assert cli("run", *limits, "3", "true").exit_code == 3
+    lines = log.read_text().splitlines()
+    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ", line) for line in lines)
+    assert [line[24:].partition(":")[0] for line in lines] == [
+        *("true", "round 0", "round 1", "round 2", "true"),
+        *("true", "round 3", "round 4", "true"),
+    ]
+    assert "resumed after 3 rounds" in lines[5]
+    assert lines[7].endswith("stop: not converged: round limit reached")
+
+
+def test_a_log_that_cannot_be_written_is_told_before_anything_is_measured(cli, store, tmp_path):
+    result = cli("run", "--log", tmp_path / "none" / "session.log", "true")
+    assert result.exit_code == 2
+    assert "cannot be written" in result.stderr
+    assert Journal(store).runs() == [] if store.exists() else True

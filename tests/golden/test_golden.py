@@ -101,6 +101,14 @@ def test_a_new_field_that_holds_nothing_is_no_difference(nothing: object) -> Non
     assert changed(lambda _, estimate: estimate.update(more=nothing)) == []
 
 
+def test_a_new_option_at_its_default_is_no_difference_and_another_one_is() -> None:
+    recorded = {"record": {"options": {"target": 0.02}}}
+    usual, chosen = ({"record": {"options": {"target": 0.02, "preset": None, "confidence": each}}}
+                     for each in (0.95, 0.9))  # fmt: skip
+    assert list(differences(recorded, usual)) == []
+    assert list(differences(recorded, chosen)) == ["record.options.confidence: 0.9 is new"]
+
+
 def test_rounding_is_no_difference_and_more_than_that_is() -> None:
     assert changed(lambda _, estimate: estimate.update(low=1.23 * (1 + 1e-10))) == []
     assert changed(lambda _, estimate: estimate.update(low=1.23 * (1 + 1e-8))) != []

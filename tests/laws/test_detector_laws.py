@@ -8,8 +8,10 @@ import ruptures as rpt
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchrigor.model.options import CHOICES
 from benchrigor.protocols import Detector
 from benchrigor.stats import ChangeDetector, RupturesDetector, detect_changes
+from benchrigor.stats.changepoints.named_detector import detector_named
 
 # Those that compare sums of readings obey the first law within rounding only: it is tried with
 # noise, where no two ways to cut a series are equally good.
@@ -19,6 +21,7 @@ DETECTORS: list[Detector] = [
     ChangeDetector(),
     RupturesDetector(rpt.Pelt(model="l2")),
     RupturesDetector(rpt.KernelCPD(kernel="rbf")),
+    *filter(None, map(detector_named, CHOICES["detector"])),
 ]
 
 levels = st.lists(

@@ -2,14 +2,18 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import count
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
 
 import benchrigor as br
+from benchrigor import stats
 from benchrigor.model import Code, Decision, Metric, Options, Progress, Round, RunRecord, StopReason
+from benchrigor.report import render
 from benchrigor.session import Engine, default_rules
 from benchrigor.stats import compare, estimate_mean, estimate_quantile, estimate_rate
 from benchrigor.stats.phases.trimming import trimmed
@@ -403,3 +407,105 @@ def test_rounds_without_a_steady_state_in_common_are_cut_each_for_itself() -> No
     assert len(starts) > 1  # else all would be cut alike
     (said,) = [each for each in record.notices if each.code is Code.NO_STABLE_PHASE]
     assert said.severity == "warning"
+
+
+def autoregressive(n: int, seed: int = 1) -> np.ndarray:
+    noise = np.random.default_rng(seed).normal(0.0, 0.1, n)
+    values = np.empty(n)
+    level = 0.0
+    for index, each in enumerate(noise.tolist()):
+        level = 0.8 * level + each
+        values[index] = 10.0 + level
+    return values
+
+
+@pytest.mark.parametrize("method", ["subsessions", "long-run-variance"])
+def test_subsessions_are_merged_up_to_the_limit_asked_for(method: str) -> None:
+    series, found = autoregressive(4000), {}
+    for limit in (0.05, 0.5):
+        engine = Engine(
+            Options(method=method, autocorrelation_limit=limit, readings_per_round=4000),
+            recorded=True,
+        )
+        plan = engine.ask()
+        assert plan is not None
+        engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": series}))
+        (analysis,) = engine.result().analyses
+        assert analysis.subsessions is not None
+        assert abs(analysis.subsessions.autocorrelation) <= analysis.subsessions.limit == limit
+        found[limit] = (analysis.subsessions.size, analysis.fits[0].batch)
+    (narrow, _), (wide, _) = found[0.05], found[0.5]
+    assert narrow > wide
+    if method == "subsessions":
+        assert [size == batch for size, batch in found.values()] == [True, True]
+        estimate = estimate_mean(series, method=method, autocorrelation_limit=0.5)
+        merged = estimate_mean(series, method=method, autocorrelation_limit=0.05)
+        assert estimate.half_width < merged.half_width
+
+
+def warming_up(n: int, seed: int = 1) -> np.ndarray:
+    """A warm-up of a tenth, which detection finds."""
+    return np.where(np.arange(n) < n // 10, 2.0, 1.0) + np.random.default_rng(seed).normal(
+        0.0, 0.05, n
+    )
+
+
+@pytest.mark.parametrize(
+    ("trim", "start", "stop"),
+    [("none", 0, 1000), (0.1, 100, 900), ((0.29, 0.0), 290, 1000), ((0.0, 0.005), 0, 995)],
+)
+def test_what_is_cut_is_what_was_asked_for_at_every_door(trim: Any, start: int, stop: int) -> None:
+    series = warming_up(1000)
+    options = Options(trim=trim, target=1e-6, max_rounds=4, readings_per_round=250)
+    running = Engine(options)
+    for part in np.split(series, 4):
+        plan = running.ask()
+        assert plan is not None
+        running.tell(Round(plan=plan, elapsed_ns=1000, unit_readings={"time": part}))
+    whole = Engine(replace(options, readings_per_round=1000), recorded=True)
+    plan = whole.ask()
+    assert plan is not None
+    whole.tell(Round(plan=plan, elapsed_ns=1000, unit_readings={"time": series}))
+    for analysis in (running.result().analyses[0], whole.result().analyses[0]):
+        (phase,) = analysis.phases
+        assert (phase.start, phase.stop, phase.reason) == (start, stop, "cut as asked")
+        assert (analysis.n, analysis.n_kept) == (1000, stop - start)
+        assert analysis.estimate is not None
+        kept = estimate_mean(series[start:stop])
+        assert (analysis.estimate.low, analysis.estimate.high) == (kept.low, kept.high)
+        found = {Code.SHORT_RUN, Code.MOVED_ON, Code.NO_STABLE_PHASE}
+        assert not found & set(codes(analysis.notices))
+
+
+@pytest.mark.parametrize("trim", ["none", (0.0, 0.3)])
+def test_a_session_that_cuts_as_asked_can_be_satisfied(trim: Any) -> None:
+    record = told(Engine(Options(trim=trim)), steady())
+    assert record.decision == SATISFIED
+    assert record.analyses[0].n < 1000
+
+
+def test_every_restarted_round_is_cut_by_the_same_share() -> None:
+    rng = np.random.default_rng(5)
+    rounds = [rng.normal(1.0, 0.1, n) for n in (50, 80, 120, 7, 3, 60, 60, 60, 60, 60)]
+    options = Options(rounds="restarted", trim=(0.2, 0.1), target=1e-6, max_rounds=10)
+    engine = Engine(options)
+    for each in rounds:
+        plan = engine.ask()
+        assert plan is not None
+        engine.tell(Round(plan=plan, elapsed_ns=1000, unit_readings={"time": each}))
+    (analysis,) = engine.result().analyses
+    assert [(each.start, each.stop) for each in analysis.phases[:5]] == [
+        (10, 45), (16, 72), (24, 108), (1, 7), (0, 3),
+    ]  # fmt: skip
+    kept = [each[p.start : p.stop] for each, p in zip(rounds, analysis.phases, strict=True)]
+    assert analysis.estimate == replace(
+        stats.estimate_invocations(kept),
+        notices=analysis.estimate.notices,  # type: ignore[union-attr]
+    )
+    assert "of the readings" not in render(engine.result())
+    assert "20% at the start and 10% at the end, as asked" in render(engine.result())
+
+
+def test_a_detector_has_nothing_to_do_where_the_cut_is_given() -> None:
+    with pytest.raises(br.InvalidInput, match="nothing is looked for"):
+        Engine(Options(trim=0.1), detector=stats.detect_changes)

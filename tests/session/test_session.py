@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -5,9 +6,20 @@ import pytest
 
 import benchrigor as br
 from benchrigor.errors import ClockFailed, InvalidInput, StoreFailed, WorkloadFailed
-from benchrigor.model import Code, Options, Progress, RoundPlan, RunRecord, StopReason
+from benchrigor.model import (
+    Code,
+    Notice,
+    Options,
+    Progress,
+    Round,
+    RoundPlan,
+    RunRecord,
+    StopReason,
+)
+from benchrigor.model.text import show_estimate
 from benchrigor.protocols import Recorder
 from benchrigor.session import Session, retraced
+from benchrigor.session.replays.recorded_run import recording_of
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, MemoryStore, SyntheticWorkload
 
@@ -416,3 +428,68 @@ def test_a_restarted_session_says_that_nothing_restarts_a_function_of_an_amount(
     options = Options(work=(0, 10_000), rounds="restarted", max_rounds=12)
     record = Session(options, seed=1, clock=clock).run(lambda n: clock.advance(10**9 + n * 10**6))
     assert Code.THIS_PROCESS_ONLY in [notice.code for notice in record.notices]
+
+
+def test_each_decision_is_logged_with_what_it_rests_on(caplog: pytest.LogCaptureFixture) -> None:
+    clock = FakeClock()
+    session = Session(Options(target=0.01), name="nap", seed=1, clock=clock)
+    with caplog.at_level("INFO", logger="benchrigor.session"):
+        record = session.run(synthetic(clock))
+    begins, *decisions, ends = caplog.messages
+    assert begins == "nap: begins; target 1% of the mean, budget 60 s"
+    assert ends == str(record)
+    assert [each.partition(":")[0] for each in decisions] == [
+        f"round {index}" for index in range(len(record.rounds))
+    ]
+    assert decisions[0].startswith("round 0: 1 reading, 1.")
+    assert decisions[0].endswith("too few readings of time to be satisfied; go on")
+    estimate = record.estimate()
+    assert estimate is not None
+    assert f"time {show_estimate(estimate, 's')} of {record.analyses[0].n:,}" in decisions[-1]
+    assert "wanted 1%; stop: satisfied" in decisions[-1]
+
+
+def test_plans_and_notices_are_logged_for_those_who_ask(caplog: pytest.LogCaptureFixture) -> None:
+    session = Session(Options(work=(1, None)), seed=1, clock=FakeClock())
+    with caplog.at_level("DEBUG", logger="benchrigor.session"):
+        plan = session.ask()
+        session.note(Notice.note(Code.RESUMED, "Resumed."))
+        assert plan is not None
+        session.tell(Round(plan=plan, elapsed_ns=20_000_000))
+    assert caplog.messages[:2] == [f"next: {plan}", "notice: Resumed. [resumed]"]
+    assert caplog.messages[2].startswith("round 0: work 1, 0 readings, 20 ms; ")
+
+
+def test_a_session_writes_nothing_where_nobody_listens(capfd: pytest.CaptureFixture[str]) -> None:
+    clock = FakeClock()
+    Session(Options(target=0.05), seed=1, clock=clock).run(synthetic(clock))
+    assert capfd.readouterr() == ("", "")
+
+
+class Warming:
+    """Gives a slow first round."""
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        rng = np.random.default_rng(plan.index)
+        recorder.unit_readings("time", rng.normal(2.0 if plan.index == 0 else 1.0, 0.1, 300))
+
+
+def test_a_stored_run_is_analysed_by_the_detector_that_it_names(tmp_path: Path) -> None:
+    options = Options(detector="binseg", readings_per_round=300, max_rounds=4, target=1e-9)
+    store = tmp_path / "runs"
+    record = Session(options, store=store, clock=FakeClock(), seed=1).run(Warming())
+    assert record.run_id is not None
+    stored = Journal(store).load(record.run_id)
+    cut_off = retraced(replace(stored, decision=None, analyses=()))
+    again = recording_of(stored).analyse(stored.options)
+    for analysis in (record.analyses[0], stored.analyses[0], cut_off.analyses[0], again):
+        (phase,) = analysis.phases
+        assert (phase.change_points.indices, phase.change_points.level) == ((300,), None)
+        assert analysis.fits == record.analyses[0].fits
+    compared = br.compare_runs(stored, replace(stored, name="again"))
+    assert compared.baseline is not None
+    assert compared.baseline.value == record.analyses[0].fits[0].level
+    more = replace(options, max_rounds=5)
+    resumed = Session.resume(store, record.run_id, options=more, clock=FakeClock())
+    (phase,) = resumed.run(Warming()).analyses[0].phases
+    assert (phase.change_points.n, phase.change_points.level) == (1500, None)

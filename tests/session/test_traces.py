@@ -191,12 +191,38 @@ def test_a_maximum_that_stays_too_short_ends_with_an_error_that_says_so() -> Non
     assert engine.ask() is None
 
 
+@pytest.mark.parametrize("order", ["bisecting", "random"])
+def test_a_session_finds_the_speed_by_subsessions(order: str) -> None:
+    how = {"work": (0, 10_000), "work_order": order, "target": 0.02}
+    engine = Engine(wps(method="subsessions", autocorrelation_limit=0.2, **how), seed=1)
+    told(engine)
+    record = engine.result()
+    (analysis,), found = record.analyses, record.estimate()
+    assert record.decision is not None
+    assert record.decision.reason is br.StopReason.SATISFIED
+    assert found is not None
+    assert found.method == "wps-subsessions"
+    assert found.low < SPEED < found.high
+    assert analysis.wps is not None
+    assert found.degrees_of_freedom == analysis.n_kept // analysis.wps.merged - 2
+
+
+def test_a_session_plans_as_many_quick_rounds_as_its_options_say() -> None:
+    longest = {}
+    for quick_rounds in (20, 50):
+        engine = Engine(
+            wps(work=(0, None), quick_s=20.0, quick_rounds=quick_rounds, target=1e-6, max_rounds=80)
+        )
+        rounds = told(engine, overhead_s=0.02)
+        longest[quick_rounds] = max(each.duration_s for each in rounds[-20:])
+    assert longest[20] == pytest.approx(2 * 20.0 / 20, rel=0.2)
+    assert longest[50] == pytest.approx(2 * 20.0 / 50, rel=0.2)
+
+
 def test_what_a_speed_cannot_be_is_refused() -> None:
     lower = br.Metric(name="speed", unit="B/s", direction="lower")
     with pytest.raises(br.InvalidInput, match="expected 'higher'"):
         Engine(wps(), (lower,))
-    with pytest.raises(br.InvalidInput, match="must not merge rounds"):
-        br.Options(work=(1, 10), method="subsessions")
     with pytest.raises(br.InvalidInput, match="a speed has no other"):
         told(Engine(br.Options(work=(10, 1000), statistic="median"), seed=1))
 

@@ -12,17 +12,17 @@ from scipy.stats import binom, spearmanr
 from simulated.schedules import SPEED, Lasting, begun, drive
 
 from benchrigor.errors import WorkTooShort
-from benchrigor.model import Code, Severity
+from benchrigor.model import Code, Options, Severity
 from benchrigor.session.work_schedule import (
     FEWEST_ROUNDS,
     MOST_PILOTS,
     PILOTS,
-    QUICK_ROUNDS,
     WorkSchedule,
     bisecting,
     shuffled,
 )
 
+QUICK_ROUNDS = Options().quick_rounds
 FIRST_AMOUNTS = [3.0, 9.0, 4.0, 8.0, 5.0, 7.0]
 """Told first, they are the pilots: a first round, which may be cold, and five that are long."""
 
@@ -586,3 +586,20 @@ def test_shuffled_places_are_each_as_likely_to_come_first() -> None:
     assert times.size == 5
     assert times.min() >= low
     assert times.max() <= high
+
+
+@pytest.mark.parametrize(("quick_s", "quick_rounds"), [(60.0, 50), (30.0, 20), (120.0, 100)])
+def test_a_first_answer_takes_the_time_and_the_rounds_asked_for(
+    quick_s: float, quick_rounds: int
+) -> None:
+    schedule = WorkSchedule(
+        0, None, shortest_s=0.01, quick_s=quick_s, quick_rounds=quick_rounds, seed=1
+    )
+    seconds = list[float]()
+    while schedule.sample < quick_rounds:
+        seconds.append(line(0.05)(schedule.next()))
+        schedule.tell((seconds[-1] - 0.05) * SPEED, seconds[-1])
+    counted = seconds[-quick_rounds:]
+    assert sum(counted) == pytest.approx(quick_s, rel=0.15)
+    longest = 2.0 * quick_s / quick_rounds - min(counted)  # as published, but for rounding
+    assert max(counted) == pytest.approx(longest, rel=0.15)

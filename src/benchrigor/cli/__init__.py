@@ -9,6 +9,7 @@ from benchrigor.cli.changes_verb import changes
 from benchrigor.cli.compare_verb import compare
 from benchrigor.cli.exits import Verbs
 from benchrigor.cli.explain_verb import explain
+from benchrigor.cli.export_verb import export
 from benchrigor.cli.interference_verb import interference
 from benchrigor.cli.list_verb import list_runs
 from benchrigor.cli.plan_verb import plan
@@ -50,7 +51,7 @@ def main() -> None:
     """  # noqa: D301  # click wants the backspace itself
 
 
-_verbs = [run, analyze, changes, compare, replay, list_runs, show, explain]
+_verbs = [run, analyze, changes, compare, replay, list_runs, show, explain, export]
 _verbs += [interference, rate, plan, track_record, resume]
 for _verb in _verbs:
     main.add_command(_verb)

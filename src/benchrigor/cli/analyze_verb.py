@@ -29,6 +29,8 @@ from benchrigor.session.traces import SPEED
 @shared.share_option("--target", None, "Half-width wanted; exit code 3 when it is not reached.")
 @shared.confidence_option()
 @shared.statistic_options
+@shared.trim_option
+@shared.choice_option("--detector", shared.DETECTOR)
 @click.option("--explain", "explained", is_flag=True, help="Explain how the number came about.")
 @plot_option
 @shared.json_option

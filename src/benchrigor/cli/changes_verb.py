@@ -19,11 +19,13 @@ from benchrigor.model.text import counted, false_alarms, many, marked, wrapped
 from benchrigor.report import plot_phases
 from benchrigor.report.text import phase_table
 from benchrigor.stats import find_stable_phase
+from benchrigor.stats.changepoints.named_detector import detector_named
 
 
 @click.command(short_help="Find the change points and phases of recorded readings.")
 @shared.readings_options
 @shared.share_option("--level", "1%", "Chance of any false change point.")
+@shared.choice_option("--detector", shared.DETECTOR)
 @plot_option
 @shared.json_option
 def changes(
@@ -33,6 +35,7 @@ def changes(
     by: str | None,
     unit: str | None,
     level: float,
+    detector: str,
     picture: Path | None,
     as_json: bool,
 ) -> None:
@@ -53,7 +56,11 @@ def changes(
     if picture and by is not None:
         raise InvalidInput("--plot draws one series, and --round divides it: leave one of them out")
     unit = describe_metric("readings", unit or "").unit
-    phases = [find_stable_phase(each, level=level) for each in rounds.series]
+    detect = detector_named(detector)
+    phases = [
+        find_stable_phase(each, level=level, change_points=None if detect is None else detect(each))
+        for each in rounds.series
+    ]
     if by is None:
         fields = codec.encode(phases[0])
     else:

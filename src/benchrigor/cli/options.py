@@ -16,6 +16,7 @@ from benchrigor.model.options import CHOICES
 from benchrigor.storage import Journal, default_path
 
 _STORE = "benchrigor.store"
+_IGNORED = "benchrigor.ignored_lines"
 
 
 def share(text: str) -> float:
@@ -38,6 +39,20 @@ def seconds(text: str) -> float:
     if not number > 0.0:
         raise click.BadParameter(f"{text!r} is no number of seconds above 0, expected 60 or none")
     return number
+
+
+def trim(text: str) -> str | tuple[float, ...]:
+    """Read what to cut: auto, none, 10%, or 10%:5%; shares are checked with all other options."""
+    word = text.strip()
+    if word in ("auto", "none"):
+        return word
+    try:
+        shares = tuple(map(share, word.split(":")))
+    except click.BadParameter:
+        raise click.BadParameter(
+            f"{text!r} is no cut, expected auto, none, 10%, or 10%:5% for the two ends"
+        ) from None
+    return shares if len(shares) > 1 else shares * 2
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -82,8 +97,30 @@ metric_option = click.option(
     "--metric", help="Which metric of a run.  [default: the first that must be satisfied]"
 )
 
-column_option = click.option(
-    "--column", help="Name or number (from 0) of the CSV column, or key of the JSON objects."
+
+def _remember_ignored(context: click.Context, _option: click.Parameter, lines: int) -> None:
+    context.meta[_IGNORED] = lines
+
+
+def ignored_lines() -> int:
+    """Return how many lines at the start of each file of readings are not read."""
+    context = click.get_current_context(silent=True)
+    return 0 if context is None else int(context.meta.get(_IGNORED, 0))
+
+
+column_option = _together(
+    click.option(
+        "--column", help="Name or number (from 0) of the CSV column, or key of the JSON objects."
+    ),
+    click.option(
+        "--ignore-lines",
+        type=click.IntRange(min=0),
+        metavar="N",
+        default=0,
+        expose_value=False,  # whoever reads a file asks for it
+        callback=_remember_ignored,
+        help="Do not read the first N lines of a file.",
+    ),
 )
 
 round_option = click.option(
@@ -119,6 +156,24 @@ statistic_options = _together(
         "--method",
         "How the interval of a mean is made; subsessions covers less than it claims.",
     ),
+    share_option(
+        "--autocorrelation-limit",
+        "0.1",
+        "Neighbouring subsessions correlate by this at most; they are merged until they do.",
+    ),
+)
+
+DETECTOR = (
+    "What finds the phases: ranks (built in), edm (E-Divisive with medians), or a search of "
+    "ruptures."
+)
+trim_option = click.option(
+    "--trim",
+    type=trim,
+    default="auto",
+    show_default=True,
+    metavar="auto|none|SHARE[:SHARE]",
+    help="What to cut off readings: what is not stable, nothing, or shares at both ends (10%:5%).",
 )
 
 store_option = click.option(

@@ -11,6 +11,7 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.driving import drive_and_print
+from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import workload_of
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Progress, StopReason
@@ -20,9 +21,12 @@ from benchrigor.session import Session
 @click.command(short_help="Take up a run that was killed, stopped or ran out of budget.")
 @shared.run_id_argument
 @shared.budget_options(None)
+@log_option
 @shared.store_option
 @shared.json_option
-def resume(run_id: str, *, store: Path | None, as_json: bool, **limits: Any) -> None:
+def resume(
+    run_id: str, *, log: Path | None, store: Path | None, as_json: bool, **limits: Any
+) -> None:
     """Take up a run that was killed, stopped or ran out of budget.
 
     The beginning of RUN_ID is enough. Finished rounds count, each once. Limits are those of the
@@ -49,4 +53,5 @@ def resume(run_id: str, *, store: Path | None, as_json: bool, **limits: Any) -> 
             )
         return session
 
-    drive_and_print(begin, workload, as_json=as_json)
+    with logged_to(log):
+        drive_and_print(begin, workload, as_json=as_json)

@@ -13,6 +13,7 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.amounts import amounts
 from benchrigor.cli.driving import drive_and_print
+from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import function_target, metrics_for, names_function
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
@@ -45,6 +46,8 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
 @shared.share_option("--target", "2%", "Half-width wanted.")
 @shared.confidence_option()
 @shared.statistic_options
+@shared.trim_option
+@shared.choice_option("--detector", shared.DETECTOR)
 @shared.budget_options("60")
 @shared.choice_option("--preset", "Evidence asked for before stopping.  [default: normal]")
 @shared.choice_option(
@@ -64,6 +67,23 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
     "--analysis",
     "readings: what rounds read. wps: the line through their work and durations, whose slope "
     "gives the speed. auto: wps when --work is a range.",
+)
+@click.option(
+    "--quick-time",
+    "quick_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    default=60.0,
+    show_default=True,
+    help="A first rough answer by rounds of various work takes about so long.",
+)
+@click.option(
+    "--quick-rounds",
+    type=int,
+    metavar="N",
+    default=50,
+    show_default=True,
+    help="Rounds of it, fewer if they are long.",
 )
 @click.option(
     "--short-round",
@@ -117,6 +137,7 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
     "[default: as many as the clock needs]",
 )
 @click.option("--name", help="Name of the run.")
+@log_option
 @shared.count_option("--seed", text="Seed of the plans; drawn, and kept, when not given.", least=0)
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
@@ -157,7 +178,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
         seed=given["seed"],
         store=None if given["no_store"] else shared.open_store(given["store"]),
     )
-    drive_and_print(lambda line: begin(progress=line), workload, as_json=given["as_json"])
+    with logged_to(given["log"]):
+        drive_and_print(lambda line: begin(progress=line), workload, as_json=given["as_json"])
 
 
 def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:

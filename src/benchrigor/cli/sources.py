@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from benchrigor.cli.options import ignored_lines
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, as_series
 from benchrigor.model.commented_csv import is_number, rows_of
+from benchrigor.model.text import many
 
 _COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # so many successes of so many trials
 
@@ -86,11 +88,20 @@ def _cells(source: str, columns: Sequence[str | None], by: str | None = None) ->
 
 def _text(source: str, name: str) -> str:
     try:
-        return sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8-sig")
+        stdin = source == "-"
+        text = sys.stdin.read() if stdin else Path(source).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InvalidInput(f"{name} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{name} is no text: {error}") from error
+    ignored = ignored_lines()
+    lines = text.splitlines() if ignored else []
+    if ignored and not any(map(str.strip, lines[ignored:])):
+        raise InvalidInput(
+            f"{name} has {many(len(lines), 'line')}, of which --ignore-lines leaves none to read"
+        )
+    # Blank lines in their place: errors count the lines of the whole file.
+    return "\n" * ignored + "\n".join(lines[ignored:]) if ignored else text
 
 
 def _from_json(

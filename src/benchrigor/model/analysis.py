@@ -63,6 +63,7 @@ class PhaseReason(enum.StrEnum):
     """Why there is a stable phase, or why there is none."""
 
     STABLE = "stable"
+    AS_ASKED = "cut as asked"
     NO_DOMINANT_SEGMENT = "no dominant segment"
     TREND = "trend"
     STILL_MOVING = "still moving at the end"
@@ -268,7 +269,7 @@ class WpsFit:
     inflation
         Factor by which autocorrelation raises the variance of the slope, at least 1.
     merged
-        Adjacent rounds summed into one before the fit; 1 for none.
+        Adjacent rounds that form a subsession, with method "subsessions"; else 1.
     """
 
     speed: Estimate | None

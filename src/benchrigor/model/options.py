@@ -13,6 +13,7 @@ from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
 
 Work = float | tuple[float, float | None] | None
+Trim = str | float | tuple[float, float]
 
 # Of each option, the default first.
 CHOICES = {
@@ -20,12 +21,22 @@ CHOICES = {
     "analysis": ("auto", "readings", "wps"),
     "work_order": ("bisecting", "random"),
     "method": ("long-run-variance", "subsessions"),
+    "detector": ("ranks", "edm", "pelt", "binseg", "kernel"),
     "preset": (None, "quick", "normal", "strict"),
     "red_rounds": ("keep", "drop", "repeat"),
 }
-_POSITIVE = ("target", "budget_s", "short_round_s")
-_COUNTS = ("budget_readings", "readings_per_round", "min_rounds", "max_rounds", "max_rejected")
-_NUMBERS = (*_POSITIVE, *_COUNTS, "confidence")
+FEWEST_QUICK_ROUNDS = 10  # of various work: a line through fewer says little
+_POSITIVE = ("target", "budget_s", "short_round_s", "quick_s")
+_COUNTS = {  # each with the least it may be
+    "budget_readings": 1,
+    "readings_per_round": 1,
+    "min_rounds": 1,
+    "max_rounds": 1,
+    "max_rejected": 1,
+    "quick_rounds": FEWEST_QUICK_ROUNDS,
+}
+_SHARES = ("confidence", "autocorrelation_limit")
+_NUMBERS = (*_POSITIVE, *_COUNTS, *_SHARES)
 _OPTIONAL = {"target", "budget_readings", "readings_per_round", "max_rounds"}
 
 
@@ -56,8 +67,18 @@ class Options:
         such rounds give unit readings as well, both, and the readings decide.
     method
         "long-run-variance", the one that covers; or "subsessions" (means only): adjacent
-        readings are merged until neighbours correlate by 0.1 at most, and Student t is applied
-        to the merged ones.
+        readings (or rounds of various work) are merged until neighbours hardly correlate, and
+        Student t is applied to the merged ones.
+    autocorrelation_limit
+        Largest absolute correlation of neighbouring subsessions, in (0, 1).
+    trim
+        What is left out of each series of readings: "auto", all but the stable phase that is
+        found; "none", nothing; or a share of its readings at either end (0.1), or one at the
+        start and one at the end ((0.1, 0.05)).
+    detector
+        What finds change points: "ranks", the built-in one; "edm", E-Divisive with medians as
+        published; or a search of ruptures, "pelt", "binseg" or "kernel", with
+        `stats.RupturesDetector`'s penalty. All but the first average long series to 2048 means.
     preset
         Evidence needed before the session may be satisfied: "quick" (first look at 200 readings,
         effective sample size 50), "normal" (500, 100; the default), "strict" (1000, 200).
@@ -67,6 +88,9 @@ class Options:
         is no largest amount. None with "wps": ``(0, None)``.
     work_order
         "bisecting": amounts at 1/2, 1/4, 3/4, 1/8 ... of the range; or "random".
+    quick_s, quick_rounds
+        Seconds and rounds of various work that a first rough answer takes: they say how long the
+        longest round should be. At least 10 rounds; fewer than wanted where rounds are long.
     short_round_s
         Rounds of various work shorter than this are kept, but not analysed.
     readings_per_round
@@ -103,9 +127,14 @@ class Options:
     rounds: str = "auto"
     analysis: str = "auto"
     method: str = "long-run-variance"
+    autocorrelation_limit: float = 0.1
+    trim: Trim = "auto"
+    detector: str = "ranks"
     preset: str | None = None
     work: Work = None
     work_order: str = "bisecting"
+    quick_s: float = 60.0
+    quick_rounds: int = 50
     short_round_s: float = 0.01
     readings_per_round: int | None = None
     min_rounds: int = 1
@@ -125,10 +154,17 @@ class Options:
             problems.append(
                 f"statistic is {self.statistic!r}, expected 'mean': subsessions merge means"
             )
+        trim = attempt(problems, check_trim, self.trim)
+        if self.detector != CHOICES["detector"][0] and (trim != "auto" or self.analysis == "wps"):
+            asked = f"trim is {trim!r}" if trim != "auto" else "analysis is 'wps'"
+            problems.append(
+                f"detector is {self.detector!r}, but {asked}: there nothing is looked for"
+            )
         work = attempt(problems, check_work, self.work)
         if work is not None or self.work is None:
             problems += self._bad_analysis(work)
         refuse(problems)
+        object.__setattr__(self, "trim", trim)
         object.__setattr__(self, "work", work)
         for name in _NUMBERS:
             if values[name] is not None:  # numbers of numpy become Python's own
@@ -142,11 +178,18 @@ class Options:
             return [f"{work}, expected a range (low, high): analysis 'wps' compares amounts"]
         if self.analysis == "readings" and varied:
             return [f"{work}, expected one amount: analysis 'readings' needs rounds alike"]
-        if (self.analysis == "wps" or varied) and self.method == "subsessions":
-            return ["method is 'subsessions', which must not merge rounds in bisecting order"]
+        if self.analysis == "wps" and self.trim != "auto":
+            return [f"trim is {self.trim!r}, expected 'auto': analysis 'wps' cuts no readings"]
         if self.analysis == "wps" and self.statistic != "mean":
             return [f"statistic is {self.statistic!r}, expected 'mean': a line has no quantiles"]
         return []
+
+    @property
+    def cut_shares(self) -> tuple[float, float] | None:
+        """Shares to cut at both ends of each series; None where the stable phase is looked for."""
+        if isinstance(self.trim, tuple):
+            return self.trim
+        return (0.0, 0.0) if self.trim == "none" else None
 
     @property
     def work_range(self) -> tuple[float, float | None] | None:
@@ -165,13 +208,35 @@ def _expected(name: str, value: object) -> str:
     if not is_number(value):
         return "a number"
     number = float(value)
-    if name == "confidence":
+    if name in _SHARES:
         return "" if 0.0 < number < 1.0 else "between 0 and 1, both excluded"
     if name in _COUNTS:
-        return "" if number >= 1.0 and number.is_integer() else "a whole number from 1 on"
+        least = _COUNTS[name]
+        return "" if number >= least and number.is_integer() else f"a whole number from {least} on"
     if not number > 0.0:
         return "more than 0"
     return "a finite number" if math.isinf(number) and name != "budget_s" else ""
+
+
+def check_trim(trim: object) -> Trim:
+    """Check "auto", "none", or shares to cut; return a share for each end.
+
+    Examples
+    --------
+    >>> check_trim(0.1)
+    (0.1, 0.1)
+    """
+    if isinstance(trim, str) and trim in ("auto", "none"):
+        return trim
+    is_pair = isinstance(trim, Sequence) and not isinstance(trim, str | bytes)
+    ends = tuple(trim) if is_pair else (trim, trim)  # type: ignore[arg-type]  # a Sequence
+    shares = tuple(float(each) for each in ends if is_number(each) and each >= 0.0)
+    if len(ends) != 2 or len(shares) != 2 or not sum(shares) < 1.0:
+        raise InvalidInput(
+            f"trim is {short(trim)}, expected 'auto', 'none', or a share to cut at each end, or "
+            "a pair of them, 0 or more and less than 1 together"
+        )
+    return shares[0], shares[1]
 
 
 _LARGEST = 1e300  # Sums and differences of amounts up to here are finite

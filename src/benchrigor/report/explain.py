@@ -30,6 +30,7 @@ from benchrigor.report.interference_text import is_estimated, show_parts, show_t
 from benchrigor.report.text import (
     NOTABLE,
     cold,
+    cut_as_asked,
     grown,
     meaning,
     outlying,
@@ -41,6 +42,7 @@ from benchrigor.report.text import (
 from benchrigor.session.stop_rules import wanted_half_width, whole_of
 from benchrigor.stats.estimators.rate import HARMONIC
 from benchrigor.stats.series.interval import scaled
+from benchrigor.stats.series.subsessions import SUBSESSIONS
 from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
@@ -88,7 +90,7 @@ def _of_readings(analysis: Analysis, record: RunRecord) -> list[str]:
     """Explain the steps from readings to their mean or quantile."""
     return [
         _readings(analysis, record),
-        *_phases(analysis),
+        *_phases(analysis, record),
         *_level(analysis, record),
         *_subsessions(analysis),
         _interval(analysis),
@@ -134,19 +136,25 @@ def _left_out(analysis: Analysis, record: RunRecord) -> str:
 def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
     """Explain how the line was fitted, and how its slope becomes the speed."""
     slope, per = _per_unit(fit, analysis.metric.unit)
-    merged = f", {many(fit.merged, 'round')} summed into one each" if fit.merged > 1 else ""
     freedom = fit.slope.degrees_of_freedom
     student = f"Student t with {freedom:.3g} degrees of freedom" if freedom else "Its interval"
+    varied = "Noise may differ from round to round"
+    merged = (
+        f"{varied}. In subsessions of {many(fit.merged, 'round')} neighbours count as "
+        "uncorrelated: how the line moves without each of them in turn gives the standard errors."
+    )
     successive = (
         f"autocorrelation of successive rounds inflates the variance {fit.inflation:.3g}-fold"
         if fit.inflation >= NOTABLE
         else "successive rounds are not autocorrelated: each counts in full"
     )
     steps = [
-        f"The line through {many(fit.n, 'round')}{merged}: duration = overhead + work / speed. "
+        f"The line through {many(fit.n, 'round')}: duration = overhead + work / speed. "
         f"Overhead {show_overhead(fit.overhead)}, "
         f"time {show_value(slope.value, 's')} per {per}.",
-        f"Noise may differ from round to round (standard errors of type HC3); {successive}.",
+        merged
+        if SUBSESSIONS in fit.slope.method
+        else f"{varied} (standard errors of type HC3); {successive}.",
         f"{student} gives {show_estimate(slope, 's')} per {per}.",
     ]
     if fit.speed is None:
@@ -186,7 +194,11 @@ def _readings(analysis: Analysis, record: RunRecord) -> str:
     return f"{counted(analysis.n)} readings were taken in {rounds}{more}."
 
 
-def _phases(analysis: Analysis) -> list[str]:
+def _phases(analysis: Analysis, record: RunRecord) -> list[str]:
+    if record.options.cut_shares is not None:
+        kept = f"{counted(analysis.n_kept)} of {many(analysis.n, 'reading')} are kept"
+        each = " of each round" if analysis.kind is Kind.INVOCATIONS else ""
+        return [f"Cut{each}: {cut_as_asked(record.options)}; {kept}."]
     if not analysis.phases:
         return ["Too few readings to look for change points: all of them are taken."]
     if len(analysis.phases) > 1:
@@ -227,7 +239,9 @@ def _level(analysis: Analysis, record: RunRecord) -> list[str]:
     if estimate is not None and analysis.kind is Kind.INVOCATIONS and estimate.n > 1:
         return [_invocations(analysis, estimate, statistic)]
     if estimate is not None and statistic != "mean":
-        return [_quantile(estimate, statistic, analysis)]
+        beside = analysis.phases and record.options.cut_shares is None
+        weighted = ", weighted by a fit beside decaying transients" if beside else ""
+        return [_quantile(estimate, statistic, weighted)]
     if len(analysis.fits) != 1:
         words = meaning(analysis)
         return [f"{words[0].upper()}{words[1:]}."] if words else []
@@ -260,8 +274,7 @@ def _invocations(analysis: Analysis, estimate: Estimate, statistic: str) -> str:
     )
 
 
-def _quantile(estimate: Estimate, statistic: str, analysis: Analysis) -> str:
-    weighted = ", weighted by a fit beside decaying transients" if analysis.phases else ""
+def _quantile(estimate: Estimate, statistic: str, weighted: str) -> str:
     return (
         f"The {statistic} is the reading below which that share of the readings lies{weighted}. "
         "The long-run variance of lying below makes its rank uncertain: "

@@ -9,6 +9,7 @@ from benchrigor.model import (
     Code,
     Estimate,
     Kind,
+    Options,
     RunRecord,
     StablePhase,
     WpsFit,
@@ -110,7 +111,7 @@ def _readings(analysis: Analysis, record: RunRecord) -> list[str]:
         *_floor(analysis),
         *row("", [_modes(analysis)]),
         *row("spread", _split(analysis, record)),
-        *row("cut", _cuts(analysis)),
+        *row("cut", _cuts(analysis, record.options)),
     ]
 
 
@@ -284,9 +285,11 @@ def _correlation(analysis: Analysis) -> str:
     return f"autocorrelated; merged by {counted(merged.size)}: {count} nearly independent means"
 
 
-def _cuts(analysis: Analysis) -> list[str]:
+def _cuts(analysis: Analysis, options: Options) -> list[str]:
     if not analysis.phases:
         return []
+    if options.cut_shares is not None:
+        return [cut_as_asked(options)]
     if len(analysis.phases) > 1:
         whole = sum(phase.phases[-1].stop for phase in analysis.phases)
         share = 1.0 - analysis.n_kept / whole
@@ -304,6 +307,16 @@ def _cuts(analysis: Analysis) -> list[str]:
     if margin:
         parts.append(f"{counted(margin)} next to {'it' if len(parts) == 1 else 'them'} as a margin")
     return parts
+
+
+def cut_as_asked(options: Options) -> str:
+    """Say which shares were cut because the options say so."""
+    at_start, at_end = options.cut_shares or (0.0, 0.0)
+    if at_start == at_end:
+        return f"{percent(at_start)} at each end, as asked" if at_start else "nothing, as asked"
+    ends = [f"{percent(at_start)} at the start"] if at_start else []
+    ends += [f"{percent(at_end)} at the end"] if at_end else []
+    return f"{' and '.join(ends)}, as asked"
 
 
 def cold(margin: int) -> str:

@@ -19,6 +19,7 @@ from benchrigor.model import (
     Metric,
     Notice,
     Options,
+    PhaseReason,
     StablePhase,
     WpsFit,
     quantile_named,
@@ -88,8 +89,9 @@ class Material:
             kind=self.kind,
             q=quantile_named(self.options.statistic),
             confidence=self.options.confidence,
-            trim=True,
+            trim=self.options.cut_shares or True,
             method=self.options.method,
+            autocorrelation_limit=self.options.autocorrelation_limit,
             harmonic=self.kind is not Kind.WORK and self.is_harmonic,
             share=self.kind is not Kind.WORK and self.is_share,
             batch=self.batch,
@@ -158,7 +160,8 @@ def _moved_on(material: Material, n: int, phases: tuple[StablePhase, ...]) -> tu
     """Warn where the readings of a running session have left the stable phase."""
     if material.kind is not Kind.UNIT_READINGS or material.recorded:
         return ()
-    after = [n - each.stop for each in phases if each.stop is not None and each.stop < n]
+    found = [each for each in phases if each.reason is not PhaseReason.AS_ASKED]
+    after = [n - each.stop for each in found if each.stop is not None and each.stop < n]
     return moved_on(after[-1]) if after else ()
 
 
@@ -177,6 +180,7 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
         before = sum(
             phase.stop if phase.stop is not None and phase.stop < analysis.n else phase.start or 0
             for phase in analysis.phases
+            if phase.reason is not PhaseReason.AS_ASKED
         )
         needed = max(needed, needed_for_share(before))
     if material.kind is Kind.WORK:  # rounds that were left out are not repeated
@@ -193,7 +197,8 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
     if values is None:
         return analysis
     if material.kind is not Kind.INVOCATIONS:
-        analysis = replace(analysis, subsessions=merge_subsessions(values))
+        limit = material.options.autocorrelation_limit
+        analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
     if analysis.estimate is None or material.policy.share:
         return analysis
     best = 0.9 if material.metric.direction is Direction.HIGHER else 0.1
@@ -213,13 +218,20 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
 
 def fit_line(material: Material, analysis: Analysis) -> Analysis:
     """Fit the line through work amount and duration of the rounds that count."""
-    work, duration_s = _counted(material)
+    (work, duration_s), options = _counted(material), material.options
     analysis = replace(analysis, n_kept=work.size, left_out=material.left_out)
     if work.size == 0:
         none = Notice.refusal(Code.TOO_FEW_READINGS, "0 rounds count, expected at least 3.", n=0)
         return replace(analysis, notices=(none, *analysis.notices))
     try:
-        fit = fit_wps(work, duration_s, confidence=material.options.confidence, checks=False)
+        fit = fit_wps(
+            work,
+            duration_s,
+            confidence=options.confidence,
+            method=options.method,
+            autocorrelation_limit=options.autocorrelation_limit,
+            checks=False,
+        )
     except NotEstimable as error:
         return replace(analysis, notices=(*analysis.notices, notice_of(error)))
     return _with_fit(fit, material, analysis)

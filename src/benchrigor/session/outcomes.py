@@ -1,13 +1,32 @@
-"""Notices about the outcome of a session: what failed, is missing, or disagrees."""
+"""The outcome of a session: Notices of what failed, is missing, or disagrees; lines for its log."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from benchrigor.errors import BenchrigorError
-from benchrigor.model import Analysis, Code, Kind, Metric, Notice, Round
-from benchrigor.model.text import percent, show_value
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Kind,
+    Metric,
+    Notice,
+    Options,
+    Progress,
+    Round,
+)
+from benchrigor.model.text import (
+    counted,
+    ended,
+    many,
+    no_number,
+    percent,
+    show_amount,
+    show_estimate,
+    show_value,
+)
+from benchrigor.session.stop_rules import wanted_half_width
 
 _SAME_UNITS = 0.1  # rounds whose units per work differ by at most this share have the same units
 
@@ -93,3 +112,54 @@ def _units_per_work(rounds: Sequence[Round], metric: str) -> float | None:
     if not ratios or max(ratios) > (1.0 + _SAME_UNITS) * min(ratios):
         return None
     return sum(units for units, _ in pairs) / sum(work for _, work in pairs)
+
+
+def begun(name: str, options: Options, rounds: int) -> str:
+    """Say what a session sets out to reach, what it may spend, and which rounds it has already."""
+    target = "none" if options.target is None else percent(options.target)
+    budget = show_value(options.budget_s, "s") if math.isfinite(options.budget_s) else "none"
+    resumed = f", resumed after {many(rounds, 'round')}" if rounds else ""
+    return f"{name}: begins{resumed}; target {target} of the {options.statistic}, budget {budget}"
+
+
+def decided(finished: Round, progress: Progress, options: Options) -> str:
+    """Say in a line what a round gave, what is known after it, and what follows from that."""
+    work = finished.plan.work
+    given = [f"work {show_amount(work, '')}"] if work is not None else []
+    given += [many(finished.n_readings, "reading"), show_value(finished.elapsed_ns / 1e9, "s")]
+    total = f"{counted(progress.readings)} in {show_value(progress.elapsed_s, 's')} so far"
+    return "; ".join(
+        [
+            f"round {finished.plan.index}: {', '.join(given)}",
+            total,
+            *_known(progress, options),
+            _follows(progress),
+        ]
+    )
+
+
+def _known(progress: Progress, options: Options) -> Iterator[str]:
+    """Tell the interval of each metric that must be satisfied, and how wide it may be."""
+    for each in progress.analyses:
+        if not each.metric.must_satisfy:
+            continue
+        if each.estimate is None:
+            yield f"{each.metric.name} no number: {no_number(each.notices)}"
+            continue
+        found, value = each.estimate, abs(each.estimate.value)
+        wanted = wanted_half_width(found, each.metric, options)
+        shown = f"{each.metric.name} {show_estimate(found, each.metric.unit)} of {counted(each.n)}"
+        if value > 0.0:
+            shown += f", half-width {percent(found.relative_half_width)}"
+            shown += f", wanted {percent(wanted / value)}" if math.isfinite(wanted) else ""
+        yield shown
+    if progress.missing:
+        yield f"too few readings of {', '.join(progress.missing)} to be satisfied"
+
+
+def _follows(progress: Progress) -> str:
+    """Tell the decision, and what it takes to reach the target."""
+    if progress.decision is not None:
+        return f"stop: {ended(progress.decision)}"
+    needed = progress.readings_needed
+    return f"go on, about {counted(needed)} more" if needed else "go on"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
@@ -39,6 +40,7 @@ from benchrigor.protocols import (
 from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
 from benchrigor.session.loop import Hooks, drive, ended_by_errors, performer
+from benchrigor.session.outcomes import begun, decided
 from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels
@@ -47,11 +49,16 @@ from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkl
 from benchrigor.workloads.callable import takes_amount
 from benchrigor.workloads.timing import TimedWorkload
 
+# One line for each decision; nothing is written unless the program that measures adds a handler.
+_LOG = logging.getLogger("benchrigor.session")
+_LOG.addHandler(logging.NullHandler())
+
 
 class Session(Engine):
     """One measurement: rounds are run until the interval is as narrow as wanted.
 
-    Use `run` to measure a workload, or `ask` and `tell` to measure by other means.
+    Use `run` to measure a workload, or `ask` and `tell` to measure by other means. Each decision
+    is logged to "benchrigor.session" (`logging`) at level INFO; plans and Notices at DEBUG.
 
     Parameters
     ----------
@@ -69,7 +76,7 @@ class Session(Engine):
         nothing.
     detector
         Finds change points: a `protocols.Detector`, or a ruptures estimator, which gets the
-        default penalty of `stats.RupturesDetector`; None for the built-in one.
+        default penalty of `stats.RupturesDetector`; None for the one that the options name.
     rules
         Stop rules, the first to stop wins; None for `default_rules`.
     clock
@@ -147,6 +154,8 @@ class Session(Engine):
         if self._store is not None:
             self._store.append(self._begun(self._store), finished)
         decision = self._take(finished)
+        if self._progress is not None and _LOG.isEnabledFor(logging.INFO):
+            _LOG.info("%s", decided(finished, self._progress, self.options))
         if decision.stop:
             self._finish()
         return decision
@@ -160,10 +169,12 @@ class Session(Engine):
             When rounds of the largest work amount are too short; with ``error.record``.
         """
         try:
-            return super().ask()
+            plan = super().ask()
         except WorkTooShort as error:
             error.record = self._record()
             raise
+        _LOG.debug("next: %s", plan)
+        return plan
 
     def result(self) -> RunRecord:
         """Return the record of all rounds so far, also while the session runs.
@@ -179,6 +190,7 @@ class Session(Engine):
     def note(self, notice: Notice) -> None:
         """Add a Notice about the whole session."""
         super().note(notice)
+        _LOG.debug("notice: %s", notice)
         self._final = None
 
     def _record(self) -> RunRecord:
@@ -216,6 +228,7 @@ class Session(Engine):
         if self._store is not None:  # a store that fails should fail before time is spent
             self._begun(self._store)
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
+        _LOG.info("%s", begun(self.name, self.options, len(self._rounds)))
         with (
             closing(adapted) if isinstance(adapted, LastingWorkload) else nullcontext(),
             ended_by_errors(self, self._rescued),
@@ -291,6 +304,7 @@ class Session(Engine):
         if self._provenance is not None:
             self._provenance = replace(self._provenance, load_after=instrument.load_average())
         self._final = record = self._record()
+        _LOG.info("%s", record)
         if self._store is not None and self._run_id is not None:
             try:
                 self._store.finish(self._run_id, record)

@@ -13,6 +13,7 @@ from benchrigor.model import (
     Kind,
     Metric,
     Options,
+    PhaseReason,
     Progress,
     StopReason,
 )
@@ -139,7 +140,7 @@ def _is_enough(analysis: Analysis, effective: float) -> bool:
 
 
 def mostly_stable(share: float) -> Criterion:
-    """Require that the stable phase of a required series lasts to its end and holds this share.
+    """Require that the stable phase found in a series lasts to its end and holds this share.
 
     Without this rule, sessions that stopped inside a slow cycle, half of which looks like a level,
     covered in 0.3 of cases.
@@ -149,6 +150,7 @@ def mostly_stable(share: float) -> Criterion:
         for each in _required(progress)
         if each.kind is Kind.UNIT_READINGS
         for phase in each.phases
+        if phase.reason is not PhaseReason.AS_ASKED
     )
 
 

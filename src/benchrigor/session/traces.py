@@ -24,8 +24,9 @@ from benchrigor.model.checks import refuse
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report
 from benchrigor.session.stop_rules import GROWTH, min_evidence
-from benchrigor.session.work_schedule import QUICK_S, WorkSchedule
+from benchrigor.session.work_schedule import WorkSchedule
 from benchrigor.stats import RupturesDetector
+from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.units import Direction, Quantity
@@ -82,12 +83,19 @@ class Traces:
                 *options.work_range,
                 order=options.work_order,
                 shortest_s=options.short_round_s,
-                quick_s=min(QUICK_S, options.budget_s),
+                quick_s=min(options.quick_s, options.budget_s),
+                quick_rounds=options.quick_rounds,
                 seed=seed,
             )
         self.rejected = 0  # latest rounds in a row that allow no estimate
         self.options = options
-        self._detector = as_detector(detector)
+        given = as_detector(detector)
+        self._detector = given or detector_named(options.detector)
+        if given is not None and options.trim != "auto":
+            raise InvalidInput(
+                f"detector is given, expected None: trim is {options.trim!r}, and nothing is "
+                "looked for"
+            )
         self._recorded = recorded
         self._named = metrics is not None
         if self._named:

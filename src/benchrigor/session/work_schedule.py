@@ -13,13 +13,14 @@ from numpy.polynomial import Polynomial
 from benchrigor.errors import InvalidInput, WorkTooShort
 from benchrigor.model import Code, Floats, Notice, RoundPlan, check_work
 from benchrigor.model.checks import attempt
+from benchrigor.model.options import FEWEST_QUICK_ROUNDS
 from benchrigor.model.text import many, show_amount, show_value
 
 NextWork = Callable[[RoundPlan], float | None]
 
-QUICK_S = 60.0  # a first rough answer from rounds of various work takes about so long
-QUICK_ROUNDS = 50  # rounds of a first answer; fewer if they are long
-FEWEST_ROUNDS = 10  # rounds are left out only if a line through so many others remains
+FEWEST_ROUNDS = (
+    FEWEST_QUICK_ROUNDS  # rounds are left out only if a line through so many others remains
+)
 PILOTS = 5  # long enough rounds that show which largest amount a set should have
 MOST_PILOTS = 30  # the most pilots: amounts chosen by the user may never be long enough
 FEWEST_COLD = 3  # from so many further rounds on, the first one, which may be cold, is left out
@@ -105,7 +106,7 @@ class WorkSchedule:
 
     Amounts start at ``low`` and double until a round is long enough (``shortest_s``). The first
     long rounds are pilots: the line duration = overhead + work / speed through them gives the
-    largest amount with which a set of `QUICK_ROUNDS` evenly spaced amounts takes ``quick_s``. The
+    largest amount with which a set of ``quick_rounds`` evenly spaced amounts takes ``quick_s``. The
     amounts of a set come in bisecting order (1/2, 1/4, 3/4, 1/8 of the range ...) or in random
     ``order``, so they do not rise with time. Further sets follow with about as much work. The same
     rounds and arguments give the same amounts, so a resumed session continues alike.
@@ -135,7 +136,8 @@ class WorkSchedule:
         *,
         shortest_s: float,
         order: str = "bisecting",
-        quick_s: float = QUICK_S,
+        quick_s: float = 60.0,
+        quick_rounds: int = 50,
         seed: int = 0,
     ) -> None:
         self._whole = isinstance(low, int) and isinstance(high, int | None)
@@ -149,6 +151,7 @@ class WorkSchedule:
         self._random = order == "random"
         self._shortest_s = shortest_s
         self._quick_s = quick_s
+        self._quick_rounds = quick_rounds
         self._seed = seed
         self._work: list[float] = []
         self._seconds: list[float] = []
@@ -181,7 +184,7 @@ class WorkSchedule:
             known = within_reach and long.sum() >= PILOTS
             if known or selection.long_enough.sum() >= MOST_PILOTS:
                 self._pilots = len(self._work)
-        elif self._planned % QUICK_ROUNDS == 0:
+        elif self._planned % self._quick_rounds == 0:
             self._plan = selection.line, self._quick_set(selection)
 
     def next(self, seconds_left: float = math.inf) -> float:
@@ -309,7 +312,7 @@ class WorkSchedule:
     def _quick_set(self, selection: _Selection) -> _QuickSet:
         """Return the set that gives a first rough answer."""
         (low, most), line = self._range(selection), selection.line
-        s, n = max(line.duration(low), self._shortest_s), QUICK_ROUNDS
+        s, n = max(line.duration(low), self._shortest_s), self._quick_rounds
         if s * n >= self._quick_s:
             n = max(FEWEST_ROUNDS, int(self._quick_s / s * (1.0 + 1e-9)))  # 60 / 2 is 30
         longest = max(2.0 * self._quick_s / n - s, SPREAD * s)
@@ -335,9 +338,9 @@ class WorkSchedule:
 
     def _place(self) -> float:
         """Return the place of the next round in its set, from 0 to 1."""
-        lap, index = divmod(self._planned, QUICK_ROUNDS)
+        lap, index = divmod(self._planned, self._quick_rounds)
         rng = np.random.default_rng([self._seed, lap])
-        return float((shuffled if self._random else bisecting)(QUICK_ROUNDS, rng)[index])
+        return float((shuffled if self._random else bisecting)(self._quick_rounds, rng)[index])
 
     def _amount(self, work: float) -> float:
         """Return an amount within the range, whole if it must be."""

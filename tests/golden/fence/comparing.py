@@ -6,18 +6,23 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from benchrigor.model import Options
+from fence.plain import plain
+
 __all__ = ["differences"]
 
 RELATIVE = 1e-9
 """Floats that differ by less are the same: sums may be added up in another order."""
 ABSOLUTE = 1e-15
 """Likewise around zero; far below a variance of microseconds, which is no rounding."""
+DEFAULTS = plain(Options())
 
 
 def differences(recorded: Any, found: Any, path: str = "") -> Iterator[str]:
     """Yield a line for each place where a result is no longer what was recorded.
 
-    Everything counts but rounding, and new keys that hold nothing (None, 0, False, empty).
+    Everything counts but rounding, new keys that hold nothing (None, 0, False, empty), and new
+    options at their defaults.
     """
     if isinstance(recorded, dict) and isinstance(found, dict):
         yield from _between_dicts(recorded, found, path)
@@ -34,8 +39,9 @@ def _between_dicts(recorded: dict[str, Any], found: dict[str, Any], path: str) -
             yield from differences(value, found[key], below)
         else:
             yield f"{below}: {_short(value)} is gone"
+    usual = DEFAULTS if path.rpartition(".")[2] == "options" else {}
     for key, value in found.items():
-        if key not in recorded and value:
+        if key not in recorded and value and value != usual.get(key):
             yield f"{path}.{key}: {_short(value)} is new".removeprefix(".")
 
 

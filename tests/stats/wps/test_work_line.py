@@ -275,22 +275,47 @@ def test_bad_options_are_named(option: str, value: object) -> None:
         fit_wps(*rounds(), **{option: value})  # type: ignore[arg-type]
 
 
-def test_subsessions_of_a_ramp_have_the_line_of_its_rounds() -> None:
+@pytest.mark.parametrize("order", ["ramp", "bisecting"])
+def test_subsessions_leave_the_line_to_all_rounds(order: str) -> None:
     work, duration = ramp(0)
+    if order == "bisecting":
+        shuffled = 0.1 + 3.9 * bisecting(100)
+        work, duration = shuffled, duration - work + shuffled
     fit, plain = fit_wps(work, duration, method="subsessions"), fit_wps(work, duration)
     assert fit.merged > 1
     assert (fit.n, fit.slope.n, fit.slope.method) == (100, 100, "wps-subsessions")
-    assert fit.slope.n_effective <= 100 / fit.merged
-    assert fit.slope.value == pytest.approx(plain.slope.value, rel=0.02)
-    # Of one round, though it was fitted to several at a time.
-    assert fit.overhead.value == pytest.approx(plain.overhead.value, abs=0.05)
+    assert (fit.slope.value, fit.overhead.value) == (plain.slope.value, plain.overhead.value)
+    # In turn low and high amounts meet the same noise, so that it cancels; on a ramp it adds up.
+    ratio = fit.slope.half_width / plain.slope.half_width
+    assert (0.2 < ratio < 1.0) if order == "bisecting" else (0.6 < ratio < 1.6)
+    assert (fit.inflation > 2.0) == (order == "ramp")
 
 
-def test_merging_in_a_shuffled_order_is_refused() -> None:
+def test_the_standard_error_is_how_the_line_moves_without_each_subsession() -> None:
     work, duration = ramp(0)
-    shuffled = 0.1 + 3.9 * bisecting(100)
-    with pytest.raises(InvalidInput, match="similar work"):
-        fit_wps(shuffled, duration - work + shuffled, method="subsessions")
+    fit = fit_wps(work, duration, method="subsessions", confidence=0.9)
+    groups = np.minimum(np.arange(100) // fit.merged, 100 // fit.merged - 1)
+    lines = [np.polyfit(work[groups != each], duration[groups != each], 1) for each in set(groups)]
+    moves = np.array(lines) - np.polyfit(work, duration, 1)
+    count = len(moves)
+    slope, overhead = np.sqrt((count - 1) / count * np.sum(moves**2, axis=0))
+    assert fit.slope.standard_error == pytest.approx(slope, rel=1e-9)
+    assert fit.overhead.standard_error == pytest.approx(overhead, rel=1e-9)
+    assert fit.slope.degrees_of_freedom == count - 2
+
+
+def test_a_line_that_rests_on_one_subsession_is_refused() -> None:
+    work = np.ones(100)
+    work[:4] = [1.0, 2.0, 3.0, 4.0]
+    _, slow = ramp(0)
+    with pytest.raises(NotEstimable, match="differs in one subsession of"):
+        fit_wps(work, 9.0 + work + slow - np.linspace(0.1, 4.0, 100), method="subsessions")
+
+
+@pytest.mark.parametrize("limit", [0.1, 0.6])
+def test_rounds_are_merged_up_to_the_limit_asked_for(limit: float) -> None:
+    fit = fit_wps(*ramp(0), method="subsessions", autocorrelation_limit=limit)
+    assert (fit.merged > 3) == (limit == 0.1)
 
 
 def test_merging_that_does_not_decorrelate_is_refused() -> None:

@@ -25,6 +25,7 @@ from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report
 from benchrigor.session.engine import Engine
 from benchrigor.session.traces import calls_per_reading, weights_of
+from benchrigor.stats.changepoints.named_detector import detector_named
 
 FILE = "file"  # kind of the subject of readings that were recorded elsewhere
 
@@ -42,7 +43,8 @@ class Recording(Material):
         return len(self.series) if self.kind is Kind.INVOCATIONS else self.series[0].size
 
     def analyse(self, options: Options, detector: Detector | None = None) -> Analysis:
-        """Analyse all readings by these options."""
+        """Analyse all readings by these options; the detector is theirs unless one is given."""
+        detector = detector or detector_named(options.detector)
         material = replace(self, options=options, detector=detector)
         if detector is not None and self.kind is Kind.INVOCATIONS:
             # A detector is given the invocations one by one.

@@ -24,6 +24,7 @@ def replay(
     judges: Sequence[str | tuple[str, Rule]] | None = None,
     target: float | None = None,
     confidence: float | None = None,
+    detector: str | None = None,
     metric: str | None = None,
     unit: str = "",
 ) -> Replay:
@@ -51,6 +52,8 @@ def replay(
         Relative half-width at which to stop; None for that of the run, and 5% for values.
     confidence
         Nominal coverage, in (0, 1); None for that of the run, and 0.95 for values.
+    detector
+        Name of the detector that sessions cut by, as in `Options`; None for that of the run.
     metric
         Metric of a run, None for the first that must be satisfied; or the name of the values.
     unit
@@ -91,6 +94,7 @@ def replay(
         recording.options,
         target=recording.options.target if target is None else target,
         confidence=recording.options.confidence if confidence is None else confidence,
+        detector=recording.options.detector if detector is None else detector,
     )
     rules = _checked(tuple(BUILT_IN) if judges is None else judges)
     return Replay(

@@ -66,6 +66,8 @@ def _by_session(
     name: str, recording: Recording, options: Options, detector: Detector | None = None
 ) -> Ruling:
     """Give a session the readings that it asks for until it is satisfied or none is left."""
+    if detector is not None:
+        options = replace(options, trim="auto")
     options = _without_budgets(options, recording)
     engine = Engine(options, (recording.metric,), detector=detector)
     n = 0

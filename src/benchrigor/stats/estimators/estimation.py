@@ -36,7 +36,7 @@ from benchrigor.stats.estimators.proportion import (
 )
 from benchrigor.stats.estimators.rate import reciprocal, weighted_mean
 from benchrigor.stats.phases.common_warm_up import common_phases
-from benchrigor.stats.phases.trimming import measured_phase, short_run, trimmed
+from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import (
     LONG_RUN_VARIANCE,
     StandardError,
@@ -64,8 +64,10 @@ class Policy:
     kind: Kind = Kind.UNIT_READINGS
     q: float | None = None  # None for the mean
     confidence: float = 0.95
-    trim: bool = False  # estimate the stable phase instead of all readings
+    # Estimate the stable phase instead of all readings; or what shares at both ends leave.
+    trim: bool | tuple[float, float] = False
     method: str = LONG_RUN_VARIANCE
+    autocorrelation_limit: float = 0.1  # of neighbouring subsessions
     harmonic: bool = False  # the reciprocal of the mean of reciprocals
     share: bool = False  # readings are outcomes, 0 or 1, or shares of trials
     batch: int = 1  # calls that each reading averages
@@ -74,9 +76,9 @@ class Policy:
         """Return the time constants of the transients fitted beside the level of each series.
 
         Several invocations show their cool-down together; a single one may end in an unseen one.
-        Single readings have no warm-up.
+        Single readings have no warm-up, and what was not looked for is taken as it is.
         """
-        if not self.trim or self.kind is Kind.READINGS:
+        if self.trim is not True or self.kind is Kind.READINGS:
             return ()
         return COMPLETE if series == 1 else TRANSIENTS
 
@@ -116,7 +118,8 @@ def estimate(
     estimation = estimate_kept(keep(series, phases), policy, kept_weights)
     rejected = rejected_notices(estimation.values.count(None), len(estimation.values))
     notices = _once((*rejected, *_phase_notices(phases), *estimation.notices))
-    if estimation.estimate is not None and policy.trim and policy.kind is Kind.UNIT_READINGS:
+    looked_for = policy.trim is True and policy.kind is Kind.UNIT_READINGS
+    if estimation.estimate is not None and looked_for:
         notices += short_run(series[0].size)
     return replace(_noted(estimation, notices), phases=tuple(phases))
 
@@ -138,7 +141,9 @@ def _once(notices: Iterable[Notice]) -> tuple[Notice, ...]:
 def trim(
     series: Sequence[Floats], policy: Policy, change_points: ChangePoints | None = None
 ) -> tuple[StablePhase, ...]:
-    """Find the stable phase of each series; return none if there are too few readings."""
+    """Cut each series as asked, or find its stable phase; none if there are too few readings."""
+    if not isinstance(policy.trim, bool):
+        return tuple(phase_by_shares(each, policy.trim) for each in series)
     if policy.kind is Kind.INVOCATIONS:
         return _invocation_phases(series, policy.confidence)
     fewest = MIN_FOR_AUTOCORRELATION if policy.kind is Kind.READINGS else MIN_FOR_CHANGES
@@ -221,7 +226,9 @@ def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> Level
     values = 1.0 / series if policy.harmonic else series
     if policy.method != SUBSESSIONS:
         return fit_level(values, transients=transients)
-    return fit_level(values) if policy.kind is Kind.INVOCATIONS else fit_merged(values)
+    if policy.kind is Kind.INVOCATIONS:
+        return fit_level(values)
+    return fit_merged(values, limit=policy.autocorrelation_limit)
 
 
 def _inverted(estimate: Estimate, policy: Policy) -> Estimate:
@@ -238,7 +245,7 @@ def _over_invocations(kept: Sequence[Floats | None], policy: Policy) -> Estimati
         try:
             if series is not None and policy.q is not None:
                 value = quantile_value(series, policy.q, transients=transients)
-            elif series is not None and series.size < MIN_FOR_VARIANCE and not policy.trim:
+            elif series is not None and series.size < MIN_FOR_VARIANCE and policy.trim is not True:
                 # A command that is run once gives an invocation of one reading.
                 value = float(1.0 / series[0] if policy.harmonic else series[0])
             elif series is not None and policy.share:

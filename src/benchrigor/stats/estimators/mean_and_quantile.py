@@ -19,6 +19,7 @@ def estimate_mean(
     confidence: float = 0.95,
     trim: bool = False,
     method: str = LONG_RUN_VARIANCE,
+    autocorrelation_limit: float = 0.1,
 ) -> Estimate:
     """Estimate the mean of (auto)correlated readings, with its interval.
 
@@ -33,8 +34,10 @@ def estimate_mean(
         the mean of all readings.
     method
         "long-run-variance"; or "subsessions": adjacent readings are merged until neighbours
-        correlate by 0.1 at most, and Student t is applied to the merged ones. Its measured
-        coverage is lower (``docs/interval.md``).
+        hardly correlate, and Student t is applied to the merged ones. Its measured coverage is
+        lower (``docs/interval.md``).
+    autocorrelation_limit
+        Largest absolute correlation of neighbouring subsessions, in (0, 1).
 
     Returns
     -------
@@ -65,8 +68,16 @@ def estimate_mean(
     """
     series = as_series(values)
     check_confidence(confidence)
-    refuse(wrong_choice("method", method, (LONG_RUN_VARIANCE, SUBSESSIONS)))
-    policy = Policy(confidence=confidence, trim=trim, method=method)
+    refuse(
+        wrong_choice("method", method, (LONG_RUN_VARIANCE, SUBSESSIONS)),
+        wrong_share("autocorrelation_limit", autocorrelation_limit),
+    )
+    policy = Policy(
+        confidence=confidence,
+        trim=trim,
+        method=method,
+        autocorrelation_limit=autocorrelation_limit,
+    )
     return estimate((series,), policy).estimate_or_raise()
 
 

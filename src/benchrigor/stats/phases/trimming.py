@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import ChangePoints, Code, Floats, Notice, StablePhase
+from benchrigor.model import (
+    ChangePoints,
+    Code,
+    Floats,
+    Notice,
+    Phase,
+    PhaseLabel,
+    PhaseReason,
+    StablePhase,
+)
 from benchrigor.stats.changepoints.detector import detect_changes
 from benchrigor.stats.changepoints.variance_inflation import MIN_EFFECTIVE
 from benchrigor.stats.phases.stable_phase import (
@@ -25,9 +38,11 @@ CUT_LEVEL = 0.01  # chance of a change point in steady readings
 
 
 def measured_part(phase: StablePhase) -> slice:
-    """Return where the stable phase is, without the margins next to the cuts."""
+    """Return where the stable phase is, without the margins next to cuts that were found."""
     if phase.start is None or phase.stop is None:
         raise NotEstimable(phase.notices[0])
+    if phase.reason is PhaseReason.AS_ASKED:
+        return slice(phase.start, phase.stop)
     return without_margins(phase.start, phase.stop, phase.change_points.n)
 
 
@@ -74,6 +89,30 @@ def _points_beyond_noise(series: Floats) -> ChangePoints:
         return points
     slow = min(inflation, max(1.0, series.size / MIN_EFFECTIVE))
     return replace(points, indices=left, inflation=max(points.inflation, slow))
+
+
+def phase_by_shares(series: Floats, shares: tuple[float, float]) -> StablePhase:
+    """Cut these shares of the readings at the start and at the end, whole readings rounded down."""
+    n = series.size
+    at_start, at_end = (math.floor(share * n + 1e-9) for share in shares)  # 0.29 * 100 is 28.99...
+    start, stop = min(at_start, n - 1), max(n - at_end, at_start + 1)
+    borders = sorted({0, start, stop, n})
+    phases = [
+        Phase(
+            start=first,
+            stop=end,
+            label=PhaseLabel.STABLE if first == start else PhaseLabel.OTHER,
+            median=float(np.median(series[first:end])),
+        )
+        for first, end in pairwise(borders)
+    ]
+    return StablePhase(
+        start=start,
+        stop=stop,
+        reason=PhaseReason.AS_ASKED,
+        phases=tuple(phases),
+        change_points=ChangePoints(indices=(), n=n, level=None, inflation=1.0),
+    )
 
 
 def measured_phase(

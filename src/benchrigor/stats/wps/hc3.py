@@ -57,10 +57,10 @@ class CoefficientError:
     degrees_of_freedom: float
     inflation: float  # by autocorrelation, at least 1
 
-    def estimate(self, confidence: float, n: int, method: str, *, merged: int = 1) -> Estimate:
-        """Return its estimate from n points, of which so many were merged into one."""
+    def estimate(self, confidence: float, n: int, method: str) -> Estimate:
+        """Return its estimate from n points."""
         error = StandardError(self.standard_error, self.degrees_of_freedom)
-        effective = n // merged / self.inflation
+        effective = n / self.inflation
         return t_interval(self.value, error, confidence, n=n, n_effective=effective, method=method)
 
 

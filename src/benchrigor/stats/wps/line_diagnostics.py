@@ -22,11 +22,10 @@ _MATERIAL = 0.5  # half-widths by which outliers may move the speed
 
 
 def diagnose_line(
-    work: Floats, line: Regression, speed: Estimate | None, prediction_error: float, merged: int
+    work: Floats, line: Regression, speed: Estimate | None, prediction_error: float
 ) -> Iterator[Notice]:
-    """Yield what weakens a line fitted to rounds, of which so many were merged into one."""
+    """Yield what weakens a line fitted to rounds."""
     n = line.residuals.size
-    rounds = "rounds" if merged == 1 else "merged rounds"
     if speed is None:
         sentence = (
             "Whether duration grows with work is open (the interval of the slope holds 0): take "
@@ -35,11 +34,11 @@ def diagnose_line(
         yield Notice.refusal(Code.NO_SPEED, sentence, n=n)
     if not line.residuals.any():
         exact = "The" if prediction_error < _EXACT else "Most of the"
-        sentence = f"{exact} {n} {rounds} lie exactly on a line: the intervals have no width."
+        sentence = f"{exact} {n} rounds lie exactly on a line: the intervals have no width."
         yield Notice.warning(Code.CONSTANT, sentence, n=n)
     if n < (wanted := _ENOUGH_ROUNDS):
         hidden = "autocorrelation and unequal noise"
-        sentence = f"Only {n} {rounds}: fewer than {wanted} do not show {hidden}."
+        sentence = f"Only {n} rounds: fewer than {wanted} do not show {hidden}."
         yield Notice.warning(Code.FEW_READINGS, sentence, n=n, wanted=wanted)
     yield from _doubtful_model(work, speed, prediction_error)
     yield from _ramp(work)

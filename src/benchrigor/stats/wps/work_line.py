@@ -15,13 +15,8 @@ from benchrigor.model.checks import attempt, refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import check_items, short
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, reciprocal_of, scaled
-from benchrigor.stats.series.long_run_variance import batch_means
-from benchrigor.stats.series.subsessions import (
-    MIN_MERGED,
-    SUBSESSIONS,
-    merge_subsessions,
-    still_correlated,
-)
+from benchrigor.stats.series.subsessions import SUBSESSIONS
+from benchrigor.stats.wps.grouped_jackknife import jackknife_errors, subsession_size
 from benchrigor.stats.wps.hc3 import (
     ESTIMATORS,
     Regression,
@@ -39,7 +34,6 @@ from benchrigor.stats.wps.line_diagnostics import (
 WPS = "wps"  # the method of an estimate by work and duration begins so
 
 _MIN_ROUNDS = 3
-_KEPT = 0.5  # share of the variance of work in ascending order that merging must keep
 _PLAIN = (ESTIMATORS[0], LONG_RUN_VARIANCE)
 _LARGEST = sys.float_info.max
 _FLAT = 1e-13  # rise of the line, relative to the longest duration, that is rounding
@@ -54,11 +48,6 @@ class _Rounds:
     unit: float
     seconds: float
 
-    def merged(self, size: int) -> _Rounds:
-        """Average adjacent rounds; the line of the means is that of the sums, overhead apart."""
-        work, durations = batch_means(self.work, size), batch_means(self.durations, size)
-        return replace(self, work=work, durations=durations)
-
 
 def fit_wps(
     work: npt.ArrayLike,
@@ -67,6 +56,7 @@ def fit_wps(
     confidence: float = 0.95,
     estimator: str = "ols",
     method: str = LONG_RUN_VARIANCE,
+    autocorrelation_limit: float = 0.1,
     checks: bool = True,
 ) -> WpsFit:
     """Fit the line duration = overhead + work / speed to rounds of various amounts of work.
@@ -85,7 +75,9 @@ def fit_wps(
         of rounds far from the line (Huber's T): the line of typical rounds, not of their mean.
     method
         "long-run-variance"; or "subsessions": adjacent rounds are merged until the residuals of
-        neighbours correlate by 0.1 at most, for rounds that run through the amounts in order.
+        neighbours hardly correlate, and the line without each subsession gives the interval.
+    autocorrelation_limit
+        Largest absolute correlation of neighbouring subsessions, in (0, 1).
     checks
         False leaves out bend, growth and outliers, which take most of the time.
 
@@ -97,7 +89,7 @@ def fit_wps(
     Raises
     ------
     InvalidInput
-        When an argument is invalid, or merging would leave hardly any spread of work.
+        When an argument is invalid.
     NotEstimable
         With fewer than three rounds, where amounts differ in one round only, where all durations
         are 0, or where no merging decorrelates the residuals.
@@ -105,7 +97,9 @@ def fit_wps(
     Notes
     -----
     Work per second: Li et al. 2016. Standard errors are HC3, extended to autocorrelated noise
-    (`benchrigor.stats.wps.hc3`). The interval of the speed is that of the reciprocal slope.
+    (`benchrigor.stats.wps.hc3`), or those of a grouped jackknife, whose groups are subsessions
+    (`benchrigor.stats.wps.grouped_jackknife`). The interval of the speed is that of the reciprocal
+    slope.
 
     Examples
     --------
@@ -117,20 +111,22 @@ def fit_wps(
         wrong_share("confidence", confidence),
         wrong_choice("estimator", estimator, ESTIMATORS),
         wrong_choice("method", method, (LONG_RUN_VARIANCE, SUBSESSIONS)),
+        wrong_share("autocorrelation_limit", autocorrelation_limit),
     )
     rounds = _checked(work, duration_s)
     line, centre = _line(rounds, estimator)
-    unmerged_slope = float(line.coefficients[1])
-    merged = _subsession(rounds.work, line) if method == SUBSESSIONS else 1
-    if merged > 1:
-        line, centre = _line(rounds.merged(merged), estimator)
-    errors = coefficient_errors(line, [[0.0, 1.0], [1.0, -centre]])
+    combinations, merged = [[0.0, 1.0], [1.0, -centre]], 1
+    if method == SUBSESSIONS:
+        merged = subsession_size(line, autocorrelation_limit)
+        errors = jackknife_errors(line, combinations, merged)
+    else:
+        errors = coefficient_errors(line, combinations)
     n, rate = rounds.work.size, rounds.unit / rounds.seconds
     name = "-".join([WPS, *(each for each in (estimator, method) if each not in _PLAIN)])
-    slope, overhead = (each.estimate(confidence, n, name, merged=merged) for each in errors)
+    slope, overhead = (each.estimate(confidence, n, name) for each in errors)
     speed = reciprocal_of(slope)
     prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / rounds.durations.mean())
-    notices = tuple(diagnose_line(rounds.work, line, speed, prediction_error, merged))
+    notices = tuple(diagnose_line(rounds.work, line, speed, prediction_error))
     fit = WpsFit(
         speed=None if speed is None else replace(scaled(speed, rate), notices=notices),
         overhead=scaled(overhead, rounds.seconds),
@@ -142,11 +138,11 @@ def fit_wps(
         merged=merged,
         notices=notices,
     )
-    return _with_checks(fit, rounds, unmerged_slope, estimator) if checks else fit
+    return _with_checks(fit, rounds, float(line.coefficients[1]), estimator) if checks else fit
 
 
 def check_fit(fit: WpsFit, work: Floats, duration_s: Floats) -> WpsFit:
-    """Add bend, growth and outliers to a least-squares fit of these rounds without merging."""
+    """Add bend, growth and outliers to a least-squares fit of these rounds."""
     rounds = _checked(work, duration_s)
     slope = fit.slope.value * (rounds.unit / rounds.seconds)
     return _with_checks(fit, rounds, slope, ESTIMATORS[0])
@@ -249,20 +245,3 @@ def _faster_without(
     rest, _ = _line(replace(rounds, work=work, durations=durations), estimator)
     without = float(rest.coefficients[1])
     return slope / without - 1.0 if without > 0.0 else None
-
-
-def _subsession(work: Floats, line: Regression) -> int:
-    """Return how many adjacent rounds to merge so that neighbours (nearly) do not correlate."""
-    merged = merge_subsessions(line.residuals)
-    if merged.size is None or merged.means.size < MIN_MERGED:
-        raise NotEstimable(
-            still_correlated(merged, f"the residuals of {work.size} rounds", n=work.size)
-        )
-    kept = float(batch_means(work, merged.size).var())
-    if kept < _KEPT * float(batch_means(np.sort(work), merged.size).var()):
-        raise InvalidInput(
-            f"method is {SUBSESSIONS!r}, but {merged.size} neighbouring rounds together do similar "
-            f"work in this order, which leaves no line to fit: expected rounds that run through "
-            f"the amounts in order, or method {LONG_RUN_VARIANCE!r}"
-        )
-    return merged.size

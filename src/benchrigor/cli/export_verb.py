@@ -1,0 +1,66 @@
+"""``benchrigor export``: a run as CSV files."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import click
+
+from benchrigor.cli import options as shared
+from benchrigor.cli.output import print_result
+from benchrigor.cli.recordings import recorded_run
+from benchrigor.errors import InvalidInput
+from benchrigor.model.checks import refuse
+from benchrigor.model.codec import partial_of
+from benchrigor.report.csv_tables import TABLES
+
+
+@click.command(short_help="Write a run as CSV files.")
+@click.argument("source", metavar="RUN")
+@click.option(
+    "--output",
+    "-o",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Where to write them; made if it is not there.",
+)
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+@shared.store_option
+@shared.json_option
+def export(source: str, *, folder: Path, force: bool, store: Path | None, as_json: bool) -> None:
+    """Write a run as CSV files, for other programs.
+
+    RUN is a stored run (the beginning of its id is enough) or a saved record. Into the folder go
+
+    \b
+      readings.csv  every reading: metric, unit, round, index in the round, value,
+                    phase, and whether it is kept
+      rounds.csv    every round: work, durations, delay, and whether it counts
+      summary.csv   the number of each metric: value, interval, n, method, notices
+
+    Numbers have all their digits: read again they are the same.
+
+    \b
+    Examples:
+      benchrigor export 3f2a -o results
+      benchrigor export record.json -o results --force
+    """  # noqa: D301  # click wants the backspace itself
+    record = recorded_run(source, store=store)
+    if record is None:
+        raise InvalidInput(f"{source} is no saved record, expected one that show --json printed")
+    paths = {name: folder / name for name in TABLES}
+    if not force:
+        there = [path for path in paths.values() if path.exists()]
+        refuse([f"{path} is there already: --force replaces it" for path in there])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, path in paths.items():
+            with partial_of(path).open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows(TABLES[name](record))
+            partial_of(path).replace(path)
+    except OSError as error:
+        raise InvalidInput(f"{folder} cannot be written: {error.strerror or error}") from error
+    written = [str(path) for path in paths.values()]
+    print_result(lambda: "\n".join(written), as_json=as_json, run_id=record.run_id, files=written)

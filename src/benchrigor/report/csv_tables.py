@@ -1,0 +1,118 @@
+"""A run as tables for other programs: its readings, its rounds, its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from benchrigor.model import Analysis, Floats, Kind, Round, RunRecord, StablePhase
+from benchrigor.stats.phases.trimming import measured_part
+
+Row = tuple[Any, ...]
+
+
+def reading_rows(record: RunRecord) -> Iterator[Row]:
+    """Yield a row for each reading of each metric, and whether the number is made of it."""
+    yield ("metric", "unit", "round", "index", "value", "phase", "kept")
+    for analysis in record.analyses:
+        if analysis.kind is not Kind.WORK:
+            yield from _of_metric(record, analysis)
+
+
+def round_rows(record: RunRecord) -> Iterator[Row]:
+    """Yield a row for each round; one of various work counts where the line goes through it."""
+    yield ("round", "work", "duration_s", "elapsed_s", "readings", "delay_s", "counts")
+    lines = (each for each in record.analyses if each.kind is Kind.WORK)
+    left_out = {place for line in lines for place in line.left_out}
+    counted = (each.plan.index for each in record.counted_rounds)
+    counts = {index for place, index in enumerate(counted) if place not in left_out}
+    for each in record.rounds:
+        yield (
+            each.plan.index,
+            each.plan.work,
+            each.duration_s,
+            each.elapsed_ns / 1e9,
+            each.n_readings,
+            None if each.delays is None else float(sum(map(np.sum, each.delays.seconds.values()))),
+            _word(each.plan.index in counts),
+        )
+
+
+def summary_rows(record: RunRecord) -> Iterator[Row]:
+    """Yield a row for each metric: its number, or nothing but why there is none."""
+    fields = ("value", "low", "high", "confidence", "n", "n_effective", "method")
+    yield ("metric", "unit", "kind", "statistic", *fields, "notices")
+    for analysis in record.analyses:
+        is_speed = analysis.kind is Kind.WORK
+        yield (
+            analysis.metric.name,
+            analysis.metric.unit,
+            str(analysis.kind),
+            "mean" if is_speed else record.options.statistic,
+            *(getattr(analysis.estimate, field, None) for field in fields),
+            " ".join(dict.fromkeys(str(each.code) for each in analysis.notices)),
+        )
+
+
+TABLES: dict[str, Callable[[RunRecord], Iterator[Row]]] = {
+    "readings.csv": reading_rows,
+    "rounds.csv": round_rows,
+    "summary.csv": summary_rows,
+}
+
+
+def _of_metric(record: RunRecord, analysis: Analysis) -> Iterator[Row]:
+    """Yield the readings of a metric, round by round; phases go through all, or are of each."""
+    name, unit = analysis.metric.name, analysis.metric.unit
+    red = set(record.red_rounds)
+    taken = [(each, _values(each, name)) for each in record.rounds]
+    sizes = [values.size for each, values in taken if each.plan.index not in red]
+    parts = iter(_parts(analysis, sizes))
+    for each, values in taken:
+        if each.plan.index in red:
+            labels, kept = ["red round"] * values.size, [False] * values.size
+        else:
+            labels, kept = next(parts)
+        rows = zip(values.tolist(), labels, map(_word, kept), strict=True)
+        for index, row in enumerate(rows):
+            yield (name, unit, each.plan.index, index, *row)
+
+
+def _values(finished: Round, name: str) -> Floats:
+    if name in finished.readings:
+        return np.array([finished.readings[name]])
+    return np.asarray(finished.unit_readings.get(name, ()), dtype=np.float64)
+
+
+def _parts(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:
+    """Yield phase and use of the readings of each counted round."""
+    if analysis.kind is Kind.INVOCATIONS:
+        phases = iter(analysis.phases)
+        for size in sizes:  # a round without readings of the metric has no phase
+            yield _labelled(next(phases, None) if size else None, size, analysis)
+        return
+    phase = analysis.phases[0] if analysis.phases else None
+    labels, kept = _labelled(phase, sum(sizes), analysis)
+    start = 0
+    for size in sizes:
+        yield labels[start : start + size], kept[start : start + size]
+        start += size
+
+
+def _labelled(
+    phase: StablePhase | None, size: int, analysis: Analysis
+) -> tuple[list[str], list[bool]]:
+    """Return phase and use of each reading of a series."""
+    if phase is None:
+        return [""] * size, [analysis.n_kept > 0] * size
+    labels = [str(each.label) for each in phase.phases for _ in range(each.n)]
+    kept = np.zeros(size, dtype=bool)
+    if phase.start is not None and analysis.n_kept:
+        kept[measured_part(phase)] = True
+    return labels, kept.tolist()
+
+
+def _word(value: bool) -> str:  # a cell, not an option
+    return "yes" if value else "no"

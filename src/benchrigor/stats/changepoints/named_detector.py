@@ -1,0 +1,59 @@
+"""Detectors that options name, beside the built-in one: the published method, and ruptures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy.typing as npt
+
+from benchrigor.model import ChangePoints, as_series
+from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
+from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
+from benchrigor.stats.changepoints.variance_inflation import inflation_across
+from benchrigor.stats.series.long_run_variance import batch_means
+
+BUILT_IN = "ranks"
+# Class and cost. Of kernels "rbf" has by far the fewest false change points at that penalty.
+_SEARCHES: dict[str, tuple[str, dict[str, str]]] = {
+    "pelt": ("Pelt", {"model": "l2"}),
+    "binseg": ("Binseg", {"model": "l2"}),
+    "kernel": ("KernelCPD", {"kernel": "rbf"}),
+}
+# Their cost is quadratic: pelt takes 1 s for so many readings, and a minute for ten times as many.
+_MOST_POINTS = 2_048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedDetector:
+    """A detector with a name; a long series is averaged to at most 2048 means of neighbours."""
+
+    name: str
+    search: Callable[[Any], ChangePoints]
+
+    def __call__(self, values: npt.ArrayLike) -> ChangePoints:
+        """Return the change points of readings, shape (n,), at whole multiples of a batch."""
+        series = as_series(values)
+        size = -(-series.size // _MOST_POINTS)
+        points = self.search(batch_means(series, size))
+        return ChangePoints(
+            indices=tuple(size * index for index in points.indices),
+            n=series.size,
+            level=None,
+            inflation=inflation_across(series),
+        )
+
+
+def detector_named(name: str) -> NamedDetector | None:
+    """Return the detector of a name in `Options`; None for the built-in one, which trims itself."""
+    if name == BUILT_IN:
+        return None
+    if name == "edm":
+        return NamedDetector(name=name, search=partial(detect_changes, method=name))
+    ruptures: Any = import_module("ruptures")  # only who asks for it waits for it
+    kind, cost = _SEARCHES[name]
+    estimator = getattr(ruptures, kind)(**cost, min_size=MIN_SEGMENT)
+    return NamedDetector(name=name, search=RupturesDetector(estimator))

@@ -1,0 +1,58 @@
+"""Detectors by name: each finds a plain change, in series of any length."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from benchrigor.model import Options
+from benchrigor.model.options import CHOICES
+from benchrigor.stats import find_stable_phase
+from benchrigor.stats.changepoints.named_detector import detector_named
+
+NAMES = CHOICES["detector"]
+OTHERS = [name for name in NAMES if name != Options().detector]
+
+
+def warming_up(n: int) -> np.ndarray:
+    noise = np.random.default_rng(n).normal(0.0, 0.1, n)
+    return np.where(np.arange(n) < n // 10, 2.0, 1.0) + noise
+
+
+def test_the_built_in_detector_is_the_default_and_has_no_stand_in() -> None:
+    assert [name for name in NAMES if detector_named(str(name)) is None] == [Options().detector]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("n", [400, 2048, 40_000])
+def test_each_finds_a_warm_up_in_series_of_any_length(name: str, n: int) -> None:
+    detect = detector_named(name)
+    assert detect is not None
+    began = time.process_time()
+    points = detect(warming_up(n))
+    assert time.process_time() - began < 20.0  # all of 40,000 would take minutes
+    assert (points.n, points.level) == (n, None)
+    assert min(abs(index - n // 10) for index in points.indices) <= n // 100
+    assert all(isinstance(index, int) for index in points.indices)
+
+
+def test_searches_of_ruptures_cut_as_the_built_in_one_does_where_that_is_plain() -> None:
+    series = warming_up(1000)
+    own = find_stable_phase(series)
+    for name in ("pelt", "binseg", "kernel"):
+        detect = detector_named(name)
+        assert detect is not None
+        found = find_stable_phase(series, change_points=detect(series))
+        assert found.start == pytest.approx(own.start, abs=4)
+        assert found.stop == own.stop == 1000
+
+
+def test_ruptures_is_loaded_only_where_it_is_asked_for() -> None:
+    code = (
+        "import sys, benchrigor as br; br.Session(br.Options()); "
+        "assert 'ruptures' not in sys.modules; br.Session(br.Options(detector='pelt')); "
+        "assert 'ruptures' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
