@@ -220,5 +220,6 @@ def coloured(text: str) -> str:
     """Colour the lights of a report; `click.echo` takes the colours off outside of a terminal."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     for light in () if plain else Light:
-        text = text.replace(f"● {light}", click.style(f"● {light}", fg=light, bold=True))
+        color = "bright_black" if light is Light.UNKNOWN else light
+        text = text.replace(f"● {light}", click.style(f"● {light}", fg=color, bold=True))
     return text

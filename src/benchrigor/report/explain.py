@@ -24,7 +24,7 @@ from benchrigor.model.text import (
     show_value,
     wrapped,
 )
-from benchrigor.report.interference_text import is_estimated, show_parts, show_total
+from benchrigor.report.interference_text import is_estimated, show_parts, show_total, warnings_of
 from benchrigor.report.text import (
     NOTABLE,
     cold,
@@ -339,4 +339,5 @@ def _light(interference: Interference | None) -> list[str]:
         ),
         f"{show_total(interference)[2:].capitalize()} (green below 7.5%, red above 15%). What "
         "slows all segments alike does not show.",
+        *(f"Notice: {each}" for each in warnings_of(interference)),
     ]

@@ -92,11 +92,6 @@ class Engine(Controller[RoundPlan, Round]):
         self._rounds: list[Round] = []
         self._red: dict[int, None] = {}
 
-    @property
-    def time_metric(self) -> str | None:
-        """Name of the metric that says how long readings took; None where amounts vary."""
-        return None if self._traces.schedule is not None else self._traces.time_metric
-
     def _next_plan(self) -> RoundPlan | None:
         index = len(self._rounds)
         plan = RoundPlan(
@@ -170,8 +165,8 @@ class Engine(Controller[RoundPlan, Round]):
         is_dropped = self.options.red_rounds != "keep" and is_red(
             finished,
             self._rounds,
-            self.time_metric,
             compare_whole=self.options.rounds == "restarted",
+            varies=self._traces.schedule is not None,
         )
         self._rounds.append(finished)
         if is_dropped:
@@ -217,6 +212,9 @@ class Engine(Controller[RoundPlan, Round]):
             for metric in self._traces.metrics
         )
         interference = self._interference(analyses, counted)
+        # The light says of the whole run what such a Notice says of a round.
+        of_light = {each.code for each in interference.notices} if interference else set()
+        of_light &= {Code.DELAY_NOT_MEASURED}
         red = left_out(len(self._red), len(self._rounds), self.options.red_rounds)
         return RunRecord(
             name=self.name,
@@ -227,7 +225,7 @@ class Engine(Controller[RoundPlan, Round]):
             analyses=analyses,
             decision=self._decision,
             session_notices=(
-                *self._all_notices(),
+                *(each for each in self._all_notices() if each.code not in of_light),
                 *disagreement(counted, tuple(reports.values())),
                 *red,
                 *disturbed(interference),
@@ -242,7 +240,7 @@ class Engine(Controller[RoundPlan, Round]):
     ) -> Interference | None:
         """Return the interference by the first metric that shows it."""
         if len(self._red) == len(self._rounds):
-            return measured_interference(self._rounds, self.time_metric, "No round counts")
+            return measured_interference(self._rounds, "No round counts")
         shown = (interference_of(each, counted) for each in analyses)
         return next((each for each in shown if each is not None), None)
 

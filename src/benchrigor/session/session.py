@@ -209,7 +209,7 @@ class Session(Engine):
         with ended_by_errors(self, self._rescued), closing(host) if host else nullcontext():
             if host is not None:
                 host.start()
-            drive(self, performer(self, adapted, self._clock, host), self._clock, self._hooks)
+            drive(self, performer(adapted, self._clock, host), self._clock, self._hooks)
         return self.result()
 
     @classmethod

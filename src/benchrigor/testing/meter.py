@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+
 from benchrigor.testing.clock import FakeClock
 
 
@@ -35,6 +38,7 @@ class FakeMeter:
         """Return the delay so far."""
         return self._delay_ns
 
-    def delay_of(self, pid: int) -> int | None:  # noqa: ARG002  # as the protocol has it
-        """Return the same for any process."""
-        return self._delay_ns
+    def follow(self, pid: int) -> Callable[[], tuple[int, int]]:  # noqa: ARG002  # as the protocol has it
+        """Measure any process alike, and know all of its work."""
+        before_ns = self._delay_ns
+        return lambda: (self._delay_ns - before_ns, sys.maxsize)

@@ -24,6 +24,7 @@ from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.picking import Pick, read_picks
+from benchrigor.workloads.process_delay import record_process
 
 _TIME = "time"
 _WORK = "{work}"
@@ -39,7 +40,7 @@ class _Ended:
     elapsed_ns: int
     cpu_s: float
     overran: bool
-    delay_ns: int | None
+    delay: tuple[int, int] | None  # as `DelayMeter.follow` tells it
 
 
 class CommandWorkload:
@@ -68,7 +69,7 @@ class CommandWorkload:
     clock
         The only source of time.
     meter
-        Measures how long the main thread of the command waited for a processor; None measures
+        Measures how long the command and its descendants waited for processors; None measures
         nothing.
 
     Raises
@@ -192,8 +193,8 @@ class CommandWorkload:
                 )
             recorder.fact("exit_code", ended.code)
             recorder.fact("cpu_s", ended.cpu_s)
-            if ended.delay_ns is not None and not any(each.unit_readings for each in self._picks):
-                recorder.delays([1], [ended.delay_ns / 1e9])
+            if ended.delay is not None:
+                record_process(recorder, *ended.delay, ended.elapsed_ns / 1e9, ended.cpu_s)
             if all(pick.metric != _TIME for pick in self._picks):
                 recorder.reading(_TIME, ended.elapsed_ns / 1e9)
             if self._picks:
@@ -217,6 +218,7 @@ class CommandWorkload:
         environment = {**os.environ, **self._env}
         start = self._clock.now_ns()
         process = self._started(argv, stdout, stderr, environment)
+        lost = None if self._meter is None else self._meter.follow(process.pid)
         overran = threading.Event()
 
         def stop() -> None:
@@ -228,11 +230,11 @@ class CommandWorkload:
         try:
             if self._timeout_s is not None:
                 watchdog.start()
-            ended_ns = delay_ns = None
-            if self._meter is not None:  # its kernel has waitid, and remembers the delay
+            ended_ns = delay = None
+            if lost is not None:  # its kernel has waitid, and remembers the delay
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
                 ended_ns = self._clock.now_ns()
-                delay_ns = self._meter.delay_of(process.pid)
+                delay = lost()
             _, status, usage = os.wait4(process.pid, 0)
             ended_ns = ended_ns or self._clock.now_ns()
         except BaseException:
@@ -241,13 +243,15 @@ class CommandWorkload:
             raise
         finally:
             watchdog.cancel()
+            if lost is not None:
+                lost()
         process.returncode = os.waitstatus_to_exitcode(status)
         return _Ended(
             code=process.returncode,
             elapsed_ns=ended_ns - start,
             cpu_s=usage.ru_utime + usage.ru_stime,
             overran=overran.is_set(),
-            delay_ns=delay_ns,
+            delay=delay,
         )
 
     def _started(
