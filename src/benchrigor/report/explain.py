@@ -70,7 +70,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
         *(_of_pairs if analysis.kind is Kind.WORK else _of_readings)(analysis, record),
         *_stop(analysis, record),
         *_light(record.interference),
-        *(f"Notice: {notice}" for notice in (*record.session_notices, *analysis.notices)),
+        *(f"Notice: {notice}" for notice in dict.fromkeys(_notices(analysis, record))),
     ]
     lines = [f"How the {analysis.metric.name} of {record.name} came about", ""]
     for number, step in enumerate(steps, 1):
@@ -323,6 +323,12 @@ def _stop(analysis: Analysis, record: RunRecord) -> list[str]:
     ]
 
 
+def _notices(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Return the Notices of the run, of the analysis, and of the light."""
+    of_light = () if record.interference is None else warnings_of(record.interference)
+    return [*map(str, (*record.session_notices, *analysis.notices, *of_light))]
+
+
 def _light(interference: Interference | None) -> list[str]:
     """Explain the light, and what it does not see."""
     if interference is None:
@@ -339,5 +345,4 @@ def _light(interference: Interference | None) -> list[str]:
         ),
         f"{show_total(interference)[2:].capitalize()} (green below 7.5%, red above 15%). What "
         "slows all segments alike does not show.",
-        *(f"Notice: {each}" for each in warnings_of(interference)),
     ]

@@ -34,6 +34,7 @@ from benchrigor.session.red_rounds import (
     is_red,
     left_out,
     measured_interference,
+    with_light,
 )
 from benchrigor.session.stop_rules import default_rules, wanted_half_width
 from benchrigor.session.traces import Traces
@@ -212,9 +213,6 @@ class Engine(Controller[RoundPlan, Round]):
             for metric in self._traces.metrics
         )
         interference = self._interference(analyses, counted)
-        # The light says of the whole run what such a Notice says of a round.
-        of_light = {each.code for each in interference.notices} if interference else set()
-        of_light &= {Code.DELAY_NOT_MEASURED}
         red = left_out(len(self._red), len(self._rounds), self.options.red_rounds)
         return RunRecord(
             name=self.name,
@@ -225,7 +223,7 @@ class Engine(Controller[RoundPlan, Round]):
             analyses=analyses,
             decision=self._decision,
             session_notices=(
-                *(each for each in self._all_notices() if each.code not in of_light),
+                *with_light(self._all_notices(), interference),
                 *disagreement(counted, tuple(reports.values())),
                 *red,
                 *disturbed(interference),

@@ -34,6 +34,7 @@ _WHY_UNKNOWN = {
     "elsewhere": "other threads or processes used most of the processor time",
     "unmeasured": "nothing measured how long the work waited for a processor",
 }
+_ROUNDED = 1.0 + 1e-6  # sums of readings are rounded otherwise than clock times
 _RECENT = 10  # earlier rounds that a round is compared with: once five are slow, slow is typical
 
 
@@ -110,7 +111,7 @@ def _as_known(
         why = "elsewhere" if Code.DELAY_NOT_MEASURED in codes else "unmeasured"
         why = why if finished.delays is None else "unseen"
         unknown_s[why] += float((segments.duration_s - segments.known_s).sum())
-    known = 100.0 * max(0.0, 1.0 - sum(unknown_s.values()) / interference.duration_s)
+    known = 100.0 * sum(float(each.known_s.sum()) for each in by_round) / interference.duration_s
     others = [each for each in interference.notices if each.code is not Code.DELAY_NOT_MEASURED]
     if known >= KNOWN_FROM:
         return replace(interference, known_percent=known, notices=tuple(others))
@@ -187,6 +188,15 @@ def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
     )
 
 
+def with_light(notices: Sequence[Notice], interference: Interference | None) -> tuple[Notice, ...]:
+    """Let the light say why it is unknown, for the whole run, in place of its last round."""
+    of_light = () if interference is None else interference.notices
+    why = [each for each in of_light if each.code is Code.DELAY_NOT_MEASURED]
+    why = [each for each in why if each.severity is not Severity.NOTE]
+    others = (each for each in notices if not (why and each.code is Code.DELAY_NOT_MEASURED))
+    return (*others, *why)
+
+
 def left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
     """Say how many red rounds do not count, if any."""
     if not red:
@@ -240,7 +250,7 @@ def _reading_seconds(finished: Round) -> Floats:
     if not seconds.size and "time" in finished.readings:
         seconds = np.array([finished.readings["time"]])
     # Recorded readings have no other time, and some metrics called "time" are that of other things.
-    is_own = not finished.elapsed_ns or seconds.sum() <= finished.elapsed_ns / 1e9
+    is_own = not finished.elapsed_ns or seconds.sum() <= _ROUNDED * finished.elapsed_ns / 1e9
     return seconds if seconds.size and is_own else np.array([whole_ns / 1e9])
 
 
