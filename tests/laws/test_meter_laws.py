@@ -35,7 +35,9 @@ def test_it_never_goes_back_and_tells_whole_nanoseconds(meter: DelayMeter) -> No
     assert all(earlier <= later for earlier, later in pairwise(told))
 
 
-def test_of_a_process_it_tells_something_or_that_it_cannot(meter: DelayMeter) -> None:
+def test_what_follows_a_process_ends_and_says_the_same_again(meter: DelayMeter) -> None:
     for pid in (os.getpid(), 2**30):
-        told = meter.delay_of(pid)
-        assert told is None or (type(told) is int and told >= 0)
+        stop = meter.follow(pid)
+        lost_ns, known_ns = stop()
+        assert all(type(each) is int and each >= 0 for each in (lost_ns, known_ns))
+        assert stop() == (lost_ns, known_ns)

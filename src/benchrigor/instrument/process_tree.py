@@ -56,7 +56,7 @@ class ProcessTree:
         if not self._is_over.is_set():
             self._is_over.set()
             self._watcher.join()
-            self._read()
+            self.read()
             self._close_window()
         return self._lost_ns, self._window[0]
 
@@ -64,14 +64,14 @@ class ProcessTree:
         wait_s = _SHORTEST_S
         while not self._is_over.wait(wait_s):
             began_s = time.thread_time()
-            self._read()
+            self.read()
             if time.monotonic_ns() - self._window[2] >= _WINDOW_NS:
                 self._close_window()
             missed_s = _MISSED * (time.monotonic() - self._new_s)
             cost_s = (time.thread_time() - began_s) / _COST
             wait_s = max(_SHORTEST_S, cost_s, min(missed_s, _LONGEST_S))
 
-    def _read(self) -> None:
+    def read(self) -> None:
         """Take in what each thread of the tree has run and waited so far."""
         before, self._threads = self._threads, {}
         processes = dict.fromkeys(self._processes)
