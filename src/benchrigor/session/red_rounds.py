@@ -111,7 +111,8 @@ def _as_known(
         why = "elsewhere" if Code.DELAY_NOT_MEASURED in codes else "unmeasured"
         why = why if finished.delays is None else "unseen"
         unknown_s[why] += float((segments.duration_s - segments.known_s).sum())
-    known = 100.0 * sum(float(each.known_s.sum()) for each in by_round) / interference.duration_s
+    known_s = sum(float(each.known_s.sum()) for each in by_round)
+    known = min(100.0 * known_s / interference.duration_s, 100.0)
     others = [each for each in interference.notices if each.code is not Code.DELAY_NOT_MEASURED]
     if known >= KNOWN_FROM:
         return replace(interference, known_percent=known, notices=tuple(others))
@@ -249,8 +250,11 @@ def _reading_seconds(finished: Round) -> Floats:
     seconds: Floats = finished.unit_readings.get("time", np.zeros(0)) * calls_per_reading(finished)
     if not seconds.size and "time" in finished.readings:
         seconds = np.array([finished.readings["time"]])
-    # Recorded readings have no other time, and some metrics called "time" are that of other things.
-    is_own = not finished.elapsed_ns or seconds.sum() <= _ROUNDED * finished.elapsed_ns / 1e9
+    # What was measured reading by reading is theirs, and recorded readings have no other time.
+    # Otherwise something else may be called "time", or printed by the program.
+    n_measured = 0 if finished.delays is None else finished.delays.stops[-1]
+    is_own = not finished.elapsed_ns or seconds.size == n_measured > 1
+    is_own = is_own or seconds.sum() <= _ROUNDED * finished.elapsed_ns / 1e9
     return seconds if seconds.size and is_own else np.array([whole_ns / 1e9])
 
 
