@@ -48,12 +48,12 @@ class DelayMeter(Protocol):
     def delay_ns(self) -> int:
         """Return nanoseconds that the calling thread waited for a processor."""
 
-    def follow(self, pid: int) -> Callable[[], tuple[int, int]]:
-        """Measure a child that was just started, and its descendants.
+    def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
+        """Measure a child that was just started, and its descendants, until it has ended.
 
-        The function returned ends that, and must be called before the child is waited for. It
-        returns nanoseconds of wall time lost to waiting for processors, and nanoseconds of
-        processor time of which that is known.
+        The child is left to be waited for: before that, the function returned tells nanoseconds of
+        wall time lost to waiting for processors, and nanoseconds of processor time of which that
+        is known.
         """
 
 

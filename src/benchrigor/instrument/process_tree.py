@@ -3,20 +3,21 @@
 The kernel keeps the run delay of a thread as long as the thread is there. So all threads of the
 tree are read now and then: sooner after a new one has come, for it may not stay. Control groups
 show less: their pressure is an average over processors, which halves the delay of a thread that
-moves between two of them, and to join one takes 5 to 36 ms (on Linux 6.18, docs/interference.md).
+moves between two of them, and to join one takes 5 to 36 ms (on Linux 6.18).
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-import threading
+import select
 import time
 from pathlib import Path
 
 from benchrigor.instrument.kernel_files import ROOT
 
 # A reading follows after this share of the time since the last new thread, which is what is
-# missed of a thread that ends. It costs one two-hundredth of a processor at most.
+# missed of a thread that ends; and it costs one two-hundredth of a processor at most.
 _MISSED, _COST = 0.05, 1 / 200
 _SHORTEST_S, _LONGEST_S = 0.005, 0.1
 # Of so much time threads that wait for each other are told from those that wait for others.
@@ -24,17 +25,18 @@ _WINDOW_NS = 500_000_000
 
 
 class ProcessTree:
-    """Follows a child process and its descendants, in a thread of its own, until `stop`.
+    """The threads of a child process that was just started, and of its descendants.
 
     Parameters
     ----------
     pid
-        Of a child that was just started, and is not waited for before `stop` was called.
+        Of the child.
     root
         Folder that holds ``proc``.
     """
 
     def __init__(self, pid: int, *, root: Path = ROOT) -> None:
+        self._pid = pid
         self._proc = str(root / "proc")
         self._processes = [pid]
         self._threads: dict[str, tuple[int, int]] = {}  # folder: ran, waited
@@ -43,26 +45,27 @@ class ProcessTree:
         self._window = (0, 0, time.monotonic_ns())  # ran, waited, and the time, when it began
         self._lost_ns = 0
         self._new_s = time.monotonic()
-        self._is_over = threading.Event()
-        self._watcher = threading.Thread(target=self._watch, name="process tree", daemon=True)
-        self._watcher.start()
 
-    def stop(self) -> tuple[int, int]:
-        """End it; return nanoseconds lost, and those of processor time of which that is known.
+    def wait(self) -> None:
+        """Read the threads until the child has ended, which is left to be waited for.
 
-        Threads that waited while others of the tree had all processors lost nothing. Of several
-        at once the lost time is the share of their time, waiting included, that they waited.
+        Between two readings the calling thread sleeps; the end wakes it.
         """
-        if not self._is_over.is_set():
-            self._is_over.set()
-            self._watcher.join()
-            self.read()
-            self._close_window()
-        return self._lost_ns, self._window[0]
+        with contextlib.suppress(OSError):  # no child of ours, or none any more
+            if not hasattr(os, "pidfd_open"):
+                os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
+                return
+            end = os.pidfd_open(self._pid)
+            try:
+                self._read_until(end)
+            finally:
+                os.close(end)
 
-    def _watch(self) -> None:
-        wait_s = _SHORTEST_S
-        while not self._is_over.wait(wait_s):
+    def _read_until(self, end: int) -> None:
+        """Read the threads until a descriptor can be read."""
+        poll, wait_s = select.poll(), _SHORTEST_S
+        poll.register(end, select.POLLIN)
+        while not poll.poll(1e3 * wait_s):
             began_s = time.thread_time()
             self.read()
             if time.monotonic_ns() - self._window[2] >= _WINDOW_NS:
@@ -70,6 +73,16 @@ class ProcessTree:
             missed_s = _MISSED * (time.monotonic() - self._new_s)
             cost_s = (time.thread_time() - began_s) / _COST
             wait_s = max(_SHORTEST_S, cost_s, min(missed_s, _LONGEST_S))
+
+    def close(self) -> tuple[int, int]:
+        """Return nanoseconds lost, and those of processor time of which that is known.
+
+        Threads that waited while others of the tree had all processors lost nothing. Of several
+        at once the lost time is the share of their time, waiting included, that they waited.
+        """
+        self.read()
+        self._close_window()
+        return self._lost_ns, self._window[0]
 
     def read(self) -> None:
         """Take in what each thread of the tree has run and waited so far."""

@@ -40,7 +40,7 @@ class _Ended:
     elapsed_ns: int
     cpu_s: float
     overran: bool
-    delay: tuple[int, int] | None  # as `DelayMeter.follow` tells it
+    delay: tuple[int, int] | None  # as `DelayMeter.wait_for` tells it
 
 
 class CommandWorkload:
@@ -218,7 +218,6 @@ class CommandWorkload:
         environment = {**os.environ, **self._env}
         start = self._clock.now_ns()
         process = self._started(argv, stdout, stderr, environment)
-        lost = None if self._meter is None else self._meter.follow(process.pid)
         overran = threading.Event()
 
         def stop() -> None:
@@ -231,10 +230,10 @@ class CommandWorkload:
             if self._timeout_s is not None:
                 watchdog.start()
             ended_ns = delay = None
-            if lost is not None:  # its kernel has waitid, and remembers the delay
-                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            if self._meter is not None:
+                delay_of = self._meter.wait_for(process.pid)
                 ended_ns = self._clock.now_ns()
-                delay = lost()
+                delay = delay_of()
             _, status, usage = os.wait4(process.pid, 0)
             ended_ns = ended_ns or self._clock.now_ns()
         except BaseException:
@@ -243,8 +242,6 @@ class CommandWorkload:
             raise
         finally:
             watchdog.cancel()
-            if lost is not None:
-                lost()
         process.returncode = os.waitstatus_to_exitcode(status)
         return _Ended(
             code=process.returncode,
