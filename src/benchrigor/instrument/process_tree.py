@@ -18,7 +18,7 @@ from benchrigor.instrument.kernel_files import ROOT
 
 # A reading follows after this share of the time since the last new thread, which is what is
 # missed of a thread that ends; and it costs one two-hundredth of a processor at most.
-_MISSED, _COST = 0.05, 1 / 200
+_MISSED, _COST = 0.02, 1 / 200
 _SHORTEST_S, _LONGEST_S = 0.005, 0.1
 # Of so much time threads that wait for each other are told from those that wait for others.
 _WINDOW_NS = 500_000_000

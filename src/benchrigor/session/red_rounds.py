@@ -236,6 +236,9 @@ def segments_of(finished: Round, *, whole: bool = False) -> Segments:
     known_s = np.zeros(stops.size) if measured is None else duration_s
     if measured is not None and measured.known is not None:
         known_s = duration_s * measured.known
+        # What little was not seen waited as long; where it is much, nobody knows.
+        unseen = np.where(100.0 * measured.known >= KNOWN_FROM, measured.known, 1.0)
+        delays = {source: values / unseen for source, values in delays.items()}
     if whole:
         duration_s, readings, known_s = (
             each.sum(keepdims=True) for each in (duration_s, readings, known_s)
