@@ -141,8 +141,7 @@ def _of_record(record: RunRecord, source: str) -> Interference:
     estimate = record.interference or next((each for each in estimates if each is not None), None)
     if estimate is None:
         raise InvalidInput(
-            f"{source} has no interference: no delay was measured, and there is no stable phase of "
-            "a duration to estimate from; run it again"
+            f"{source} has no interference: its rounds took no time, expected a session that was run"
         )
     # A session cannot be given a reference.
     notices = tuple(each for each in estimate.notices if each.code is not Code.NO_REFERENCE)

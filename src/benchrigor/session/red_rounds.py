@@ -55,7 +55,7 @@ class Segments:
 
 
 def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference | None:
-    """Estimate the interference in a session's rounds; None if they do not show it.
+    """Estimate the interference in a session's rounds; None if they took no time.
 
     Whatever the metric of the analysis, it is that of the wall time. Interference is estimated in
     the stable phase, since a warm-up is not interference. Without a stable phase, and where work
@@ -73,7 +73,9 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
     if analysis.kind is Kind.INVOCATIONS and max(sizes) > 1:
         nominal["round"] = np.repeat(np.arange(len(sizes)), sizes)
     whole = _joined(by_round)
-    if whole.duration_s.sum() <= 0.0 or (whole.duration_s.size < MIN_IN_GROUP and not whole.delays):
+    if whole.duration_s.size < MIN_IN_GROUP and not whole.delays:
+        return measured_interference(rounds, "There are few segments")
+    if whole.duration_s.sum() <= 0.0:
         return None
     profile = SegmentProfile(
         duration_s=whole.duration_s,
@@ -87,10 +89,10 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
 def measured_interference(
     rounds: Sequence[Round], why: str, severity: Severity = Severity.WARNING
 ) -> Interference | None:
-    """Return the interference by measured delay alone; None if none was measured."""
+    """Return the interference by measured delay alone; None if the rounds took no time."""
     by_round = [segments_of(each) for each in rounds]
     whole = _joined(by_round)
-    if not whole.delays or whole.duration_s.sum() <= 0.0:
+    if whole.duration_s.sum() <= 0.0:
         return None
     each_its_own = {"segment": np.arange(whole.duration_s.size)}
     interference = profile_interference(
@@ -98,7 +100,8 @@ def measured_interference(
     )
     sentence = f"{why}: the light shows measured delay only, nothing was estimated."
     notice = Notice(code=Code.UNCLUSTERED, severity=severity, sentence=sentence)
-    return _as_known(replace(interference, notices=(notice,)), rounds, by_round)
+    notices = (notice,) if whole.delays else ()
+    return _as_known(replace(interference, notices=notices), rounds, by_round)
 
 
 def _as_known(
