@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
 from benchrigor.instrument import RunDelay
 from benchrigor.model import Interference, Light
-from benchrigor.testing import cpu_hog
 from benchrigor.workloads import CommandWorkload, Pick
 
 __all__ = ["KINDS", "Row", "light_of_command"]
@@ -92,12 +93,29 @@ def light_of_command(argv: list[str], rounds: int, picks: tuple[str, ...] = ()) 
     return br.Session(options, name="command", seed=1).run(workload)
 
 
-def rows(rounds: int, hogs: tuple[int, ...] = HOGS) -> Iterator[Row]:
+@contextmanager
+def hogs(n: int) -> Iterator[None]:
+    """Keep processors busy, each from a session of its own as a command has one.
+
+    Linux shares processors among sessions first: those of `cpu_hog` count as one with this script.
+    """
+    argv = [sys.executable, "-I", "-S", "-c", "while True: pass"]
+    running = [subprocess.Popen(argv, start_new_session=True) for _ in range(n)]
+    try:
+        time.sleep(0.2)
+        yield
+    finally:
+        for each in running:
+            each.kill()
+            each.wait()
+
+
+def rows(rounds: int) -> Iterator[Row]:
     """Yield one row after another."""
     picks = ("lost:s=regex:lost ([0-9.]+)", "took:s=regex:took ([0-9.]+)")
-    for n in hogs:
+    for n in HOGS:
         for kind, code in KINDS.items():
-            with cpu_hog(n) if n else nullcontext():
+            with hogs(n):
                 record = light_of_command([sys.executable, "-S", "-c", code], rounds, picks)
             lost, took = (float(record.readings(name).sum()) for name in ("lost", "took"))
             assert record.interference is not None  # delay was measured
@@ -120,7 +138,7 @@ def main() -> None:
         shown = " | ".join(f"{share:.1f}%" for share in shares)
         said = "within" if row.is_right else "WRONG"
         print(f"| {row.hogs} | {row.kind} | {shown} | {found.light} | {said} |", flush=True)
-    with cpu_hog(2):
+    with hogs(2):
         short = light_of_command(["sh", "-c", SHELL], rounds).interference
     assert short is not None  # delay was measured
     wrong += short.light is Light.GREEN

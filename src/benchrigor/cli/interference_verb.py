@@ -140,9 +140,7 @@ def _of_record(record: RunRecord, source: str) -> Interference:
     estimates = (interference_of(each, record.counted_rounds) for each in record.analyses)
     estimate = record.interference or next((each for each in estimates if each is not None), None)
     if estimate is None:
-        raise InvalidInput(
-            f"{source} has no interference: its rounds took no time, expected a session that was run"
-        )
+        raise InvalidInput(f"{source} has no interference: its rounds took no time, expected a run")
     # A session cannot be given a reference.
     notices = tuple(each for each in estimate.notices if each.code is not Code.NO_REFERENCE)
     return replace(estimate, notices=notices)

@@ -20,6 +20,7 @@ from benchrigor.instrument.kernel_files import ROOT
 # missed of a thread that ends; and it costs one two-hundredth of a processor at most.
 _MISSED, _COST = 0.02, 1 / 200
 _SHORTEST_S, _LONGEST_S = 0.005, 0.1
+_ALONE_S = 0.05  # of the first thread nothing is missed, so that others are only looked for
 # Of so much time threads that wait for each other are told from those that wait for others.
 _WINDOW_NS = 500_000_000
 
@@ -70,7 +71,8 @@ class ProcessTree:
             self.read()
             if time.monotonic_ns() - self._window[2] >= _WINDOW_NS:
                 self._close_window()
-            missed_s = _MISSED * (time.monotonic() - self._new_s)
+            is_alone = len(self._threads) <= 1
+            missed_s = _ALONE_S if is_alone else _MISSED * (time.monotonic() - self._new_s)
             cost_s = (time.thread_time() - began_s) / _COST
             wait_s = max(_SHORTEST_S, cost_s, min(missed_s, _LONGEST_S))
 
