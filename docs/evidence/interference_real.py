@@ -41,6 +41,7 @@ BESIDE = (0.0, 0.0, 0.05, 0.1, 0.2, 0.4)
 IDLE_RUNS = 9
 MEDIAN, LEAST, OF_EACH_LIGHT = 0.95, 0.75, 4
 MEASURED, MOST_IDLE = 15.0, 2.0
+LIGHTS = (Light.GREEN, Light.YELLOW, Light.RED)
 KINDS = ("work given", "counted")
 """Computation: loops as the program states them, or whatever the recorder counts."""
 
@@ -143,7 +144,7 @@ def injected(setting: Setting) -> None:
         median, least = float(np.median(accuracies)), min(accuracies)
         offs = [each.found.percent - each.truth for each in found]
         lights = Counter(light_of(each.truth) for each in found)
-        enough = min(lights[light] for light in Light) >= OF_EACH_LIGHT
+        enough = min(lights[light] for light in LIGHTS) >= OF_EACH_LIGHT
         row(
             kind,
             f"{median:.3f}",
@@ -151,7 +152,7 @@ def injected(setting: Setting) -> None:
             f"{least:.3f}",
             setting.verdict(f"{kind}, {bars[1]}", least >= LEAST),
             f"{max(offs, key=abs):+.1f} points",
-            f"{', '.join(f'{lights[light]} {light}' for light in Light)}: "
+            f"{', '.join(f'{lights[light]} {light}' for light in LIGHTS)}: "
             f"{setting.verdict(f'{kind}, {bars[2]}', enough)}",
         )
 

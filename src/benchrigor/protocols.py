@@ -6,7 +6,7 @@ Each has a law suite in ``tests/laws`` that every implementation passes; what to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -48,8 +48,13 @@ class DelayMeter(Protocol):
     def delay_ns(self) -> int:
         """Return nanoseconds that the calling thread waited for a processor."""
 
-    def delay_of(self, pid: int) -> int | None:
-        """Return the same of the main thread of a child not yet waited for; None if unknown."""
+    def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
+        """Measure a child that was just started, and its descendants, until it has ended.
+
+        The child is left to be waited for: before that, the function returned tells nanoseconds of
+        wall time lost to waiting for processors, and nanoseconds of processor time of which that
+        is known.
+        """
 
 
 @runtime_checkable
@@ -65,7 +70,13 @@ class Recorder(Protocol):
     def fact(self, name: str, value: str | float | bool | None) -> None:
         """State how the workload measured."""
 
-    def delays(self, stops: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
+    def delays(
+        self,
+        stops: npt.ArrayLike,
+        seconds: npt.ArrayLike,
+        duration_s: npt.ArrayLike | None = None,
+        known: npt.ArrayLike | None = None,
+    ) -> None:
         """Add the measured delay of groups of successive readings, as `Delays` has them."""
 
     def notice(self, notice: Notice) -> None:

@@ -58,40 +58,6 @@ def test_a_forked_process_reads_its_own(write, monkeypatch: pytest.MonkeyPatch) 
     assert meter.delay_ns() == 20
 
 
-@pytest.mark.parametrize(
-    ("own_ticks", "used_ticks", "delay_ns"),
-    [
-        pytest.param(100, (90, 10, 0, 0), 40, id="alone"),
-        pytest.param(0, (2, 0, 0, 0), 40, id="within-a-tick-or-two"),
-        pytest.param(100, (110, 10, 0, 0), 40, id="little-beside"),
-        pytest.param(100, (120, 30, 0, 0), None, id="threads"),
-        pytest.param(100, (90, 10, 30, 20), None, id="children"),
-    ],
-)
-def test_a_main_thread_stands_for_a_process_if_it_did_the_work(
-    write, own_ticks, used_ticks, delay_ns
-) -> None:
-    own_ns = own_ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    stat = f"77 (a ) b) Z 1 2 3 4 5 6 7 8 9 10 {' '.join(map(str, used_ticks))} 20 0 1\n"
-    files = {"proc/77/schedstat": f"{own_ns} 40 2\n", "proc/77/stat": stat}
-    meter = RunDelay(root=write({SCHEDSTAT: "1 1 1\n", **files}))
-    assert meter.delay_of(77) == delay_ns
-    assert meter.delay_of(78) is None
-
-
-@real
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["main-thread", "grandchild"])
-def test_the_delay_of_a_child_is_that_of_its_main_thread(elsewhere) -> None:
-    burn = "import time\nwhile time.process_time() < 0.3: pass"
-    code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {burn!r}])"
-    child = subprocess.Popen([sys.executable, "-S", "-c", code if elsewhere else burn])
-    try:
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert (RunDelay().delay_of(child.pid) is None) == elsewhere
-    finally:
-        child.wait()
-
-
 def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
@@ -142,7 +108,3 @@ def test_nothing_is_imported_that_is_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert output.stdout.strip() == "False"
-
-
-def test_its_root_may_be_nowhere() -> None:
-    assert RunDelay(root=Path("/nowhere")).delay_of(1) is None

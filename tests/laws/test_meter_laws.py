@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -35,7 +37,14 @@ def test_it_never_goes_back_and_tells_whole_nanoseconds(meter: DelayMeter) -> No
     assert all(earlier <= later for earlier, later in pairwise(told))
 
 
-def test_of_a_process_it_tells_something_or_that_it_cannot(meter: DelayMeter) -> None:
-    for pid in (os.getpid(), 2**30):
-        told = meter.delay_of(pid)
-        assert told is None or (type(told) is int and told >= 0)
+def test_it_waits_for_a_child_and_leaves_it_to_be_waited_for(meter: DelayMeter) -> None:
+    child = subprocess.Popen([sys.executable, "-S", "-c", "pass"])
+    told = meter.wait_for(child.pid)()
+    assert os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    assert child.wait() == 0
+    assert all(type(each) is int and each >= 0 for each in told)
+
+
+def test_of_what_is_no_child_nothing_is_known_and_nothing_raised(meter: DelayMeter) -> None:
+    lost_ns, _ = meter.wait_for(2**30)()
+    assert lost_ns == 0

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from benchrigor.instrument import RunDelay
-from benchrigor.model import Code, Light, Notice, Options, Round, RunRecord, StopReason
+from benchrigor.model import Code, Delays, Light, Notice, Options, Round, RunRecord, StopReason
 from benchrigor.model.text import show_light
-from benchrigor.session import Session, retraced
+from benchrigor.report import explain, render
+from benchrigor.session import Session, compare_runs, retraced
 from benchrigor.session.engine import Engine
 from benchrigor.testing import FakeClock, FakeMeter
 
@@ -79,8 +80,11 @@ def test_what_no_meter_sees_is_estimated_from_the_stable_phase(clock: FakeClock)
     assert found is not None
     assert found.measured_percent == 0.0
     assert found.percent == pytest.approx(100 * 6 / 54, abs=1.0)
-    assert found.light is Light.YELLOW
-    assert show_light(found) == f"yellow light: {found.percent:.0f}% lost"
+    assert found.light is Light.UNKNOWN
+    assert found.known_percent == 0.0
+    assert show_light(found) == f"unknown light: at least {found.percent:.0f}% lost"
+    (said,) = notices(record, Code.DISTURBED)
+    assert said.sentence.endswith("slow moments of the program itself.")
 
 
 def test_a_warm_up_is_no_interference(clock: FakeClock, meter: FakeMeter) -> None:
@@ -182,7 +186,8 @@ def test_rounds_that_start_anew_are_compared_as_wholes(clock: FakeClock) -> None
         slow = 1.5 if plan.index == 9 else 1.0
         warm_up = 1.0 + np.exp(-np.arange(60) / 3.0)
         values = slow * warm_up * rng.normal(0.01, 0.0001, 60)
-        engine.tell(Round(plan=plan, elapsed_ns=MS, unit_readings={"time": values}))
+        elapsed_ns = round(1e9 * values.sum())
+        engine.tell(Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
     assert engine.result().red_rounds == (9,)
 
 
@@ -266,5 +271,78 @@ def test_work_in_other_threads_is_not_claimed_to_be_measured() -> None:
     assert found is None or found.measured_percent == 0.0
     (said,) = notices(record, Code.DELAY_NOT_MEASURED)
     within = () if found is None else found.notices
-    assert [each for each in within if each.code is said.code] in ([], [said])
-    assert said.sentence.startswith("Other threads or processes used most of the processor time")
+    assert [each for each in within if each.code is said.code] == ([] if found is None else [said])
+    assert found is None or found.light is Light.UNKNOWN
+    assert "ther threads or processes used most of the processor time" in said.sentence
+
+
+def told(
+    *, rounds: int = 12, name: str = "lat", printed: float = 9.5, **delays: object
+) -> RunRecord:
+    """Tell of rounds of 1.09 s, in each of which a program printed something."""
+    engine = Engine(Options(rounds="restarted", max_rounds=rounds, target=1e-6), seed=1)
+    rng = np.random.default_rng(20261207)
+    while (plan := engine.ask()) is not None:
+        engine.tell(
+            Round(
+                plan=plan,
+                elapsed_ns=1_100 * MS,
+                unit_readings={name: rng.normal(printed, 0.1, 30)},
+                delays=Delays(stops=[1], duration_s=[1.09], **delays) if delays else None,
+            )
+        )
+    return engine.result()
+
+
+@pytest.mark.parametrize("name", ["lat", "time"])
+def test_the_light_is_that_of_the_wall_time_whatever_was_printed(name: str) -> None:
+    found = told(name=name, seconds={"run queue": [0.5]}).interference
+    assert found is not None
+    assert found.duration_s == pytest.approx(12 * 1.09)
+    assert found.total_percent == pytest.approx(100 * 0.5 / 1.09)
+    assert (found.light, found.known_percent, found.n) == (Light.RED, 100.0, 12)
+
+
+def test_what_was_seen_of_too_little_is_a_lower_limit_and_no_light() -> None:
+    record = told(seconds={"run queue": [0.109]}, known=[0.35])
+    found = record.interference
+    assert found is not None
+    assert found.light is Light.UNKNOWN
+    assert (found.known_percent, found.total_percent) == (pytest.approx(35.0), pytest.approx(10.0))
+    (said,) = notices(record, Code.DELAY_NOT_MEASURED)
+    assert said.sentence.startswith("Delay is known for 35% of the time: work was done in child")
+    assert "unknown light: at least 10% lost" in str(record)
+    shown = render(record)
+    assert "● unknown: at least 10.0% of" in shown
+    assert shown.count("Delay is known for 35% of the time") == 1
+    assert "Delay is known for 35% of the time" in explain(record)
+    assert notices(record, Code.DISTURBED)
+
+
+def test_the_little_that_was_not_seen_waited_like_the_rest() -> None:
+    found = told(seconds={"run queue": [0.2]}, known=[0.95]).interference
+    assert found is not None
+    assert found.total_percent == pytest.approx(100 * 0.2 / 0.95 / 1.09)
+    assert (found.light, found.known_percent) == (Light.RED, pytest.approx(95.0))
+
+
+def test_readings_that_come_without_delays_have_an_unknown_light_and_no_warning() -> None:
+    record = told()
+    found = record.interference
+    assert found is not None
+    assert (found.light, found.known_percent, found.total_percent) == (Light.UNKNOWN, 0.0, 0.0)
+    assert "nothing measured how long the work waited" in " ".join(render(record).split())
+    assert " · unknown light · " in str(record)
+    assert not notices(record, Code.DELAY_NOT_MEASURED)
+    assert not notices(record, Code.DISTURBED)
+
+
+@pytest.mark.parametrize(("lost_s", "warned"), [(0.0, False), (0.2, True)])
+def test_a_comparison_warns_of_what_was_seen_not_of_what_is_unknown(
+    lost_s: float, warned: bool
+) -> None:
+    records = [
+        told(seconds={"run queue": [lost_s]}, known=[0.5], printed=each) for each in (9, 9.5)
+    ]
+    codes = [each.code for each in compare_runs(*records, direction="lower").notices]
+    assert codes.count(Code.DISTURBED) == 2 * warned

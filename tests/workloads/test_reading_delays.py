@@ -115,6 +115,25 @@ def test_a_call_with_an_amount_is_one_segment(clock: FakeClock, meter: FakeMeter
     finished = run(AmountWorkload(job, clock=clock, meter=meter), 1, work=500)
     assert delays_of(finished).stops.tolist() == [1]
     assert delays_of(finished).seconds["run queue"].tolist() == pytest.approx([70e-6])
+    assert delays_of(finished).duration_s.tolist() == [finished.readings["time"]]
+
+
+def test_each_segment_has_the_wall_time_of_its_readings_whatever_they_are_called(
+    clock: FakeClock, meter: FakeMeter
+) -> None:
+    def function() -> None:
+        clock.advance(5_000)
+        meter.lose(1_000)
+
+    workload = CallableWorkload(
+        function, clock=clock, meter=meter, metric="latency", inner=10, setup=None
+    )
+    finished = run(workload, 70_000)  # two chunks
+    delays = delays_of(finished)
+    readings = np.diff(delays.stops, prepend=0)
+    assert delays.stops[-1] == 70_000
+    assert delays.duration_s == pytest.approx(readings * 10 * 6e-6)
+    assert delays.seconds["run queue"] == pytest.approx(readings * 10 * 1e-6)
 
 
 def test_without_a_meter_nothing_is_claimed(clock: FakeClock) -> None:

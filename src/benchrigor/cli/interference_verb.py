@@ -140,10 +140,7 @@ def _of_record(record: RunRecord, source: str) -> Interference:
     estimates = (interference_of(each, record.counted_rounds) for each in record.analyses)
     estimate = record.interference or next((each for each in estimates if each is not None), None)
     if estimate is None:
-        raise InvalidInput(
-            f"{source} has no interference: no delay was measured, and there is no stable phase of "
-            "a duration to estimate from; run it again"
-        )
+        raise InvalidInput(f"{source} has no interference: its rounds took no time, expected a run")
     # A session cannot be given a reference.
     notices = tuple(each for each in estimate.notices if each.code is not Code.NO_REFERENCE)
     return replace(estimate, notices=notices)
@@ -220,5 +217,6 @@ def coloured(text: str) -> str:
     """Colour the lights of a report; `click.echo` takes the colours off outside of a terminal."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     for light in () if plain else Light:
-        text = text.replace(f"● {light}", click.style(f"● {light}", fg=light, bold=True))
+        color = "bright_black" if light is Light.UNKNOWN else light
+        text = text.replace(f"● {light}", click.style(f"● {light}", fg=color, bold=True))
     return text

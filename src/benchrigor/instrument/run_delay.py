@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from benchrigor.instrument.kernel_files import ROOT, KernelFile, Unavailable, open_file
-
-_TICK_NS = 1_000_000_000 // (os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100)
-# A main thread with four fifths of the processor time stands for its process, whose own time is
-# known in ticks, of usually 10 ms.
-_MAIN_SHARE, _TICKS_OFF = 0.8, 2
+from benchrigor.instrument.process_tree import ProcessTree
 
 
 class RunDelay:
@@ -65,27 +62,11 @@ class RunDelay:
             return int(getattr(thread, "last_ns", 0))
         return int(thread.last_ns)
 
-    def delay_of(self, pid: int) -> int | None:
-        """Return the same of the main thread of a child not yet waited for; None if unknown.
-
-        It is unknown where other threads, or children that the process waited for, used more than
-        a fifth of its processor time: their delay is not counted.
-
-        Examples
-        --------
-        >>> RunDelay().delay_of(2**30) is None
-        True
-        """
-        folder = self._root / f"proc/{pid}"
-        try:
-            ran_ns, waited_ns, slices = map(int, (folder / "schedstat").read_bytes().split())
-            # The name of the program, in parentheses, may hold spaces.
-            fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
-            used_ns = sum(map(int, fields[11:15])) * _TICK_NS
-        except (OSError, ValueError):
-            return None
-        is_main = ran_ns + _TICKS_OFF * _TICK_NS >= _MAIN_SHARE * used_ns
-        return waited_ns if slices and is_main else None
+    def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
+        """Measure a child that was just started, and its descendants; see `ProcessTree`."""
+        tree = ProcessTree(pid, root=self._root)
+        tree.wait()
+        return tree.close
 
     def _open(self) -> None:
         self._thread.file, self._thread.pid = open_schedstat(self._root), os.getpid()

@@ -16,6 +16,7 @@ class Light(enum.StrEnum):
     GREEN = "green"  # Below 7.5 %: good for performance analysis
     YELLOW = "yellow"  # 7.5 to 15 %: the order of magnitude; worth another run
     RED = "red"  # Above 15 %: run it again
+    UNKNOWN = "unknown"  # Delay is not known for nine tenths of a session's time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,9 @@ class Interference:
         Time of the same segments beyond the median of their group: more than ``percent``.
     flagged_percent
         Share of segments, not of time, beyond the threshold of their group.
+    known_percent
+        Share of the rounds' time for which delay was measured. Below 90 % the light of a session
+        is unknown, and the sum is a lower limit; a profile is judged by its estimate.
     n, duration_s
         Number of segments, and their wall time.
     delays
@@ -93,6 +97,7 @@ class Interference:
     delays: Mapping[str, float] = field(default_factory=dict)
     groups: tuple[SegmentGroup, ...] = ()
     notices: tuple[Notice, ...] = ()
+    known_percent: float = 100.0
 
     @property
     def total_percent(self) -> float:
@@ -100,7 +105,9 @@ class Interference:
         return self.measured_percent + self.percent
 
     def __str__(self) -> str:
-        parts = [f"{self.light} light: {self.total_percent:.1f}% of {self.duration_s:.3g} s lost"]
+        least = "at least " if self.light is Light.UNKNOWN else ""
+        lost = f"{least}{self.total_percent:.1f}% of {self.duration_s:.3g} s lost"
+        parts = [f"{self.light} light: {lost}"]
         parts.append(f"{self.measured_percent:.1f}% measured, {self.percent:.1f}% estimated")
         if self.continuous_percent is not None:
             parts.append(f"{self.continuous_percent:+.1f}% continuous")

@@ -54,6 +54,10 @@ class Delays:
     seconds
         By source ("run queue", "steal"), seconds that each group waited for a processor, shape
         (k,).
+    duration_s
+        Wall time of each group in seconds, shape (k,); None where it is that of its readings.
+    known
+        Share of the work of each group whose delay was seen, 0 to 1, shape (k,); None for all.
 
     Raises
     ------
@@ -63,24 +67,29 @@ class Delays:
 
     stops: Any
     seconds: Mapping[str, Any]
+    duration_s: Any = None
+    known: Any = None
 
     def __post_init__(self) -> None:
         stops = as_series(self.stops, name="stops").astype(np.int64)
         problems = [] if (np.diff(stops, prepend=0) > 0).all() else ["stops do not rise from 1 on"]
-        seconds = {
-            name: as_series(values, name=f"seconds[{name!r}]")
-            for name, values in self.seconds.items()
-        }
+        columns = {f"seconds[{name!r}]": each for name, each in self.seconds.items()}
+        others = {"duration_s": self.duration_s, "known": self.known}
+        columns |= {name: each for name, each in others.items() if each is not None}
+        series = {name: as_series(each, name=name) for name, each in columns.items()}
         problems += [
-            f"seconds[{name!r}] has {values.size} items from {values.min():g} on, expected "
+            f"{name} has {values.size} items from {values.min():g} on, expected "
             f"{stops.size} of 0 or more"
-            for name, values in seconds.items()
+            for name, values in series.items()
             if values.size != stops.size or values.min() < 0.0
         ]
         refuse(problems)
         stops.flags.writeable = False
         object.__setattr__(self, "stops", stops)
+        seconds = {name: series[f"seconds[{name!r}]"] for name in self.seconds}
         object.__setattr__(self, "seconds", seconds)
+        for name in others:
+            object.__setattr__(self, name, series.get(name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

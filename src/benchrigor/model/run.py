@@ -105,7 +105,7 @@ class RunRecord:
     subject
         What was measured, for programs (the command line, the function's name).
     interference
-        Share of the time lost to interference; None where that is unknown.
+        Share of the time lost to interference; None where the rounds took no time.
     red_rounds
         Indices of the rounds that lost too much and do not count (see `Options`).
     """

@@ -171,8 +171,10 @@ def show_overhead(overhead: Estimate) -> str:
 
 def show_light(interference: Interference) -> str:
     """Show the traffic light of a run, and the share of time lost unless it is green."""
-    light = interference.light
-    lost = "" if light == "green" else f": {interference.total_percent:.0f}% lost"
+    light, percent = interference.light, interference.total_percent
+    if light == "unknown":
+        return f"{light} light{f': at least {percent:.0f}% lost' if percent >= 0.5 else ''}"
+    lost = "" if light == "green" else f": {percent:.0f}% lost"
     doubtful = any(each.severity is not Severity.NOTE for each in interference.notices)
     return f"{light} light{lost}{' (doubtful)' if doubtful else ''}"
 

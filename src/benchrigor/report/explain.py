@@ -26,7 +26,7 @@ from benchrigor.model.text import (
     show_value,
     wrapped,
 )
-from benchrigor.report.interference_text import is_estimated, show_parts, show_total
+from benchrigor.report.interference_text import is_estimated, show_parts, show_total, warnings_of
 from benchrigor.report.text import (
     NOTABLE,
     cold,
@@ -77,7 +77,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
         *(_of_pairs if analysis.kind is Kind.WORK else _of_readings)(analysis, record),
         *_stop(analysis, record),
         *_light(record.interference),
-        *(f"Notice: {notice}" for notice in (*record.session_notices, *analysis.notices)),
+        *(f"Notice: {notice}" for notice in dict.fromkeys(_notices(analysis, record))),
     ]
     lines = [f"How the {analysis.metric.name} of {record.name} came about", ""]
     for number, step in enumerate(steps, 1):
@@ -344,6 +344,12 @@ def _stop(analysis: Analysis, record: RunRecord) -> list[str]:
         f"{ending}; half-width {percent(estimate.half_width / whole)} of the {name}, wanted "
         f"{percent(wanted / whole)}."
     ]
+
+
+def _notices(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Return the Notices of the run, of the analysis, and of the light."""
+    of_light = () if record.interference is None else warnings_of(record.interference)
+    return [*map(str, (*record.session_notices, *analysis.notices, *of_light))]
 
 
 def _light(interference: Interference | None) -> list[str]:

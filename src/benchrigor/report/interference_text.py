@@ -35,8 +35,10 @@ _ADVICE = {
     Light.GREEN: "good for performance analysis",
     Light.YELLOW: "good for a rough picture; another run may be worth it",
     Light.RED: "run it again",
+    Light.UNKNOWN: "and the rest unseen",
 }
 _ALL = 100.0 - 1e-9
+_KNOWN = 99.5  # per cent of the time that are shown as all of it
 
 Group = SegmentGroup | CompositeGroup
 Cells = tuple[str, ...]
@@ -113,7 +115,8 @@ def render_composite(composite: Composite, *, name: str = "", runs: Sequence[str
 def show_total(interference: Interference) -> str:
     """Show the light and the share of the time that it stands on."""
     duration = show_value(interference.duration_s, "s")
-    return f"● {interference.light}: {interference.total_percent:.1f}% of {duration} lost"
+    least = "at least " if interference.light is Light.UNKNOWN else ""
+    return f"● {interference.light}: {least}{interference.total_percent:.1f}% of {duration} lost"
 
 
 def show_parts(interference: Interference) -> str:
@@ -123,7 +126,9 @@ def show_parts(interference: Interference) -> str:
         estimated = "nothing could be estimated"
     if _is_unmeasured(interference):
         return f"{estimated}, delay not measured"
-    return f"{interference.measured_percent:.1f}% measured, {estimated}"
+    known = interference.known_percent
+    of = "" if known > _KNOWN else f" in {known:.0f}% of the time"
+    return f"{interference.measured_percent:.1f}% measured{of}, {estimated}"
 
 
 def show_reliability(interference: Interference) -> str:
@@ -133,8 +138,14 @@ def show_reliability(interference: Interference) -> str:
 
 
 def warnings_of(interference: Interference) -> tuple[Notice, ...]:
-    """Return the Notices that weaken the light."""
-    return tuple(each for each in interference.notices if each.severity is not Severity.NOTE)
+    """Return the Notices that weaken the light, and why it is unknown."""
+    is_unknown = interference.light is Light.UNKNOWN
+    return tuple(
+        each
+        for each in interference.notices
+        if each.severity is not Severity.NOTE
+        or (is_unknown and each.code is Code.DELAY_NOT_MEASURED)
+    )
 
 
 def is_estimated(interference: Interference) -> bool:

@@ -82,7 +82,8 @@ def _notices(record: RunRecord) -> list[str]:
         name = f"{analysis.metric.name}: " if len(record.analyses) > 1 else ""
         rows += [(name, notice) for notice in analysis.notices]
     if record.interference is not None:
-        rows += [("", notice) for notice in warnings_of(record.interference)]
+        of_light = warnings_of(record.interference)
+        rows += [("", notice) for notice in of_light if notice not in record.session_notices]
     return [line for name, notice in rows for line in marked(notice, name)]
 
 

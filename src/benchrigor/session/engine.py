@@ -35,6 +35,7 @@ from benchrigor.session.red_rounds import (
     is_red,
     left_out,
     measured_interference,
+    with_light,
 )
 from benchrigor.session.stop_rules import default_rules, wanted_half_width, whole_of
 from benchrigor.session.traces import Traces
@@ -92,11 +93,6 @@ class Engine(Controller[RoundPlan, Round]):
         self._traces = Traces(self.options, metrics, detector, recorded=recorded, seed=seed)
         self._rounds: list[Round] = []
         self._red: dict[int, None] = {}
-
-    @property
-    def time_metric(self) -> str | None:
-        """Name of the metric that says how long readings took; None where amounts vary."""
-        return None if self._traces.schedule is not None else self._traces.time_metric
 
     def restart_rounds(self) -> None:
         """Take each round for a fresh process, unless the options say otherwise."""
@@ -178,8 +174,8 @@ class Engine(Controller[RoundPlan, Round]):
         is_dropped = self.options.red_rounds != "keep" and is_red(
             finished,
             self._rounds,
-            self.time_metric,
             compare_whole=self.options.rounds == "restarted",
+            varies=self._traces.schedule is not None,
         )
         self._rounds.append(finished)
         if is_dropped:
@@ -239,7 +235,7 @@ class Engine(Controller[RoundPlan, Round]):
             analyses=analyses,
             decision=self._decision,
             session_notices=(
-                *self._all_notices(),
+                *with_light(self._all_notices(), interference),
                 *disagreement(counted, tuple(reports.values())),
                 *red,
                 *disturbed(interference),
@@ -254,7 +250,7 @@ class Engine(Controller[RoundPlan, Round]):
     ) -> Interference | None:
         """Return the interference by the first metric that shows it."""
         if len(self._red) == len(self._rounds):
-            return measured_interference(self._rounds, self.time_metric, "No round counts")
+            return measured_interference(self._rounds, "No round counts")
         shown = (interference_of(each, counted) for each in analyses)
         return next((each for each in shown if each is not None), None)
 

@@ -17,10 +17,9 @@ from benchrigor.errors import (
     WorkloadFailed,
 )
 from benchrigor.instrument.host_delays import HostDelay, HostDelays, attribute_delay
-from benchrigor.model import Delays, Progress, Round, RoundPlan, StopReason
+from benchrigor.model import Progress, Round, RoundPlan, StopReason
 from benchrigor.protocols import Clock, Workload
 from benchrigor.session.controller import Controller, P, R
-from benchrigor.session.engine import Engine
 from benchrigor.session.outcomes import failed_hook, failed_workload
 from benchrigor.session.red_rounds import segments_of
 from benchrigor.workloads import RoundRecorder
@@ -95,7 +94,7 @@ def ended_by_errors(controller: Controller[P, R], record: Callable[[], object]) 
 
 
 def performer(
-    engine: Engine, workload: Workload, clock: Clock, host: HostDelays | None = None
+    workload: Workload, clock: Clock, host: HostDelays | None = None
 ) -> Callable[[RoundPlan], Callable[[int], Round] | None]:
     """Return what carries out the plans of a session with a workload, for `drive`."""
 
@@ -120,14 +119,14 @@ def performer(
             finished = recorder.finish(plan, elapsed_ns, ran_ns=ran_ns)
             if host is None:
                 return finished
-            return charged(finished, host.read(), engine.time_metric)
+            return charged(finished, host.read())
 
         return finish
 
     return perform
 
 
-def charged(finished: Round, host: HostDelay, metric: str | None) -> Round:
+def charged(finished: Round, host: HostDelay) -> Round:
     """Add to a round's delays what its host counted meanwhile.
 
     `instrument.host_delays.attribute_delay` says how much of it each segment has.
@@ -136,8 +135,8 @@ def charged(finished: Round, host: HostDelay, metric: str | None) -> Round:
         return finished
     seconds = dict(finished.delays.seconds)
     waited_s = seconds["run queue"]
-    took_s = segments_of(finished, metric).duration_s
-    if took_s.size != waited_s.size:  # the metric has other readings than those measured
+    took_s = segments_of(finished).duration_s
+    if took_s.size != waited_s.size:  # other readings than those measured
         return finished
     took_ns, waited_ns = (
         np.rint(each * 1e9).astype(np.int64).tolist() for each in (took_s, waited_s)
@@ -146,4 +145,4 @@ def charged(finished: Round, host: HostDelay, metric: str | None) -> Round:
         seconds[source] = np.array(part_ns) / 1e9
     if "throttled" in seconds:
         seconds["run queue"] = np.maximum(waited_s - seconds["throttled"], 0.0)
-    return replace(finished, delays=Delays(stops=finished.delays.stops, seconds=seconds))
+    return replace(finished, delays=replace(finished.delays, seconds=seconds))

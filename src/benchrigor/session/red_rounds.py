@@ -28,6 +28,13 @@ from benchrigor.stats.interference.one_run import estimate_interference, profile
 from benchrigor.stats.interference.traffic_light import light_of
 
 _MIN_SEGMENT_S = 2e-3  # shorter segments show what disturbs clocks rather than programs
+KNOWN_FROM = 90.0  # per cent of the time for which delay must be measured, for a light
+_WHY_UNKNOWN = {
+    "unseen": "work was done in child processes or threads that ended unseen",
+    "elsewhere": "other threads or processes used most of the processor time",
+    "unmeasured": "nothing measured how long the work waited for a processor",
+}
+_ROUNDED = 1.0 + 1e-6  # sums of readings are rounded otherwise than clock times
 _RECENT = 10  # earlier rounds that a round is compared with: once five are slow, slow is typical
 
 
@@ -38,6 +45,7 @@ class Segments:
     duration_s: Floats
     delays: Mapping[str, Floats]  # by source; empty if none was measured
     readings: npt.NDArray[np.int64]  # in each segment: equally many mean the same work
+    known_s: Floats  # for how much of the duration delay was measured
 
     @property
     def delay_s(self) -> Floats:
@@ -47,50 +55,44 @@ class Segments:
 
 
 def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference | None:
-    """Estimate the interference in a session's rounds; None if they do not show it.
+    """Estimate the interference in a session's rounds; None if they took no time.
 
-    Interference is estimated from the durations in the stable phase, since a warm-up is not
-    interference. Without a stable phase, and where work amounts vary, it is only measured.
+    Whatever the metric of the analysis, it is that of the wall time. Interference is estimated in
+    the stable phase, since a warm-up is not interference. Without a stable phase, and where work
+    amounts vary, it is only measured.
     """
     if analysis.kind is Kind.WORK:
-        return measured_interference(rounds, None, "Work amounts vary", Severity.NOTE)
-    if not analysis.metric.is_duration:
-        return None
-    by_round = [segments_of(each, analysis.metric.name) for each in rounds]
-    stable = np.concatenate([[], *_in_stable_phase(analysis, by_round)]).astype(bool)
-    if not stable.any():
-        return measured_interference(rounds, analysis.metric.name, "There is no stable phase")
+        return measured_interference(rounds, "Work amounts vary", Severity.NOTE)
+    by_round = [segments_of(each) for each in rounds]
+    stable = [*_in_stable_phase(analysis, rounds, by_round)]
+    if not any(each.any() for each in stable):
+        return measured_interference(rounds, "There is no stable phase")
     nominal: dict[str, npt.NDArray[np.int64]] = {}
-    if analysis.kind is Kind.INVOCATIONS:
-        sizes = [each.readings.size for each in by_round]
-        nominal["round"] = np.repeat(np.arange(len(sizes)), sizes)[stable]
+    by_round = [_chosen(each, which) for each, which in zip(by_round, stable, strict=True)]
+    sizes = [each.readings.size for each in by_round]
+    if analysis.kind is Kind.INVOCATIONS and max(sizes) > 1:
+        nominal["round"] = np.repeat(np.arange(len(sizes)), sizes)
     whole = _joined(by_round)
-    duration_s = whole.duration_s[stable]
-    if duration_s.sum() <= 0.0 or (duration_s.size < MIN_IN_GROUP and not whole.delays):
+    if whole.duration_s.size < MIN_IN_GROUP and not whole.delays:
+        return measured_interference(rounds, "There are few segments")
+    if whole.duration_s.sum() <= 0.0:
         return None
-    interference = profile_interference(
-        SegmentProfile(
-            duration_s=duration_s,
-            computation={"readings": whole.readings[stable]},
-            nominal=nominal,
-            delays={source: values[stable] for source, values in whole.delays.items()},
-        )
+    profile = SegmentProfile(
+        duration_s=whole.duration_s,
+        computation={"readings": whole.readings},
+        nominal=nominal,
+        delays=whole.delays,
     )
-    unmeasured = _unmeasured(rounds)
-    codes = {each.code for each in unmeasured}
-    others = [each for each in interference.notices if each.code not in codes]
-    return replace(interference, notices=(*unmeasured, *others))
+    return _as_known(profile_interference(profile), rounds, by_round)
 
 
 def measured_interference(
-    rounds: Sequence[Round],
-    metric: str | None,
-    why: str,
-    severity: Severity = Severity.WARNING,
+    rounds: Sequence[Round], why: str, severity: Severity = Severity.WARNING
 ) -> Interference | None:
-    """Return the interference by measured delay alone; None if none was measured."""
-    whole = _joined([segments_of(each, metric) for each in rounds])
-    if not whole.delays or whole.duration_s.sum() <= 0.0:
+    """Return the interference by measured delay alone; None if the rounds took no time."""
+    by_round = [segments_of(each) for each in rounds]
+    whole = _joined(by_round)
+    if whole.duration_s.sum() <= 0.0:
         return None
     each_its_own = {"segment": np.arange(whole.duration_s.size)}
     interference = profile_interference(
@@ -98,32 +100,56 @@ def measured_interference(
     )
     sentence = f"{why}: the light shows measured delay only, nothing was estimated."
     notice = Notice(code=Code.UNCLUSTERED, severity=severity, sentence=sentence)
-    return replace(interference, notices=(*_unmeasured(rounds), notice))
+    notices = (notice,) if whole.delays else ()
+    return _as_known(replace(interference, notices=notices), rounds, by_round)
 
 
-def _unmeasured(rounds: Sequence[Round]) -> tuple[Notice, ...]:
-    """Return the workload's last Notice that delay could not be measured, if any."""
-    notices = (notice for each in rounds for notice in each.notices)
-    return tuple(each for each in notices if each.code is Code.DELAY_NOT_MEASURED)[-1:]
+def _as_known(
+    interference: Interference, rounds: Sequence[Round], by_round: Sequence[Segments]
+) -> Interference:
+    """Say for how much of the time delay is known; below 90 % the light is unknown, and why."""
+    unknown_s = dict.fromkeys(_WHY_UNKNOWN, 0.0)
+    for finished, segments in zip(rounds, by_round, strict=True):
+        codes = {each.code for each in finished.notices}
+        why = "elsewhere" if Code.DELAY_NOT_MEASURED in codes else "unmeasured"
+        why = why if finished.delays is None else "unseen"
+        unknown_s[why] += float((segments.duration_s - segments.known_s).sum())
+    known_s = sum(float(each.known_s.sum()) for each in by_round)
+    known = min(100.0 * known_s / interference.duration_s, 100.0)
+    others = [each for each in interference.notices if each.code is not Code.DELAY_NOT_MEASURED]
+    if known >= KNOWN_FROM:
+        return replace(interference, known_percent=known, notices=tuple(others))
+    why = max(unknown_s, key=unknown_s.__getitem__)
+    notice = Notice(
+        code=Code.DELAY_NOT_MEASURED,
+        severity=Severity.NOTE if why == "unmeasured" else Severity.WARNING,
+        sentence=f"Delay is known for {known:.0f}% of the time: {_WHY_UNKNOWN[why]}. The light "
+        f"is unknown below {KNOWN_FROM:.0f}%, and what was seen is a lower limit.",
+        evidence={"known_percent": known, "wanted_percent": KNOWN_FROM},
+    )
+    return replace(
+        interference, light=Light.UNKNOWN, known_percent=known, notices=(notice, *others)
+    )
 
 
 def is_red(
-    finished: Round, before: Sequence[Round], metric: str | None, *, compare_whole: bool = False
+    finished: Round, before: Sequence[Round], *, compare_whole: bool = False, varies: bool = False
 ) -> bool:
     """Whether the interference in a round makes its light red.
 
     The measured delay counts. From the sixth round on, so does the excess over the thresholds of
     similar segments beyond the typical excess of the last ten rounds: slow moments of every round
     belong to the program. Red rounds are among the ten, so a lasting change soon becomes typical.
-    ``compare_whole`` compares rounds instead of segments.
+    ``compare_whole`` compares rounds instead of segments. Where the work amount ``varies``, the
+    delay alone counts.
     """
-    mine = segments_of(finished, metric, whole=compare_whole)
+    mine = segments_of(finished, whole=compare_whole)
     spent_s = float(mine.duration_s.sum())
     if spent_s <= 0.0:
         return False
     share = float(mine.delay_s.sum()) / spent_s
-    if len(before) >= MIN_IN_GROUP and metric is not None:
-        recent = [segments_of(each, metric, whole=compare_whole) for each in before[-_RECENT:]]
+    if len(before) >= MIN_IN_GROUP and not varies:
+        recent = [segments_of(each, whole=compare_whole) for each in before[-_RECENT:]]
         own, *others = _excess_shares([mine, *recent])
         share += max(own - float(np.median(others)), 0.0)
     return light_of(100.0 * share) is Light.RED
@@ -147,10 +173,10 @@ def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
 
 
 def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
-    """Warn if the light of a run is not green."""
-    if interference is None or interference.light is Light.GREEN:
+    """Warn if a run lost so much that its light is not green, or would not be."""
+    if interference is None or (light := light_of(interference.total_percent)) is Light.GREEN:
         return ()
-    advice = "run it again" if interference.light is Light.RED else "another run shows more"
+    advice = "run it again" if light is Light.RED else "another run shows more"
     estimated = interference.percent > interference.measured_percent
     own = " The estimate may also be slow moments of the program itself." if estimated else ""
     return (
@@ -164,6 +190,15 @@ def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
             light=interference.light.value,
         ),
     )
+
+
+def with_light(notices: Sequence[Notice], interference: Interference | None) -> tuple[Notice, ...]:
+    """Let the light say why it is unknown, for the whole run, in place of its last round."""
+    of_light = () if interference is None else interference.notices
+    why = [each for each in of_light if each.code is Code.DELAY_NOT_MEASURED]
+    why = [each for each in why if each.severity is not Severity.NOTE]
+    others = (each for each in notices if not (why and each.code is Code.DELAY_NOT_MEASURED))
+    return (*others, *why)
 
 
 def left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
@@ -184,28 +219,59 @@ def left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
     )
 
 
-def segments_of(finished: Round, metric: str | None, *, whole: bool = False) -> Segments:
-    """Divide a round into segments: where delay was measured, or else of 2 ms at least."""
-    seconds, measured = _reading_seconds(finished, metric), finished.delays
-    if measured is None or measured.stops[-1] != seconds.size:
-        size = max(1, math.ceil(_MIN_SEGMENT_S / max(float(np.median(seconds)), 1e-9)))
-        stops, delays = np.append(np.arange(size, seconds.size, size), seconds.size), {}
+def segments_of(finished: Round, *, whole: bool = False) -> Segments:
+    """Divide a round's wall time into segments: where delay was measured, or else of 2 ms.
+
+    A round whose readings are not its wall time, part by part, is one segment.
+    """
+    measured, seconds = finished.delays, _reading_seconds(finished)
+    duration_s = None if measured is None else measured.duration_s
+    if measured is not None and (duration_s is not None or measured.stops[-1] == seconds.size):
+        stops = measured.stops
     else:
-        stops, delays = measured.stops, dict(measured.seconds)
-    readings = np.diff(stops, prepend=0)
-    duration_s = np.add.reduceat(seconds, stops - readings)
+        measured = None
+        size = max(1, math.ceil(_MIN_SEGMENT_S / max(float(np.median(seconds)), 1e-9)))
+        stops = np.append(np.arange(size, seconds.size, size), seconds.size)
+    if duration_s is None:
+        duration_s = np.add.reduceat(seconds, np.append(0, stops[:-1]))
+    readings = np.diff(stops, prepend=0) if stops.size > 1 else np.array([finished.n_readings])
+    delays = {} if measured is None else dict(measured.seconds)
+    known_s = np.zeros(stops.size) if measured is None else duration_s
+    if measured is not None and measured.known is not None:
+        known_s = duration_s * measured.known
+        # What little was not seen waited as long; where it is much, nobody knows.
+        unseen = np.where(100.0 * measured.known >= KNOWN_FROM, measured.known, 1.0)
+        delays = {source: values / unseen for source, values in delays.items()}
     if whole:
-        duration_s, readings = duration_s.sum(keepdims=True), readings.sum(keepdims=True)
+        duration_s, readings, known_s = (
+            each.sum(keepdims=True) for each in (duration_s, readings, known_s)
+        )
         delays = {source: values.sum(keepdims=True) for source, values in delays.items()}
-    return Segments(duration_s=duration_s, delays=delays, readings=readings)
+    return Segments(duration_s=duration_s, delays=delays, readings=readings, known_s=known_s)
 
 
-def _reading_seconds(finished: Round, metric: str | None) -> Floats:
-    """Return how long each reading of a round took, all its calls together."""
-    if metric is not None and metric in finished.unit_readings:
-        seconds: Floats = finished.unit_readings[metric] * calls_per_reading(finished)
-        return seconds
-    return np.array([finished.readings.get(metric or "", finished.duration_s)])
+def _reading_seconds(finished: Round) -> Floats:
+    """Return the wall time of a round by its readings, or as a whole where they do not tell it."""
+    whole_ns = finished.elapsed_ns if finished.ran_ns is None else finished.ran_ns
+    seconds: Floats = finished.unit_readings.get("time", np.zeros(0)) * calls_per_reading(finished)
+    if not seconds.size and "time" in finished.readings:
+        seconds = np.array([finished.readings["time"]])
+    # What was measured reading by reading is theirs, and recorded readings have no other time.
+    # Otherwise something else may be called "time", or printed by the program.
+    n_measured = 0 if finished.delays is None else finished.delays.stops[-1]
+    is_own = not finished.elapsed_ns or seconds.size == n_measured > 1
+    is_own = is_own or seconds.sum() <= _ROUNDED * finished.elapsed_ns / 1e9
+    return seconds if seconds.size and is_own else np.array([whole_ns / 1e9])
+
+
+def _chosen(segments: Segments, which: npt.NDArray[np.bool_]) -> Segments:
+    """Return some of the segments."""
+    return Segments(
+        duration_s=segments.duration_s[which],
+        delays={source: values[which] for source, values in segments.delays.items()},
+        readings=segments.readings[which],
+        known_s=segments.known_s[which],
+    )
 
 
 def _joined(by_round: Sequence[Segments]) -> Segments:
@@ -220,24 +286,33 @@ def _joined(by_round: Sequence[Segments]) -> Segments:
             for source in sources
         },
         readings=np.concatenate([[], *(each.readings for each in by_round)]).astype(np.int64),
+        known_s=np.concatenate([[], *(each.known_s for each in by_round)]),
     )
 
 
 def _in_stable_phase(
-    analysis: Analysis, by_round: Sequence[Segments]
+    analysis: Analysis, rounds: Sequence[Round], by_round: Sequence[Segments]
 ) -> Iterator[npt.NDArray[np.bool_]]:
-    """Tell, round by round, which segments lie wholly within a stable phase."""
-    before = 0
-    for index, segments in enumerate(by_round):
+    """Tell, round by round, which segments lie within a stable phase of the metric's readings.
+
+    Those of other readings, or of none, are in it together where the round is, in part.
+    """
+    before, phases = 0, iter(analysis.phases)
+    phase = next(phases, None) if analysis.kind is Kind.UNIT_READINGS else None
+    for finished, segments in zip(rounds, by_round, strict=True):
         stops = before + np.cumsum(segments.readings)
+        starts = stops - segments.readings
+        values = finished.unit_readings.get(analysis.metric.name, ())
         if analysis.kind is Kind.UNIT_READINGS:
-            before = int(stops[-1])
-            phase = analysis.phases[0] if analysis.phases else None
-        else:
-            phase = analysis.phases[index] if index < len(analysis.phases) else None
+            before += len(values)
+        elif len(values):
+            phase = next(phases, None)
         if analysis.kind is Kind.READINGS:
             yield np.ones(stops.size, dtype=bool)
-        elif phase is None or phase.start is None or phase.stop is None:
+        elif not len(values) or phase is None or phase.start is None or phase.stop is None:
             yield np.zeros(stops.size, dtype=bool)
+        elif stops.size > 1 and stops[-1] - starts[0] == len(values):
+            yield (starts >= phase.start) & (stops <= phase.stop)
         else:
-            yield (stops - segments.readings >= phase.start) & (stops <= phase.stop)
+            is_part = starts[0] < phase.stop and starts[0] + len(values) > phase.start
+            yield np.full(stops.size, is_part)

@@ -236,7 +236,7 @@ class Session(Engine):
         ):
             if host is not None:
                 host.start()
-            drive(self, performer(self, adapted, self._clock, host), self._clock, self._hooks)
+            drive(self, performer(adapted, self._clock, host), self._clock, self._hooks)
         return self.result()
 
     @classmethod

@@ -185,12 +185,6 @@ class Traces:
         named = {metric.name for metric in self.metrics} if self._named else set()
         return set() if self.schedule is None else {"time"} - named
 
-    @property
-    def time_metric(self) -> str:
-        """Name of the metric that is the duration of readings."""
-        durations = (each.name for each in self.metrics if each.is_duration and each.must_satisfy)
-        return next(durations, "time")
-
     def _metrics_for(self, finished: Round) -> tuple[Metric, ...]:
         """Return the metrics; without names they are those of the first round with readings."""
         if self._named or set(self.metrics) - {SPEED}:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
 from benchrigor.testing.clock import FakeClock
 
 
@@ -35,6 +40,9 @@ class FakeMeter:
         """Return the delay so far."""
         return self._delay_ns
 
-    def delay_of(self, pid: int) -> int | None:  # noqa: ARG002  # as the protocol has it
-        """Return the same for any process."""
-        return self._delay_ns
+    def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
+        """Measure what a test adds until the process ends, and know all of its work."""
+        before_ns = self._delay_ns
+        with suppress(OSError):
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        return lambda: (self._delay_ns - before_ns, sys.maxsize)

@@ -242,6 +242,8 @@ class AmountWorkload(CallableWorkload):
         call = f"{self.name}({amount})"
         with collector_kept(self._gc):
             stopwatch = self._stopwatch  # measured before the call
+            if self._delays is not None:
+                taken = self._delays.begin([], done=0, readings=1)
             elapsed_ns = self._time_call(
                 partial(self._func, amount), call, (), plan.index, self._delays
             )
@@ -253,6 +255,7 @@ class AmountWorkload(CallableWorkload):
             )
         recorder.reading(self._metric, float(in_seconds([elapsed_ns], done=plan.index)[0]))
         if self._delays is not None:
+            taken(elapsed_ns)
             self._delays.report(recorder, readings=1)
         # A first short round only tries out which amounts are enough.
         stopwatch.report(recorder, [elapsed_ns] if amount == self._before else [])

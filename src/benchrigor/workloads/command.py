@@ -19,6 +19,7 @@ from benchrigor.model.text import many, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.command_line import GRACE_S, STDERR_KEPT, CommandLine, end_of, shown
 from benchrigor.workloads.picking import OutputSearch, Pick, read_picks
+from benchrigor.workloads.process_delay import record_process
 from benchrigor.workloads.process_group import Ended
 
 _TIME = "time"
@@ -55,7 +56,7 @@ class CommandWorkload:
     clock
         The only source of time.
     meter
-        Measures how long the main thread of the command waited for a processor; None measures
+        Measures how long the command and its descendants waited for processors; None measures
         nothing.
 
     Raises
@@ -148,7 +149,7 @@ class CommandWorkload:
                 grace_s=self._line.grace_s,
             )
             if ended.cut:
-                self._record_cut(stdout, plan, recorder)
+                self._record_cut(ended, stdout, plan, recorder)
                 return
             failure = self._failure(ended)
             if failure:
@@ -167,7 +168,9 @@ class CommandWorkload:
             return f"ran longer than {self._timeout_s:g} s and was killed"
         return self._line.failure(ended.code)
 
-    def _record_cut(self, stdout: BinaryIO, plan: RoundPlan, recorder: Recorder) -> None:
+    def _record_cut(
+        self, ended: Ended, stdout: BinaryIO, plan: RoundPlan, recorder: Recorder
+    ) -> None:
         """Record the unit readings in whole lines, and that no more was to be had."""
         picks = [pick for pick in self._line.picks if pick.unit_readings]
         found = read_picks(stdout, picks, name=self.name, cut=True).found
@@ -175,6 +178,8 @@ class CommandWorkload:
             if numbers:
                 recorder.unit_readings(metric, np.frombuffer(numbers))
         readings = max(map(len, found.values()), default=0)
+        if readings and ended.delay is not None:
+            record_process(recorder, *ended.delay, ended.elapsed_ns / 1e9, ended.cpu_s)
         counts = "nothing of it counts"
         if readings:
             counts = f"its {many(readings, 'unit reading')} count, its duration does not"
@@ -198,8 +203,8 @@ class CommandWorkload:
                 "they would disturb later rounds."
             )
             recorder.notice(Notice.note(Code.LEFT_RUNNING, sentence))
-        if ended.delay_ns is not None and not any(each.unit_readings for each in picks):
-            recorder.delays([1], [ended.delay_ns / 1e9])
+        if ended.delay is not None:
+            record_process(recorder, *ended.delay, ended.elapsed_ns / 1e9, ended.cpu_s)
         if all(pick.metric != _TIME for pick in picks):
             recorder.reading(_TIME, ended.elapsed_ns / 1e9)
         for pick in picks:

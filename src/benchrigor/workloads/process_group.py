@@ -31,7 +31,7 @@ class Ended:
     overran: bool  # and was killed
     cut: bool  # asked to end, since its time was up
     left_running: bool  # it left processes of its group running
-    delay_ns: int | None
+    delay: tuple[int, int] | None  # as `DelayMeter.wait_for` tells it
 
 
 class ProcessGroup:
@@ -93,11 +93,11 @@ class ProcessGroup:
         try:
             if timeout_s is not None or seconds is not None:
                 watchdog.start()
-            ended_ns = delay_ns = None
-            if meter is not None:  # its kernel has waitid, and remembers the delay
-                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            ended_ns = delay = None
+            if meter is not None:
+                delay_of = meter.wait_for(pid)
                 ended_ns = self._clock.now_ns()
-                delay_ns = meter.delay_of(pid)
+                delay = delay_of()
             _, status, usage = os.wait4(pid, 0)
             ended_ns = ended_ns or self._clock.now_ns()
             self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -119,7 +119,7 @@ class ProcessGroup:
             overran=self._overran,
             cut=self._cut,
             left_running=left_running,
-            delay_ns=delay_ns,
+            delay=delay,
         )
 
     def _watch(

@@ -30,6 +30,9 @@ class ReadingDelays:
     def __init__(self, meter: DelayMeter) -> None:
         self.stops: list[int] = []
         self.delays_ns: list[int] = []
+        self.durations_ns: list[int] = []
+        self._elapsed_ns: list[int] = []  # of the readings under way
+        self._kept = 0  # how many of them are in a segment
         self._meter = meter
         self._since_ns: int | None = None
         self._delay_ns = 0
@@ -48,6 +51,7 @@ class ReadingDelays:
         The round has so many readings done before, and at most so many to come.
         """
         append, close = elapsed_ns.append, self._close
+        self._elapsed_ns, self._kept = elapsed_ns, 0
         left = self._next_length(readings)
         self.resume()
 
@@ -91,8 +95,9 @@ class ReadingDelays:
                 )
             )
         else:
-            recorder.delays(self.stops, [each / 1e9 for each in self.delays_ns])
-        self.stops, self.delays_ns, self._used_ns = [], [], None
+            columns = (self.delays_ns, self.durations_ns)
+            recorder.delays(self.stops, *([each / 1e9 for each in column] for column in columns))
+        self.stops, self.delays_ns, self.durations_ns, self._used_ns = [], [], [], None
 
     def _next_length(self, readings: int) -> int:
         """Return the length of the next of equal segments of the readings to come."""
@@ -115,7 +120,8 @@ class ReadingDelays:
     def _keep(self, stop: int) -> None:
         self.stops.append(stop)
         self.delays_ns.append(self._delay_ns)
-        self._delay_ns = 0
+        self.durations_ns.append(sum(self._elapsed_ns[self._kept :]))
+        self._delay_ns, self._kept = 0, len(self._elapsed_ns)
 
 
 def _used_ns() -> tuple[int, int, int]:

@@ -33,8 +33,7 @@ class RoundRecorder:
         self._weights: dict[str, float] = {}
         self._facts: dict[str, str | float | bool | None] = {}
         self._notices: dict[tuple[Code, object], Notice] = {}
-        self._stops: list[Floats] = []
-        self._delays: list[Floats] = []
+        self._delays: dict[str, list[Floats]] = {}
         self._cut = False
 
     def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
@@ -53,10 +52,21 @@ class RoundRecorder:
         if weight is not None:
             self._weights[metric] = weight
 
-    def delays(self, stops: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
-        """Add the measured delays of groups of successive readings, as `Delays` has them."""
-        self._stops.append(as_series(stops, name="stops"))
-        self._delays.append(as_series(seconds, name="delays"))
+    def delays(
+        self,
+        stops: npt.ArrayLike,
+        seconds: npt.ArrayLike,
+        duration_s: npt.ArrayLike | None = None,
+        known: npt.ArrayLike | None = None,
+    ) -> None:
+        """Add the measured delays of groups of successive readings, as `Delays` has them.
+
+        All calls in a round give the same of ``duration_s`` and ``known``, or leave it out.
+        """
+        columns = {"stops": stops, "seconds": seconds, "duration_s": duration_s, "known": known}
+        for name, values in columns.items():
+            if values is not None:
+                self._delays.setdefault(name, []).append(as_series(values, name=name))
 
     def fact(self, name: str, value: str | float | bool | None) -> None:
         """State how the measuring was done; the last value of a name counts."""
@@ -83,9 +93,9 @@ class RoundRecorder:
             Wall time of the workload alone; None where it is not known.
         """
         delays = None
-        if self._stops:
-            seconds = {"run queue": np.concatenate(self._delays)}
-            delays = Delays(stops=np.concatenate(self._stops), seconds=seconds)
+        if self._delays:
+            columns = {name: np.concatenate(parts) for name, parts in self._delays.items()}
+            delays = Delays(seconds={"run queue": columns.pop("seconds")}, **columns)
         return Round(
             plan=plan,
             elapsed_ns=elapsed_ns,

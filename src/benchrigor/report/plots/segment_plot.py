@@ -32,6 +32,7 @@ _WIDE = 20.0  # A longest segment of so many medians makes the axis logarithmic
 _TIME = "time in segments (s)"
 # Dark enough for text.
 _LIGHTS = {Light.GREEN: "#007a57", Light.YELLOW: "#8a6d00", Light.RED: "#b3261e"}
+_LIGHTS[Light.UNKNOWN] = "#5f6368"
 
 
 def plot_interference(

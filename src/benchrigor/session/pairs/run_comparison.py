@@ -25,6 +25,7 @@ from benchrigor.session.replays.recorded_run import FILE, Recording, recording_o
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS
+from benchrigor.stats.interference.traffic_light import light_of
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 
 _ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
@@ -260,12 +261,11 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
         if ended(run.decision) != "satisfied"
     ]
     for label, run in runs:
-        interference = run.interference
-        if interference is not None and interference.light is not Light.GREEN:
-            percent = interference.total_percent
+        percent = 0.0 if run.interference is None else run.interference.total_percent
+        if (light := light_of(percent)) is not Light.GREEN:
             sentence = (
-                f"{label} has a {interference.light} light: interference took {percent:.1f}% of "
-                "its time, which may be what differs."
+                f"{label} has a {light} light: interference took {percent:.1f}% of its time, which "
+                "may be what differs."
             )
             notices.append(Notice.warning(Code.DISTURBED, sentence, percent=percent))
     hosts = sorted({run.provenance.host for _, run in runs if run.provenance is not None})

@@ -1,0 +1,17 @@
+"""Measured delay of a command, and how much of its work that is of."""
+
+from __future__ import annotations
+
+from benchrigor.protocols import Recorder
+
+# Processes that ran for a hundredth of the time do not matter, though nobody saw them.
+_NEGLIGIBLE = 0.01
+
+
+def record_process(
+    recorder: Recorder, lost_ns: int, known_ns: int, elapsed_s: float, cpu_s: float
+) -> None:
+    """Record the delay of a round's process, by what is known of the processor time used."""
+    unseen_s = max(cpu_s - known_ns / 1e9 - _NEGLIGIBLE * elapsed_s, 0.0)
+    known = 1.0 - unseen_s / cpu_s if unseen_s else 1.0
+    recorder.delays([1], [min(lost_ns / 1e9, elapsed_s)], [elapsed_s], [known])

@@ -1,0 +1,102 @@
+"""The run delay of a process and its descendants: of a made-up kernel, and of this one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchrigor.instrument import RunDelay
+from benchrigor.instrument.process_tree import ProcessTree, lost_ns
+
+MS = 1_000_000
+real = pytest.mark.skipif(not RunDelay().available, reason=RunDelay().reason)
+
+
+def a_thread(pid: int, tid: int, schedstat: str, children: str = "") -> dict[str, str]:
+    folder = f"proc/{pid}/task/{tid}"
+    return {f"{folder}/schedstat": schedstat, f"{folder}/children": children}
+
+
+def test_threads_and_descendants_count_and_those_that_went_are_remembered(write) -> None:
+    root = write(
+        {
+            **a_thread(7, 7, "100 0 1\n", "8 "),
+            **a_thread(7, 70, "200 0 1\n"),
+            **a_thread(8, 8, "300 0 1\n", "9 "),
+            **a_thread(9, 9, "400 0 1\n"),
+            **a_thread(10, 10, "9000 0 1\n"),  # another's
+        }
+    )
+    tree = ProcessTree(7, root=root)
+    tree.read()
+    shutil.rmtree(root / "proc/9")
+    shutil.rmtree(root / "proc/7/task/70")
+    write(a_thread(8, 8, "350 0 1\n"))
+    assert tree.close()[1] == 100 + 200 + 350 + 400
+
+
+def test_a_number_that_is_given_again_is_another_thread(write) -> None:
+    root = write({**a_thread(7, 7, "100 0 1\n", "8"), **a_thread(8, 8, "300 0 1\n")})
+    tree = ProcessTree(7, root=root)
+    tree.read()
+    write(a_thread(8, 8, "40 0 1\n"))
+    assert tree.close()[1] == 100 + 300 + 40
+
+
+@pytest.mark.parametrize(
+    "files",
+    [{}, a_thread(7, 7, "what\n"), a_thread(7, 7, "0 0 0\n")],
+    ids=["gone", "foreign", "not counted"],
+)
+def test_what_cannot_be_read_is_not_known(write, files) -> None:
+    assert ProcessTree(7, root=write(files)).close() == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("ran_ms", "waited_ms", "lost_ms"),
+    [
+        pytest.param(60, 0, 0, id="alone"),
+        pytest.param(50, 50, 50, id="one thread, half of its time"),
+        pytest.param(20, 30, 30, id="and it slept beside"),
+        pytest.param(100, 100, 50, id="two threads, each half of its time"),
+        pytest.param(150, 50, 25, id="two threads, each a quarter"),
+        pytest.param(200, 600, 0, id="eight threads that had both processors"),
+        pytest.param(100, 700, 50, id="eight threads that had half of them"),
+        pytest.param(210, 5, 0, id="more than there is, by the clock's grain"),
+    ],
+)
+def test_what_is_lost_of_100_ms_on_two_processors(ran_ms, waited_ms, lost_ms) -> None:
+    assert lost_ns(ran_ms * MS, waited_ms * MS, 100 * MS, processors=2) == lost_ms * MS
+
+
+BURN = "import time\nwhile time.process_time() < {}: pass"
+INSIDE = (
+    "import subprocess, sys\nfor _ in range(2): subprocess.run([sys.executable, '-S', '-c', {!r}])"
+)
+
+
+@real
+@pytest.mark.parametrize(
+    "code",
+    [BURN.format(0.2), INSIDE.format(BURN.format(0.3))],
+    ids=["itself", "successive children"],
+)
+def test_the_processor_time_of_a_real_tree_is_known(code) -> None:
+    child = subprocess.Popen([sys.executable, "-S", "-c", code])
+    tree = ProcessTree(child.pid)
+    tree.wait()
+    lost, known = tree.close()
+    _, _, usage = os.wait4(child.pid, 0)
+    child.returncode = 0
+    used = (usage.ru_utime + usage.ru_stime) * 1e9
+    assert 0.8 * used < known <= 1.01 * used
+    assert lost >= 0
+
+
+def test_its_root_may_be_nowhere() -> None:
+    assert ProcessTree(1, root=Path("/nowhere")).close() == (0, 0)

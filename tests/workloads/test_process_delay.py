@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from benchrigor.clocks import WallClock
+from benchrigor.instrument import RunDelay
+from benchrigor.model import Delays, RoundPlan
+from benchrigor.workloads import CommandWorkload, Pick, RoundRecorder
+from benchrigor.workloads.process_delay import record_process
+
+PLAN = RoundPlan(index=0)
+MS = 1_000_000
+
+
+def delays_of(recorder: RoundRecorder) -> Delays:
+    delays = recorder.finish(PLAN, elapsed_ns=0).delays
+    assert delays is not None
+    return delays
+
+
+@pytest.mark.parametrize(
+    ("known_ms", "cpu_ms", "known"),
+    [
+        pytest.param(500, 500, 1.0, id="all"),
+        pytest.param(505, 500, 1.0, id="more, by rounding"),
+        pytest.param(300, 510, 0.6078431, id="with the allowance for small helpers"),
+        pytest.param(0, 9, 1.0, id="it slept"),
+        pytest.param(0, 0, 1.0, id="it did nothing"),
+        pytest.param(0, 1_000, 0.01, id="nothing"),
+    ],
+)
+def test_what_is_known_is_a_share_of_the_processor_time(known_ms, cpu_ms, known) -> None:
+    recorder = RoundRecorder()
+    record_process(recorder, 20 * MS, known_ms * MS, elapsed_s=1.0, cpu_s=cpu_ms / 1e3)
+    assert delays_of(recorder).known == pytest.approx([known])
+    assert delays_of(recorder).seconds["run queue"] == pytest.approx([0.02])
+
+
+@pytest.mark.skipif(not RunDelay().available, reason=RunDelay().reason)
+def test_a_command_that_prints_readings_is_one_segment_of_its_own_wall_time() -> None:
+    code = "for i in range(5): print(9.5)"
+    workload = CommandWorkload(
+        [sys.executable, "-S", "-c", code],
+        picks=[Pick.parse("lat:s=regex:(.+)", unit_readings=True)],
+        clock=WallClock(),
+        meter=RunDelay(),
+    )
+    recorder = RoundRecorder()
+    workload.run(PLAN, recorder)
+    finished = recorder.finish(PLAN, elapsed_ns=0)
+    assert finished.unit_readings["lat"].size == 5
+    assert finished.delays is not None
+    assert finished.delays.duration_s.tolist() == [finished.readings["time"]]
