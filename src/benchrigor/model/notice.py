@@ -31,6 +31,7 @@ class Code(enum.StrEnum):
     STILL_CORRELATED = "still-correlated"
     SHORT_RUN = "short-run"
     MOVED_ON = "moved-on"
+    REPEATED_WARM_UPS = "repeated-warm-ups"
     CONSTANT = "constant-readings"
     NOT_CONVERGED = "not-converged"
     NO_DATA = "no-data"
