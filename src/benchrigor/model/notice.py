@@ -82,6 +82,7 @@ class Code(enum.StrEnum):
     DROPPED_PERIODS = "dropped-periods"
     RESTLESS_RATE = "restless-rate"
     SATURATED = "saturated-stage"
+    PROCESSORS_LIMIT = "processors-limit"
     QUEUE_MODEL = "queue-model-assumed"
     HUGE_BUFFER = "huge-buffer"
     UNEVEN_SERVICE = "uneven-service"
