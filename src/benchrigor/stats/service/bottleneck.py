@@ -37,8 +37,8 @@ from benchrigor.stats.service.rate_arithmetic import (
     quotient,
     rounded_up,
 )
+from benchrigor.stats.service.service_rate import DISTURBED
 
-_LEAST_RUNNING = 0.01  # share of its busy time in which a stage did not wait for a processor
 _MOST_REPLICAS = 1_000  # on one processor
 
 
@@ -53,8 +53,9 @@ def stage_of(
         Those of `PipelineStage`.
     rate
         Service rate of one replica. Its moments give the process, which is exponential without
-        them. A variation above 100 counts as 100, with a Notice. Its processor time and delay
-        give the processors that it keeps busy; 1 without them.
+        them. A variation above 100 counts as 100, with a Notice. Its processor time
+        gives the processors that it keeps busy: 1 where that, or its delay, is not known, and where
+        it waited for a processor in more than 5% of its busy time.
 
     Raises
     ------
@@ -78,10 +79,9 @@ def stage_of(
     moments, variation = rate.moments, None
     process = ServiceProcess.EXPONENTIAL if moments is None else moments.process
     processors = 1.0
-    if rate.cpu_rate is not None and rate.delay_share is not None and rate.cpu_rate.value > 0.0:
-        # Of the time in which it serves, and does not wait for a processor.
-        running = max(1.0 - rate.delay_share, _LEAST_RUNNING)
-        processors = rate.estimate.value / rate.cpu_rate.value / running
+    undisturbed = rate.delay_share is not None and rate.delay_share <= DISTURBED
+    if rate.cpu_rate is not None and rate.cpu_rate.value > 0.0 and undisturbed:
+        processors = rate.estimate.value / rate.cpu_rate.value
     notices = list(rate.estimate.notices)
     notices += [each for each in rate.notices if each not in notices]
     if moments is not None and process is ServiceProcess.OTHER:
