@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from simulated.estimates import within
 
@@ -16,9 +17,11 @@ from benchrigor.model import (
     Light,
     Notice,
     SegmentGroup,
+    SegmentProfile,
 )
 from benchrigor.report import explain, render, render_composite, render_interference
 from benchrigor.report.interference_text import describe_groups
+from benchrigor.stats import merge_processes, profile_interference
 
 
 def group(label: str = "solve", excess_s: float = 0.5, **given: object) -> SegmentGroup:
@@ -274,3 +277,24 @@ def test_an_explanation_shows_where_the_light_comes_from(record) -> None:
     assert "3.1% estimated, delay not measured." in " ".join(text.split())
     assert "taken off" not in text
     assert "Interference, of" not in explain(replace(record, interference=None))
+
+
+def test_what_the_processes_of_a_group_did_is_shown_as_it_was() -> None:
+    kind = np.arange(200) % 2
+    merged = merge_processes(
+        SegmentProfile(
+            duration_s=0.01 * (1.0 + kind) + 1e-5 * np.arange(200),
+            nominal={
+                "sent_bytes": np.where(kind == 1, 4096 * (1 + index % 2), 0),
+                "received_bytes": np.where(kind == 1, 64 + index, 8),
+            },
+            process=index,
+            processes=32,
+        )
+        for index in range(32)
+    )
+    text = render_interference(profile_interference(merged))
+    assert max(map(len, text.splitlines())) <= 79
+    assert "received bytes 64 | 65 | 66 |" in text
+    assert "sent bytes 4,096 | 8,192 | 4,096" in text
+    assert "  received bytes 8  " in text  # and nothing sent, which goes without saying

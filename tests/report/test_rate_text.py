@@ -65,7 +65,7 @@ def test_the_whole_report_reads_like_this() -> None:
         "  rate      1.234 k lines/s [1.209, 1.259] 95%, converged",
         "            busy time, 0 to 12 s: 246 periods of 50 ms, 12.2% unblocked",
         "  service   810 µs each; squared coefficient of variation 0.98: like",
-        "            exponential service",
+        "            exponential service, or steadier: it waited for a processor",
         "  processor 1.300 k lines/s [1.274, 1.326] 95% of processor time; waited 4.1%",
         "            of the busy time for a processor",
         "  bytes     1.26 MB/s at 1.02 kB each",
@@ -113,8 +113,21 @@ def test_the_process_is_hinted_at(process: ServiceProcess, variation: float, wor
     moments = ServiceMoments(
         n=99, mean_s=0.001, variance_s2=variation * 1e-6, third_s3=0.0, process=process
     )
-    text = said(replace(RATE, moments=moments))
-    assert f"1 ms each; squared coefficient of variation {words}" in text
+    text = said(replace(RATE, moments=moments, delay_share=0.0))
+    assert f"1 ms each; squared coefficient of variation {words} processor" in text
+    is_sure = process is ServiceProcess.DETERMINISTIC
+    unknown = said(replace(RATE, moments=moments, delay_share=None))
+    assert (f"{words}, if it never waited for a processor" in unknown) is not is_sure
+    delayed = said(replace(RATE, moments=moments, delay_share=0.2))
+    assert (f"{words}, or steadier: it waited for a processor" in delayed) is not is_sure
+
+
+def test_what_waiting_cannot_make_vary_is_no_doubt() -> None:
+    """Waits of some milliseconds do not show in work of a second."""
+    moments = ServiceMoments(
+        n=99, mean_s=1.0, variance_s2=1.0, third_s3=0.0, process=ServiceProcess.EXPONENTIAL
+    )
+    assert "steadier" not in said(replace(RATE, moments=moments, delay_share=0.2))
 
 
 def test_a_stage_in_full_use_may_have_more_to_do_than_it_can() -> None:

@@ -49,6 +49,9 @@ class PipelineStage:
         steadier service.
     variation
         Squared coefficient of variation of the service times, 0 to 100; with process "other" only.
+    processors
+        How many processors a replica keeps busy while it serves: 1 where it computes all the time,
+        near 0 where it waits for a device.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class PipelineStage:
     replicas: int = 1
     process: ServiceProcess = ServiceProcess.EXPONENTIAL
     variation: float | None = None
+    processors: float = 1.0
 
     def __post_init__(self) -> None:
         named = isinstance(self.name, str) and self.name != ""
@@ -71,6 +75,7 @@ class PipelineStage:
             wrong_quantity(f"rate{of}", self.rate),
             wrong_quantity(f"visits{of}", self.visits),
             wrong_whole(f"replicas{of}", self.replicas),
+            wrong_number(f"processors{of}", self.processors, zero=True),
             wrong_process(self.process, self.variation, of),
         )
 
@@ -207,11 +212,15 @@ class ReplicaCount:
         The fewest at the estimated rates.
     utilisation
         The most that each replica may have.
+    most
+        How many the processors can run, where that is known: neither number exceeds it, and a
+        Notice says where more would be needed.
     """
 
     replicas: int | None
     replicas_at_value: int
     utilisation: float
+    most: int | None = None
     notices: tuple[Notice, ...] = ()
 
     def __str__(self) -> str:

@@ -8,6 +8,11 @@ from benchrigor.model.estimate import Estimate
 from benchrigor.model.text import aligned, counted, many, percent, show_estimate, wrapped
 
 _HEADER = ("rule", "would stop at", "estimate", "later")
+_UNTOLD = "cannot tell"
+_NOBODY_CAN_TELL = (
+    "; cannot tell: too few follow to contradict it (their interval is over twice as wide, or "
+    "there is none)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +35,8 @@ class Ruling:
         rounds, by their spread); None without a stop, or where too little follows.
     held
         Whether ``estimate`` agrees with ``later``, given the errors that both claim; None where
-        nobody can tell.
+        nobody can tell: too little follows, or it agrees with a ``later`` so wide that it would
+        with nearly anything.
     """
 
     name: str
@@ -88,10 +94,12 @@ class Replay:
         lines = wrapped(f"{self.name}: {many(self.n, self.counted_in)} replayed{wanted}", hanging=2)
         rows = [_HEADER, *(row for each in self.rulings for row in _rows(each, self.unit))]
         lines += aligned(rows, "<><<")
-        if any(each.held is not None for each in self.rulings):
-            lines.append(
+        shown = [_agrees(each) for each in self.rulings]
+        if any(shown):
+            lines += wrapped(
                 f"later: whether the interval at the stop agrees with the {self.counted_in}s "
-                "after it"
+                "after it" + (_NOBODY_CAN_TELL if _UNTOLD in shown else ""),
+                hanging=2,
             )
         for each in self.rulings:
             lines += wrapped(f"! {each.name}: {each.sentence}", hanging=2) if each.sentence else []
@@ -105,11 +113,15 @@ def _rows(ruling: Ruling, unit: str) -> list[tuple[str, str, str, str]]:
         stop, shown = counted(ruling.stopped), _shown(ruling.estimate, unit)
     elif ruling.final is None and ruling.sentence:
         return [(ruling.name, "–", "no number", "")]
-    later = {None: "", True: "yes", False: "no"}[ruling.held]
-    rows = [(ruling.name, stop, shown, later)]
+    rows = [(ruling.name, stop, shown, _agrees(ruling))]
     if ruling.final is not None or ruling.sentence:
         rows.append(("", "in all", _shown(ruling.final, unit), ""))
     return rows
+
+
+def _agrees(ruling: Ruling) -> str:
+    untold = "" if ruling.stopped is None else _UNTOLD
+    return {None: untold, True: "yes", False: "no"}[ruling.held]
 
 
 def _shown(estimate: Estimate | None, unit: str) -> str:

@@ -133,10 +133,14 @@ class Monitor:
         source_rate: Quantity | None = None,
         utilisation: float = 0.8,
         blocked_share: float = 0.01,
+        processors: int | None = None,
     ) -> PipelineAdvice:
         """Suggest replicas and queue sizes, as `MonitorReport.advice` does."""
         return self.report().advice(
-            source_rate=source_rate, utilisation=utilisation, blocked_share=blocked_share
+            source_rate=source_rate,
+            utilisation=utilisation,
+            blocked_share=blocked_share,
+            processors=processors,
         )
 
     def __enter__(self) -> Self:

@@ -168,13 +168,15 @@ def describe_groups(groups: Sequence[Group]) -> list[str]:
 
 
 def _nominal(group: Group, names: Sequence[str]) -> Iterator[str]:
-    """Show nominal features; those that are 0 go without saying."""
+    """Show nominal features; those that are 0, in all processes too, go without saying."""
     for name in names:
-        value = group.nominal.get(name)
-        if isinstance(value, str):
-            yield (value or "no label") if name == "label" else f"{name} {value or 'none'}"
+        value, shown = group.nominal.get(name), name.replace("_", " ")
+        if isinstance(value, str) and name == "label":
+            yield value or "no label"
+        elif isinstance(value, str):
+            yield from [f"{shown} {value or 'none'}"] if value != "0" else []
         elif value:
-            yield f"{name.replace('_', ' ')} {value:,.9g}"
+            yield f"{shown} {value:,.9g}"
 
 
 def _computation(group: Group) -> Iterator[str]:

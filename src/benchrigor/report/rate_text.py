@@ -18,12 +18,14 @@ from benchrigor.model.text import (
     show_scaled,
     show_value,
 )
+from benchrigor.stats.service.moments import share_of_waits
 from benchrigor.stats.service.service_rate import BUSY_TIME, moved
 from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
 _LONGEST = 24  # characters of a unit that the table has room for
 _FULL = 0.99  # utilisation from which on more may arrive than a stage can serve
+_OF_WAITS = 0.1  # of the variance of service times, from which on waiting is named as its cause
 _RECORD = "Record its blocked time (blocked_s)"
 _REASONS = {
     RateReason.NO_NONBLOCKING: "too few periods in a row are free of waiting, and others do not "
@@ -93,7 +95,7 @@ def render_rates(
             *row("rate", [_number(now, speed)]),
             *row("", [_evidence(now)]),
             *row("", [_not_converged(now, target)]),
-            *row("service", _service(now.moments)),
+            *row("service", _service(now)),
             *row("processor", _processor(now, speed)),
             *row("bytes", _bytes(now, item_bytes)),
             *row("served", _served(now, speed, served_per_s)),
@@ -180,14 +182,26 @@ def _too_short(rate: ServiceRate, target: float | None) -> str:
     )
 
 
-def _service(moments: ServiceMoments | None) -> list[str]:
+def _service(rate: ServiceRate) -> list[str]:
+    moments = rate.moments
     if moments is None:
         return []
     variation = moments.variation
     other = f"{'more' if variation > 1.0 else 'less'} variable than exponential service"
     process = _PROCESSES.get(moments.process, other)
+    if moments.process is not ServiceProcess.DETERMINISTIC:
+        process += _doubt(moments, rate.delay_share)
     each = f"{show_value(moments.mean_s, 's')} each"
     return [each, f"squared coefficient of variation {variation:.3g}: {process}"]
+
+
+def _doubt(moments: ServiceMoments, delay_share: float | None) -> str:
+    """Say where wall time may vary for other reasons than the service itself."""
+    if delay_share is None:
+        return ", if it never waited for a processor"
+    if share_of_waits(moments, delay_share) < _OF_WAITS:
+        return ""
+    return ", or steadier: it waited for a processor"
 
 
 def _processor(rate: ServiceRate, speed: str) -> list[str]:

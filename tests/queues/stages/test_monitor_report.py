@@ -13,6 +13,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import RateReason, ServiceRate
 from benchrigor.model.codec import decode, encode
 from benchrigor.queues import MonitorReport, WatchedStage
+from benchrigor.queues.stages import monitor_report
 
 
 def rate(value: float, *, servers: int = 1, **more: Any) -> ServiceRate:
@@ -90,6 +91,18 @@ def test_advice_is_for_one_replica_each() -> None:
     assert [each.load.stage.name for each in found.stages] == ["hash", "sink"]
     assert found.stages[0].replicas.replicas_at_value == 4
     assert found.source_rate == within(200.0, 0.05)
+
+
+def test_advice_is_for_the_processors_that_this_process_may_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(monitor_report, "_usable_processors", lambda: 6)
+    by_default, of_six, of_nine = (
+        REPORT.advice(source_rate=2_000.0, processors=each).stages[0].replicas.most
+        for each in (None, 6, 9)
+    )
+    assert by_default == of_six
+    assert of_nine == (of_six or 0) + 3
 
 
 @pytest.mark.parametrize(

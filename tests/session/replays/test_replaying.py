@@ -334,13 +334,30 @@ def test_what_held_agrees_with_what_came_later_given_both_errors() -> None:
 
 
 def test_too_little_after_the_stop_tells_nothing() -> None:
-    for extra, known in ((0, False), (29, False), (30, True)):
+    for extra, estimated, known in (
+        (0, False, False),
+        (29, False, False),
+        (30, True, False),
+        (200, True, True),
+    ):
         ruling = only(replay(noise(500 + extra), judges=["benchrigor"]))
         assert ruling.stopped == 500
         assert (ruling.held is not None) is known
-        assert (ruling.later is not None) is known
+        assert (ruling.later is not None) is estimated
     never = only(replay(noise(600), judges=["benchrigor"], target=1e-6))
     assert (never.stopped, never.later, never.held) == (None, None, None)
+
+
+def test_agreement_with_anything_is_no_agreement() -> None:
+    short = replay(noise(530), judges=["benchrigor"])
+    assert "cannot tell" in str(short).splitlines()[1 + 1]
+    assert "over twice as wide" in " ".join(str(short).split())
+    longer = replay(noise(1_000), judges=["benchrigor"])
+    assert only(longer).held is True
+    assert "cannot tell" not in str(longer)
+    values = noise(530)
+    values[500:] += 0.5
+    assert only(replay(values, judges=["benchrigor"])).held is False
 
 
 def test_later_rounds_are_counted_as_invocations() -> None:

@@ -63,13 +63,47 @@ def test_delays_of_several_processes_are_not_added_up() -> None:
     assert found.delay_s.tolist() == pytest.approx([0.3] * 3)
 
 
-def test_numbers_that_differ_between_processes_become_combinations() -> None:
-    assert merged("nominal", [8, 9, 8, 8], [9, 9, 9, 8]).tolist() == [1, 2, 1, 0]
-
-
-def test_labels_stay_where_all_processes_agree() -> None:
+def test_columns_that_differ_between_processes_become_combinations() -> None:
+    assert merged("nominal", [4096, 9, 8, 8], [9, 9, 9, 8]).tolist() == [
+        "4,096 | 9",
+        "9",
+        "8 | 9",
+        "8",
+    ]
     found = merged("nominal", ["solve", "write", "write", "a"], ["solve", "wait", "wait", "b"])
-    assert found.tolist() == ["solve", "combination 2", "combination 2", "combination 0"]
+    assert found.tolist() == ["solve", "write | wait", "write | wait", "a | b"]
+
+
+def test_combinations_of_many_processes_are_short_and_the_same_in_every_run() -> None:
+    alike = merged("nominal", *[[8, 1]] * 3, *[[9, 1]] * 61)
+    assert alike.tolist() == ["8 ×3 | 9 ×61", "1"]
+    of_ranks = [[4096 * (rank % 3 + 1), rank, 5] for rank in range(64)]
+    first, second, _ = merged("nominal", *of_ranks).tolist()
+    assert first.startswith("4,096 | 8,192 | 12,28")
+    assert second.startswith("0 | 1 | 2 | 3 | ")
+    assert max(len(first), len(second)) == 32
+    assert merged("nominal", *([rank[1], 0] for rank in of_ranks)).tolist() == [second, "0"]
+
+
+def test_numbers_that_look_alike_stay_apart() -> None:
+    found = merged("nominal", [1.0, 1.0 + 1e-12, 1.0], [2.0, 2.0, 2.0]).tolist()
+    assert found == ["1 | 2 #0", "1 | 2 #1", "1 | 2 #0"]
+
+
+def test_bytes_with_many_combinations_are_summed_to_be_clustered() -> None:
+    sent = np.arange(60) % 7
+    parts = [
+        process(
+            index,
+            2,
+            duration_s=np.ones(60),
+            nominal={"sent_bytes": sent + index, "sends": sent + index},
+        )
+        for index in range(2)
+    ]
+    found = merge_processes(parts).nominal
+    assert found["sent_bytes"].tolist() == (2 * sent + 1).tolist()
+    assert found["sends"][0] == "0 | 1"
 
 
 def test_too_many_combinations_are_summed() -> None:

@@ -131,6 +131,55 @@ def test_what_is_wrong_with_a_stage_is_said_with_its_name() -> None:
     assert all(each.buffer.capacity is not None for each in advice.stages)
 
 
+def test_advice_asks_for_no_more_replicas_than_the_processors_run() -> None:
+    busy = stage("parse", rate(100.0, 5.0), replicas=2)
+    (free,) = advise_pipeline([busy], source_rate=600.0).stages
+    assert free.replicas.replicas == 8
+    advice = advise_pipeline([busy], source_rate=600.0, processors=2)
+    (limited,) = advice.stages
+    assert (limited.replicas.replicas, limited.replicas.replicas_at_value) == (2, 2)
+    limit = advice.notices[1]
+    assert (limit.code, limit.evidence["stage"]) == (Code.PROCESSORS_LIMIT, "parse")
+    assert limit.sentence.startswith("parse: 8 replicas would be needed, and the processors can ")
+    assert "→" not in str(advice)
+    assert "processors-limit" in str(advice)
+
+
+def test_stages_share_the_processors_and_those_that_wait_take_none() -> None:
+    one, other = stage("one", 100.0), stage("other", 200.0, replicas=2)
+    wanted = advise_pipeline([one, other], source_rate=240.0, processors=8).stages
+    assert [each.replicas.replicas for each in wanted] == [3, 2]
+    # "other" takes 1.2 of them.
+    limited = advise_pipeline([one, other], source_rate=240.0, processors=3).stages
+    assert [each.replicas.replicas for each in limited] == [2, 2]
+    waiting = replace(one, processors=0.01)
+    told = advise_pipeline([waiting, other], source_rate=240.0, processors=2)
+    assert [each.replicas.replicas for each in told.stages] == [3, 2]
+    assert Code.PROCESSORS_LIMIT not in [each.code for each in told.notices]
+
+
+def test_a_stage_that_waits_for_a_device_takes_less_of_a_processor() -> None:
+    alone = ServiceRate(
+        estimate=rate(50.0, 2.0),
+        converged=True,
+        reason=None,
+        method="busy-time",
+        start_s=0.0,
+        stop_s=1.0,
+        periods=20,
+        unblocked=20,
+        used=20,
+        period_s=0.05,
+        items=50,
+    )
+    assert stage_of("a", alone).processors == 1.0
+    # It waited for more than was measured: who waits for processors does not want for a device.
+    crowded = replace(alone, cpu_rate=rate(200.0, 2.0), delay_share=0.5)
+    assert stage_of("a", crowded).processors == 1.0
+    waiting = replace(alone, cpu_rate=rate(1000.0, 2.0), delay_share=0.0)
+    assert stage_of("a", waiting).processors == pytest.approx(0.05)
+
+
 def test_a_stage_of_which_little_is_known_does_not_hide_the_others() -> None:
     advice = advise_pipeline(
         [stage("known", 100.0), stage("unknown", rate(100.0, 120.0))], source_rate=50.0

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.model import Floats, ServiceProcess
+from benchrigor.model import Floats, ServiceMoments, ServiceProcess
 from benchrigor.stats.service.moments import (
     Row,
     dispersion,
@@ -14,6 +14,7 @@ from benchrigor.stats.service.moments import (
     pooled,
     rates_of,
     service_moments,
+    share_of_waits,
     tallied,
 )
 
@@ -119,3 +120,18 @@ def test_the_dispersion_of_poisson_counts_is_their_rate() -> None:
     counts = np.random.default_rng(9).poisson(50.0, 10_000)
     tally = pooled(observed(periods(counts, 0.5)), ALL)[:, 0]
     assert dispersion(tally) == pytest.approx(100.0, rel=4.0 * np.sqrt(2.0 / 10_000))
+
+
+@pytest.mark.parametrize(("mean_s", "share"), [(0.001, 0.2), (0.001, 0.05), (0.0002, 0.1)])
+def test_waits_make_constant_service_vary_as_much_as_is_said(mean_s: float, share: float) -> None:
+    wait_s = 0.004
+    waits = np.random.default_rng(3).poisson(share / (1.0 - share) / wait_s * mean_s, 1_000_000)
+    service_s = mean_s + wait_s * waits
+    moments = ServiceMoments(
+        n=waits.size,
+        mean_s=float(service_s.mean()),
+        variance_s2=float(service_s.var()),
+        third_s3=0.0,
+        process=ServiceProcess.OTHER,
+    )
+    assert share_of_waits(moments, share) == pytest.approx(1.0, abs=0.05)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -86,14 +87,20 @@ class MonitorReport:
         source_rate: Quantity | None = None,
         utilisation: float = 0.8,
         blocked_share: float = 0.01,
+        processors: int | None = None,
     ) -> PipelineAdvice:
         """Suggest replicas and queue sizes, as `benchrigor.stats.advise_pipeline` does.
 
-        ``source_rate`` is that of `bottleneck`.
+        ``source_rate`` is that of `bottleneck`; ``processors`` by default all that this process may
+        use.
         """
         source, pipeline = self._pipeline(source_rate)
         return advise_pipeline(
-            pipeline, source_rate=source, utilisation=utilisation, blocked_share=blocked_share
+            pipeline,
+            source_rate=source,
+            utilisation=utilisation,
+            blocked_share=blocked_share,
+            processors=_usable_processors() if processors is None else processors,
         )
 
     def __str__(self) -> str:
@@ -120,6 +127,13 @@ class MonitorReport:
         if source_rate is None:
             raise InvalidInput("nobody counts what arrives, expected source_rate")
         return source_rate, pipeline
+
+
+def _usable_processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:

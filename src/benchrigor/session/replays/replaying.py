@@ -13,7 +13,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.session.replays.recorded_run import Recording, recording_of
 from benchrigor.session.replays.rulings import BUILT_IN, Judge, Rule, judge_of
 from benchrigor.stats.estimators.estimation import estimate
-from benchrigor.stats.planning.agreement import track_record
+from benchrigor.stats.planning.agreement import holds
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
 
@@ -72,8 +72,11 @@ def replay(
     Notes
     -----
     At least 30 readings (or two rounds) after the stop show whether the interval holds: it does if
-    the interval of the difference between both estimates contains 0. Later readings are not
-    trimmed, so a step after the stop counts against every rule that stopped before it.
+    the interval of the difference between both estimates contains 0. Where it does only because
+    the later interval is more than twice as wide, nobody can tell: of intervals a third as wide as
+    they should be, an exact later value contradicts 51%, one twice as wide 22% (one that is right,
+    5%), and wider ones hardly more than the right ones. Later readings are not trimmed, so a step
+    after the stop counts against every rule that stopped before it.
 
     Examples
     --------
@@ -142,7 +145,7 @@ def _replayed(
     if ruling.stopped is None or ruling.estimate is None:
         return ruling
     later = _later(recording.after(ruling.stopped), options)
-    held = None if later is None else track_record([(ruling.estimate, later)]).held == 1
+    held = None if later is None else holds(ruling.estimate, later)
     return replace(ruling, later=later, held=held)
 
 

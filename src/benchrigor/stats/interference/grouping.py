@@ -16,7 +16,7 @@ from benchrigor.stats.interference.clustering import Clusters, Labels, find_clus
 
 MIN_IN_GROUP = 5  # smaller groups are not used for the estimate (published)
 _MAX_SMALL_CODE = 2**16 - 1  # numpy's stable sort of numbers of 16 bits takes linear time
-_DIVERSE = 0.1  # distinct byte counts over segments: more would leave tiny groups
+DIVERSE = 0.1  # distinct byte counts over segments: more would leave tiny groups
 
 
 class Groups(NamedTuple):
@@ -148,7 +148,7 @@ def volumes_as_computation(profiles: Sequence[SegmentProfile]) -> list[SegmentPr
         if name.endswith("bytes")
         and values.dtype.kind in "iuf"
         and name not in first.computation
-        and 1 + np.count_nonzero(np.diff(np.sort(values))) > _DIVERSE * first.n
+        and 1 + np.count_nonzero(np.diff(np.sort(values))) > DIVERSE * first.n
     ]
     if not moved:
         return list(profiles)

@@ -6,9 +6,11 @@ threshold" without more detail.
 
 from __future__ import annotations
 
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
@@ -20,9 +22,10 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.readings import Facts
 from benchrigor.model.series import short
 from benchrigor.stats.interference.binning import quantise
-from benchrigor.stats.interference.grouping import merge_columns
+from benchrigor.stats.interference.grouping import DIVERSE, merge_columns
 
 _BINS = 512
+_LONGEST = 32  # characters of a combination: a table has room for it beside its figures
 _KINDS = ("computation", "nominal", "delays", "evidence")
 
 _Columns = npt.NDArray[Any]  # one column of each process, shape (processes, n)
@@ -42,9 +45,11 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
         For each segment:
 
         - duration and computation: the median of the processes;
-        - each nominal column: the value, where all processes agree. Else a code of the
-          combination of their values: numbers from 0 on for numbers, "combination 0" and so on
-          for strings. Numbers with more than 512 combinations are summed instead;
+        - each nominal column: the value, where all processes agree. A column of which some
+          segments differ becomes text, the values in the order of the processes: "4,096 ×3 |
+          8,192". A long one is cut, with a mark of the rest: "4,096 | 8,192 | 64 | 4,0… #5f2c81d0".
+          Numbers with more than 512 combinations are summed instead, as are those of bytes with
+          more combinations than a tenth of the segments, which are clustered like computation;
         - delays: those of the process with most delay, since it keeps all others waiting;
         - each column of evidence: the sum.
 
@@ -77,7 +82,10 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
     return SegmentProfile(
         duration_s=np.median([each.duration_s for each in processes], axis=0),
         computation=merge_columns(processes, "computation", _medians),
-        nominal=merge_columns(processes, "nominal", _combine),
+        nominal={
+            name: _combine([each.nominal[name] for each in processes], name.endswith("bytes"))
+            for name in first.nominal
+        },
         delays=_longest_delays(processes),
         evidence=merge_columns(processes, "evidence", partial(np.sum, axis=0)),
         program=first.program,
@@ -152,8 +160,8 @@ def _binned(columns: _Columns) -> _Columns:
     return quantise(columns.ravel(), _BINS).reshape(columns.shape)
 
 
-def _combine(of_processes: Sequence[_Columns]) -> _Columns:
-    """Return what identifies the combination of the processes' values in each segment."""
+def _combine(of_processes: Sequence[_Columns], volumes: bool) -> _Columns:
+    """Return the combination of the processes' values in each segment."""
     columns = np.array(of_processes)
     agree = (columns == columns[0]).all(axis=0)
     columns = _binned(columns)
@@ -163,9 +171,30 @@ def _combine(of_processes: Sequence[_Columns]) -> _Columns:
     for column in columns:
         _, places = np.unique(column, return_inverse=True)
         _, codes = np.unique(codes * agree.size + places, return_inverse=True)
-    if columns.dtype.kind == "U":
-        return np.where(agree, columns[0], [f"combination {code}" for code in codes.tolist()])
-    return codes if int(codes.max()) < _BINS else _binned(columns.sum(axis=0))
+    _, first = np.unique(codes, return_index=True)
+    most = min(_BINS, DIVERSE * agree.size) if volumes else _BINS
+    if columns.dtype.kind != "U" and first.size > most:
+        return _binned(columns.sum(axis=0))
+    names = [_shown(columns[:, place].tolist()) for place in first.tolist()]
+    times = Counter(names)
+    names = [
+        each if times[each] == 1 else f"{each} #{code}"  # numbers that look alike, or a hash
+        for code, each in enumerate(names)
+    ]
+    return np.array(names)[codes]
+
+
+def _shown(values: Sequence[str | float]) -> str:
+    """Show the values of all processes, in their order, the same for the same in any run."""
+    shown = [each if isinstance(each, str) else f"{each:,.9g}" for each in values]
+    runs = [(each, len(list(same))) for each, same in groupby(shown)]
+    if len(runs) == 1:
+        return shown[0]
+    text = " | ".join(each if times == 1 else f"{each} ×{times}" for each, times in runs)
+    if len(text) <= _LONGEST:
+        return text
+    mark = f"… #{zlib.crc32(text.encode()):08x}"
+    return text[: _LONGEST - len(mark)] + mark
 
 
 def _longest_delays(profiles: Sequence[SegmentProfile]) -> dict[str, Floats]:

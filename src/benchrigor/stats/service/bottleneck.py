@@ -8,7 +8,13 @@ from dataclasses import replace
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
-from benchrigor.model.checks import refuse, wrong_confidences, wrong_quantity, wrong_share
+from benchrigor.model.checks import (
+    refuse,
+    wrong_confidences,
+    wrong_quantity,
+    wrong_share,
+    wrong_whole,
+)
 from benchrigor.model.pipeline import (
     MOST_VARIATION,
     Bottleneck,
@@ -24,7 +30,16 @@ from benchrigor.model.text import show_estimate
 from benchrigor.stats.comparison.fieller_mover import uncertain_value
 from benchrigor.stats.series.interval import scaled, student_t
 from benchrigor.stats.service.capacity import model_notice, suggest_buffer, suggest_replicas
-from benchrigor.stats.service.rate_arithmetic import MOVER, joined_notices, listed, quotient
+from benchrigor.stats.service.rate_arithmetic import (
+    MOVER,
+    joined_notices,
+    listed,
+    quotient,
+    rounded_up,
+)
+from benchrigor.stats.service.service_rate import DISTURBED
+
+_MOST_REPLICAS = 1_000  # on one processor
 
 
 def stage_of(
@@ -38,7 +53,9 @@ def stage_of(
         Those of `PipelineStage`.
     rate
         Service rate of one replica. Its moments give the process, which is exponential without
-        them. A variation above 100 counts as 100, with a Notice.
+        them. A variation above 100 counts as 100, with a Notice. Its processor time
+        gives the processors that it keeps busy: 1 where that, or its delay, is not known, and where
+        it waited for a processor in more than 5% of its busy time.
 
     Raises
     ------
@@ -61,6 +78,10 @@ def stage_of(
         raise InvalidInput(f"the service rate of {name!r} has no estimate: {rate.reason}")
     moments, variation = rate.moments, None
     process = ServiceProcess.EXPONENTIAL if moments is None else moments.process
+    processors = 1.0
+    undisturbed = rate.delay_share is not None and rate.delay_share <= DISTURBED
+    if rate.cpu_rate is not None and rate.cpu_rate.value > 0.0 and undisturbed:
+        processors = rate.estimate.value / rate.cpu_rate.value
     notices = list(rate.estimate.notices)
     notices += [each for each in rate.notices if each not in notices]
     if moments is not None and process is ServiceProcess.OTHER:
@@ -73,6 +94,7 @@ def stage_of(
         replicas=replicas,
         process=process,
         variation=variation,
+        processors=processors,
     )
 
 
@@ -135,6 +157,7 @@ def advise_pipeline(
     source_rate: Quantity,
     utilisation: float = 0.8,
     blocked_share: float = 0.01,
+    processors: int | None = None,
 ) -> PipelineAdvice:
     """Suggest replicas and queue sizes for the stages of a pipeline, and say what limits it.
 
@@ -151,6 +174,10 @@ def advise_pipeline(
         The most that each replica may have, in (0, 1).
     blocked_share
         Share of arrivals that may find a queue full, in (0, 1).
+    processors
+        How many processors there are for the pipeline; None where that is not known. No stage is
+        advised more replicas than they can run beside what the other stages take of them, unless
+        it has as many already; a Notice says where they are the limit.
 
     Returns
     -------
@@ -181,10 +208,13 @@ def advise_pipeline(
         wrong_quantity("source_rate", source_rate),
         wrong_share("utilisation", utilisation),
         wrong_share("blocked_share", blocked_share),
+        [] if processors is None else wrong_whole("processors", processors),
     )
     bottleneck = find_bottleneck(stages, source_rate=source_rate)
+    most = _most_replicas(bottleneck.loads, source_rate, processors)
     advice = tuple(
-        _advice(load, source_rate, utilisation, blocked_share) for load in bottleneck.loads
+        _advice(load, source_rate, utilisation, blocked_share, limit)
+        for load, limit in zip(bottleneck.loads, most, strict=True)
     )
     return PipelineAdvice(
         source_rate=source_rate,
@@ -280,12 +310,37 @@ def _several(lowest: StageLoad, rivals: Sequence[str]) -> Notice:
     )
 
 
+def _most_replicas(
+    loads: Sequence[StageLoad], source_rate: Quantity, processors: int | None
+) -> list[int | None]:
+    """Return how many replicas of each stage the processors run beside what the others take."""
+    if processors is None:
+        return [None] * len(loads)
+    source = source_rate.value if isinstance(source_rate, Estimate) else source_rate
+    taken = [
+        min(source / load.capacity.value, 1.0) * load.stage.replicas * load.stage.processors
+        if load.capacity.value > 0.0
+        else 0.0
+        for load in loads
+    ]
+    most: list[int | None] = []
+    for load, own in zip(loads, taken, strict=True):
+        left = max(processors - (sum(taken) - own), 0.0)
+        fit = rounded_up(left / max(load.stage.processors, 1.0 / _MOST_REPLICAS))
+        most.append(max(fit, load.stage.replicas))
+    return most
+
+
 def _advice(
-    load: StageLoad, source_rate: Quantity, utilisation: float, blocked_share: float
+    load: StageLoad,
+    source_rate: Quantity,
+    utilisation: float,
+    blocked_share: float,
+    most: int | None,
 ) -> StageAdvice:
     stage = load.stage
     each = _replica_capacity(stage)
-    replicas = suggest_replicas(source_rate, each, utilisation=utilisation)
+    replicas = suggest_replicas(source_rate, each, utilisation=utilisation, most=most)
     suggested, now = (
         suggest_buffer(
             source_rate,
@@ -303,7 +358,9 @@ def _advice(
 def _of_stage(advice: StageAdvice) -> Iterator[Notice]:
     """Yield what must be known of a stage as it is now, with its name."""
     stage = advice.load.stage
-    for notice in (*advice.buffer_now.notices, *joined_notices((stage.rate, stage.visits))):
+    limits = [each for each in advice.replicas.notices if each.code is Code.PROCESSORS_LIMIT]
+    of_rates = joined_notices((stage.rate, stage.visits))
+    for notice in (*limits, *advice.buffer_now.notices, *of_rates):
         if notice.code is not Code.QUEUE_MODEL:
             yield replace(
                 notice,

@@ -24,6 +24,7 @@ from benchrigor.stats.service.rate_arithmetic import ends, rounded_up
 _WAIT, _LOSE = "wait", "lose"
 _MODELS = {0.0: "M/D/1/K", 1.0: "M/M/1/K"}
 _GENERAL = "M/G/1/K with gamma service times"
+_FASTER = "Use faster service, or more replicas where processors are left for them."
 _VARIATIONS = {ServiceProcess.DETERMINISTIC: 0.0, ServiceProcess.EXPONENTIAL: 1.0}
 
 
@@ -129,7 +130,7 @@ def suggest_buffer(
 
 
 def suggest_replicas(
-    arrival: Quantity, service: Quantity, *, utilisation: float = 0.8
+    arrival: Quantity, service: Quantity, *, utilisation: float = 0.8, most: int | None = None
 ) -> ReplicaCount:
     """Suggest how many replicas of a stage keep its utilisation down.
 
@@ -142,12 +143,14 @@ def suggest_replicas(
         other down; they may share processors, memory or a lock.
     utilisation
         The most that each replica may have, in (0, 1).
+    most
+        How many the processors can run; None where that is not known.
 
     Returns
     -------
     ReplicaCount
-        The fewest, for arrivals as fast and service as slow as their intervals allow, and at the
-        estimated rates.
+        The fewest, at most ``most``, for arrivals as fast and service as slow as their intervals
+        allow, and at the estimated rates.
 
     Raises
     ------
@@ -159,17 +162,29 @@ def suggest_replicas(
     >>> print(suggest_replicas(1000.0, 450.0))
     3 replicas: utilisation 80% at most
     """
-    refuse(*_wrong_rates(arrival, service), wrong_share("utilisation", utilisation))
+    refuse(
+        *_wrong_rates(arrival, service),
+        wrong_share("utilisation", utilisation),
+        [] if most is None else wrong_whole("most", most),
+    )
     (arriving, _, fastest), (served, slowest, _) = ends(arrival), ends(service)
 
     def fewest(arriving: float, served: float) -> int:
         return max(rounded_up(arriving / (served * utilisation)), 1)
 
+    at_value, at_worst = fewest(arriving, served), None
+    notices = [] if slowest > 0.0 else [_service_may_be_0()]
+    if slowest > 0.0:
+        at_worst = fewest(fastest, slowest)
+    if most is not None and most < max(at_value, at_worst or 1):
+        notices.append(_processors_limit(at_value, at_worst, most))
+        at_value, at_worst = min(at_value, most), at_worst and min(at_worst, most)
     return ReplicaCount(
-        replicas=fewest(fastest, slowest) if slowest > 0.0 else None,
-        replicas_at_value=fewest(arriving, served),
+        replicas=at_worst,
+        replicas_at_value=at_value,
         utilisation=float(utilisation),
-        notices=() if slowest > 0.0 else (_service_may_be_0(),),
+        most=most,
+        notices=tuple(notices),
     )
 
 
@@ -214,10 +229,7 @@ def _no_size(load: float, severity: Severity, blocked_share: float) -> Notice:
     return Notice(
         code=Code.SATURATED,
         severity=severity,
-        sentence=(
-            f"{utilisation}: a queue of any size fills up{blocked}. Use more replicas or faster "
-            "service."
-        ),
+        sentence=(f"{utilisation}: a queue of any size fills up{blocked}. {_FASTER}"),
         evidence={"utilisation": load, "least_blocked": least, "blocked_share": blocked_share},
     )
 
@@ -225,6 +237,20 @@ def _no_size(load: float, severity: Severity, blocked_share: float) -> Notice:
 def _service_may_be_0() -> Notice:
     return Notice.warning(
         Code.SATURATED, "The interval of the service rate reaches 0: measure longer to size this."
+    )
+
+
+def _processors_limit(at_value: int, at_worst: int | None, most: int) -> Notice:
+    """Say that more replicas would have to share the processors that there are."""
+    needed = max(at_value, at_worst or 1)
+    possible = "may be" if at_value <= most else "would be"
+    return Notice.warning(
+        Code.PROCESSORS_LIMIT,
+        f"{counted(needed)} replicas {possible} needed, and the processors can run "
+        f"{counted(most)}: more would share them, and serve no faster. Use more processors, or "
+        "make service cheaper.",
+        needed=needed,
+        most=most,
     )
 
 

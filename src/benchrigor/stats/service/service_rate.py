@@ -26,7 +26,7 @@ _QUANTILE = "quantile"
 
 _FEWEST = 10  # batches below which an interval is too rough to stop by
 # Share of its busy time that a stage may wait for a processor before its rate is doubtful.
-_DISTURBED = 0.05
+DISTURBED = 0.05
 _APART = 0.25
 # Relative change, and standard errors, by which a rate that has not converged is another one.
 _MOVED, _ERRORS = 0.2, 3.0
@@ -195,7 +195,7 @@ def _of_quantiles(settling: Settling, kept: Floats, guards: bool, confidence: fl
 
 
 def _disturbed(delay_share: float | None) -> Iterator[Notice]:
-    if delay_share is not None and delay_share > _DISTURBED:
+    if delay_share is not None and delay_share > DISTURBED:
         yield Notice.warning(
             Code.DISTURBED_RATE,
             f"The stage waited {percent(delay_share)} of its busy time for a processor: it serves "
