@@ -97,7 +97,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
         prefix = "" if is_speed or statistic == "mean" else f"{statistic} "
         lines = row(metric.name, [f"{prefix}{show_estimate(estimate, metric.unit)}"])
         lines += row("", [_width(estimate, analysis, record)])
-        lines += row("", [meaning(analysis)])
+        lines += row("", [] if is_speed else [meaning(analysis)])
     return lines + (_line if is_speed else _readings)(analysis, record)
 
 
