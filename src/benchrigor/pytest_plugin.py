@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -29,9 +30,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bench-target",
         type=_share,
-        default=0.02,
         metavar="SHARE",
-        help="half-width wanted, relative to the value, such as 0.05 or 5%% (default: 2%%)",
+        help="half-width wanted, relative to the value, such as 0.05 or 5%% (default: that of "
+        "time in [tool.benchrigor.metrics] of pyproject.toml, else 2%%)",
     )
     add(
         "--bench-statistic",
@@ -114,12 +115,18 @@ class Bench:
 def _measured(func: Callable[[], object], name: str, config: pytest.Config) -> RunRecord:
     from benchrigor.errors import WorkloadFailed  # noqa: PLC0415  # only when a test measures
     from benchrigor.session import measure  # noqa: PLC0415  # likewise
+    from benchrigor.storage.project_settings import time_metric  # noqa: PLC0415  # likewise
 
     __tracebackhide__ = True
-    options = ("target", "statistic", "batch", "store")
+    options = ("statistic", "batch", "store")
     chosen = {option: config.getoption(f"bench_{option}") for option in options}
+    metric = time_metric(config.rootpath)
+    target = config.getoption("bench_target")
+    if target is not None:
+        chosen["target"], metric = target, replace(metric, relative_half_width=None)
+    budget_s = config.getoption("bench_budget")
     try:
-        return measure(func, name=name, budget_s=config.getoption("bench_budget"), **chosen)
+        return measure(func, name=name, budget_s=budget_s, metric=metric, **chosen)
     except WorkloadFailed as error:
         if error.__cause__ is None:
             raise

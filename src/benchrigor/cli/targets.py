@@ -17,7 +17,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.protocols import Workload
 from benchrigor.session import as_workload, meter_for
 from benchrigor.session.measuring import TIME
-from benchrigor.storage.project_settings import metric_named
+from benchrigor.storage.project_settings import metric_named, time_metric
 from benchrigor.workloads import (
     AmountWorkload,
     CallableWorkload,
@@ -100,15 +100,24 @@ def metrics_for(picks: Sequence[Pick], speed: Metric | None = None) -> tuple[Met
     satisfied unless readings of units of work are picked, which say more; other picks need not
     be. The time is the duration of a round then, and no metric.
     """
-    picked = {pick.metric: metric_named(pick.metric, pick.description) for pick in picks}
+    picked = {
+        pick.metric: metric_named(pick.metric, pick.description, unit=_unit_of(pick.metric))
+        for pick in picks
+    }
     if speed is None:
-        beside = replace(TIME, must_satisfy=not any(each.must_satisfy for each in picked.values()))
+        must_satisfy = not any(each.must_satisfy for each in picked.values())
+        beside = replace(time_metric(), must_satisfy=must_satisfy)
         return (*picked.values(), *(() if TIME.name in picked else (beside,)))
     refuse(*(_misnamed(pick, speed) for pick in picks))
     units = tuple(picked.pop(pick.metric) for pick in picks if pick.unit_readings)
     picked.pop(TIME.name, None)
     first = (*units, replace(speed, must_satisfy=not units))
     return (*first, *(replace(metric, must_satisfy=False) for metric in picked.values()))
+
+
+def _unit_of(name: str) -> str:
+    """Return the unit of what is picked without one: the time of a round is in seconds."""
+    return TIME.unit if name == TIME.name else ""
 
 
 def _misnamed(pick: Pick, speed: Metric) -> Iterator[str]:

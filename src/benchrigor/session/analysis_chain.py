@@ -44,6 +44,7 @@ from benchrigor.stats.estimators.estimation import (
 from benchrigor.stats.estimators.multimodality import find_modes, merge_near_modes
 from benchrigor.stats.estimators.proportion import are_outcomes
 from benchrigor.stats.estimators.variance_components import split_variance
+from benchrigor.stats.phases.repeated_warm_up import find_repeated_warm_ups
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction, Quantity
@@ -114,8 +115,10 @@ def look(material: Material) -> Analysis:
 
 def report(material: Material, looked: Analysis | None = None) -> Analysis:
     """Add to a look at the same material what only people read."""
-    details = check_line if material.kind is Kind.WORK else describe
-    return details(material, looked or look(material))
+    looked = looked or look(material)
+    if material.kind is Kind.WORK:
+        return check_line(material, looked)
+    return describe(material, doubt_one_series(material, looked))
 
 
 def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[StablePhase, ...]:
@@ -188,6 +191,30 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     else:
         needed *= analysis.n / units
     return replace(analysis, required=int(needed + 1.0 - 1e-9))
+
+
+def doubt_one_series(material: Material, analysis: Analysis) -> Analysis:
+    """Warn of a continuous series that looks like restarted rounds joined end to end."""
+    if material.kind is not Kind.UNIT_READINGS:
+        return analysis
+    sign = -1.0 if material.metric.direction is Direction.HIGHER else 1.0
+    rounds = find_repeated_warm_ups(sign * material.series[0])
+    if rounds is None:
+        return analysis
+    sentence = (
+        f"The readings look like rounds of about {rounds.length} joined end to end, each with a "
+        "warm-up of its own, and the mean counts them all. Tell which round each reading is of: "
+        "rounds='restarted', or --round COLUMN for a file."
+    )
+    notice = Notice.warning(
+        Code.REPEATED_WARM_UPS, sentence, length=rounds.length, rounds=len(rounds.starts)
+    )
+    estimate = analysis.estimate
+    return replace(
+        analysis,
+        notices=(notice, *analysis.notices),
+        estimate=estimate and replace(estimate, notices=(notice, *estimate.notices)),
+    )
 
 
 def describe(material: Material, analysis: Analysis) -> Analysis:

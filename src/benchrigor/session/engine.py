@@ -89,6 +89,7 @@ class Engine(Controller[RoundPlan, Round]):
         self.name = name
         self.subject = dict(subject or {})
         self._rules = rules
+        self._recorded = recorded
         self._next_work = next_work
         self._traces = Traces(self.options, metrics, detector, recorded=recorded, seed=seed)
         self._rounds: list[Round] = []
@@ -248,7 +249,9 @@ class Engine(Controller[RoundPlan, Round]):
     def _interference(
         self, analyses: Sequence[Analysis], counted: Sequence[Round]
     ) -> Interference | None:
-        """Return the interference by the first metric that shows it."""
+        """Return the interference by the first metric that shows it; none of a recording."""
+        if self._recorded:
+            return None
         if len(self._red) == len(self._rounds):
             return measured_interference(self._rounds, "No round counts")
         shown = (interference_of(each, counted) for each in analyses)

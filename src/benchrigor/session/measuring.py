@@ -34,6 +34,7 @@ def measure(
     seed: int | None = None,
     batch: int | None = None,
     gc: str = "on",
+    metric: Metric = TIME,
     clock: Clock | None = None,
 ) -> RunRecord:
     """Time ``func()`` until its time per call, or its speed, is known well enough.
@@ -69,6 +70,8 @@ def measure(
         where a quantile is wanted. 1 times single calls. Not with ``work``.
     gc
         "on" leaves the garbage collector as it is, "off" holds it back while the clock runs.
+    metric
+        What is known of the time, such as the width wanted of it; in seconds. Not with ``work``.
     clock
         Times the calls; None for the wall clock.
 
@@ -108,6 +111,8 @@ def measure(
     )
     timing: dict[str, Any] = {"setup": setup, "teardown": teardown, "inner": batch, "gc": gc}
     problems += misfits(**timing, inner_name="batch")
+    in_seconds = isinstance(metric, Metric) and metric.is_duration
+    problems += wrong_values([("metric", metric, in_seconds, "a Metric in seconds")])
     if work is not None and options is not None:
         problems += _wrong_for_work(options, batch)
     refuse(problems)
@@ -118,7 +123,7 @@ def measure(
     workload = adapted(func, clock=clock, meter=meter_for(clock), **timing)
     session = Session(
         options,
-        (TIME,) if work is None else (SPEED,),
+        (metric,) if work is None else (SPEED,),
         name=name or workload.name,
         subject={"kind": "function", "name": workload.name},
         seed=seed,

@@ -11,14 +11,34 @@ from benchrigor.model import Metric
 from benchrigor.model.metric import describe_metric
 
 
-def metric_named(name: str, description: str | None = None) -> Metric:
+def metric_named(
+    name: str, description: str | None = None, *, unit: str = "", folder: Path | None = None
+) -> Metric:
     """Make a metric by its description, or else as the project's pyproject.toml describes it.
 
-    What is called "time" is in seconds, unless something else is said.
+    The project is that of ``folder``, None for the current one; ``unit`` is that of what nobody
+    describes.
     """
     if not description:
-        description = described_metrics(Path.cwd()).get(name, "s" if name == "time" else "")
+        description = described_metrics(folder or Path.cwd()).get(name, unit)
     return describe_metric(name, description)
+
+
+def time_metric(folder: Path | None = None) -> Metric:
+    """Make the metric of wall time, which is in seconds; the project may want a width of it.
+
+    Raises
+    ------
+    InvalidInput
+        When the project's pyproject.toml describes it otherwise.
+    """
+    metric = metric_named("time", unit="s", folder=folder)
+    if not metric.is_duration:
+        raise InvalidInput(
+            f"tool.benchrigor.metrics.time in pyproject.toml is in {metric.unit or 'no unit'}, "
+            "expected s: wall time is measured in seconds"
+        )
+    return metric
 
 
 def described_metrics(folder: Path) -> Mapping[str, str]:
