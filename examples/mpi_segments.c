@@ -8,8 +8,10 @@
  *     benchrigor interference run.0.csv run.1.csv run.2.csv run.3.csv
  *
  * Or link it in: mpicc program.c mpi_segments.c. It counts the calls listed at the end; a call
- * that is missing there counts as computation, so add those that your program uses. It expects
- * one thread to call MPI. Fortran bindings often call PMPI_* directly and are then not seen.
+ * that is missing there counts as computation, so add those that your program uses. What the
+ * program reads and writes between them it asks Linux; what MPI-IO does counts as MPI. It expects
+ * one thread to call MPI, and to do the rest. Fortran bindings often call PMPI_* directly and are
+ * then not seen.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +25,7 @@
 #include <unistd.h>
 
 enum { BLOCKING_SENDS, BLOCKING_RECEIVES, SENDS, RECEIVES, ONE_N, N_ONE, N_N, SENT, RECEIVED,
-       COUNTS };
+       READS, WRITES, READ_BYTES, WRITTEN_BYTES, COUNTS };
 
 typedef struct {
     const char *label; /* the collective that ended it */
@@ -34,7 +36,8 @@ static Segment now;      /* the segment under way */
 static Segment *ended;   /* those before it */
 static size_t n_ended, room;
 static long long wall_mark, cpu_mark, delay_mark, run;
-static int rank, processes, schedstat = -1, recording;
+static int rank, processes, schedstat = -1, io = -1, recording;
+static long long io_mark[COUNTS - READS];
 
 static long long clock_ns(clockid_t clock)
 {
@@ -56,17 +59,38 @@ static long long delay_ns(void)
     return delay;
 }
 
+/* What this thread has read and written through system calls, those of stdio as well, in the order
+ * of the kinds from READS on; returns how much reading that adds by itself (Linux only). */
+static ssize_t io_now(long long counts[])
+{
+    char text[256];
+    ssize_t size = io < 0 ? 0 : pread(io, text, sizeof text - 1, 0);
+    if (size > 0) {
+        text[size] = 0;
+        sscanf(text, "rchar: %lld wchar: %lld syscr: %lld syscw: %lld", &counts[READ_BYTES - READS],
+               &counts[WRITTEN_BYTES - READS], &counts[0], &counts[WRITES - READS]);
+    }
+    return size;
+}
+
 /* What lies between leave() and enter() is the program's own. Inside of MPI it may spin until
  * others come, which is no computation, and being without a processor meanwhile is no loss. */
 static void enter(void)
 {
+    long long done[COUNTS - READS] = {0};
     now.cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_mark;
+    if (io_now(done) > 0)
+        for (int kind = READS; kind < COUNTS; kind++)
+            now.counts[kind] += done[kind - READS] - io_mark[kind - READS];
     now.delay_ns += delay_ns() - delay_mark;
 }
 
 static void leave(void)
 {
     delay_mark = delay_ns();
+    ssize_t own = io_now(io_mark); /* the kernel adds it behind */
+    io_mark[READ_BYTES - READS] += own;
+    io_mark[0] += own > 0;
     cpu_mark = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
@@ -137,6 +161,7 @@ static void start(void)
     run = clock_ns(CLOCK_REALTIME);
     PMPI_Bcast(&run, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
     schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    io = open("/proc/thread-self/io", O_RDONLY | O_CLOEXEC);
     recording = 1;
     PMPI_Barrier(MPI_COMM_WORLD);
     wall_mark = clock_ns(CLOCK_MONOTONIC);
@@ -159,12 +184,13 @@ static void write_profile(void)
     fprintf(file, "duration_s,computation:cpu_s,nominal:label,nominal:blocking_sends,"
             "nominal:blocking_receives,nominal:nonblocking_sends,nominal:nonblocking_receives,"
             "nominal:collectives_1_n,nominal:collectives_n_1,nominal:collectives_n_n,"
-            "nominal:sent_bytes,nominal:received_bytes%s\n",
+            "nominal:sent_bytes,nominal:received_bytes%s%s\n",
+            io < 0 ? "" : ",nominal:reads,nominal:writes,nominal:read_bytes,nominal:written_bytes",
             schedstat < 0 ? "" : ",delay:run queue");
     for (size_t i = 0; i < n_ended; i++) {
         fprintf(file, "%.9f,%.9f,%s", ended[i].wall_ns / 1e9, ended[i].cpu_ns / 1e9,
                 ended[i].label);
-        for (int kind = 0; kind < COUNTS; kind++)
+        for (int kind = 0; kind < (io < 0 ? READS : COUNTS); kind++)
             fprintf(file, ",%lld", ended[i].counts[kind]);
         if (schedstat >= 0)
             fprintf(file, ",%.9f", ended[i].delay_ns / 1e9);

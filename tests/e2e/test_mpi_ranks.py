@@ -103,3 +103,13 @@ def test_a_late_rank_shows_in_what_a_c_wrapper_writes(tmp_path: Path) -> None:
     assert merged.program == "program"
     assert merged.nominal["label"].tolist() == ["Allreduce"] * STEPS + ["Finalize"]
     assert merged.nominal["received_bytes"].tolist() == [520, 520, 1032] * (STEPS // 3) + [0]
+    # What the kernel counts of the program's own reads and writes, stdio's as well.
+    rank = SegmentProfile.load(tmp_path / "run.0.csv")
+    written, read = [0, 0, 1, 0, 0, 1], [0, 0, 0, 0, 1, 0]
+    for name, each, amount in (
+        ("writes", written, 1),
+        ("written_bytes", written, 3000),
+        ("reads", read, 1),
+        ("read_bytes", read, 500),
+    ):
+        assert rank.nominal[name].tolist() == [amount * n for n in each] * (STEPS // 6) + [0]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from benchrigor.queues.recording.recordings import Recording as Recording
     from benchrigor.queues.recording.recordings import RecordingWriter as RecordingWriter
     from benchrigor.queues.stages.monitor_report import MonitorReport as MonitorReport
+    from benchrigor.queues.stages.monitor_report import QueueGrowth as QueueGrowth
     from benchrigor.queues.stages.stage import Stage as Stage
     from benchrigor.queues.stages.stage_figures import WatchedStage as WatchedStage
     from benchrigor.queues.tap import Tap as Tap
@@ -40,7 +41,7 @@ __getattr__, __dir__ = lazy_names(
         "rates": "ServiceRateEstimator",
         "recording.recorded_rates": "RecordedEnd rate_recording",
         "recording.recordings": "Recording RecordingWriter",
-        "stages.monitor_report": "MonitorReport",
+        "stages.monitor_report": "MonitorReport QueueGrowth",
         "stages.stage": "Stage",
         "stages.stage_figures": "WatchedStage",
         "tap": "Tap",

@@ -19,6 +19,7 @@ from benchrigor.queues.stages.stage import Stage, stages_of
 from benchrigor.queues.stages.stage_figures import Watching
 from benchrigor.queues.tap import Tap
 from benchrigor.queues.watching.process_watch import ProcessWatch
+from benchrigor.queues.watching.queue_growth import GrowthWatch
 from benchrigor.queues.watching.thread_watch import ThreadWatch
 
 # Shortest period for a thread, which has to wait for the interpreter for 5 ms and more.
@@ -30,7 +31,8 @@ _WHERE = ("thread", "process")
 class Monitor:
     """Samples the counters of tapped queues, and estimates how fast each stage could go.
 
-    It only reads what the taps count, and nothing in the program waits for it. If it fails, or the
+    It only reads what the taps count, unless it is to ``grow`` queues, and nothing in the program
+    waits for it. If it fails, or the
     program ends, what was known so far is kept.
 
     Parameters
@@ -45,6 +47,11 @@ class Monitor:
         "thread" or "process"; by default a thread for periods of 20 ms and more.
     record
         Path of a recording to be written, as ``benchrigor rate`` reads it.
+    grow
+        Double the bound of a queue, up to 64 times that of the program, whenever its producers have
+        waited for room for 80% of three periods in a row: a full queue hides how fast they are.
+        Queues of `queue` and `asyncio` that this process has tapped can grow, the report names the
+        others. What has grown stays so until its tap is closed.
 
     Raises
     ------
@@ -77,6 +84,7 @@ class Monitor:
         record: str | os.PathLike[str] | None = None,
         confidence: float = 0.95,
         target: float = 0.05,
+        grow: bool = False,
     ) -> None:
         stages = stages_of(what)
         watching = Watching(
@@ -88,6 +96,10 @@ class Monitor:
             where = "thread" if period_s is not None and period_s >= _THREAD_FROM_S else "process"
         self.where = where
         self._watch = (ThreadWatch if where == "thread" else ProcessWatch)(stages, watching, path)
+        self._growth: GrowthWatch | None = None
+        if grow:
+            period_s = max(period_s or 0.0, _THREAD_FROM_S)
+            self._growth = GrowthWatch(stages, period_s=period_s)
         self._started = self._stopped = False
 
     @property
@@ -111,12 +123,16 @@ class Monitor:
             raise InvalidInput("the monitor has been started already, expected a new one")
         self._started = True
         self._watch.start()
+        if self._growth is not None:
+            self._growth.start()
         return self
 
     def stop(self) -> None:
         """End watching; what is known can still be asked for."""
         if self._started and not self._stopped:
             self._stopped = True
+            if self._growth is not None:
+                self._growth.stop()
             self._watch.stop()
 
     def rates(self) -> dict[str, list[ServiceRate]]:
@@ -125,7 +141,12 @@ class Monitor:
 
     def report(self) -> MonitorReport:
         """Return all that is known so far; where a process watches, what it published last."""
-        return self._watch.report()
+        report = self._watch.report()
+        growth = self._growth
+        if growth is None:
+            return report
+        failure = report.failure or growth.failure
+        return replace(report, growths=growth.growths, fixed=growth.fixed, failure=failure)
 
     def advice(
         self,

@@ -110,6 +110,8 @@ class Tap:
             raise
         resize = self._tapped.resize
         self._bound = None if resize is None else Bound(resize)
+        if self._bound is not None:
+            self.head.double = self.tail.double = self._bound.double
 
     @property
     def failure(self) -> str | None:
@@ -209,6 +211,7 @@ class Bound:
         self._resize = resize
         self._left = 0
         self._loans: dict[object, int] = {}
+        self._ended = False
 
     def lend(self, by: int) -> object:
         """Raise it until what is returned is given back; InvalidInput where there is none."""
@@ -236,8 +239,34 @@ class Bound:
         if loan in self._loans:
             self._resize(lowered)
 
+    def double(self, most: int) -> tuple[int, int] | None:
+        """Double it until all is given back; return it before and after, None if it stays.
+
+        It stays where there is none, and above so many times the program's own.
+        """
+        moved: list[tuple[int, int]] = []
+
+        def doubled(bound: int) -> int:
+            self._void_unless_left(bound)
+            own = bound - sum(self._loans.values())
+            if self._ended or bound <= 0 or 2 * bound > most * own:
+                return bound
+            self._loans[object()] = bound
+            self._left = 2 * bound
+            moved.append((bound, self._left))
+            return self._left
+
+        self._resize(doubled)
+        return moved[0] if moved else None
+
     def give_all_back(self) -> None:
-        """End all loans."""
+        """End all loans, for good."""
+
+        def ended(bound: int) -> int:
+            self._ended = True
+            return bound
+
+        self._resize(ended)  # not in the middle of doubling
         for loan in tuple(self._loans):
             self.give_back(loan)
 

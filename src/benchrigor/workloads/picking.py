@@ -16,6 +16,7 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Metric
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.text import many, show_value
+from benchrigor.workloads.table_rows import TableRows
 
 # Returns what a line holds where a pick looks, not yet checked to be a number.
 Finder = Callable[[str], Iterable[Any]]
@@ -47,6 +48,8 @@ class Pick:
         whole match when it has none, is the reading.
         For "column", the number of a column, counted from 0. Lines with a comma are split at
         commas, others at white space; lines without a number there, such as headers, are skipped.
+        Of unit readings those lines count that are rows of a table: the most that have the same
+        number of cells, and words in the same ones of them (all but fewer than half).
         For "json", a key, dotted for nested objects; lines that are no JSON object with this key
         are skipped.
     unit_readings
@@ -143,6 +146,8 @@ class OutputSearch:
         self.found: dict[str, array[float]] = {pick.metric: array("d") for pick in picks}
         self.trials: dict[str, float] = {}  # behind the last share that was found as 998/1000
         self._finders = [(pick, pick.finder()) for pick in picks]
+        tables = (pick.metric for pick in picks if pick.how == "column" and pick.unit_readings)
+        self._tables = {metric: TableRows() for metric in tables}
         self._name = name
         self._decoder = io.IncrementalNewlineDecoder(
             codecs.getincrementaldecoder("utf-8")("replace"), translate=True
@@ -165,10 +170,18 @@ class OutputSearch:
         if self._begun or self._is_too_long:
             self._search(self._begun)
             self._begun = ""
+        for metric, rows in self._tables.items():
+            self.found[metric].extend(rows.rest())
 
     def check(self) -> None:
-        """Raise WorkloadFailed unless each pick has found something."""
+        """Raise WorkloadFailed unless each pick has found something, in most lines of a table."""
         for pick, _ in self._finders:
+            rows = self._tables.get(pick.metric)
+            if rows is not None and not rows.is_clear:
+                raise WorkloadFailed(
+                    f"{self._name} printed no clear table for metric {pick.metric!r}: {rows}, "
+                    f"expected most of them. Pick by a pattern (pick: {pick})"
+                )
             if not self.found[pick.metric]:
                 printed = _amount(self._size, self._lines, self._too_long)
                 raise WorkloadFailed(
@@ -193,7 +206,10 @@ class OutputSearch:
         for pick, find in self._finders:
             for item in find(line):
                 where = f"line {self._lines} of what {self._name} printed"
-                self.found[pick.metric].append(self._number(item, pick, where))
+                number, rows = self._number(item, pick, where), self._tables.get(pick.metric)
+                self.found[pick.metric].extend(
+                    [number] if rows is None else rows.take(line, number)
+                )
 
     def _number(self, item: Any, pick: Pick, line: str) -> float:
         """Return a number, or the share of successes in trials."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchrigor.queues.counting.cells import Cell, Counts
 from benchrigor.queues.counting.pages import Page, reopen
+
+# Doubles the bound of a queue, up to so many times the program's own; returns the bound before and
+# after, None where it is not raised.
+Double = Callable[[int], tuple[int, int] | None]
 
 
 class EndKey(NamedTuple):
@@ -38,6 +43,7 @@ class End:
         self.page = page
         self.name = name
         self.servers = servers
+        self.double: Double | None = None  # known where the queue was tapped, if it can grow
         self._cells: tuple[Cell, ...] = ()
 
     @property

@@ -35,6 +35,26 @@ _DELAYED = 0.05  # share of the busy time from which on waiting for a processor 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueGrowth:
+    """A full queue whose bound the monitor has doubled.
+
+    Parameters
+    ----------
+    name
+        Of the queue.
+    before, after
+        Items that it took, and takes since.
+    at_s
+        When, in seconds since the monitor began.
+    """
+
+    name: str
+    before: int
+    after: int
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorReport:
     """What a monitor knows so far.
 
@@ -50,6 +70,10 @@ class MonitorReport:
         Why the monitor watches no more although it was not stopped; None while all is well.
     seeking
         Whether it still seeks a period, and tries ``period_s``; minutes where nothing passes.
+    growths
+        Queues that were grown because they were full, in order of time.
+    fixed
+        Names of the queues that cannot be grown, of a monitor that was to grow them.
     """
 
     stages: tuple[WatchedStage, ...] = ()
@@ -58,6 +82,8 @@ class MonitorReport:
     period_s: float | None = None
     failure: str | None = None
     seeking: bool = False
+    growths: tuple[QueueGrowth, ...] = ()
+    fixed: tuple[str, ...] = ()
 
     @property
     def cost_share(self) -> float:
@@ -110,6 +136,7 @@ class MonitorReport:
         lines.append(f"watched for {self.watched_s:.3g} s at {percent(self.cost_share)} of a core")
         if self.seeking:
             lines.append(f"looking for a sampling period, {self.period_s} s at the moment")
+        lines += _grown(self.growths, self.fixed)
         if self.failure is not None:
             lines += wrapped(f"watched no more: {self.failure}")
         return "\n".join(lines)
@@ -127,6 +154,18 @@ class MonitorReport:
         if source_rate is None:
             raise InvalidInput("nobody counts what arrives, expected source_rate")
         return source_rate, pipeline
+
+
+def _grown(growths: Sequence[QueueGrowth], fixed: Sequence[str]) -> Iterator[str]:
+    """Yield the lines about queues that were grown, and those that could not be."""
+    for name in dict.fromkeys(each.name for each in growths):
+        own = [each for each in growths if each.name == name]
+        times = ", ".join(f"{each.at_s:.3g}" for each in own)
+        yield from wrapped(
+            f"{name} was full, and grew from {own[0].before} to {own[-1].after} items, at {times} s"
+        )
+    if fixed:
+        yield from wrapped(f"cannot grow, being no queues of queue or asyncio: {', '.join(fixed)}")
 
 
 def _usable_processors() -> int:

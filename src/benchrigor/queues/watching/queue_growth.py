@@ -1,0 +1,100 @@
+"""Doubles the bounds of queues that are full, as RaftLib does to see what their producers can do.
+
+Beard & Chamberlain 2015, section III: a full queue hides the service rate of its producer. The
+authors' program doubles a queue that was full in 80 % of the looks, three times in a row.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+
+from benchrigor.queues.counting.ends import Double, End
+from benchrigor.queues.stages.monitor_report import QueueGrowth
+from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
+from benchrigor.queues.watching.sampler import PATIENCE_S, keep_sampling
+
+FULL = 0.8  # share of a period that producers wait for room, from which on it counts as full
+IN_A_ROW = 3
+MOST_TIMES = 64  # the bound that the program has set
+
+
+class FullQueue:
+    """What is known of how full one queue has been; it decides, and does nothing."""
+
+    def __init__(self) -> None:
+        self._at_ns: int | None = None
+        self._blocked_ns = self._full = 0
+
+    def is_full(self, now_ns: int, blocked_ns: int) -> bool:
+        """Whether it has been full in three periods in a row, by the time waited until now."""
+        before_ns, before = self._at_ns, self._blocked_ns
+        self._at_ns, self._blocked_ns = now_ns, blocked_ns
+        if before_ns is None or now_ns <= before_ns:
+            return False
+        is_full = blocked_ns - before >= FULL * (now_ns - before_ns)
+        self._full = self._full + 1 if is_full else 0
+        if self._full < IN_A_ROW:
+            return False
+        self._full = 0
+        return True
+
+
+class GrowthWatch:
+    """Looks at the tails of queues period by period, in a thread, and grows those that are full."""
+
+    def __init__(
+        self,
+        stages: Iterable[Stage],
+        *,
+        period_s: float,
+    ) -> None:
+        ends = {_tail(end).key: end for stage in stages for end in (*stage.reads, *stage.writes)}
+        self._queues: list[tuple[End, Double, FullQueue]] = [
+            (_tail(end), end.double, FullQueue()) for end in ends.values() if end.double
+        ]
+        self.fixed = tuple(
+            _tail(end).name.removesuffix(TAIL) for end in ends.values() if not end.double
+        )
+        self.growths: tuple[QueueGrowth, ...] = ()
+        self.failure: str | None = None  # why it grows no more
+        self._period_s = period_s
+        self._began_ns: int | None = None
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="benchrigor-growth", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        if self._queues:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End; what has grown stays until its tap is closed."""
+        self._stopped.set()
+        if self._queues:
+            self._thread.join(PATIENCE_S)
+
+    def look(self, now_ns: int) -> float:
+        """Grow what has been full; return the seconds to the next look."""
+        self._began_ns = self._began_ns or now_ns
+        for tail, double, seen in self._queues:
+            blocked_ns = sum(each.blocked_ns for each in tail.read(now_ns))
+            if seen.is_full(now_ns, blocked_ns) and (moved := double(MOST_TIMES)) is not None:
+                at_s = (now_ns - self._began_ns) * 1e-9
+                name = tail.name.removesuffix(TAIL)
+                grown = QueueGrowth(name=name, before=moved[0], after=moved[1], at_s=at_s)
+                self.growths = (*self.growths, grown)
+        return self._period_s
+
+    def _run(self) -> None:
+        try:
+            keep_sampling(self.look, self._stopped.wait)
+        except Exception as error:  # noqa: BLE001  # nothing of this is the program's business
+            self.failure = f"queues grow no more: {type(error).__name__}: {error}"
+
+
+def _tail(end: End) -> End:
+    """Return the producer's end of the queue of an end."""
+    if end.name.endswith(HEAD):
+        return End(end.page, end.name.removesuffix(HEAD) + TAIL)
+    return end
