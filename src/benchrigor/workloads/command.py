@@ -141,13 +141,10 @@ class CommandWorkload:
                 stdout=stdout if self._line.picks else subprocess.DEVNULL,
                 stderr=stderr,
                 clock=self._clock,
-            )
-            ended = group.wait(
-                meter=self._meter,
                 timeout_s=self._timeout_s,
                 seconds=plan.seconds,
-                grace_s=self._line.grace_s,
             )
+            ended = group.wait(self._meter)
             if ended.cut:
                 self._record_cut(ended, stdout, plan, recorder)
                 return

@@ -112,9 +112,16 @@ class CommandLine:
         return [argument.replace(_WORK, amount) for argument in self._argv]
 
     def start(
-        self, argv: Sequence[str], *, stdout: IO[bytes] | int, stderr: IO[bytes] | int, clock: Clock
+        self,
+        argv: Sequence[str],
+        *,
+        stdout: IO[bytes] | int,
+        stderr: IO[bytes] | int,
+        clock: Clock,
+        timeout_s: float | None = None,
+        seconds: float | None = None,
     ) -> ProcessGroup:
-        """Start it; WorkloadFailed when that cannot be done."""
+        """Start it, to end after so many seconds; WorkloadFailed when it cannot be started."""
         return ProcessGroup(
             argv,
             name=shown(argv),
@@ -123,6 +130,9 @@ class CommandLine:
             cwd=self._cwd,
             env=self._env,
             clock=clock,
+            timeout_s=timeout_s,
+            seconds=seconds,
+            grace_s=self.grace_s,
         )
 
     def failure(self, code: int) -> str | None:

@@ -37,7 +37,8 @@ class Ended:
 class ProcessGroup:
     """A command that runs in a session and process group of its own, without standard input.
 
-    WorkloadFailed when it cannot be started.
+    After ``timeout_s`` the group is killed. After ``seconds`` it is asked to end, and killed
+    ``grace_s`` later. WorkloadFailed when it cannot be started.
     """
 
     def __init__(
@@ -50,11 +51,22 @@ class ProcessGroup:
         cwd: Path,
         env: Mapping[str, str],
         clock: Clock,
+        timeout_s: float | None = None,
+        seconds: float | None = None,
+        grace_s: float = 0.0,
     ) -> None:
-        self._clock = clock
+        self._clock, self._grace_s = clock, grace_s
         self._asked_s: float | None = None  # when it was asked to end
         self._cut = self._overran = False
         environment = {**os.environ, **env}
+        self._over, self._started = threading.Event(), threading.Event()
+        # Popen.wait with a timeout polls, up to 50 ms apart, which would round the durations up.
+        # To start a thread takes a twentieth of the shortest command: it starts before the clock.
+        self._watchdog = threading.Thread(
+            target=self._watch, args=(timeout_s, seconds), daemon=True
+        )
+        if timeout_s is not None or seconds is not None:
+            self._watchdog.start()
         self._start_ns = clock.now_ns()
         try:
             self.process = subprocess.Popen(  # noqa: S603  # the caller's own command, without a shell
@@ -66,33 +78,20 @@ class ProcessGroup:
                 env=environment,
                 start_new_session=True,
             )
+            self._started.set()
         except OSError as error:
+            self._over.set()
             raise WorkloadFailed(
                 f"{name} cannot be started: {error.strerror}: {str(error.filename)!r}"
             ) from error
 
-    def wait(
-        self,
-        *,
-        meter: DelayMeter | None,
-        timeout_s: float | None,
-        seconds: float | None,
-        grace_s: float,
-    ) -> Ended:
+    def wait(self, meter: DelayMeter | None) -> Ended:
         """Wait until the process has ended by itself, or is made to, and then end its group.
 
-        After ``timeout_s`` the group is killed. After ``seconds`` it is asked to end, and killed
-        ``grace_s`` later. When an exception ends the waiting, it is killed at once.
+        When an exception ends the waiting, the group is killed at once.
         """
-        over = threading.Event()
-        # Popen.wait with a timeout polls, up to 50 ms apart, which would round the durations up.
-        watchdog = threading.Thread(
-            target=self._watch, args=(over, timeout_s, seconds, grace_s), daemon=True
-        )
         pid = self.process.pid
         try:
-            if timeout_s is not None or seconds is not None:
-                watchdog.start()
             ended_ns = delay = None
             if meter is not None:
                 delay_of = meter.wait_for(pid)
@@ -101,15 +100,15 @@ class ProcessGroup:
             _, status, usage = os.wait4(pid, 0)
             ended_ns = ended_ns or self._clock.now_ns()
             self.process.returncode = os.waitstatus_to_exitcode(status)
-            over.set()
-            if watchdog.ident is not None:
-                watchdog.join()
+            self._over.set()
+            if self._watchdog.ident is not None:
+                self._watchdog.join()
             ended_by_us = self._cut or self._overran
             left_running = not ended_by_us and not self._gone_within(_LINGER_S)
             if ended_by_us or left_running:
-                self.end(grace_s=0.0 if self._overran else grace_s)
+                self.end(grace_s=0.0 if self._overran else self._grace_s)
         except BaseException:
-            over.set()
+            self._over.set()
             self.end(grace_s=0.0)
             raise
         return Ended(
@@ -122,18 +121,17 @@ class ProcessGroup:
             delay=delay,
         )
 
-    def _watch(
-        self, over: threading.Event, timeout_s: float | None, seconds: float | None, grace_s: float
-    ) -> None:
+    def _watch(self, timeout_s: float | None, seconds: float | None) -> None:
         """Make the group end when its time is up, unless the waiting is over before."""
         times = [each for each in (timeout_s, seconds) if each is not None]
-        if over.wait(min(*times, threading.TIMEOUT_MAX)):
+        if self._over.wait(min(*times, threading.TIMEOUT_MAX)):
             return
+        self._started.wait()
         self._cut = timeout_s is None or min(times) < timeout_s
         self._overran = not self._cut
         if self._cut:
             self.ask_to_end()
-            if over.wait(grace_s):
+            if self._over.wait(self._grace_s):
                 return
         self._signal(signal.SIGKILL)
 
