@@ -3,7 +3,7 @@
     OPENBLAS_NUM_THREADS=1 python docs/evidence/doors.py [--quick] [--seed N] [--only a,b]
 
 The first three sections are simulated: every draw is default_rng([seed, section, row,
-repetition]). The last two run real commands, beside processes that keep the processors busy.
+repetition]). The last two run real commands: make sure that the machine does nothing else.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ SECTIONS = {
     "commands": ("Commands with warm-up, in sessions and files", "doors_commands"),
     "shares": ("Shares", "doors_shares"),
     "rates": ("Rates", "doors_rates"),
+    "light": ("The light of commands", "doors_light"),
+    "budgets": ("Budgets", "doors_budgets"),
 }
 """Title of each section, and the module whose function of that name prints it."""
 

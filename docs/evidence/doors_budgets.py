@@ -4,23 +4,19 @@ Each command runs in sessions of a budget of 1 s, with the usual grace of 2 s. W
 the wall time of `Session.run`, from before the first process to after the last, minus the budget.
 A second later the living processes of all its groups are counted, by /proc (Linux).
 
-    python docs/evidence/doors_budgets.py            # 3 minutes
-    python docs/evidence/doors_budgets.py --quick
-
 Bar: passed by at most 1 s, by 1 s and the grace where a process ignores the request to end; none
 left.
 """
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from machine import describe
+from coverage_tables import Setting, heading, row
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
@@ -79,31 +75,21 @@ def measured(script: str, *, is_stream: bool) -> tuple[float, int, int]:
         return passed_s, int(record.readings().size), left_of(groups)
 
 
-def main() -> int:
-    """Print the table; return 1 when a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    sessions = 1 if parser.parse_args().quick else 5
-    print(describe())
-    print(f"{sessions} sessions a row, budget {BUDGET_S:g} s, grace {GRACE_S:g} s\n")
-    print("| the command | readings | budget passed by (least to most) | bar | left |")
-    print("| --- | --- | --- | --- | --- |")
-    missed = 0
+def budgets(setting: Setting) -> None:
+    """Print by how much budgets are passed, and what is left."""
+    sessions = 1 if setting.quick else 5
+    print(f"{sessions} sessions a row, budget {BUDGET_S:g} s, grace {GRACE_S:g} s.\n")
+    heading(["the command", "readings", "budget passed by (least to most)", "bar", "left"])
     measured(PRINTS, is_stream=False)  # imports what analyses need
     for name, script, is_stream, is_killed in KINDS:
         found = [measured(script, is_stream=is_stream) for _ in range(sessions)]
         passed, readings, left = zip(*found, strict=True)
         bar = ALLOWED_S + GRACE_S * is_killed
-        met = max(passed) <= bar and not any(left)
-        missed += not met
-        print(
-            f"| {name} | {min(readings):,} to {max(readings):,} | {min(passed):.3f} to "
-            f"{max(passed):.3f} s | {bar:g} s: {'met' if met else 'MISSED'} | {sum(left)} |",
-            flush=True,
+        verdict = setting.verdict(name, max(passed) <= bar and not any(left))
+        row(
+            name,
+            f"{min(readings):,} to {max(readings):,}",
+            f"{min(passed):.3f} to {max(passed):.3f} s",
+            f"{bar:g} s: {verdict}",
+            sum(left),
         )
-    print(f"\n{len(KINDS)} bars, {missed} missed.")
-    return int(missed > 0)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

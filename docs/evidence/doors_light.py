@@ -4,8 +4,6 @@ Each command computes until its threads have used a given processor time, and pr
 took beyond that, and in all: what it lost. Hogs run beside it. A row is one session of
 `benchrigor run`'s workload; the truth is the sum of what was lost over the sum of the time taken.
 
-    python docs/evidence/doors_light.py [--quick]
-
 A row passes if the light's total is within 5 points of the truth and, above 15 % of truth, not
 green; grey is a miss, but for commands of many short processes. Make sure that the machine does
 nothing else.
@@ -13,7 +11,6 @@ nothing else.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -22,13 +19,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from coverage_tables import Setting, heading, row
+
 import benchrigor as br
 from benchrigor.clocks import WallClock
 from benchrigor.instrument import RunDelay
 from benchrigor.model import Interference, Light
 from benchrigor.workloads import CommandWorkload, Pick
 
-__all__ = ["KINDS", "Row", "light_of_command"]
+__all__ = ["light"]
 
 WITHIN, NEVER_GREEN = 5.0, 15.0
 HOGS = (0, 1, 2, 4)
@@ -122,32 +121,23 @@ def rows(rounds: int) -> Iterator[Row]:
             yield Row(n, kind, 100.0 * lost / took, record.interference)
 
 
-def main() -> None:
-    """Print the table, and whether all rows pass."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="three rounds instead of ten")
-    rounds = 3 if parser.parse_args().quick else 10
-    print(f"Light of commands, {rounds} rounds each, on {os.cpu_count()} processors\n")
-    print("| hogs | command | lost in truth | light's total | measured | known | light | |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    wrong = 0
-    for row in rows(rounds):
-        wrong += not row.is_right
-        found = row.found
-        shares = (row.truth, found.total_percent, found.measured_percent, found.known_percent)
-        shown = " | ".join(f"{share:.1f}%" for share in shares)
-        said = "within" if row.is_right else "WRONG"
-        print(f"| {row.hogs} | {row.kind} | {shown} | {found.light} | {said} |", flush=True)
+def light(setting: Setting) -> None:
+    """Print the light of commands beside their truth."""
+    rounds = 3 if setting.quick else 10
+    print(f"{rounds} rounds each, on {os.cpu_count()} processors.\n")
+    heading(["hogs", "command", "lost in truth", "total", "measured", "known", "light", "bar"])
+    for each in rows(rounds):
+        found = each.found
+        shares = (each.truth, found.total_percent, found.measured_percent, found.known_percent)
+        shown = (f"{share:.1f}%" for share in shares)
+        verdict = setting.verdict(f"{each.hogs} hogs, {each.kind}", each.is_right)
+        row(each.hogs, each.kind, *shown, found.light, f"within {WITHIN:g} points: {verdict}")
     with hogs(2):
         short = light_of_command(["sh", "-c", SHELL], rounds).interference
     assert short is not None  # delay was measured
-    wrong += short.light is Light.GREEN
-    print(
-        f"| 2 | 600 short children | | {short.total_percent:.1f}% | {short.measured_percent:.1f}% "
-        f"| {short.known_percent:.1f}% | {short.light} | may be unknown |"
+    shown = (
+        f"{share:.1f}%"
+        for share in (short.total_percent, short.measured_percent, short.known_percent)
     )
-    print(f"\nverdict: {'all within' if not wrong else f'{wrong} wrong'}")
-
-
-if __name__ == "__main__":
-    main()
+    verdict = setting.verdict("short children", short.light is not Light.GREEN)
+    row(2, "600 short children", "", *shown, short.light, f"may be unknown: {verdict}")
