@@ -273,3 +273,18 @@ def test_an_interrupt_within_a_measurement_ends_pytest_as_ever(pytester):
     assert run.returncode == pytest.ExitCode.INTERRUPTED
     assert "KeyboardInterrupt" in output
     assert "INTERNALERROR" not in output
+
+
+def test_the_project_says_how_well_the_time_must_be_known(pytester):
+    pytester.makepyprojecttoml('[tool.benchrigor.metrics]\ntime = "±70%"\n')
+    pytester.makepyfile(
+        """
+        def test_width(bench, request):
+            bench(sum, range(10))
+            (metric,) = bench.record.metrics
+            wanted = request.config.getoption("bench_target")
+            assert metric.relative_half_width == (0.7 if wanted is None else None)
+        """
+    )
+    pytester.runpytest(*BARE, "--bench-budget=0.05").assert_outcomes(passed=1)
+    pytester.runpytest(*QUICK).assert_outcomes(passed=1)

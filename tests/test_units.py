@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from benchrigor.units import digits_for, scale_for
+from benchrigor.units import Quantity, digits_for, direction_of, quantity_of, scale_for
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,23 @@ def test_two_digits_of_the_half_width_are_shown(
     half_width: float, typical: float, digits: int
 ) -> None:
     assert digits_for(half_width, typical) == digits
+
+
+@pytest.mark.parametrize(
+    ("way", "units"),
+    [
+        ("higher", "req/s B/s MiB/s Gbit/s ops/s /s 1/s Hz MHz rps fps items/sec pages/min s^-1"),
+        ("lower", "s ms us µs ns min B kB MiB bytes ns/op B/op s/req"),
+        (None, "% points score count ops J W °C errors"),
+    ],
+)
+def test_the_unit_tells_which_way_is_better_where_it_is_plain(way: str | None, units: str) -> None:
+    assert {unit for unit in units.split() if direction_of(unit) != way} == set()
+
+
+def test_the_unit_tells_times_from_rates() -> None:
+    assert {quantity_of(unit) for unit in ("s", "ms", "ns/op", "hours")} == {Quantity.TIME}
+    assert {quantity_of(unit) for unit in ("req/s", "/s", "kHz", "tx per second")} == {
+        Quantity.RATE
+    }
+    assert {quantity_of(unit) for unit in ("", "B", "points")} == {Quantity.OTHER}

@@ -16,12 +16,12 @@ def metric_named(
 ) -> Metric:
     """Make a metric by its description, or else as the project's pyproject.toml describes it.
 
-    The project is that of ``folder``, None for the current one; ``unit`` is that of what nobody
-    describes.
+    The project is that of ``folder``, None for the current one; ``unit`` is that of metrics that
+    are described without one.
     """
-    if not description:
-        description = described_metrics(folder or Path.cwd()).get(name, unit)
-    return describe_metric(name, description)
+    description = description or described_metrics(folder or Path.cwd()).get(name, "")
+    metric = describe_metric(name, description)
+    return metric if metric.unit else describe_metric(name, ",".join((unit, description)))
 
 
 def time_metric(folder: Path | None = None) -> Metric:
