@@ -39,7 +39,8 @@ def main() -> None:
 
     \b
     Exit codes:
-      0    satisfied: the interval is as narrow as was asked for
+      0    satisfied: the interval is as narrow as was asked for; of a comparison:
+           better, equivalent, or different (which way is better is not known)
       2    bad input: an option, a file or a reading that cannot be worked with
       3    not converged: a budget was spent, or the run was stopped, before that;
            or undecided: of a comparison
