@@ -92,7 +92,8 @@ class Workload(Protocol):
 
     A workload that has no more to give raises `StopIteration` before it records anything. One that
     can be interrupted ends when ``plan.seconds`` are up, and says so with ``recorder.cut()``. One
-    whose rounds are fresh processes says so by an attribute ``fresh_process = True``.
+    whose rounds are fresh processes has an attribute ``fresh_process = True``, one whose unit
+    readings come by the clock, not one for each unit of work, ``prints_by_time = True``.
     """
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:

@@ -224,7 +224,7 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
     if given["stream"]:
         stream = _stream(words, picks, given, speed)
         names = {pick.metric for pick in picks}  # the wall time of its rounds says nothing
-        metrics = tuple(_by_time(each) for each in metrics_for(picks) if each.name in names)
+        metrics = tuple(each for each in metrics_for(picks) if each.name in names)
         return stream, metrics, {**stream.describe(), "name": shlex.join(words)}
     workload = CommandWorkload(
         list(words),
@@ -235,11 +235,6 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
         meter=meter_for(clock),
     )
     return workload, metrics_for(picks, speed), {**workload.describe(), "name": shlex.join(words)}
-
-
-def _by_time(metric: Metric) -> Metric:
-    """Average a rate over time: a long-lived command prints it now and then, not for each work."""
-    return replace(metric, averaging="arithmetic") if metric.averaging == "auto" else metric
 
 
 def _stream(

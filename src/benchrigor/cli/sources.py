@@ -124,7 +124,7 @@ def _from_json(
         return [[row[key] for row in data] for key in named]
     unknown = next((key for key in keys if key is not None), None)
     if unknown is not None:
-        raise InvalidInput(f"{name} is a plain list without columns, found --column {unknown!r}")
+        raise InvalidInput(f"{name} is a plain list, which has no column {unknown!r}")
     return [data]
 
 

@@ -52,15 +52,16 @@ class ProcessTree:
 
         Between two readings the calling thread sleeps; the end wakes it.
         """
-        with contextlib.suppress(OSError):  # no child of ours, or none any more
-            if not hasattr(os, "pidfd_open"):
-                os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
-                return
+        try:
             end = os.pidfd_open(self._pid)
-            try:
-                self._read_until(end)
-            finally:
-                os.close(end)
+        except (AttributeError, OSError):  # another system, an old kernel, or one that forbids it
+            with contextlib.suppress(OSError):  # no child of ours, or none any more
+                os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
+            return
+        try:
+            self._read_until(end)
+        finally:
+            os.close(end)
 
     def _read_until(self, end: int) -> None:
         """Read the threads until a descriptor can be read."""

@@ -38,8 +38,8 @@ class Metric:
     averaging
         "arithmetic"; "harmonic" for rates over equal amounts of work, whose mean is the whole work
         over the whole time (readings must be above 0); "auto": total work over total time for
-        rates, by the time of each round where a round gives one reading, else harmonic; arithmetic
-        for all others.
+        rates, by the time of each round where a round gives one reading, else harmonic (unless
+        one of them is 0: then readings are taken by the clock); arithmetic for all others.
     kind
         "time", "rate", "share" (readings are outcomes, 0 or 1, or shares of trials) or "other".
         "auto": by the unit; a bare number all of whose readings are 0 or 1 is a share.

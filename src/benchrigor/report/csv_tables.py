@@ -26,7 +26,7 @@ def round_rows(record: RunRecord) -> Iterator[Row]:
     yield ("round", "work", "duration_s", "elapsed_s", "readings", "delay_s", "counts")
     lines = (each for each in record.analyses if each.kind is Kind.WORK)
     left_out = {place for line in lines for place in line.left_out}
-    counted = (each.plan.index for each in record.counted_rounds)
+    counted = (each.plan.index for each in record.whole_rounds)
     counts = {index for place, index in enumerate(counted) if place not in left_out}
     for each in record.rounds:
         yield (

@@ -39,7 +39,8 @@ from benchrigor.report.text import (
     rounds_named,
     why_left_out,
 )
-from benchrigor.session.stop_rules import wanted_half_width, whole_of
+from benchrigor.session.stop_rules import wanted_half_width
+from benchrigor.stats.estimators.proportion import whole_of
 from benchrigor.stats.estimators.rate import HARMONIC
 from benchrigor.stats.series.interval import scaled
 from benchrigor.stats.series.subsessions import SUBSESSIONS

@@ -35,9 +35,9 @@ from benchrigor.report.interference_text import (
     show_total,
     warnings_of,
 )
-from benchrigor.session.stop_rules import wanted_half_width, whole_of
+from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats import readings_per_invocation
-from benchrigor.stats.estimators.proportion import WILSON
+from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import BY_DURATION, HARMONIC
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.units import Direction, Quantity

@@ -24,6 +24,7 @@ from benchrigor.model import (
     WpsFit,
     quantile_named,
 )
+from benchrigor.model.text import percent
 from benchrigor.protocols import Detector
 from benchrigor.session.stop_rules import (
     caution,
@@ -42,7 +43,7 @@ from benchrigor.stats.estimators.estimation import (
     trim,
 )
 from benchrigor.stats.estimators.multimodality import find_modes, merge_near_modes
-from benchrigor.stats.estimators.proportion import are_outcomes
+from benchrigor.stats.estimators.proportion import are_outcomes, are_shares
 from benchrigor.stats.estimators.variance_components import split_variance
 from benchrigor.stats.phases.repeated_warm_up import find_repeated_warm_ups
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
@@ -72,7 +73,9 @@ class Material:
     def is_share(self) -> bool:
         """Whether readings are outcomes, or shares of trials; a bare number may prove to be one."""
         if self.metric.kind is None:
-            return self.weights is not None or all(map(are_outcomes, self.series))
+            return all(map(are_outcomes, self.series)) or (
+                self.weights is not None and all(map(are_shares, self.series))
+            )
         return self.metric.kind is Quantity.SHARE
 
     @property
@@ -203,8 +206,9 @@ def doubt_one_series(material: Material, analysis: Analysis) -> Analysis:
         return analysis
     sentence = (
         f"The readings look like rounds of about {rounds.length} joined end to end, each with a "
-        "warm-up of its own, and the mean counts them all. Tell which round each reading is of: "
-        "rounds='restarted', or --round COLUMN for a file."
+        f"warm-up of its own: the mean of all is {percent(abs(rounds.excess))} beside the level "
+        "after it. Tell which round each reading is of: rounds='restarted', or --round COLUMN for "
+        "a file."
     )
     notice = Notice.warning(
         Code.REPEATED_WARM_UPS, sentence, length=rounds.length, rounds=len(rounds.starts)

@@ -37,10 +37,11 @@ from benchrigor.session.red_rounds import (
     measured_interference,
     with_light,
 )
-from benchrigor.session.stop_rules import default_rules, wanted_half_width, whole_of
+from benchrigor.session.stop_rules import default_rules, wanted_half_width
 from benchrigor.session.traces import Traces
 from benchrigor.session.work_schedule import NextWork, with_work
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.estimators.proportion import whole_of
 
 
 class Engine(Controller[RoundPlan, Round]):
@@ -99,6 +100,13 @@ class Engine(Controller[RoundPlan, Round]):
         """Take each round for a fresh process, unless the options say otherwise."""
         if self.options.rounds == "auto":
             self.options = self._traces.options = replace(self.options, rounds="restarted")
+
+    def average_over_time(self) -> None:
+        """Take the readings of rates for equal times, unless their metrics say otherwise."""
+        self._traces.metrics = tuple(
+            replace(each, averaging="arithmetic") if each.averaging == "auto" else each
+            for each in self._traces.metrics
+        )
 
     def _next_plan(self) -> RoundPlan | None:
         index = len(self._rounds)

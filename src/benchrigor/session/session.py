@@ -216,6 +216,8 @@ class Session(Engine):
         """
         if getattr(workload, "fresh_process", False):
             self.restart_rounds()
+        if getattr(workload, "prints_by_time", False):
+            self.average_over_time()
         fresh = self.options.rounds == "restarted"
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)
@@ -230,8 +232,8 @@ class Session(Engine):
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
         _LOG.info("%s", begun(self.name, self.options, len(self._rounds)))
         with (
-            closing(adapted) if isinstance(adapted, LastingWorkload) else nullcontext(),
             ended_by_errors(self, self._rescued),
+            closing(adapted) if isinstance(adapted, LastingWorkload) else nullcontext(),
             closing(host) if host else nullcontext(),
         ):
             if host is not None:

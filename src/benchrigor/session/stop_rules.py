@@ -18,7 +18,7 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.protocols import StopRule
-from benchrigor.stats.estimators.proportion import WILSON
+from benchrigor.stats.estimators.proportion import whole_of
 from benchrigor.stats.phases.trimming import STABLE_SHARE
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
@@ -62,16 +62,6 @@ def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> f
     known = relative is not None and relative < math.inf
     widths = (relative * whole_of(estimate)[0] if known and relative else None, absolute)
     return min((each for each in widths if each is not None), default=math.inf)
-
-
-def whole_of(estimate: Estimate) -> tuple[float, str]:
-    """Return what a half-width is relative to, and its name.
-
-    That of a share is the rarer outcome: 0.999 is as far from 1 as 0.001 is from 0.
-    """
-    if estimate.method.startswith(WILSON):
-        return min(estimate.value, 1.0 - estimate.value), "rarer outcome"
-    return abs(estimate.value), "value"
 
 
 def needed_for_share(before: int) -> float:

@@ -52,11 +52,16 @@ class Trace:
     report: Analysis | None = None
 
     @property
+    def is_single(self) -> bool:
+        """Whether restarted rounds gave one unit reading each, which has no phases to cut."""
+        return self.kind is Kind.INVOCATIONS and is_single(self.chunks)
+
+    @property
     def units(self) -> int:
         """Units of inference so far: readings, or rounds that count."""
         if self.schedule is not None:
             return self.schedule.sample
-        if self.kind != Kind.INVOCATIONS:
+        if self.kind != Kind.INVOCATIONS or self.is_single:
             return self.n
         if self.phases:
             return sum(phase.n >= MIN_FOR_VARIANCE for phase in self.phases)
@@ -159,6 +164,7 @@ class Traces:
             else:
                 usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
             trace.chunks.append(values)
+            usable |= trace.is_single
             trace.weights += weights_of(finished, trace.metric)
             trace.n += 1 if kind is Kind.WORK else values.size
             trace.batch = max(trace.batch, calls_per_reading(finished))
@@ -229,7 +235,7 @@ class Traces:
         if trace.analysis is None or trace.analysis.n < trace.n:
             trace.analysis = look(self._material(trace))
             stable = any(each.n >= MIN_FOR_VARIANCE for each in trace.analysis.phases)
-            if trace.kind is Kind.INVOCATIONS and not stable:
+            if trace.analysis.kind is Kind.INVOCATIONS and not stable:
                 self.rejected = max(self.rejected, len(trace.chunks))
 
     def reports(self) -> dict[str, Analysis]:
@@ -273,6 +279,8 @@ class Traces:
             series = tuple(np.array(trace.chunks).T)
             notices = trace.schedule.notices
             left_out = tuple(np.flatnonzero(~np.array(trace.schedule.counted)).tolist())
+        elif trace.is_single:
+            series = (np.concatenate(trace.chunks),)
         elif trace.kind == Kind.INVOCATIONS:
             series = tuple(trace.chunks)
         else:
@@ -282,9 +290,9 @@ class Traces:
         return Material(
             metric=trace.metric,
             options=self.options,
-            kind=trace.kind,
+            kind=Kind.READINGS if trace.is_single else trace.kind,
             series=series,
-            phases=tuple(trace.phases),
+            phases=() if trace.is_single else tuple(trace.phases),
             weights=weights,
             detector=self._detector,
             batch=trace.batch,
@@ -314,11 +322,18 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
     index = int(values.argmin())
     least = float(values[index])
     reading = f"{where}: {metric.name}[{index}] is {least!r}"
+    if metric.kind is Quantity.SHARE and not 0.0 <= least <= float(values.max()) <= 1.0:
+        return [f"{where}: {metric.name} is {least!r} to {float(values.max())!r}, expected 0 to 1"]
     if metric.averaging == "harmonic" and least <= 0.0:
         return [f"{reading}, expected more than 0 for a harmonic mean"]
     if metric.is_duration and least < 0.0:
         return [f"{reading} s, expected a duration of 0 or more"]
     return []
+
+
+def is_single(rounds: Sequence[Floats]) -> bool:
+    """Return whether there are rounds, and each gave one unit reading."""
+    return len(rounds) > 0 and all(each.size == 1 for each in rounds)
 
 
 def weights_of(finished: Round, metric: Metric) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric
@@ -63,7 +64,9 @@ def described_metrics(folder: Path) -> Mapping[str, str]:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{path} cannot be read: {error}") from error
-    metrics = table.get("tool", {}).get("benchrigor", {}).get("metrics", {})
+    metrics: Any = table
+    for key in ("tool", "benchrigor", "metrics"):
+        metrics = metrics.get(key, {}) if isinstance(metrics, dict) else metrics
     if not isinstance(metrics, dict) or not all(isinstance(each, str) for each in metrics.values()):
         raise InvalidInput(
             f"{path}: tool.benchrigor.metrics is {metrics!r}, expected descriptions by name, such "

@@ -173,8 +173,8 @@ class OutputSearch:
         for metric, rows in self._tables.items():
             self.found[metric].extend(rows.rest())
 
-    def check(self) -> None:
-        """Raise WorkloadFailed unless each pick has found something, in most lines of a table."""
+    def check_tables(self) -> None:
+        """Raise WorkloadFailed unless most lines that a column was found in are of one table."""
         for pick, _ in self._finders:
             rows = self._tables.get(pick.metric)
             if rows is not None and not rows.is_clear:
@@ -182,6 +182,11 @@ class OutputSearch:
                     f"{self._name} printed no clear table for metric {pick.metric!r}: {rows}, "
                     f"expected most of them. Pick by a pattern (pick: {pick})"
                 )
+
+    def check(self) -> None:
+        """Raise WorkloadFailed unless each pick has found something, in most lines of a table."""
+        self.check_tables()
+        for pick, _ in self._finders:
             if not self.found[pick.metric]:
                 printed = _amount(self._size, self._lines, self._too_long)
                 raise WorkloadFailed(
@@ -214,6 +219,7 @@ class OutputSearch:
     def _number(self, item: Any, pick: Pick, line: str) -> float:
         """Return a number, or the share of successes in trials."""
         successes, slash, trials = str(item).partition("/")
+        self.trials.pop(pick.metric, None)
         if not slash or pick.unit_readings:
             return _number(item, pick, line)
         number, of = (_number(each, pick, line) for each in (successes, trials))
@@ -238,7 +244,9 @@ def read_picks(
     output.seek(0)
     while piece := output.read(_PIECE):
         search.feed(piece)
-    if not cut:
+    if cut:
+        search.check_tables()
+    else:
         search.finish()
         search.check()
     return search

@@ -78,12 +78,14 @@ class ProcessGroup:
                 env=environment,
                 start_new_session=True,
             )
-            self._started.set()
         except OSError as error:
-            self._over.set()
             raise WorkloadFailed(
                 f"{name} cannot be started: {error.strerror}: {str(error.filename)!r}"
             ) from error
+        finally:
+            if not hasattr(self, "process"):
+                self._over.set()
+            self._started.set()
 
     def wait(self, meter: DelayMeter | None) -> Ended:
         """Wait until the process has ended by itself, or is made to, and then end its group.
@@ -127,6 +129,8 @@ class ProcessGroup:
         if self._over.wait(min(*times, threading.TIMEOUT_MAX)):
             return
         self._started.wait()
+        if self._over.is_set():
+            return
         self._cut = timeout_s is None or min(times) < timeout_s
         self._overran = not self._cut
         if self._cut:

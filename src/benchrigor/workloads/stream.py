@@ -75,6 +75,8 @@ class StreamWorkload:
     >>> log.close()
     """
 
+    prints_by_time = True
+
     def __init__(
         self,
         argv: Sequence[str | os.PathLike[str]],
@@ -205,6 +207,8 @@ class _Stream:
                 output = piece
             else:
                 self._stderr = (self._stderr + piece)[-STDERR_KEPT - 1 :]
+        # A child may hold the pipe for long after the command has ended.
+        self.is_over |= not output and self._process.poll() is not None
         return output
 
     def taken(self, most: int) -> Iterator[tuple[str, array[float]]]:
@@ -222,6 +226,7 @@ class _Stream:
             for _ in range(_PIPE // _PIECE):  # its last words
                 self._read(0.0)
             raise WorkloadFailed(f"{self._line.name} {failure}{end_of(self._stderr)}")
+        self._search.check_tables()
         if not self._has_given:
             self._search.check()
 

@@ -78,7 +78,8 @@ class GrowthWatch:
         """Grow what has been full; return the seconds to the next look."""
         self._began_ns = self._began_ns or now_ns
         for tail, double, seen in self._queues:
-            blocked_ns = sum(each.blocked_ns for each in tail.read(now_ns))
+            # Of several producers the one that waited longest is as good as blocked by itself.
+            blocked_ns = max((each.blocked_ns for each in tail.read(now_ns)), default=0)
             if seen.is_full(now_ns, blocked_ns) and (moved := double(MOST_TIMES)) is not None:
                 at_s = (now_ns - self._began_ns) * 1e-9
                 name = tail.name.removesuffix(TAIL)

@@ -119,6 +119,13 @@ def compare_named(
                     f"paired is given a run, {each.label}, expected readings that were taken side "
                     "by side"
                 )
+            recorded = each.recorded
+            if recorded.kind is not Kind.UNIT_READINGS or recorded.policy.harmonic:
+                kind = "a harmonic mean" if recorded.policy.harmonic else "rounds"
+                raise InvalidInput(
+                    f"paired is given {kind} of {each.label}, expected one series of readings that "
+                    "are averaged as they are (arithmetic)"
+                )
         series = [each.recorded.series[0] for each in sources]
         return compare(*series, paired=True, trim=True, **options)
     estimates = [each.estimate(statistic, confidence) for each in sources]
@@ -209,7 +216,8 @@ class _Source:
         if self.recorded.kind is Kind.WORK:
             notices = () if self.by_process else (_ONE_PROCESS,)
             return replace(estimate, notices=(*notices, *estimate.notices))
-        return replace(estimate, method=INVOCATION_MEANS) if self.by_process else estimate
+        method = f"{estimate.method}, {INVOCATION_MEANS}"
+        return replace(estimate, method=method) if self.by_process else estimate
 
 
 def _source(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) -> _Source:

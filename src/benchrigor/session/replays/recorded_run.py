@@ -24,7 +24,7 @@ from benchrigor.model import (
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report
 from benchrigor.session.engine import Engine
-from benchrigor.session.traces import calls_per_reading, weights_of
+from benchrigor.session.traces import calls_per_reading, is_single, weights_of
 from benchrigor.stats.changepoints.named_detector import detector_named
 
 FILE = "file"  # kind of the subject of readings that were recorded elsewhere
@@ -103,18 +103,18 @@ def record_of_readings(
 ) -> RunRecord:
     """Analyse recorded readings: one continuous series, or one of each restarted round.
 
-    Several rounds of one reading each, with what each counts if that is known, are single readings.
+    Rounds of which it is known what they count give one reading each.
     """
     series = [as_series(each, name=name) for each in rounds]
-    is_single = weights is not None or (len(series) > 1 and all(each.size == 1 for each in series))
     options = replace(options, rounds="restarted" if len(series) > 1 else "continuous")
     engine = Engine(options, (metric,), name=name, subject={"kind": FILE}, recorded=True)
     for index, each in enumerate(series):
         given: dict[str, Any] = {"unit_readings": {metric.name: each}}
-        if is_single:
-            given = {"readings": {metric.name: each[0]}}
         if weights is not None:
-            given["weights"] = {metric.name: weights[index]}
+            given = {
+                "readings": {metric.name: each[0]},
+                "weights": {metric.name: weights[index]},
+            }
         plan = RoundPlan(index=index, readings=each.size)
         engine.replay(Round(plan=plan, elapsed_ns=0, **given))
     return engine.result()
@@ -169,6 +169,8 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         kind, series = Kind.READINGS, (np.asarray(single, dtype=np.float64),)
     elif record.options.rounds == "restarted" and not one_process:
         kind, series = Kind.INVOCATIONS, units
+        if is_single(units):
+            kind, series = Kind.READINGS, (np.concatenate(units),)
     else:
         kind, series = Kind.UNIT_READINGS, (np.concatenate(units),)
     for each in series:

@@ -99,6 +99,21 @@ def are_outcomes(values: Floats) -> bool:
     return all(bool(((part == 0.0) | (part == 1.0)).all()) for part in (values[:100], values))
 
 
+def are_shares(values: Floats) -> bool:
+    """Return whether all values lie between 0 and 1."""
+    return 0.0 <= float(values.min()) <= float(values.max()) <= 1.0
+
+
+def whole_of(estimate: Estimate) -> tuple[float, str]:
+    """Return what a half-width is relative to, and its name.
+
+    That of a share is the rarer outcome: 0.999 is as far from 1 as 0.001 is from 0.
+    """
+    if estimate.method.startswith(WILSON):
+        return min(estimate.value, 1.0 - estimate.value), "rarer outcome"
+    return abs(estimate.value), "value"
+
+
 def combine_shares(shares: Floats, trials: Floats | None, confidence: float) -> Estimate:
     """Estimate a share from those of rounds, each of so many trials (None: nobody knows).
 

@@ -13,6 +13,7 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS, MIN_INVOCATIONS
+from benchrigor.stats.estimators.proportion import whole_of
 from benchrigor.stats.series.interval import (
     MAX_RELATIVE_WIDTH,
     required_readings,
@@ -100,7 +101,8 @@ def _read_half_widths(half_widths: Sequence[float], problems: list[str]) -> tupl
 
 
 def _price(estimate: Estimate, width: float, factors: tuple[float, float], least: int) -> Price:
-    n = required_readings(estimate, width)
+    whole, _ = whole_of(estimate)
+    n = required_readings(estimate, width * whole / abs(estimate.value))
     low, high = (math.ceil(n * factor) for factor in factors)
     return Price(half_width=width, n=max(n, least), n_low=max(low, least), n_high=max(high, least))
 
