@@ -157,3 +157,36 @@ def test_a_series_of_joined_rounds_is_warned_of() -> None:
         analysis = units_of(metric, values).analysis()
         assert analysis is not None
         assert Code.REPEATED_WARM_UPS in {each.code for each in analysis.notices}
+
+
+def test_rounds_of_one_unit_are_single_readings() -> None:
+    rng = np.random.default_rng(7)
+    session = br.Session(br.Options(target=1e-9, rounds="restarted", max_rounds=12), seed=1)
+    while (plan := session.ask()) is not None:
+        told = {"u": [rng.normal(1.0, 0.05)]}
+        session.tell(br.Round(plan=plan, elapsed_ns=10**6, unit_readings=told))
+    record = session.result()
+    estimate = record.estimate()
+    assert estimate is not None
+    assert estimate.n == 12
+    assert br.compare_runs(record, record).unit == "reading"
+
+
+def test_a_share_beyond_0_to_1_is_refused() -> None:
+    session = br.Session(metrics=(br.Metric(name="ok", kind=Quantity.SHARE),), seed=1)
+    plan = session.ask()
+    assert plan is not None
+    with pytest.raises(br.InvalidInput, match="expected 0 to 1"):
+        session.tell(br.Round(plan=plan, elapsed_ns=1, readings={"ok": 97.0}))
+
+
+def test_rates_of_old_records_are_higher_is_better() -> None:
+    data = units_of(RATE, np.random.default_rng(8).normal(100.0, 1.0, 600)).to_dict()
+    for metric in (*data["metrics"], *(each["metric"] for each in data["analyses"])):
+        metric["direction"] = "lower"
+        del metric["kind"]
+    record = br.RunRecord.from_dict(data)
+    assert record.metrics[0].direction is br.Direction.HIGHER
+    analysis = record.analysis()
+    assert analysis is not None
+    assert analysis.metric.direction is br.Direction.HIGHER

@@ -30,6 +30,7 @@ from benchrigor.model.text import (
     show_estimate,
     show_light,
 )
+from benchrigor.units import Direction, Quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +230,8 @@ class RunRecord:
         InvalidInput
             When the data are not a record, or of a newer schema than this version knows.
         """
-        return codec.decode(cls, codec.without_versions(data), where="record")
+        record = codec.decode(cls, codec.without_versions(data), where="record")
+        return _with_directions(record, data)
 
     def save(self, path: str | Path) -> None:
         """Write the record to a JSON file, whole or not at all."""
@@ -277,3 +279,18 @@ def _headline(record: RunRecord) -> str:
     else:
         evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
     return f"{name}: {shown} · {evidence} · {tail}"
+
+
+def _with_directions(record: RunRecord, data: Mapping[str, Any]) -> RunRecord:
+    """Correct the direction of rates in a record from before metrics had a kind: all were lower."""
+    old = {each["name"] for each in data.get("metrics", ()) if "kind" not in each}
+
+    def corrected(metric: Metric) -> Metric:
+        is_old_rate = metric.name in old and metric.kind is Quantity.RATE
+        return replace(metric, direction=Direction.HIGHER) if is_old_rate else metric
+
+    if not old:
+        return record
+    analyses = (replace(each, metric=corrected(each.metric)) for each in record.analyses)
+    metrics = tuple(map(corrected, record.metrics))
+    return replace(record, metrics=metrics, analyses=tuple(analyses))

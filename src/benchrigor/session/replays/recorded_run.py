@@ -182,9 +182,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         options=record.options,
         kind=kind,
         series=series,
-        weights=np.array(weights)
-        if kind is Kind.READINGS and len(weights) == len(single)
-        else None,
+        weights=np.array(weights) if single and len(weights) == len(single) else None,
         batch=max(map(calls_per_reading, rounds), default=1),
         left_out=left_out,
     )
