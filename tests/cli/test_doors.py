@@ -153,3 +153,20 @@ def test_what_a_project_says_of_its_metrics_holds(cli, strict, program, tmp_path
     rate, time = json.loads(cli("run", *words, "--", *program, "0").stdout)["metrics"]
     assert (rate["unit"], rate["relative_half_width"]) == ("req/s", 0.01)
     assert (time["unit"], time["relative_half_width"]) == ("s", 0.5)
+
+
+def test_pairs_are_of_one_series_each(cli, starts):
+    result = cli("compare", "old.csv", "new.csv", *starts, "--paired")
+    assert result.exit_code == 2
+    assert "paired is given rounds of old.csv" in result.stderr
+    words = ("--column", "u", "--paired", "--unit", "req/s")
+    assert "harmonic mean" in cli("compare", "old.csv", "new.csv", *words).stderr
+
+
+@pytest.mark.parametrize("table", ["[tool]\nbenchrigor = 1\n", "tool = 3\n"])
+def test_a_project_that_describes_nothing_is_named(cli, tmp_path, table):
+    (tmp_path / "pyproject.toml").write_text(table)
+    (tmp_path / "x.csv").write_text("1\n2\n3\n")
+    result = cli("analyze", "x.csv")
+    assert result.exit_code == 2
+    assert "expected descriptions by name" in result.stderr

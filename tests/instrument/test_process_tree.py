@@ -100,3 +100,15 @@ def test_the_processor_time_of_a_real_tree_is_known(code) -> None:
 
 def test_its_root_may_be_nowhere() -> None:
     assert ProcessTree(1, root=Path("/nowhere")).close() == (0, 0)
+
+
+def test_it_waits_for_the_end_where_the_kernel_has_no_pidfd(monkeypatch) -> None:
+    def refuse(_pid: int) -> int:
+        raise OSError("not here")
+
+    monkeypatch.setattr(os, "pidfd_open", refuse, raising=False)
+    process = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(0.05)"])
+    ProcessTree(process.pid).wait()
+    ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+    process.wait()
+    assert ended is not None

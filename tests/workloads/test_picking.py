@@ -192,3 +192,12 @@ def test_a_hundred_megabytes_without_a_line_end_need_little_memory() -> None:
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()
+
+
+def test_the_trials_are_those_of_the_last_share() -> None:
+    pick = Pick.parse("ok:share=regex:ok ([0-9./]+)")
+    found = read_picks(io.BytesIO(b"ok 998/1000\nok 999/1000\n"), [pick])
+    assert (found.found["ok"].tolist(), found.trials) == ([0.998, 0.999], {"ok": 1000.0})
+    assert read_picks(io.BytesIO(b"ok 998/1000\nok 0.5\n"), [pick]).trials == {}
+    with pytest.raises(WorkloadFailed, match="successes/trials"):
+        read_picks(io.BytesIO(b"ok 11/10\n"), [pick])

@@ -12,7 +12,7 @@ import pytest
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.model import Options, Round, RoundPlan, StopReason
+from benchrigor.model import Metric, Options, Round, RoundPlan, StopReason
 from benchrigor.protocols import LastingWorkload, Workload
 from benchrigor.session import Session
 from benchrigor.workloads import Pick, RoundRecorder, StreamWorkload
@@ -211,3 +211,19 @@ def test_a_description_makes_the_same_stream_again() -> None:
 def test_a_stream_needs_unit_readings_and_takes_no_others(picks: list[Pick], found: str) -> None:
     with pytest.raises(InvalidInput, match=found):
         StreamWorkload(["true"], picks=picks, clock=WallClock())
+
+
+def test_a_command_that_failed_is_over_though_a_child_holds_its_output(left: Left) -> None:
+    stream = shell("sleep 30 & echo u 1; exit 3")
+    assert a_round(stream, 5).unit_readings["u"].tolist() == [1.0]
+    with pytest.raises(WorkloadFailed, match="exited with code 3"):
+        a_round(stream, 5)
+
+
+def test_rates_of_a_stream_are_averaged_over_time(left: Left) -> None:
+    rate = Metric(name="u", unit="req/s")
+    stream = shell("while :; do echo u 1; echo u 3; sleep 0.001; done")
+    session = Session(Options(target=1e-9, budget_readings=300), (rate,), seed=1)
+    estimate = session.run(stream).estimate()
+    assert estimate is not None
+    assert "harmonic" not in estimate.method
