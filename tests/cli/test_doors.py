@@ -170,3 +170,43 @@ def test_a_project_that_describes_nothing_is_named(cli, tmp_path, table):
     result = cli("analyze", "x.csv")
     assert result.exit_code == 2
     assert "expected descriptions by name" in result.stderr
+
+
+def test_rates_of_0_are_averaged_over_time_on_both_sides(cli, tmp_path):
+    (tmp_path / "old.csv").write_text("100\n300\n" * 40)
+    (tmp_path / "new.csv").write_text("100\n300\n" * 39 + "100\n0\n")
+    result = cli("compare", "old.csv", "new.csv", "--unit", "req/s")
+    assert result.exit_code == 3
+    assert "[rate-of-0]" in result.stdout
+    assert "[rate-of-0]" in cli("analyze", "new.csv", "--unit", "req/s").stdout
+    assert "harmonic mean" in cli("analyze", "old.csv", "--unit", "req/s").stdout
+
+
+def test_a_side_that_always_fails_is_compared(cli, tmp_path):
+    (tmp_path / "ones.csv").write_text("1\n" * 300)
+    (tmp_path / "zeros.csv").write_text("0\n" * 300)
+    result = cli("compare", "ones.csv", "zeros.csv", "--unit", "share,higher")
+    assert result.exit_code == 7, result.output
+    assert cli("plan", "ones.csv", "--unit", "share").exit_code in {0, 2, 4}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--round", "nowhere"), "choose one with --round, found 'nowhere'"),
+        (("--round", "u"), "which holds the readings"),
+    ],
+)
+def test_a_wrong_column_of_rounds_is_named(cli, starts, words, said):
+    result = cli("analyze", "old.csv", "--column", "u", *words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_a_run_of_various_work_with_units_is_replayed(cli, strict, program):
+    pick = ("--read-units", "u:ms=regex:u ([0-9.]+)")
+    words = ("--json", "--max-rounds", "11", "--work", "100:300", *pick)
+    document = strict(cli("run", *words, "--", *program, "{work}").stdout)
+    replayed = cli("replay", document["run_id"])
+    assert replayed.exit_code in {0, 4}, replayed.output  # there may be no number
+    assert "11 rounds replayed" in replayed.stdout

@@ -59,7 +59,8 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
     type=amounts,
     metavar="AMOUNT|LOW:HIGH",
     help="Work of a round, or from where to where it goes: replaces {work} in the command's "
-    "arguments, or is the argument of the function. A range makes the speed the result. "
+    "arguments, or is the argument of the function. A range makes the speed the result "
+    "(beside --read-units, which decide). "
     "1000, 1e6, 64KiB, 1MB:1GB, 1k: (no largest), :5M (from 0).",
 )
 @shared.choice_option("--work-order", "How amounts follow each other.")

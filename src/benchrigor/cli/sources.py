@@ -111,12 +111,12 @@ def _from_json(
     keys = [*columns, *([] if by is None else [by])]
     if isinstance(data, dict):
         lists = [each for each, value in data.items() if isinstance(value, list)]
-        chosen = [data[key] for key in _chosen(keys, lists, name, "lists")]
+        chosen = [data[key] for key in _chosen(keys, lists, name, "lists", by)]
         if len(set(map(len, chosen))) > 1:
             raise InvalidInput(f"{name} has lists of different length, expected as many of each")
         return chosen
     if data and all(isinstance(row, dict) for row in data):
-        named = _chosen(keys, list(data[0]), name, "keys")
+        named = _chosen(keys, list(data[0]), name, "keys", by)
         for index, row in enumerate(data):
             for key in named:
                 if key not in row:
@@ -151,7 +151,7 @@ def _from_csv(
         raise InvalidInput(f"{name} has {','.join(first)!r} and no line after it, expected numbers")
     names = [*wanted, *([] if by is None else [by])]
     names = [each if each in columns else numbered.get(each or "", each) for each in names]
-    indices = [columns.index(each) for each in _chosen(names, columns, name, "columns")]
+    indices = [columns.index(each) for each in _chosen(names, columns, name, "columns", by)]
     cells: list[list[Any]] = [[] for _ in indices]
     for line, row in rows[1:] if has_header else rows:
         for number, index in enumerate(indices):
@@ -177,7 +177,9 @@ def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:
     return [(line, row) for line, row in rows if any(map(str.strip, row))]
 
 
-def _chosen(wanted: Sequence[str | None], names: Sequence[str], name: str, kind: str) -> list[str]:
+def _chosen(
+    wanted: Sequence[str | None], names: Sequence[str], name: str, kind: str, by: str | None
+) -> list[str]:
     """Return the columns that are meant: those asked for, and the only other one for None."""
     others = [each for each in names if each not in wanted]
     if not names:
@@ -186,5 +188,11 @@ def _chosen(wanted: Sequence[str | None], names: Sequence[str], name: str, kind:
     if unknown is not None or (None in wanted and len(others) != 1):
         some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         found = "" if unknown is None else f", found {unknown!r}"
-        raise InvalidInput(f"{name} has the {kind} {some}: choose one with --column{found}")
-    return [others[0] if each is None else each for each in wanted]
+        flag = "--column" if unknown is None or unknown != by else "--round"
+        raise InvalidInput(f"{name} has the {kind} {some}: choose one with {flag}{found}")
+    chosen = [others[0] if each is None else each for each in wanted]
+    if by is not None and chosen[-1] in chosen[:-1]:
+        raise InvalidInput(
+            f"--round is {by!r}, which holds the readings, expected another of {name}"
+        )
+    return chosen

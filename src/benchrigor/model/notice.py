@@ -92,6 +92,7 @@ class Code(enum.StrEnum):
     HOSTS_DIFFER = "hosts-differ"
     METRICS_DIFFER = "metrics-differ"
     NO_DIRECTION = "no-direction"
+    RATE_OF_0 = "rate-of-0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

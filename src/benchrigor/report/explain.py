@@ -40,7 +40,7 @@ from benchrigor.report.text import (
     why_left_out,
 )
 from benchrigor.session.stop_rules import wanted_half_width
-from benchrigor.stats.estimators.proportion import whole_of
+from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import HARMONIC
 from benchrigor.stats.series.interval import scaled
 from benchrigor.stats.series.subsessions import SUBSESSIONS
@@ -321,6 +321,11 @@ def _interval(analysis: Analysis) -> str:
     error, freedom = estimate.standard_error, estimate.degrees_of_freedom
     if error is None or freedom is None:
         return f"{show_estimate(estimate, unit)}."
+    if estimate.method.startswith(WILSON):
+        return (
+            f"Interval of Wilson for {counted(estimate.n_effective)} effective outcomes: "
+            f"{show_estimate(estimate, unit)}."
+        )
     skewed = ""
     if len(analysis.fits) == 1 and analysis.fits[0].skewness:
         skewed = f", corrected for a skewness of {analysis.fits[0].skewness:.2g}"

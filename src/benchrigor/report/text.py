@@ -271,7 +271,7 @@ def _split(analysis: Analysis, record: RunRecord) -> list[str]:
 def _evidence(estimate: Estimate, analysis: Analysis) -> str:
     kept = f"{counted(analysis.n)} readings, {counted(analysis.n_kept)} kept"
     if analysis.kind is Kind.INVOCATIONS:
-        return f"{kept}, from {counted(estimate.n)} invocations"
+        return f"{kept}, from {many(estimate.n, 'invocation')}"
     return f"{kept}, effective sample size {counted(estimate.n_effective)}"
 
 

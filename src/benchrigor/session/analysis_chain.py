@@ -24,7 +24,7 @@ from benchrigor.model import (
     WpsFit,
     quantile_named,
 )
-from benchrigor.model.text import percent
+from benchrigor.model.text import many, percent
 from benchrigor.protocols import Detector
 from benchrigor.session.stop_rules import (
     caution,
@@ -84,7 +84,14 @@ class Material:
         if self.metric.averaging != "auto":
             return self.metric.averaging == "harmonic"
         unweighted = self.metric.kind is Quantity.RATE and self.weights is None
-        return unweighted and all(float(each.min(initial=1.0)) > 0.0 for each in self.series)
+        return unweighted and not self.rates_of_0
+
+    @property
+    def rates_of_0(self) -> int:
+        """Number of readings at or below 0, of which no harmonic mean is."""
+        if self.metric.kind is not Quantity.RATE or self.metric.averaging != "auto":
+            return 0
+        return sum(int((each <= 0.0).sum()) for each in self.series)
 
     @property
     def policy(self) -> Policy:
@@ -110,10 +117,23 @@ def look(material: Material) -> Analysis:
         metric=material.metric,
         kind=material.kind,
         n=sum(each.size for each in series),
-        notices=material.notices,
+        notices=(*material.notices, *_taken_by_time(material)),
     )
     estimated = (fit_line if by_work else estimate_statistic)(material, analysis)
     return predict_readings(material, estimated)
+
+
+def _taken_by_time(material: Material) -> tuple[Notice, ...]:
+    """Warn of rates that are averaged over time because some are 0."""
+    number = material.rates_of_0
+    if not number or material.weights is not None or material.kind is Kind.WORK:
+        return ()
+    sentence = (
+        f"{many(number, 'reading')} of {material.metric.name!r} "
+        f"{'is' if number == 1 else 'are'} 0 or less, so they are taken for equal times, and their "
+        "mean is arithmetic. If each is of equal work, leave such readings out and say harmonic."
+    )
+    return (Notice.warning(Code.RATE_OF_0, sentence, readings=number),)
 
 
 def report(material: Material, looked: Analysis | None = None) -> Analysis:

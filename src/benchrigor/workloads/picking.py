@@ -16,6 +16,7 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Metric
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.text import many, show_value
+from benchrigor.units import Quantity
 from benchrigor.workloads.table_rows import TableRows
 
 # Returns what a line holds where a pick looks, not yet checked to be a number.
@@ -145,6 +146,7 @@ class OutputSearch:
     def __init__(self, picks: Sequence[Pick], *, name: str = "the command") -> None:
         self.found: dict[str, array[float]] = {pick.metric: array("d") for pick in picks}
         self.trials: dict[str, float] = {}  # behind the last share that was found as 998/1000
+        self._counts = {pick.metric for pick in picks if _may_count(pick)}
         self._finders = [(pick, pick.finder()) for pick in picks]
         tables = (pick.metric for pick in picks if pick.how == "column" and pick.unit_readings)
         self._tables = {metric: TableRows() for metric in tables}
@@ -220,7 +222,7 @@ class OutputSearch:
         """Return a number, or the share of successes in trials."""
         successes, slash, trials = str(item).partition("/")
         self.trials.pop(pick.metric, None)
-        if not slash or pick.unit_readings:
+        if not slash or pick.metric not in self._counts:
             return _number(item, pick, line)
         number, of = (_number(each, pick, line) for each in (successes, trials))
         if not 0.0 <= number <= of or of == 0.0:
@@ -250,6 +252,11 @@ def read_picks(
         search.finish()
         search.check()
     return search
+
+
+def _may_count(pick: Pick) -> bool:
+    """Whether 998/1000 is a share of trials for this pick."""
+    return not pick.unit_readings and pick.measured.kind in (None, Quantity.SHARE)
 
 
 def _misformed(text: str) -> InvalidInput:

@@ -109,7 +109,7 @@ def compare_named(
     **options: Any,
 ) -> Comparison:
     """Compare two runs as `compare_runs` does, by the names that errors call them."""
-    sources = [_source(each, metric, name) for name, each in sides.items()]
+    sources = _averaged_alike([_source(each, metric, name) for name, each in sides.items()])
     statistic, direction = _common_options(sources, statistic, direction)
     options |= {"statistic": statistic, "direction": direction, "confidence": confidence}
     if paired:
@@ -150,7 +150,7 @@ def rank_runs(
     direction: str | None = None,
 ) -> tuple[tuple[Ranked, ...], tuple[Notice, ...]]:
     """Rank runs by name, and say what else differs; the options are those of `compare_runs`."""
-    sources = [_source(each, metric, name) for name, each in runs.items()]
+    sources = _averaged_alike([_source(each, metric, name) for name, each in runs.items()])
     statistic, direction = _common_options(sources, statistic, direction)
     estimates = [each.estimate(statistic, confidence) for each in sources]
     places = rank(
@@ -227,6 +227,13 @@ def _source(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) ->
         recorded = recording_of(given, metric=metric if run else None)
         return _Source(label=label_of(given), run=run, recorded=recorded)
     return _Source(label=label, run=None, recorded=recording_of(given, label=label))
+
+
+def _averaged_alike(sources: Sequence[_Source]) -> Sequence[_Source]:
+    """Average all rates over time where one side cannot be averaged over work."""
+    if not any(each.recorded.rates_of_0 for each in sources):
+        return sources
+    return [replace(each, recorded=each.recorded.by_time()) for each in sources]
 
 
 def _common_options(

@@ -15,6 +15,7 @@ from benchrigor.model import (
     Code,
     Kind,
     Metric,
+    Notice,
     Options,
     Round,
     RoundPlan,
@@ -26,6 +27,7 @@ from benchrigor.session.analysis_chain import Material, cut, look, report
 from benchrigor.session.engine import Engine
 from benchrigor.session.traces import calls_per_reading, is_single, weights_of
 from benchrigor.stats.changepoints.named_detector import detector_named
+from benchrigor.units import Quantity
 
 FILE = "file"  # kind of the subject of readings that were recorded elsewhere
 
@@ -51,6 +53,16 @@ class Recording(Material):
             phases = [phase for each in self.series for phase in cut(each, self.policy, detector)]
             material = replace(material, phases=tuple(phases))
         return look(material)
+
+    def by_time(self) -> Recording:
+        """Return it with rates averaged over time, unless their metric says otherwise."""
+        is_auto = self.metric.averaging == "auto" and self.metric.kind is Quantity.RATE
+        if not is_auto:
+            return self
+        metric = replace(self.metric, averaging="arithmetic")
+        sentence = "A reading of a rate is 0 or less: all are averaged over time (arithmetic)."
+        notice = Notice.warning(Code.RATE_OF_0, sentence)
+        return replace(self, metric=metric, weights=None, notices=(*self.notices, notice))
 
     def piece(self, plan: RoundPlan, start: int) -> tuple[Round, int]:
         """Return the next round for a session, and where the one after it starts."""

@@ -91,6 +91,8 @@ def _without_budgets(options: Options, recording: Recording) -> Options:
     continuous = recording.kind is Kind.UNIT_READINGS
     return replace(
         options,
+        work=None,
+        analysis="readings",
         rounds="restarted" if recording.kind is Kind.INVOCATIONS else "continuous",
         budget_s=math.inf,
         budget_readings=None,

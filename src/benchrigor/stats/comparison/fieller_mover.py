@@ -112,18 +112,20 @@ def p_value_at(contrast: Contrast, ratio: float) -> float:
     return min(1.0, 2.0 * float(special.stdtr(freedom, -abs(gap) / error)))
 
 
-def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> int:
+def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> int | None:
     """Return how many more units either sample needs for an interval ``shrink`` times as wide.
 
     The k >= 0 that solves A / (m + k) + B / (n + k) = shrink^2 (A / m + B / n), with A / m and
     B / n the squared errors that baseline and candidate contribute. The gain in degrees of freedom
-    is left out, so the answer is on the safe side.
+    is left out, so the answer is on the safe side. None where no error says how it shrinks.
     """
     if shrink >= 1.0:
         return 0
     m, n = sizes
     first, second = _parts(contrast, contrast.candidate.value / contrast.baseline.value, down=True)
     whole = math.hypot(first, second)
+    if whole == 0.0:  # of a candidate of 0 the error downwards is none
+        return None
     share = (first / whole) ** 2
     wanted = shrink**2
     half = (wanted * (m + n) - share * m - (1.0 - share) * n) / 2.0

@@ -143,7 +143,7 @@ def combine_shares(shares: Floats, trials: Floats | None, confidence: float) -> 
         n_effective=effective,
         method=WILSON,
         standard_error=(high - low) / 2.0 / t,
-        degrees_of_freedom=freedom,
+        degrees_of_freedom=None if math.isinf(freedom) else freedom,
     )
 
 
