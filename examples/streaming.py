@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -172,7 +173,7 @@ def show(report: queues.MonitorReport) -> None:
     try:
         advice = report.advice(source_rate=2.0 * passed.value if passed else None)
     except BenchrigorError as error:  # so short a run that there is nothing to go by
-        print(f"\nno advice: {error}")
+        print("\n" + textwrap.fill(f"no advice: {error}", 79))
     else:
         print("\nTo do twice as much:", advice, sep="\n")
 
