@@ -50,9 +50,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bench-budget",
         type=_positive,
-        default=10.0,
+        default=2.0,
         metavar="SECONDS",
-        help="measure each function no longer than this (default: 10)",
+        help="measure each function no longer than this (default: 2)",
     )
     add("--bench-store", metavar="FILE", help="keep the runs in this file (default: keep nothing)")
     add("--bench-skip", action="store_true", help="call the functions once, measure nothing")

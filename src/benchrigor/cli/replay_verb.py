@@ -18,7 +18,7 @@ from benchrigor.session.replays.replaying import replay as replayed
 @click.command(short_help="Show when other rules would have stopped, and their estimates.")
 @click.argument("source", metavar="RUN|FILE")
 @shared.share_option(
-    "--target", None, "Half-width at which to stop.  [default: that of the run; 5% for a file]"
+    "--target", None, "Half-width at which to stop.  [default: that of the run; 2% for a file]"
 )
 @shared.confidence_option(None, "Of the intervals.  [default: that of the run; 95% for a file]")
 @click.option(

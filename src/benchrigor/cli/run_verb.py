@@ -48,7 +48,7 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
 @shared.statistic_options
 @shared.trim_option
 @shared.choice_option("--detector", shared.DETECTOR)
-@shared.budget_options("60")
+@shared.budget_options("10")
 @shared.choice_option("--preset", "Evidence asked for before stopping.  [default: normal]")
 @shared.choice_option(
     "--rounds",

@@ -72,6 +72,9 @@ class Progress:
         The latest analysis of each metric; empty before the first one.
     fresh
         Whether ``analyses`` includes the last round.
+    agreed
+        Whether the value of each metric that must be satisfied lies inside the interval of the
+        look before.
     missing
         Names of the metrics that must be satisfied and lack readings for a first look.
     decision
@@ -87,6 +90,7 @@ class Progress:
     stop_requested: bool
     analyses: tuple[Analysis, ...]
     fresh: bool
+    agreed: bool = False
     missing: tuple[str, ...] = ()
     decision: Decision | None = None
 

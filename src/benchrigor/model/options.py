@@ -27,6 +27,7 @@ CHOICES = {
 }
 FEWEST_QUICK_ROUNDS = 10  # of various work: a line through fewer says little
 _POSITIVE = ("target", "budget_s", "short_round_s", "quick_s")
+_FROM_0 = ("min_seconds",)
 _COUNTS = {  # each with the least it may be
     "budget_readings": 1,
     "readings_per_round": 1,
@@ -36,7 +37,7 @@ _COUNTS = {  # each with the least it may be
     "quick_rounds": FEWEST_QUICK_ROUNDS,
 }
 _SHARES = ("confidence", "autocorrelation_limit")
-_NUMBERS = (*_POSITIVE, *_COUNTS, *_SHARES)
+_NUMBERS = (*_POSITIVE, *_FROM_0, *_COUNTS, *_SHARES)
 _OPTIONAL = {"target", "budget_readings", "readings_per_round", "max_rounds"}
 
 
@@ -56,6 +57,10 @@ class Options:
     budget_readings, budget_s
         What may be spent at most: readings, and seconds of the rounds' wall time
         (``math.inf`` for no limit).
+    min_seconds
+        Seconds that the readings must span before a session on the wall clock may be satisfied,
+        0 or more: what holds for a moment is often chance. By other clocks, and where rounds are
+        told without `Session.run`, it does not count.
     rounds
         "auto": restarted where each round is a fresh process, as commands are, else continuous.
         "continuous": readings of successive rounds continue one series, phases are found on the
@@ -112,18 +117,19 @@ class Options:
     Examples
     --------
     >>> Options(target=0.01).budget_s
-    60.0
+    10.0
     >>> Options(target=0.0)
     Traceback (most recent call last):
     ...
     benchrigor.errors.InvalidInput: target is 0.0, expected more than 0
     """
 
-    target: float | None = 0.05
+    target: float | None = 0.02
     confidence: float = 0.95
     statistic: str = "mean"
     budget_readings: int | None = None
-    budget_s: float = 60.0
+    budget_s: float = 10.0
+    min_seconds: float = 1.0
     rounds: str = "auto"
     analysis: str = "auto"
     method: str = "long-run-variance"
@@ -213,7 +219,9 @@ def _expected(name: str, value: object) -> str:
     if name in _COUNTS:
         least = _COUNTS[name]
         return "" if number >= least and number.is_integer() else f"a whole number from {least} on"
-    if not number > 0.0:
+    if name in _FROM_0 and not number >= 0.0:
+        return "0 or more"
+    if name not in _FROM_0 and not number > 0.0:
         return "more than 0"
     return "a finite number" if math.isinf(number) and name != "budget_s" else ""
 

@@ -86,6 +86,7 @@ class Controller(ABC, Generic[P, R]):
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        self.min_seconds = 0.0  # those of the options, where rounds are driven by the wall clock
         self._notices: list[Notice] = []
         self._pending: P | None = None
         self._told = 0

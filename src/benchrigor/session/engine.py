@@ -203,7 +203,9 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _stop_rules(self) -> Sequence[StopRule]:
         known = self._rules
-        return default_rules(self.options) if known is None else known
+        if known is not None:
+            return known
+        return default_rules(self.options, min_seconds=self.min_seconds)
 
     def _current(self, *, fresh: bool) -> Progress:
         traces = self._traces.by_name.values()
@@ -216,6 +218,7 @@ class Engine(Controller[RoundPlan, Round]):
             rejected_rounds=self._traces.rejected,
             analyses=analyses,
             fresh=fresh,
+            agreed=self._traces.agreed,
             missing=self._traces.missing,
         )
 

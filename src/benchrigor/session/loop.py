@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from benchrigor.clocks import WallClock
 from benchrigor.errors import (
     BenchrigorError,
     ClockFailed,
@@ -17,7 +18,7 @@ from benchrigor.errors import (
     WorkloadFailed,
 )
 from benchrigor.instrument.host_delays import HostDelay, HostDelays, attribute_delay
-from benchrigor.model import Progress, Round, RoundPlan, StopReason
+from benchrigor.model import Options, Progress, Round, RoundPlan, StopReason
 from benchrigor.protocols import Clock, Workload
 from benchrigor.session.controller import Controller, P, R
 from benchrigor.session.outcomes import failed_hook, failed_workload
@@ -56,6 +57,7 @@ def drive(
             return False
         return True
 
+    controller.min_seconds = _least_span_s(clock, controller.options)
     since = clock.now_ns()
     while (plan := controller.ask()) is not None:
         if not called("before_round", hooks.before_round, plan):
@@ -75,6 +77,11 @@ def drive(
             return
         if not called("progress", hooks.progress, controller.progress):
             return
+
+
+def _least_span_s(clock: Clock, options: Options) -> float:
+    """Return how long rounds must last in all; simulated time shows nothing of a machine."""
+    return options.min_seconds if isinstance(clock, WallClock) else 0.0
 
 
 @contextmanager

@@ -26,7 +26,7 @@ def measure(
     target: float | None = 0.02,
     confidence: float = 0.95,
     statistic: str = "mean",
-    budget_s: float = 60.0,
+    budget_s: float = 10.0,
     setup: Callable[[], object] | None = None,
     teardown: Callable[[], object] | None = None,
     store: str | Path | Store | None = None,

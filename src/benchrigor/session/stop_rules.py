@@ -144,11 +144,20 @@ def mostly_stable(share: float) -> Criterion:
     )
 
 
+def agrees(later: Estimate | None, earlier: Estimate | None) -> bool:
+    """Return whether the value of a later look lies inside the interval of an earlier one."""
+    return later is not None and earlier is not None and earlier.low <= later.value <= earlier.high
+
+
 def satisfied(*criteria: Criterion) -> StopRule:
-    """Stop when fresh analyses of enough readings meet all criteria."""
+    """Stop when two looks in a row agree, and the last one, at enough readings, meets all criteria.
+
+    A machine is in one of its paces for a moment: one look finds a narrow interval there by luck.
+    """
     return _stop_for(
         StopReason.SATISFIED,
         lambda progress: progress.fresh and bool(progress.analyses) and not progress.missing,
+        lambda progress: progress.agreed,
         *criteria,
     )
 
@@ -172,13 +181,20 @@ def _stop_for(reason: StopReason, *criteria: Criterion) -> StopRule:
     return lambda progress: stop if all(each(progress) for each in criteria) else None
 
 
-def default_rules(options: Options) -> tuple[StopRule, ...]:
+def spanned(seconds: float) -> Criterion:
+    """Require that the rounds have taken so long."""
+    return lambda progress: progress.elapsed_s >= seconds
+
+
+def default_rules(options: Options, *, min_seconds: float = 0.0) -> tuple[StopRule, ...]:
     """Return the stop rules for options; the first to stop wins.
 
+    ``min_seconds`` are those of the options on the wall clock, and none by other clocks.
     A session takes a list of rules instead: ``[*default_rules(options), my_rule]``.
     """
     criteria = [
         lambda progress: progress.rounds >= options.min_rounds,
+        spanned(min_seconds),
         minimum_effective(min_evidence(options, by_round=False).effective),
         mostly_stable(STABLE_SHARE),
         narrow_enough(options),

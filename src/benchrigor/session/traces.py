@@ -23,7 +23,7 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report
-from benchrigor.session.stop_rules import GROWTH, min_evidence
+from benchrigor.session.stop_rules import GROWTH, agrees, min_evidence
 from benchrigor.session.work_schedule import WorkSchedule
 from benchrigor.stats import RupturesDetector
 from benchrigor.stats.changepoints.named_detector import detector_named
@@ -50,6 +50,8 @@ class Trace:
     schedule: WorkSchedule | None = None
     analysis: Analysis | None = None
     report: Analysis | None = None
+    looked: Analysis | None = None  # the last full look
+    agreed: bool = False  # whether it agrees with the one before
 
     @property
     def is_single(self) -> bool:
@@ -229,6 +231,9 @@ class Traces:
                 self._analyse(trace)
             if fully and trace.units >= trace.next_check:
                 trace.next_check = math.ceil(trace.units * GROWTH)
+            if fully and trace.analysis is not trace.looked:
+                trace.agreed = _agree(trace.analysis, trace.looked)
+                trace.looked = trace.analysis
 
     def _analyse(self, trace: Trace) -> None:
         """Analyse a trace, once for the same readings."""
@@ -254,6 +259,11 @@ class Traces:
                     metric=trace.metric, kind=trace.kind, n=trace.n, notices=(notice,)
                 )
         return trace.report
+
+    @property
+    def agreed(self) -> bool:
+        """Whether the last two looks agree on each metric that must be satisfied."""
+        return all(each.agreed for each in self.by_name.values() if each.metric.must_satisfy)
 
     @property
     def is_due(self) -> bool:
@@ -300,6 +310,10 @@ class Traces:
             left_out=left_out,
             notices=notices,
         )
+
+
+def _agree(later: Analysis | None, earlier: Analysis | None) -> bool:
+    return agrees(later and later.estimate, earlier and earlier.estimate)
 
 
 def _bad_pair(finished: Round, where: str) -> list[str]:

@@ -34,7 +34,7 @@ def measure_pair(
     target: float | None = None,
     confidence: float = 0.95,
     statistic: str = "mean",
-    budget_s: float = 60.0,
+    budget_s: float = 10.0,
     setup: Call | None = None,
     teardown: Call | None = None,
     progress: Callable[[Progress], object] | None = None,

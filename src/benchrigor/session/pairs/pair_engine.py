@@ -16,6 +16,7 @@ from benchrigor.model import (
     Analysis,
     Comparison,
     Decision,
+    Estimate,
     Floats,
     Kind,
     Metric,
@@ -34,6 +35,7 @@ from benchrigor.session.controller import Controller, Pace, check_seed, next_rea
 from benchrigor.session.outcomes import not_converged
 from benchrigor.session.stop_rules import (
     GROWTH,
+    agrees,
     limit,
     min_evidence,
     minimum_effective,
@@ -148,7 +150,12 @@ class PairEngine(Controller[PairPlan, PairRound]):
         )
         self._floor = min_evidence(checked, by_round=False)
         self._rules: tuple[StopRule, ...] = (
-            satisfied(minimum_effective(self._floor.effective), self._is_steady, self._is_narrow),
+            satisfied(
+                minimum_effective(self._floor.effective),
+                self._is_long,
+                self._is_steady,
+                self._is_narrow,
+            ),
             limit(StopReason.STOP_REQUESTED, 1),
             limit(StopReason.TIME_BUDGET, checked.budget_s),
         )
@@ -157,6 +164,8 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._last = (0, 0)
         self._next_check = self._floor.first_check
         self._latest: _Look | None = None
+        self._earlier: Estimate | None = None  # ratio of the last look
+        self._agreed, self._checked_at = False, 0
 
     def _next_plan(self) -> PairPlan:
         pace = Pace(
@@ -234,7 +243,10 @@ class PairEngine(Controller[PairPlan, PairRound]):
     def _look(self, *, fully: bool) -> None:
         if not fully:
             return
-        self._looked()
+        ratio = self._looked().comparison.ratio
+        if self.pairs > self._checked_at:
+            self._agreed, self._checked_at = agrees(ratio, self._earlier), self.pairs
+            self._earlier = ratio
         if self._is_due:
             self._next_check = math.ceil(self.pairs * GROWTH)
 
@@ -248,6 +260,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             rejected_rounds=0,
             analyses=() if self._latest is None else (self._analysis_of(self._latest),),
             fresh=fresh,
+            agreed=self._agreed,
             missing=() if self.pairs >= self._floor.first_check else (_RATIO.name,),
         )
 
@@ -268,6 +281,9 @@ class PairEngine(Controller[PairPlan, PairRound]):
             required=required,
             notices=look.comparison.notices,
         )
+
+    def _is_long(self, progress: Progress) -> bool:
+        return progress.elapsed_s >= self.min_seconds
 
     def _is_steady(self, _: Progress) -> bool:
         look = self._latest

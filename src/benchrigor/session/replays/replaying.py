@@ -49,7 +49,7 @@ def replay(
 
         None: all built-in rules.
     target
-        Relative half-width at which to stop; None for that of the run, and 5% for values.
+        Relative half-width at which to stop; None for that of the run, and 2% for values.
     confidence
         Nominal coverage, in (0, 1); None for that of the run, and 0.95 for values.
     detector
