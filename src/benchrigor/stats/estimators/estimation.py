@@ -22,6 +22,7 @@ from benchrigor.model import (
     Kind,
     LevelFit,
     Notice,
+    PhaseReason,
     Severity,
     StablePhase,
 )
@@ -35,6 +36,7 @@ from benchrigor.stats.estimators.proportion import (
     estimate_outcomes,
 )
 from benchrigor.stats.estimators.rate import reciprocal, weighted_mean
+from benchrigor.stats.phases.changing_pace import phase_at_any_pace
 from benchrigor.stats.phases.common_warm_up import common_phases
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import (
@@ -52,6 +54,7 @@ from benchrigor.stats.series.level import (
     too_few,
 )
 from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
+from benchrigor.stats.series.wall_time_blocks import BLOCKS, block_starts, fit_blocks
 
 INVOCATION_MEANS = "invocation means"
 MIN_INVOCATIONS = 10  # below so many invocations a rare memory layout or code path is easily missed
@@ -79,6 +82,8 @@ class Policy:
         Single readings have no warm-up, and what was not looked for is taken as it is.
         """
         if self.trim is not True or self.kind is Kind.READINGS:
+            return ()
+        if self.method == BLOCKS:
             return ()
         return COMPLETE if series == 1 else TRANSIENTS
 
@@ -114,6 +119,7 @@ def estimate(
     """
     if phases is None:
         phases = trim(series, policy) if policy.trim else ()
+    policy = adapted(policy, phases)
     kept_weights = None if weights is None else keep((weights,), phases)[0]
     estimation = estimate_kept(keep(series, phases), policy, kept_weights)
     rejected = rejected_notices(estimation.values.count(None), len(estimation.values))
@@ -149,7 +155,11 @@ def trim(
     fewest = MIN_FOR_AUTOCORRELATION if policy.kind is Kind.READINGS else MIN_FOR_CHANGES
     if series[0].size < fewest:
         return ()
-    return (measured_phase(series[0], policy.confidence, change_points),)
+    at_any_pace = policy.method == LONG_RUN_VARIANCE and not policy.share
+    if not at_any_pace:
+        return (measured_phase(series[0], policy.confidence, change_points),)
+    rates = policy.harmonic
+    return (phase_at_any_pace(series[0], policy.confidence, change_points, rates=rates),)
 
 
 def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[StablePhase, ...]:
@@ -168,6 +178,12 @@ def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[Sta
     return tuple(
         replace(phase, notices=(warning,)) if phase.start is not None else phase for phase in own
     )
+
+
+def adapted(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
+    """Return the policy with the method that the phases ask for."""
+    paced = any(each.reason is PhaseReason.CHANGING_PACE for each in phases)
+    return replace(policy, method=BLOCKS) if paced else policy
 
 
 def keep(series: Sequence[Floats], phases: Sequence[StablePhase]) -> tuple[Floats | None, ...]:
@@ -207,7 +223,10 @@ def _of_series(series: Floats, policy: Policy, weights: Floats | None) -> Estima
     fits: tuple[LevelFit, ...] = ()
     try:
         if policy.q is not None:
-            estimate = quantile_of(series, policy.q, confidence, transients=transients)
+            starts = block_starts(series) if policy.method == BLOCKS else None
+            estimate = quantile_of(
+                series, policy.q, confidence, transients=transients, blocks=starts
+            )
         elif policy.share and weights is None and are_outcomes(series):
             estimate = estimate_outcomes(series, confidence)
         elif policy.share:
@@ -224,6 +243,8 @@ def _of_series(series: Floats, policy: Policy, weights: Floats | None) -> Estima
 
 def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> LevelFit:
     values = 1.0 / series if policy.harmonic else series
+    if policy.method == BLOCKS:
+        return fit_blocks(values, block_starts(values))
     if policy.method != SUBSESSIONS:
         return fit_level(values, transients=transients)
     if policy.kind is Kind.INVOCATIONS:

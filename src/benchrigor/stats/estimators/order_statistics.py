@@ -10,6 +10,7 @@ from scipy import special
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice
+from benchrigor.model.series import Ints
 from benchrigor.stats.estimators.proportion import MIN_IN_TAIL, fit_indicators
 from benchrigor.stats.series.interval import estimate_level, student_t
 from benchrigor.stats.series.level import (
@@ -18,6 +19,7 @@ from benchrigor.stats.series.level import (
     fit_level,
     transient_basis,
 )
+from benchrigor.stats.series.wall_time_blocks import fit_blocks
 
 ORDER_STATISTICS = "order statistics"
 
@@ -26,7 +28,12 @@ _ROUNDING = 1e-9  # shares of readings this close are equal: 0.9 * 50 must count
 
 
 def quantile_of(
-    series: Floats, q: float, confidence: float, *, transients: tuple[float, ...] = ()
+    series: Floats,
+    q: float,
+    confidence: float,
+    *,
+    transients: tuple[float, ...] = (),
+    blocks: Ints | None = None,
 ) -> Estimate:
     """Estimate a quantile of trimmed readings; the caller has checked them.
 
@@ -39,6 +46,8 @@ def quantile_of(
     order statistics at q -/+ t sqrt(q (1 - q) / m) (Conover 1999, section 3.2; David & Nagaraja
     2003, section 7.1), with m = n / (tau n sum w_i^2), tau >= 1 the long-run over the marginal
     variance of the indicators 1{x_i <= value}, and t with the degrees of freedom of that variance.
+    With ``blocks``, the first index of each, that variance is the one between them.
+
     Below 30 readings the ends are those of the binomial distribution of independent readings.
     """
     n = series.size
@@ -49,7 +58,10 @@ def quantile_of(
     value = readings.quantile(q)
     # A reading at the value counts half on either side, so mirrored readings give the same.
     indicators = np.add(series < value, series <= value, dtype=np.float64)
-    fit = fit_indicators(indicators, transients=transients)
+    if blocks is None:
+        fit = fit_indicators(indicators, transients=transients)
+    else:
+        fit = fit_blocks(indicators, blocks)
     _check_tail(fit, q, confidence)
     t = student_t(fit.degrees_of_freedom, confidence)
     if n < MIN_FOR_AUTOCORRELATION:

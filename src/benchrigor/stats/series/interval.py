@@ -16,6 +16,7 @@ from benchrigor.model import Code, Estimate, LevelFit, Notice
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.series import short
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
+from benchrigor.stats.series.wall_time_blocks import BLOCKS
 
 LONG_RUN_VARIANCE = "long-run-variance"
 
@@ -192,6 +193,8 @@ def _notices(fit: LevelFit) -> Iterator[Notice]:
         readings = noiseless if fit.transients else f"All {n} readings are {fit.level!r}"
         sentence = f"{readings}: the interval has no width."
         yield Notice.warning(Code.CONSTANT, sentence, n=n, value=fit.level)
+    if fit.method == BLOCKS:
+        return  # few blocks are few whatever the readings are
     if n < wanted:
         sentence = f"Only {n} readings: fewer than {wanted} do not show autocorrelation."
         yield Notice.warning(Code.FEW_READINGS, sentence, n=n, wanted=wanted)

@@ -1,0 +1,133 @@
+"""What is measured of readings from a machine that changed its pace meanwhile.
+
+Such a machine has several levels, each for a while, none of which holds most of the readings. Their
+mean is that of the time that was watched, and its interval comes from blocks of it. What climbs or
+falls to the end has no mean that would last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchrigor.model import (
+    ChangePoints,
+    Code,
+    Floats,
+    Notice,
+    PhaseLabel,
+    PhaseReason,
+    StablePhase,
+)
+from benchrigor.stats.phases.trend import Trend, ends_of, find_trend
+from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
+
+_WARM_UP = 0.25  # of the readings at most that one step down at the start may cut
+_COOL_DOWN = 0.15  # and any step at the end
+_FAR = 2.0  # a start so many times as slow as all that follows is no matter of pace
+_MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
+
+
+def phase_at_any_pace(
+    series: Floats,
+    confidence: float,
+    change_points: ChangePoints | None = None,
+    *,
+    rates: bool = False,
+) -> StablePhase:
+    """Find the stable phase to measure; else, where no trend goes to the end, take all readings.
+
+    A phase that holds most of the readings is not taken for the whole where the rest may be another
+    pace: levels that come back, a step up at the start, or one step that cuts much. A start that is
+    more than twice as slow is a warm-up, however long, and so is one that fades in several steps.
+
+    ``rates`` are higher where the machine is faster.
+    """
+    phase = measured_phase(series, confidence, change_points)
+    if phase.start is not None:
+        return phase if _is_one_pace(phase, rates=rates) else _paced(phase, rates=rates)
+    if phase.reason in _MOVING:
+        return _refused(phase, ends_of(series))
+    trend = find_trend(series, [each.start for each in phase.phases[1:]])
+    return _paced(phase, rates=rates) if trend is None else _refused(phase, trend)
+
+
+def _is_one_pace(phase: StablePhase, *, rates: bool) -> bool:
+    """Whether all that is cut is a warm-up before the stable phase, and a cool-down after it."""
+    n = phase.change_points.n
+    stable = next(each for each in phase.phases if each.start == phase.start)
+    apart = [each for each in phase.phases if _differ(each.median, stable.median)]
+    before = [each for each in apart if each.start < stable.start]
+    after = sum(each.n for each in apart if each.start > stable.start)
+    if after > _COOL_DOWN * n or any(each.label is PhaseLabel.OTHER for each in apart):
+        return False
+    if len(before) != 1:
+        return True
+    slower = _times_slower(before[0].median, stable.median, rates=rates)
+    return slower > _FAR or (slower > 1.0 and before[0].n <= _WARM_UP * n)
+
+
+def _differ(one: float, other: float) -> bool:
+    """Whether two levels are materially apart."""
+    return abs(one - other) > MATERIALITY * min(abs(one), abs(other))
+
+
+def _times_slower(one: float, other: float, *, rates: bool) -> float:
+    """Return how many times as slow one level is as another; 0 unless both are above 0."""
+    slow, fast = (other, one) if rates else (one, other)
+    return slow / fast if min(slow, fast) > 0.0 else 0.0
+
+
+def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
+    """Take all readings but a warm-up that is far slower than all that follows."""
+    n, start = phase.change_points.n, 0
+    for at, each in enumerate(phase.phases[:-1]):
+        later = [
+            _times_slower(each.median, other.median, rates=rates)
+            for other in phase.phases[at + 1 :]
+        ]
+        if each.stop > _WARM_UP * n or min(later) <= _FAR:
+            break
+        start = each.stop
+    levels = [each.median for each in phase.phases if each.start >= start]
+    labels = (
+        replace(each, label=PhaseLabel.WARM_UP if each.stop <= start else PhaseLabel.OTHER)
+        for each in phase.phases
+    )
+    return replace(
+        phase,
+        start=start,
+        stop=n,
+        reason=PhaseReason.CHANGING_PACE,
+        phases=tuple(labels),
+        notices=(_changed(levels),),
+    )
+
+
+def _changed(levels: list[float]) -> Notice:
+    low, high = min(levels), max(levels)
+    between = ""
+    if low > 0.0 and len(levels) > 1:
+        between = f" between {low / high:.2g} and 1 of the fastest"
+    return Notice.warning(
+        Code.CHANGING_PACE,
+        f"The pace changed{between} while this was measured, for no reason that the readings show: "
+        "the interval is about this time only, from blocks of it.",
+        levels=len(levels),
+        least=low,
+        greatest=high,
+    )
+
+
+def _refused(phase: StablePhase, trend: Trend) -> StablePhase:
+    way = "rise" if trend.last > trend.first else "fall"
+    (before,) = phase.notices
+    sentence = (
+        f"There is no steady level: the readings {way} from {trend.first:.3g} to {trend.last:.3g}."
+    )
+    moving = replace(
+        before,
+        sentence=sentence,
+        evidence={**before.evidence, "first": trend.first, "last": trend.last},
+    )
+    reason = phase.reason if phase.reason in _MOVING else PhaseReason.TREND
+    return replace(phase, reason=reason, notices=(moving,))

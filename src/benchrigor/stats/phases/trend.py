@@ -1,0 +1,99 @@
+"""Whether readings climb or fall to the end, apart from the steps of a machine's pace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchrigor.model import Floats
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
+from benchrigor.stats.series.long_run_variance import long_run_variance
+
+_POINTS = 256
+_DEGREE = 3  # of the polynomial that stands for any smooth movement
+_MATERIAL = 0.03  # movement over the second half, relative to the level, that is one
+_TURNING = 1.25  # the way there and back, relative to the way gained, that is still one way
+_EVIDENCE = 2.0  # difference of information criteria, in favour of a movement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """Where a movement begins and ends: medians of the first and the last tenth."""
+
+    first: float
+    last: float
+
+
+def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
+    """Find a movement that goes on to the end of a series and is no sequence of steps.
+
+    Three models of the medians of 256 batches are compared by the Bayesian information criterion
+    (Schwarz 1978), with the long-run variance as noise: levels between the ``steps``; these levels
+    and a ramp through all of them, as of a leak on a machine that changes its pace; and a cubic
+    polynomial, which is any smooth movement. A smooth one is a trend if over the second half of
+    the series it moves one way, by 3 % of the level or more.
+    """
+    points = _batch_medians(series)
+    m = points.size
+    if m < MIN_FOR_AUTOCORRELATION or float(points.min()) == float(points.max()):
+        return None
+    if float(points.min()) > 0.0:
+        points = np.log(points)
+    places = sorted({place * m // series.size for place in steps} - {0})
+    levels = np.repeat(np.arange(len(places) + 1), np.diff([0, *places, m]))
+    time = (np.arange(m) + 0.5) / m - 0.5
+    between = np.eye(len(places) + 1)[levels]
+    ramp = np.column_stack([between, time])
+    smooth = np.vander(time, _DEGREE + 1)
+    by_levels, by_ramp, by_smooth = (_residuals(each, points) for each in (between, ramp, smooth))
+    price = math.log(m)
+    # A step costs its place and its height.
+    gains = {
+        "ramp": _gain(by_levels, by_ramp) - price,
+        "smooth": _gain(by_levels, by_smooth) + (2 * len(places) - _DEGREE) * price,
+    }
+    best = max(gains, key=gains.__getitem__)
+    if gains[best] < _EVIDENCE:
+        return None
+    path = points - by_smooth
+    if best == "ramp":
+        path = time * float(np.linalg.lstsq(ramp, points, rcond=None)[0][-1])
+    late = np.diff(path[m // 2 :])
+    moved = abs(float(late.sum()))
+    one_way = float(np.abs(late).sum()) <= _TURNING * moved
+    return ends_of(series) if one_way and moved >= _MATERIAL else None
+
+
+def ends_of(series: Floats) -> Trend:
+    """Return where a series begins and ends."""
+    tenth = max(1, series.size // 10)
+    return Trend(first=float(np.median(series[:tenth])), last=float(np.median(series[-tenth:])))
+
+
+def _batch_medians(series: Floats) -> Floats:
+    """Return the medians of at most 256 batches, which brief disturbances leave alone."""
+    size = max(1, series.size // _POINTS)
+    count = series.size // size
+    medians: Floats = np.median(series[: count * size].reshape(count, size), axis=1)
+    return medians
+
+
+def _residuals(basis: Floats, points: Floats) -> Floats:
+    fitted, _ = np.linalg.qr(basis)
+    rest: Floats = points - fitted @ (fitted.T @ points)
+    return rest
+
+
+def _gain(simple: Floats, other: Floats) -> float:
+    """Return how much better the other residuals are, in units of the smaller long-run variance."""
+    noise = min(
+        max(long_run_variance(each).largest, float(each @ each) / each.size)
+        for each in (simple, other)
+    )
+    difference = float(simple @ simple) - float(other @ other)
+    if noise <= 0.0:
+        return math.copysign(math.inf, difference) if difference else 0.0
+    return difference / noise
