@@ -118,6 +118,7 @@ class Comparison:
         change = f"no ratio, difference {show_estimate(self.difference, '')}"
         if self.ratio is not None:
             change = f"{show_change(self.ratio)} {percent(self.confidence, digits=10)}"
+            change = f"{_at_least(self)}{change}"
         verdict = f"{change}: {self.verdict} (margin {percent(self.margin)})"
         basis, more = _basis(self), _more(self)
         evidence = f"{basis}, {more}" if more else basis
@@ -185,6 +186,16 @@ class Ranked:
     place: int
 
 
+def _at_least(comparison: Comparison) -> str:
+    """Say what is certain where only blocks of pairs were compared."""
+    ratio = comparison.ratio
+    if ratio is None or ratio.method != "blocks of pairs" or ratio.low <= 1.0 <= ratio.high:
+        return ""
+    if ratio.low > 1.0:
+        return f"higher, at least {ratio.low:.3g} times: "
+    return f"lower, at least {1.0 / ratio.high:.3g} times: "
+
+
 def _ending(comparison: Comparison) -> str:
     if comparison.reason is None:
         return ""
@@ -195,6 +206,8 @@ def _ending(comparison: Comparison) -> str:
 def _basis(comparison: Comparison) -> str:
     """Say how much was compared."""
     first, second = (each.n if each else 0 for each in (comparison.baseline, comparison.candidate))
+    if comparison.ratio is not None and comparison.baseline is None:
+        first = comparison.ratio.n
     if comparison.unit is None:
         return f"n={counted(first)} vs {counted(second)}"
     if comparison.paired:

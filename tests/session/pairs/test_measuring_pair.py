@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.model import Code, Severity
+from benchrigor.model import Code
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.testing import FakeClock
 
@@ -176,14 +176,14 @@ def test_a_spent_budget_is_no_result_as_asked_for() -> None:
     assert "time budget spent" in str(found)
 
 
-def test_without_a_steady_ratio_it_returns_and_says_why() -> None:
+def test_without_a_steady_ratio_blocks_of_pairs_give_the_verdict() -> None:
     clock = FakeClock()
     new = Taking(clock, 1e6, seed=2, scale=lambda: 1.0 + clock.now_ns() / 1e9)
     found = br.measure_pair(Taking(clock, 1e6), new, budget_s=3.0, clock=clock, seed=1)
-    assert found.ratio is None
-    assert found.verdict is br.Verdict.UNDECIDED
-    assert [each.severity for each in found.notices] == [Severity.REFUSAL]
-    assert str(found).startswith("undecided, no number: ")
+    assert found.ratio is not None
+    assert found.verdict is br.Verdict.WORSE
+    assert [each.code for each in found.notices] == [Code.NOT_CONVERGED, Code.BLOCKS_OF_PAIRS]
+    assert str(found).startswith("slower, at least 1.")
 
 
 @pytest.mark.parametrize("side", ["baseline", "candidate"])

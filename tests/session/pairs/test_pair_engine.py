@@ -292,18 +292,20 @@ def test_a_strong_drift_of_both_cancels() -> None:
     assert apart.value > 1.1
 
 
-def test_without_a_steady_ratio_there_is_no_number() -> None:
+def test_without_a_steady_ratio_blocks_of_pairs_are_compared() -> None:
     old, new = noisy(13)
     new += np.arange(MOST) / 1_000
     found = told(PairEngine(budget_s=1.0, seed=1), old, new, pair_ns=10**6)
-    assert (found.baseline, found.candidate, found.ratio, found.difference) == (None,) * 4
-    assert (found.p_value, found.p_beyond, found.verdict) == (None, 1.0, Verdict.UNDECIDED)
+    assert (found.baseline, found.candidate) == (None, None)
+    assert found.ratio is not None
+    assert found.ratio.method == "blocks of pairs"
+    assert found.p_value is not None
+    assert found.p_value < 0.001
+    assert found.verdict is Verdict.WORSE
     assert found.reason is StopReason.TIME_BUDGET
-    (notice,) = found.notices
-    assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, Severity.REFUSAL)
+    assert codes(found) == [Code.NOT_CONVERGED, Code.BLOCKS_OF_PAIRS]
     line = str(found)
-    assert line.startswith("undecided, no number: ")
-    assert line.endswith(" · not converged: time budget spent, 1 s")
+    assert line.startswith("higher, at least 1.")
     assert len(line) <= 100
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Notice, Verdict
 from benchrigor.stats import estimate_invocations
 from benchrigor.stats.comparison.two_sample import compare
@@ -59,13 +58,17 @@ def test_pairs_are_kept_where_both_series_are_stable() -> None:
     assert medians.verdict is Verdict.EQUIVALENT
 
 
-def test_series_that_are_never_stable_together_allow_no_number() -> None:
+def test_series_that_are_never_stable_together_are_compared_by_blocks() -> None:
     rng = np.random.default_rng(6)
     old, new = rng.normal(1.0, 0.02, (2, 1_000))
     old[:480] += 1.0
     new[520:] += 1.0
-    with pytest.raises(NotEstimable):
-        compare(old, new, paired=True, trim=True)
+    found = compare(old, new, paired=True, trim=True)
+    assert found.ratio is not None
+    assert found.ratio.method == "blocks of pairs"
+    assert found.ratio.low < 0.6 < 1.9 < found.ratio.high
+    assert found.verdict is Verdict.UNDECIDED
+    assert [each.code for each in found.notices] == [Code.BLOCKS_OF_PAIRS]
 
 
 def test_pairs_with_a_constant_ratio_are_compared_exactly() -> None:

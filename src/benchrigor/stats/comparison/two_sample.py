@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Floats, Notice, Verdict
 from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
+from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     difference_of,
@@ -155,9 +156,14 @@ def compare_pairs(
     """Compare readings taken in turn, and return the pairs that count; see `compare`."""
     policy = question.policy
     whole = StablePairs(start=0, stop=baseline.size, measured=slice(None))
-    pairs = stable_pairs(baseline, candidate, policy.confidence) if policy.trim else whole
-    one, two = (each[pairs.measured] for each in (baseline, candidate))
-    basis = paired_readings(one, two, policy, pairs.transients)
+    try:
+        pairs = stable_pairs(baseline, candidate, policy.confidence) if policy.trim else whole
+        one, two = (each[pairs.measured] for each in (baseline, candidate))
+        basis = paired_readings(one, two, policy, pairs.transients)
+    except NotEstimable as refusal:
+        blocks = blocks_of_pairs(baseline, candidate, policy, refusal)
+        whole = replace(whole, notices=by_blocks(refusal, blocks.ratio(policy.confidence)))
+        return _concluded_by_blocks(blocks, whole.notices, question), whole
     short = short_run(baseline.size, "pairs") if policy.trim else ()
     basis = replace(basis, notices=(*basis.notices, *pairs.notices, *short))
     return _concluded(basis, question), pairs
@@ -191,6 +197,31 @@ def _concluded(basis: Basis, question: Question) -> Comparison:
         p_beyond=beyond,
         verdict=verdict,
         required=required,
+        notices=notices,
+    )
+
+
+def _concluded_by_blocks(
+    blocks: PairBlocks, notices: tuple[Notice, ...], question: Question
+) -> Comparison:
+    confidence, margin = question.policy.confidence, question.margin
+    ratio, difference = blocks.ratio(confidence), blocks.difference(confidence)
+    edge = 1.0 + margin if ratio.value > 1.0 else 1.0 / (1.0 + margin)
+    outside = (ratio.value - edge) * (ratio.value - 1.0) > 0.0
+    return Comparison(
+        statistic=question.statistic,
+        direction=question.direction,
+        margin=margin,
+        confidence=confidence,
+        paired=True,
+        unit="pair",
+        baseline=None,
+        candidate=None,
+        ratio=replace(ratio, notices=notices),
+        difference=replace(difference, notices=notices),
+        p_value=blocks.p_value(1.0),
+        p_beyond=blocks.p_value(edge) if outside else 1.0,
+        verdict=_verdict(ratio, question),
         notices=notices,
     )
 

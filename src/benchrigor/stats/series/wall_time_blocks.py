@@ -16,13 +16,13 @@ _BLOCKS = 8  # few, for the levels of neighbouring seconds are alike
 _READINGS = 3  # in each block at least, on average
 
 
-def block_starts(durations: Floats) -> Ints:
+def block_starts(durations: Floats, *, blocks: int = _BLOCKS) -> Ints:
     """Return the first index of each block of equal wall time, without those that would be empty.
 
     What may be 0 or less is no duration: it is taken for one reading in equal times.
     """
     n = durations.size
-    count = max(2, min(_BLOCKS, n // _READINGS))
+    count = max(2, min(blocks, n // _READINGS))
     steps = durations if float(durations.min()) > 0.0 else np.ones(n)
     before = np.cumsum(steps) - steps  # when each reading began
     edges = float(before[-1] + steps[-1]) * np.arange(count) / count
