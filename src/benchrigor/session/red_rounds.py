@@ -21,6 +21,7 @@ from benchrigor.model import (
     SegmentProfile,
     Severity,
 )
+from benchrigor.model.interference import KNOWN_FROM
 from benchrigor.model.text import many
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP
@@ -28,11 +29,10 @@ from benchrigor.stats.interference.one_run import estimate_interference, profile
 from benchrigor.stats.interference.traffic_light import light_of
 
 _MIN_SEGMENT_S = 2e-3  # shorter segments show what disturbs clocks rather than programs
-KNOWN_FROM = 90.0  # per cent of the time for which delay must be measured, for a light
 _WHY_UNKNOWN = {
     "unseen": "work was done in child processes or threads that ended unseen",
     "elsewhere": "other threads or processes used most of the processor time",
-    "unmeasured": "nothing measured how long the work waited for a processor",
+    "unmeasured": "in some rounds nothing measured how long the work waited for a processor",
 }
 _ROUNDED = 1.0 + 1e-6  # sums of readings are rounded otherwise than clock times
 _RECENT = 10  # earlier rounds that a round is compared with: once five are slow, slow is typical
@@ -55,14 +55,17 @@ class Segments:
 
 
 def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference | None:
-    """Estimate the interference in a session's rounds; None if they took no time.
+    """Estimate the interference in a session's rounds; None if nothing tells of it.
 
     Whatever the metric of the analysis, it is that of the wall time. Interference is estimated in
     the stable phase, since a warm-up is not interference. Without a stable phase, and where work
-    amounts vary, it is only measured.
+    amounts vary, it is only measured. Where nothing was measured, long readings are no evidence:
+    they may be the program's own.
     """
     if analysis.kind is Kind.WORK:
         return measured_interference(rounds, "Work amounts vary", Severity.NOTE)
+    if all(each.delays is None for each in rounds):
+        return measured_interference(rounds, "Nothing was measured")
     by_round = [segments_of(each) for each in rounds]
     stable = [*_in_stable_phase(analysis, rounds, by_round)]
     if not any(each.any() for each in stable):
@@ -89,7 +92,9 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
 def measured_interference(
     rounds: Sequence[Round], why: str, severity: Severity = Severity.WARNING
 ) -> Interference | None:
-    """Return the interference by measured delay alone; None if the rounds took no time."""
+    """Return the interference by measured delay alone; None if nothing tells of any."""
+    if not any(each.delays is not None or _was_sought(each) for each in rounds):
+        return None
     by_round = [segments_of(each) for each in rounds]
     whole = _joined(by_round)
     if whole.duration_s.sum() <= 0.0:
@@ -110,8 +115,7 @@ def _as_known(
     """Say for how much of the time delay is known; below 90 % the light is unknown, and why."""
     unknown_s = dict.fromkeys(_WHY_UNKNOWN, 0.0)
     for finished, segments in zip(rounds, by_round, strict=True):
-        codes = {each.code for each in finished.notices}
-        why = "elsewhere" if Code.DELAY_NOT_MEASURED in codes else "unmeasured"
+        why = "elsewhere" if _was_sought(finished) else "unmeasured"
         why = why if finished.delays is None else "unseen"
         unknown_s[why] += float((segments.duration_s - segments.known_s).sum())
     known_s = sum(float(each.known_s.sum()) for each in by_round)
@@ -130,6 +134,11 @@ def _as_known(
     return replace(
         interference, light=Light.UNKNOWN, known_percent=known, notices=(notice, *others)
     )
+
+
+def _was_sought(finished: Round) -> bool:
+    """Whether a meter looked at a round in vain."""
+    return any(each.code is Code.DELAY_NOT_MEASURED for each in finished.notices)
 
 
 def is_red(
@@ -172,11 +181,32 @@ def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
     ]
 
 
+def vouched_for(
+    interference: Interference | None, analyses: Sequence[Analysis]
+) -> Interference | None:
+    """Take back a green or yellow light where it stands beside no number, or on few readings.
+
+    A red one stays: it is evidence of what was lost, and needs no number beside it.
+    """
+    if interference is None or interference.light not in (Light.GREEN, Light.YELLOW):
+        return interference
+    wanted = [each for each in analyses if each.metric.must_satisfy] or [*analyses]
+    if wanted and wanted[0].estimate is not None and wanted[0].n >= MIN_IN_GROUP:
+        return interference
+    return replace(interference, light=Light.UNKNOWN)
+
+
+def is_disturbed(interference: Interference) -> bool:
+    """Whether what was seen of a run makes its light yellow or red, or would if it were known."""
+    return interference.is_measured and light_of(interference.total_percent) is not Light.GREEN
+
+
 def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
     """Warn if a run lost so much that its light is not green, or would not be."""
-    if interference is None or (light := light_of(interference.total_percent)) is Light.GREEN:
+    if interference is None or not is_disturbed(interference):
         return ()
-    advice = "run it again" if light is Light.RED else "another run shows more"
+    seen = light_of(interference.total_percent)
+    advice = "run it again" if seen is Light.RED else "another run shows more"
     estimated = interference.percent > interference.measured_percent
     own = " The estimate may also be slow moments of the program itself." if estimated else ""
     return (
