@@ -379,3 +379,23 @@ def test_a_comparison_warns_of_what_was_seen_not_of_what_is_unknown(
     ]
     codes = [each.code for each in compare_runs(*records, direction="lower").notices]
     assert codes.count(Code.DISTURBED) == 2 * warned
+
+
+@pytest.mark.parametrize(
+    ("known", "light", "percent"), [(1.0, Light.GREEN, 2.0), (0.5, Light.UNKNOWN, 2.0)]
+)
+def test_what_own_threads_took_is_no_interference(
+    known: float, light: Light, percent: float
+) -> None:
+    lost_s = percent / 100 * (1.09 - 0.5)
+    record = told(seconds={"run queue": [lost_s]}, own=[0.5], known=[known])
+    found = record.interference
+    assert found is not None
+    assert found.light is light
+    assert found.total_percent == pytest.approx(percent)
+    assert found.known_percent == pytest.approx(100 * known)
+    shown = " ".join(render(record).split())
+    assert ("other threads of the process may have had" in shown) == (known < 0.9)
+    kept = RunRecord.from_dict(record.to_dict()).rounds[0].delays
+    assert kept is not None
+    assert kept.own == pytest.approx(0.5)

@@ -26,10 +26,11 @@ from benchrigor.model.text import many
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP
 from benchrigor.stats.interference.one_run import estimate_interference, profile_interference
-from benchrigor.stats.interference.traffic_light import light_of
+from benchrigor.stats.interference.traffic_light import light_of, probability_high
 
 _MIN_SEGMENT_S = 2e-3  # shorter segments show what disturbs clocks rather than programs
 _WHY_UNKNOWN = {
+    "shared": "other threads of the process may have had the processor that it waited for",
     "unseen": "work was done in child processes or threads that ended unseen",
     "elsewhere": "other threads or processes used most of the processor time",
     "unmeasured": "in some rounds nothing measured how long the work waited for a processor",
@@ -112,17 +113,23 @@ def measured_interference(
 def _as_known(
     interference: Interference, rounds: Sequence[Round], by_round: Sequence[Segments]
 ) -> Interference:
-    """Say for how much of the time delay is known; below 90 % the light is unknown, and why."""
+    """Say for how much of the time delay is known; below 90 % the light is unknown, and why.
+
+    Then only what was measured counts: long readings may be due to what was not seen, or their own.
+    """
     unknown_s = dict.fromkeys(_WHY_UNKNOWN, 0.0)
     for finished, segments in zip(rounds, by_round, strict=True):
         why = "elsewhere" if _was_sought(finished) else "unmeasured"
-        why = why if finished.delays is None else "unseen"
+        if finished.delays is not None:
+            why = "unseen" if finished.delays.own is None else "shared"
         unknown_s[why] += float((segments.duration_s - segments.known_s).sum())
     known_s = sum(float(each.known_s.sum()) for each in by_round)
     known = min(100.0 * known_s / interference.duration_s, 100.0)
-    others = [each for each in interference.notices if each.code is not Code.DELAY_NOT_MEASURED]
     if known >= KNOWN_FROM:
-        return replace(interference, known_percent=known, notices=tuple(others))
+        notices = (
+            each for each in interference.notices if each.code is not Code.DELAY_NOT_MEASURED
+        )
+        return replace(interference, known_percent=known, notices=tuple(notices))
     why = max(unknown_s, key=unknown_s.__getitem__)
     notice = Notice(
         code=Code.DELAY_NOT_MEASURED,
@@ -132,7 +139,16 @@ def _as_known(
         evidence={"known_percent": known, "wanted_percent": KNOWN_FROM},
     )
     return replace(
-        interference, light=Light.UNKNOWN, known_percent=known, notices=(notice, *others)
+        interference,
+        percent=0.0,
+        light=Light.UNKNOWN,
+        probability_high=probability_high(interference.measured_percent),
+        unclustered_percent=100.0,
+        above_median_percent=0.0,
+        flagged_percent=0.0,
+        groups=(),
+        known_percent=known,
+        notices=(notice,),
     )
 
 
@@ -269,9 +285,14 @@ def segments_of(finished: Round, *, whole: bool = False) -> Segments:
     known_s = np.zeros(stops.size) if measured is None else duration_s
     if measured is not None and measured.known is not None:
         known_s = duration_s * measured.known
+    if measured is not None and measured.known is not None and measured.own is None:
         # What little was not seen waited as long; where it is much, nobody knows.
         unseen = np.where(100.0 * measured.known >= KNOWN_FROM, measured.known, 1.0)
         delays = {source: values / unseen for source, values in delays.items()}
+    if measured is not None and measured.own is not None:
+        # Neither work, nor what others did to it; what others did is a lower limit as it is.
+        part = 1.0 - np.minimum(measured.own / np.maximum(duration_s, 1e-9), 1.0)
+        duration_s, known_s = duration_s * part, known_s * part
     if whole:
         duration_s, readings, known_s = (
             each.sum(keepdims=True) for each in (duration_s, readings, known_s)
