@@ -62,7 +62,7 @@ class Comparison:
     ratio
         Candidate over baseline; None also where the baseline is not clearly above 0.
     difference
-        Candidate minus baseline, in the unit of the readings.
+        Candidate minus baseline, in ``readings_in``.
     p_value
         Two-sided, of no difference at all.
     p_beyond
@@ -77,6 +77,8 @@ class Comparison:
     reason, elapsed_s
         Why the measuring ended, and how long it took in seconds; None where the readings were
         made before.
+    readings_in
+        Unit of the readings, such as "s"; empty where it is not known.
 
     Examples
     --------
@@ -108,6 +110,7 @@ class Comparison:
     notices: tuple[Notice, ...] = ()
     reason: StopReason | None = None
     elapsed_s: float | None = None
+    readings_in: str = ""
 
     def __str__(self) -> str:
         ending = _ending(self)
@@ -115,7 +118,7 @@ class Comparison:
             room = _LONGEST - len(ending)
             refusal = f"{self.verdict}, no number: {no_number(self.notices)}"
             return textwrap.shorten(refusal, room, placeholder="…") + ending
-        change = f"no ratio, difference {show_estimate(self.difference, '')}"
+        change = f"no ratio, difference {show_difference(self)}"
         if self.ratio is not None:
             change = f"{show_change(self.ratio)} {percent(self.confidence, digits=10)}"
         verdict = f"{change}: {self.verdict} (margin {percent(self.margin)})"
@@ -183,6 +186,15 @@ class Ranked:
     name: str
     estimate: Estimate
     place: int
+
+
+def show_difference(comparison: Comparison) -> str:
+    """Show candidate minus baseline with its sign, unit and interval; empty if there is none."""
+    difference = comparison.difference
+    if difference is None:
+        return ""
+    sign = "+" if difference.value > 0.0 else ""
+    return f"{sign}{show_estimate(difference, comparison.readings_in)}"
 
 
 def _ending(comparison: Comparison) -> str:

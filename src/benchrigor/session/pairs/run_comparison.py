@@ -127,7 +127,8 @@ def compare_named(
                     "are averaged as they are (arithmetic)"
                 )
         series = [each.recorded.series[0] for each in sources]
-        return compare(*series, paired=True, trim=True, **options)
+        found = compare(*series, paired=True, trim=True, **options)
+        return replace(found, readings_in=_common_unit(sources))
     estimates = [each.estimate(statistic, confidence) for each in sources]
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
@@ -138,6 +139,7 @@ def compare_named(
         baseline=estimates[0],
         candidate=estimates[1],
         notices=(*_other_differences(sources), *comparison.notices),
+        readings_in=_common_unit(sources),
     )
 
 
@@ -260,6 +262,11 @@ def _common_options(
             )
     refuse(problems)
     return next(iter(statistics), statistic or "mean"), next(iter(directions), direction)
+
+
+def _common_unit(sources: Sequence[_Source]) -> str:
+    """Return the unit of all sources, whose units do not differ."""
+    return next((each.recorded.metric.unit for each in sources if _has_unit(each)), "")
 
 
 def _has_unit(source: _Source) -> bool:
