@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -91,3 +92,8 @@ def cpu_ns_with_children() -> int:
         children = getrusage(RUSAGE_CHILDREN)
         used_ns += round(1e9 * (children.ru_utime + children.ru_stime))
     return used_ns
+
+
+def processors() -> int:
+    """Return how many processors the calling thread may run on; 1 where nobody knows."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1

@@ -76,6 +76,7 @@ class Recorder(Protocol):
         seconds: npt.ArrayLike,
         duration_s: npt.ArrayLike | None = None,
         known: npt.ArrayLike | None = None,
+        own: npt.ArrayLike | None = None,
     ) -> None:
         """Add the measured delay of groups of successive readings, as `Delays` has them."""
 

@@ -100,6 +100,7 @@ def test_the_exit_code_tells_the_verdict(  # noqa: PLR0917  # fixtures beside fo
     words = ("--unit", "s", *words)
     document = strict(cli("compare", "old.csv", f"{candidate}.csv", *words, "--json").stdout)
     assert document["comparison"]["verdict"] == verdict
+    assert document["comparison"]["readings_in"] == "s"
 
 
 def test_the_report_shows_both_sides_and_fits(cli, files):
@@ -110,7 +111,7 @@ def test_the_report_shows_both_sides_and_fits(cli, files):
     (candidate,) = [each for each in lines if each.startswith("  candidate")]
     assert "old.csv: 9.9" in baseline
     assert "slow.csv: 10." in candidate
-    assert any(each.startswith("  difference ") and " µs [" in each for each in lines)
+    assert any(each.startswith("  difference +") and " µs [" in each for each in lines)
     assert any(each.startswith("  p-value    <0.0001") for each in lines)
     assert "one process each" in " ".join(result.stdout.split())
 

@@ -14,7 +14,7 @@ from benchrigor.cli import interference_verb
 from benchrigor.model import Light, SegmentProfile
 from benchrigor.stats import profile_interference
 from benchrigor.storage import Journal
-from benchrigor.testing import FakeClock, SyntheticWorkload
+from benchrigor.testing import FakeClock, FakeMeter
 
 
 def profile(seed=1, *, hit=0.0, by_s=0.05, slower=1.0, delayed=True, **given):
@@ -150,11 +150,11 @@ def test_a_composite_of_too_few_runs_has_no_number(cli, saved):
 
 @pytest.fixture
 def record(tmp_path):
-    """Save the record of a session that was given its readings."""
-    clock = FakeClock()
+    """Save the record of a session whose delay was measured."""
+    clock, rng = FakeClock(), np.random.default_rng(1)
     options = br.Options(budget_readings=1000, target=1e-6)
-    session = br.Session(options, name="synthetic", seed=1, clock=clock)
-    made = session.run(SyntheticWorkload(mean=0.01, cv=0.1, seed=1, clock=clock))
+    session = br.Session(options, name="synthetic", seed=1, clock=clock, meter=FakeMeter(clock))
+    made = session.run(lambda: clock.advance(int(rng.normal(1e7, 1e6))))
     made.save(tmp_path / "record.json")
     return made
 

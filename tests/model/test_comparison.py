@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from simulated.estimates import estimated
 
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Verdict
+from benchrigor.model.comparison import show_difference
 from benchrigor.model.text import show_change
 from benchrigor.units import Direction
 
@@ -54,7 +55,13 @@ def test_pairs_are_counted_once() -> None:
 
 def test_without_a_ratio_the_line_shows_the_difference() -> None:
     found = replace(UNDECIDED, ratio=None, required=None)
-    assert str(found).startswith("no ratio, difference 0.010 [-0.010, 0.020] 95%: undecided")
+    assert str(found).startswith("no ratio, difference +0.010 [-0.010, 0.020] 95%: undecided")
+
+
+def test_the_difference_is_shown_in_the_unit_of_the_readings() -> None:
+    found = replace(UNDECIDED, ratio=None, required=None, readings_in="s")
+    assert str(found).startswith("no ratio, difference +10 ms [-10, 20] 95%: undecided")
+    assert show_difference(replace(found, difference=None)) == ""
 
 
 def test_sides_that_count_different_things_are_only_numbered() -> None:

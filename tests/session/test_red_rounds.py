@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,7 +12,6 @@ import pytest
 
 from benchrigor.instrument import RunDelay
 from benchrigor.model import Code, Delays, Light, Notice, Options, Round, RunRecord, StopReason
-from benchrigor.model.text import show_light
 from benchrigor.report import explain, render
 from benchrigor.session import Session, compare_runs, retraced
 from benchrigor.session.engine import Engine
@@ -74,17 +75,12 @@ def test_what_is_measured_is_taken_from_the_readings_before_anything_is_estimate
     assert " · red light: 20% lost · " in str(record)
 
 
-def test_what_no_meter_sees_is_estimated_from_the_stable_phase(clock: FakeClock) -> None:
+def test_where_no_meter_looked_nothing_is_said_to_be_lost(clock: FakeClock) -> None:
     record = measured(clock, None, Job(clock, every(12, clock.advance, 6 * MS)))
-    found = record.interference
-    assert found is not None
-    assert found.measured_percent == 0.0
-    assert found.percent == pytest.approx(100 * 6 / 54, abs=1.0)
-    assert found.light is Light.UNKNOWN
-    assert found.known_percent == 0.0
-    assert show_light(found) == f"unknown light: at least {found.percent:.0f}% lost"
-    (said,) = notices(record, Code.DISTURBED)
-    assert said.sentence.endswith("slow moments of the program itself.")
+    assert record.interference is None
+    assert not notices(record, Code.DISTURBED)
+    for text in (str(record), render(record), explain(record)):
+        assert not re.search(r"\blight\b|\blost\b|nterference", text)
 
 
 def test_a_warm_up_is_no_interference(clock: FakeClock, meter: FakeMeter) -> None:
@@ -326,15 +322,52 @@ def test_the_little_that_was_not_seen_waited_like_the_rest() -> None:
     assert (found.light, found.known_percent) == (Light.RED, pytest.approx(95.0))
 
 
-def test_readings_that_come_without_delays_have_an_unknown_light_and_no_warning() -> None:
+def test_readings_that_come_without_delays_have_no_light() -> None:
     record = told()
-    found = record.interference
+    assert record.interference is None
+    assert "light" not in str(record)
+    assert "light" not in render(record)
+    assert not {each.code for each in record.notices} & {Code.DELAY_NOT_MEASURED, Code.DISTURBED}
+
+
+def older(percent: float) -> RunRecord:
+    """Return a record from when readings without delays were given an estimate."""
+    found = told(seconds={"run queue": [0.0]}).interference
     assert found is not None
-    assert (found.light, found.known_percent, found.total_percent) == (Light.UNKNOWN, 0.0, 0.0)
-    assert "nothing measured how long the work waited" in " ".join(render(record).split())
+    guessed = replace(found, percent=percent, delays={}, known_percent=0.0, light=Light.UNKNOWN)
+    return replace(told(), interference=guessed)
+
+
+def test_what_an_older_record_only_guesses_is_not_repeated() -> None:
+    record = older(31.0)
     assert " · unknown light · " in str(record)
-    assert not notices(record, Code.DELAY_NOT_MEASURED)
-    assert not notices(record, Code.DISTURBED)
+    assert "31" not in str(record)
+    assert "31.0% of" not in render(record)
+    notices_ = compare_runs(record, record, direction="lower").notices
+    assert Code.DISTURBED not in {each.code for each in notices_}
+
+
+@pytest.mark.parametrize("kind", ["no number", "few readings"])
+@pytest.mark.parametrize(("lost_s", "light"), [(0.0, Light.UNKNOWN), (0.5, Light.RED)])
+def test_beside_no_number_and_few_readings_no_light_is_green_but_a_red_one_stays(
+    kind: str, lost_s: float, light: Light
+) -> None:
+    delays = Delays(stops=[1], duration_s=[1.09], seconds={"run queue": [lost_s]})
+    engine = Engine(Options(max_rounds=4, target=1e-6), seed=1)
+    while (plan := engine.ask()) is not None:
+        values = np.arange(30.0) if kind == "no number" else [9.5 + 0.1 * (plan.index % 3)]
+        readings = {"lat": values + 30.0 * plan.index} if kind == "no number" else {"lat": values}
+        given = Round(plan=plan, elapsed_ns=1_100 * MS, unit_readings=readings, delays=delays)
+        engine.tell(given)
+    record = engine.result()
+    assert (record.estimate() is None) == (kind == "no number")
+    assert record.interference is not None
+    assert record.interference.light is light
+    assert record.to_dict()["interference"]["light"] == light
+    for text in (str(record), render(record), explain(record), str(record.interference)):
+        assert "green light" not in text
+        assert "● green" not in text
+    assert "at least" not in render(record)
 
 
 @pytest.mark.parametrize(("lost_s", "warned"), [(0.0, False), (0.2, True)])
@@ -346,3 +379,23 @@ def test_a_comparison_warns_of_what_was_seen_not_of_what_is_unknown(
     ]
     codes = [each.code for each in compare_runs(*records, direction="lower").notices]
     assert codes.count(Code.DISTURBED) == 2 * warned
+
+
+@pytest.mark.parametrize(
+    ("known", "light", "percent"), [(1.0, Light.GREEN, 2.0), (0.5, Light.UNKNOWN, 2.0)]
+)
+def test_what_own_threads_took_is_no_interference(
+    known: float, light: Light, percent: float
+) -> None:
+    lost_s = percent / 100 * (1.09 - 0.5)
+    record = told(seconds={"run queue": [lost_s]}, own=[0.5], known=[known])
+    found = record.interference
+    assert found is not None
+    assert found.light is light
+    assert found.total_percent == pytest.approx(percent)
+    assert found.known_percent == pytest.approx(100 * known)
+    shown = " ".join(render(record).split())
+    assert ("other threads of the process may have had" in shown) == (known < 0.9)
+    kept = RunRecord.from_dict(record.to_dict()).rounds[0].delays
+    assert kept is not None
+    assert kept.own == pytest.approx(0.5)

@@ -184,9 +184,9 @@ def failing_at(call: int, error: BaseException) -> Callable[[], None]:
 def test_a_failing_function_is_named_with_its_reading(inner: int, error: BaseException) -> None:
     func = failing_at(1 + 3 * inner, error)
     workload = CallableWorkload(func, clock=FakeClock(), inner=inner)
-    with pytest.raises(
-        WorkloadFailed, match=rf"func raised {type(error).__name__}: boom \(at reading 3\)"
-    ) as caught:
+    where = rf"\(call {2 + 3 * inner}, at reading 3\)"
+    said = rf"func raised {type(error).__name__}: boom {where}"
+    with pytest.raises(WorkloadFailed, match=said) as caught:
         run(workload, readings=10)
     assert caught.value.__cause__ is error
 
@@ -194,14 +194,24 @@ def test_a_failing_function_is_named_with_its_reading(inner: int, error: BaseExc
 def test_the_index_of_a_failed_reading_counts_all_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "CHUNK", 4)
     workload = CallableWorkload(failing_at(11, OSError("gone")), clock=FakeClock(), inner=1)
-    with pytest.raises(WorkloadFailed, match="at reading 10"):
+    with pytest.raises(WorkloadFailed, match=r"\(call 12, at reading 10\)"):
         run(workload, readings=20)
 
 
 def test_failing_in_the_first_call_is_said_so() -> None:
     workload = CallableWorkload(failing_at(0, OSError("gone")), clock=FakeClock())
-    with pytest.raises(WorkloadFailed, match=r"OSError: gone \(before the first reading\)"):
+    with pytest.raises(WorkloadFailed, match=r"OSError: gone \(call 1, before the first reading\)"):
         run(workload, readings=20)
+
+
+@pytest.mark.parametrize("call", [1_000, 30_000])
+def test_the_call_that_failed_is_counted_from_the_first_one_on(call: int) -> None:
+    clock = FakeClock(resolution_ns=1)
+    fails = failing_at(call, OSError("gone"))
+    workload = CallableWorkload(lambda: (clock.advance(100), fails()), clock=clock)
+    before = "before the first reading|at reading [1-9]"
+    with pytest.raises(WorkloadFailed, match=rf"\(call {call + 1:,}, ({before})"):
+        run(workload, readings=200)
 
 
 @pytest.mark.parametrize("part", ["setup", "teardown"])

@@ -10,9 +10,11 @@ import pytest
 from benchrigor.model import Delays, Round, RoundPlan
 from benchrigor.protocols import Workload
 from benchrigor.testing import FakeClock, FakeMeter
-from benchrigor.workloads import RoundRecorder, StepwiseWorkload
+from benchrigor.workloads import RoundRecorder, StepwiseWorkload, reading_delays
 from benchrigor.workloads.callable import AmountWorkload, CallableWorkload
-from benchrigor.workloads.reading_delays import ReadingDelays
+from benchrigor.workloads.reading_delays import ReadingDelays, delay_by_others
+
+MS = 1_000_000
 
 
 def run(workload: Workload, readings: int, work: int | None = None) -> Round:
@@ -179,3 +181,83 @@ def test_the_segments_of_a_round_are_about_equal(meter: FakeMeter, readings: int
     sizes = np.diff(delays.stops, prepend=0)
     assert sizes.sum() == readings
     assert sizes.max() - sizes.min() <= 1
+
+
+def of_a_scheduler(
+    rng: np.random.Generator, *, processors: int, siblings: int, others: int
+) -> tuple[int, int, int, int, int]:
+    """Simulate queues of processors; return delay, delay by others, own and siblings' time, wall.
+
+    Every thread sleeps now and then, and moves to another queue when it wakes. It waits for
+    whoever has the processor of its queue.
+    """
+    wall, mine = 2_000, 0
+    kinds = np.array([0] + [1] * siblings + [2] * others)
+    awake = rng.random(kinds.size) < 0.5
+    queue = rng.integers(processors, size=kinds.size)
+    rests, wakes = rng.uniform(0.0, 0.2, kinds.size), rng.uniform(0.01, 0.5, kinds.size)
+    ran, waited = np.zeros(3, dtype=int), np.zeros(3, dtype=int)
+    for _ in range(wall):
+        for processor in range(processors):
+            ready = np.flatnonzero(awake & (queue == processor))
+            if ready.size:
+                chosen = rng.choice(ready)
+                ran[kinds[chosen]] += 1
+                waited[kinds[chosen]] += bool(mine in ready and chosen != mine)
+        wakening = ~awake & (rng.random(kinds.size) < wakes)
+        queue[wakening] = rng.integers(processors, size=wakening.sum())
+        awake = (awake & (rng.random(kinds.size) >= rests)) | wakening
+    return int(waited.sum()), int(waited[2]), int(ran[0]), int(ran[1]), wall
+
+
+def test_delay_by_others_is_within_its_bounds_whoever_ran() -> None:
+    rng = np.random.default_rng(20261201)
+    exact = 0
+    for _ in range(60):
+        processors, siblings, others = (int(rng.integers(low, 4)) for low in (1, 1, 0))
+        delay, by_others, own, by_siblings, wall = of_a_scheduler(
+            rng, processors=processors, siblings=siblings, others=others
+        )
+        least, most = delay_by_others(delay, own, by_siblings, wall, processors)
+        assert least <= by_others <= most <= delay
+        exact += most - least <= 0.1 * wall
+    assert exact >= 15  # the bounds say something
+
+
+def test_a_thread_that_waits_for_its_siblings_alone_lost_nothing() -> None:
+    # One processor, two threads: each runs half of the time, and waits the other half.
+    assert delay_by_others(500, 500, 500, 1_000, 1) == (0, 0)
+    # A neighbour has a third of it.
+    assert delay_by_others(660, 330, 330, 1_000, 1) == (330, 340)
+    # Two processors, and the sibling need not have been in the way of anybody.
+    assert delay_by_others(500, 500, 700, 1_000, 2) == (0, 500)
+
+
+@pytest.mark.parametrize(
+    ("siblings_ms", "wall_ms", "told"),
+    [(0, 130, (80, None, None)), (50, 130, (30, 50, 1.0)), (20, 150, (60, 20, 0.8))],
+)
+def test_what_own_threads_may_have_taken_is_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+    siblings_ms: int,
+    wall_ms: int,
+    told: tuple[int, int | None, float | None],
+) -> None:
+    """The thread has 50 ms of one processor, and waits 80 ms."""
+    clock = FakeClock()
+    meter = FakeMeter(clock)
+    used = iter([(0, 0, 0), (50 * MS, siblings_ms * MS, wall_ms * MS)])
+    monkeypatch.setattr(reading_delays, "_used_ns", lambda: next(used))
+    monkeypatch.setattr(reading_delays, "processors", lambda: 1)
+
+    def function() -> None:
+        clock.advance(2_000_000)
+        meter.lose(8_000_000)
+
+    workload = CallableWorkload(function, clock=clock, meter=meter, inner=1)
+    delays = delays_of(run(workload, 10))
+    assert delays.duration_s.sum() == pytest.approx(0.1)
+    by_others_ms, own_ms, known = told
+    assert 1e3 * delays.seconds["run queue"].sum() == pytest.approx(by_others_ms)
+    assert (None if delays.own is None else 1e3 * delays.own.sum()) == pytest.approx(own_ms)
+    assert (None if delays.known is None else delays.known.min()) == pytest.approx(known)

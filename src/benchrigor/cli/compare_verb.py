@@ -16,6 +16,7 @@ from benchrigor.cli.recordings import Columns, recording
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Comparison, RunRecord, Verdict
 from benchrigor.model.checks import refuse
+from benchrigor.model.comparison import show_difference
 from benchrigor.model.text import (
     counted,
     many,
@@ -147,7 +148,7 @@ def _unit(sides: Sequence[_Side]) -> str:
 
 
 def _report(comparison: Comparison, sides: Sequence[_Side]) -> list[str]:
-    unit, noun = _unit(sides), comparison.unit
+    unit, noun = comparison.readings_in, comparison.unit
     lines = wrapped(str(comparison), hanging=2)
     estimates = (comparison.baseline, comparison.candidate)
     for role, side, each in zip(("baseline", "candidate"), sides, estimates, strict=True):
@@ -157,7 +158,7 @@ def _report(comparison: Comparison, sides: Sequence[_Side]) -> list[str]:
             lines += row(role, [text], width=_LABEL)
     if comparison.difference is not None and comparison.p_value is not None:
         chance = f"{show_chance(comparison.p_value).lstrip('=')} (of no difference at all)"
-        lines += row("difference", [show_estimate(comparison.difference, unit)], width=_LABEL)
+        lines += row("difference", [show_difference(comparison)], width=_LABEL)
         lines += row("p-value", [chance], width=_LABEL)
     return [*lines, *(line for notice in comparison.notices for line in marked(notice))]
 

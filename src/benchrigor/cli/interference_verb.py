@@ -22,7 +22,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Interference, Light, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
 from benchrigor.report import plot_interference, render_composite, render_interference
-from benchrigor.session.red_rounds import interference_of
+from benchrigor.session.red_rounds import interference_of, vouched_for
 
 T = TypeVar("T")
 
@@ -136,11 +136,15 @@ def _load(source: str) -> SegmentProfile:
 
 
 def _of_record(record: RunRecord, source: str) -> Interference:
-    """Return the interference of a session, for an older record estimated from its readings."""
+    """Return the interference of a session, for an older record estimated from its rounds."""
     estimates = (interference_of(each, record.counted_rounds) for each in record.analyses)
     estimate = record.interference or next((each for each in estimates if each is not None), None)
+    estimate = vouched_for(estimate, record.analyses)
     if estimate is None:
-        raise InvalidInput(f"{source} has no interference: its rounds took no time, expected a run")
+        raise InvalidInput(
+            f"{source} has no interference: nothing measured how long its rounds waited for a "
+            "processor, expected a run that `benchrigor run` made, on Linux"
+        )
     # A session cannot be given a reference.
     notices = tuple(each for each in estimate.notices if each.code is not Code.NO_REFERENCE)
     return replace(estimate, notices=notices)

@@ -14,6 +14,7 @@ import select
 import time
 from pathlib import Path
 
+from benchrigor.clocks import processors
 from benchrigor.instrument.kernel_files import ROOT
 
 # A reading follows after this share of the time since the last new thread, which is what is
@@ -42,7 +43,7 @@ class ProcessTree:
         self._processes = [pid]
         self._threads: dict[str, tuple[int, int]] = {}  # folder: ran, waited
         self._gone = (0, 0)
-        self._processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        self._processors = processors()
         self._window = (0, 0, time.monotonic_ns())  # ran, waited, and the time, when it began
         self._lost_ns = 0
         self._new_s = time.monotonic()

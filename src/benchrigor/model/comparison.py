@@ -62,7 +62,7 @@ class Comparison:
     ratio
         Candidate over baseline; None also where the baseline is not clearly above 0.
     difference
-        Candidate minus baseline, in the unit of the readings.
+        Candidate minus baseline, in ``readings_in``.
     p_value
         Two-sided, of no difference at all.
     p_beyond
@@ -77,6 +77,8 @@ class Comparison:
     reason, elapsed_s
         Why the measuring ended, and how long it took in seconds; None where the readings were
         made before.
+    readings_in
+        Unit of the readings, such as "s"; empty where it is not known.
 
     Examples
     --------
@@ -108,6 +110,7 @@ class Comparison:
     notices: tuple[Notice, ...] = ()
     reason: StopReason | None = None
     elapsed_s: float | None = None
+    readings_in: str = ""
 
     def __str__(self) -> str:
         ending = _ending(self)
@@ -115,10 +118,10 @@ class Comparison:
             room = _LONGEST - len(ending)
             refusal = f"{self.verdict}, no number: {no_number(self.notices)}"
             return textwrap.shorten(refusal, room, placeholder="…") + ending
-        change = f"no ratio, difference {show_estimate(self.difference, '')}"
+        change = f"no ratio, difference {show_difference(self)}"
         if self.ratio is not None:
             change = f"{show_change(self.ratio)} {percent(self.confidence, digits=10)}"
-            change = f"{_at_least(self)}{change}"
+            change = _certain(self, change)
         verdict = f"{change}: {self.verdict} (margin {percent(self.margin)})"
         basis, more = _basis(self), _more(self)
         evidence = f"{basis}, {more}" if more else basis
@@ -186,14 +189,24 @@ class Ranked:
     place: int
 
 
-def _at_least(comparison: Comparison) -> str:
-    """Say what is certain where only blocks of pairs were compared."""
+def _certain(comparison: Comparison, change: str) -> str:
+    """Say first what is certain where only blocks of pairs were compared."""
     ratio = comparison.ratio
     if ratio is None or ratio.method != "blocks of pairs" or ratio.low <= 1.0 <= ratio.high:
-        return ""
+        return change
+    words = ("slower", "faster") if comparison.readings_in == "s" else ("higher", "lower")
     if ratio.low > 1.0:
-        return f"higher, at least {ratio.low:.3g} times: "
-    return f"lower, at least {1.0 / ratio.high:.3g} times: "
+        return f"{words[0]}, at least {ratio.low:.3g} times (about {ratio.value:.3g})"
+    return f"{words[1]}, at least {1.0 / ratio.high:.3g} times (about {1.0 / ratio.value:.3g})"
+
+
+def show_difference(comparison: Comparison) -> str:
+    """Show candidate minus baseline with its sign, unit and interval; empty if there is none."""
+    difference = comparison.difference
+    if difference is None:
+        return ""
+    sign = "+" if difference.value > 0.0 else ""
+    return f"{sign}{show_estimate(difference, comparison.readings_in)}"
 
 
 def _ending(comparison: Comparison) -> str:

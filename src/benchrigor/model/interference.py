@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 
+KNOWN_FROM = 90.0  # per cent of a session's time for which delay must be measured, for a light
+
 
 class Light(enum.StrEnum):
     """What a share of interference means for the numbers of a run."""
@@ -16,7 +18,9 @@ class Light(enum.StrEnum):
     GREEN = "green"  # Below 7.5 %: good for performance analysis
     YELLOW = "yellow"  # 7.5 to 15 %: the order of magnitude; worth another run
     RED = "red"  # Above 15 %: run it again
-    UNKNOWN = "unknown"  # Delay is not known for nine tenths of a session's time
+    # Of a session: delay is not known for nine tenths of its time; or it has no number, or fewer
+    # than five readings, and is not red
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +108,19 @@ class Interference:
         """Measured and estimated together, the base of the light."""
         return self.measured_percent + self.percent
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether any delay was measured, if only to be none."""
+        return bool(self.delays) or self.measured_percent > 0.0
+
+    @property
+    def least(self) -> str:
+        """The words before a share that is a lower limit; empty where it is none."""
+        is_limit = self.light is Light.UNKNOWN and self.known_percent < KNOWN_FROM
+        return "at least " if is_limit else ""
+
     def __str__(self) -> str:
-        least = "at least " if self.light is Light.UNKNOWN else ""
-        lost = f"{least}{self.total_percent:.1f}% of {self.duration_s:.3g} s lost"
+        lost = f"{self.least}{self.total_percent:.1f}% of {self.duration_s:.3g} s lost"
         parts = [f"{self.light} light: {lost}"]
         parts.append(f"{self.measured_percent:.1f}% measured, {self.percent:.1f}% estimated")
         if self.continuous_percent is not None:

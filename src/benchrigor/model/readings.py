@@ -58,6 +58,9 @@ class Delays:
         Wall time of each group in seconds, shape (k,); None where it is that of its readings.
     known
         Share of the work of each group whose delay was seen, 0 to 1, shape (k,); None for all.
+    own
+        Seconds that each group waited beside, for a processor that other threads of its own process
+        may have had, shape (k,); None for none.
 
     Raises
     ------
@@ -69,12 +72,13 @@ class Delays:
     seconds: Mapping[str, Any]
     duration_s: Any = None
     known: Any = None
+    own: Any = None
 
     def __post_init__(self) -> None:
         stops = as_series(self.stops, name="stops").astype(np.int64)
         problems = [] if (np.diff(stops, prepend=0) > 0).all() else ["stops do not rise from 1 on"]
         columns = {f"seconds[{name!r}]": each for name, each in self.seconds.items()}
-        others = {"duration_s": self.duration_s, "known": self.known}
+        others = {"duration_s": self.duration_s, "known": self.known, "own": self.own}
         columns |= {name: each for name, each in others.items() if each is not None}
         series = {name: as_series(each, name=name) for name, each in columns.items()}
         problems += [

@@ -106,7 +106,7 @@ class RunRecord:
     subject
         What was measured, for programs (the command line, the function's name).
     interference
-        Share of the time lost to interference; None where the rounds took no time.
+        Share of the time lost to interference; None where no delay was measured.
     red_rounds
         Indices of the rounds that lost too much and do not count (see `Options`).
     """

@@ -173,7 +173,8 @@ def show_light(interference: Interference) -> str:
     """Show the traffic light of a run, and the share of time lost unless it is green."""
     light, percent = interference.light, interference.total_percent
     if light == "unknown":
-        return f"{light} light{f': at least {percent:.0f}% lost' if percent >= 0.5 else ''}"
+        is_seen = interference.is_measured and percent >= 0.5
+        return f"{light} light{f': {interference.least}{percent:.0f}% lost' if is_seen else ''}"
     lost = "" if light == "green" else f": {percent:.0f}% lost"
     doubtful = any(each.severity is not Severity.NOTE for each in interference.notices)
     return f"{light} light{lost}{' (doubtful)' if doubtful else ''}"

@@ -35,7 +35,7 @@ _ADVICE = {
     Light.GREEN: "good for performance analysis",
     Light.YELLOW: "good for a rough picture; another run may be worth it",
     Light.RED: "run it again",
-    Light.UNKNOWN: "and the rest unseen",
+    Light.UNKNOWN: "too little to judge by",
 }
 _ALL = 100.0 - 1e-9
 _KNOWN = 99.5  # per cent of the time that are shown as all of it
@@ -115,8 +115,10 @@ def render_composite(composite: Composite, *, name: str = "", runs: Sequence[str
 def show_total(interference: Interference) -> str:
     """Show the light and the share of the time that it stands on."""
     duration = show_value(interference.duration_s, "s")
-    least = "at least " if interference.light is Light.UNKNOWN else ""
-    return f"● {interference.light}: {least}{interference.total_percent:.1f}% of {duration} lost"
+    if interference.light is Light.UNKNOWN and not interference.is_measured:
+        return f"● {interference.light}, of {duration}"
+    lost = f"{interference.least}{interference.total_percent:.1f}% of {duration} lost"
+    return f"● {interference.light}: {lost}"
 
 
 def show_parts(interference: Interference) -> str:
@@ -124,7 +126,7 @@ def show_parts(interference: Interference) -> str:
     estimated = f"{interference.percent:.1f}% estimated"
     if not is_estimated(interference):
         estimated = "nothing could be estimated"
-    if _is_unmeasured(interference):
+    if not interference.is_measured:
         return f"{estimated}, delay not measured"
     known = interference.known_percent
     of = "" if known > _KNOWN else f" in {known:.0f}% of the time"
@@ -198,12 +200,8 @@ def _probability(interference: Interference) -> str:
     return f"probability of high interference {shown}; yellow is {yellow:.2f} to {red:.2f}"
 
 
-def _is_unmeasured(interference: Interference) -> bool:
-    return not interference.delays and not interference.measured_percent
-
-
 def _measured(interference: Interference) -> str:
-    if _is_unmeasured(interference):
+    if not interference.is_measured:
         return "no delay was measured, and none is in the light"
     sources = ", ".join(f"{name} {share:.1f}%" for name, share in interference.delays.items())
     return f"{interference.measured_percent:.1f}% delay{f': {sources}' if sources else ''}"

@@ -35,6 +35,7 @@ from benchrigor.session.red_rounds import (
     is_red,
     left_out,
     measured_interference,
+    vouched_for,
     with_light,
 )
 from benchrigor.session.stop_rules import default_rules, wanted_half_width
@@ -236,7 +237,7 @@ class Engine(Controller[RoundPlan, Round]):
             else without_readings(metric)
             for metric in self._traces.metrics
         )
-        interference = self._interference(analyses, counted)
+        interference = vouched_for(self._interference(analyses, counted), analyses)
         red = left_out(len(self._red), len(self._rounds), self.options.red_rounds)
         return RunRecord(
             name=self.name,

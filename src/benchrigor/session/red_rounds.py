@@ -21,18 +21,19 @@ from benchrigor.model import (
     SegmentProfile,
     Severity,
 )
+from benchrigor.model.interference import KNOWN_FROM
 from benchrigor.model.text import many
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP
 from benchrigor.stats.interference.one_run import estimate_interference, profile_interference
-from benchrigor.stats.interference.traffic_light import light_of
+from benchrigor.stats.interference.traffic_light import light_of, probability_high
 
 _MIN_SEGMENT_S = 2e-3  # shorter segments show what disturbs clocks rather than programs
-KNOWN_FROM = 90.0  # per cent of the time for which delay must be measured, for a light
 _WHY_UNKNOWN = {
+    "shared": "other threads of the process may have had the processor that it waited for",
     "unseen": "work was done in child processes or threads that ended unseen",
     "elsewhere": "other threads or processes used most of the processor time",
-    "unmeasured": "nothing measured how long the work waited for a processor",
+    "unmeasured": "in some rounds nothing measured how long the work waited for a processor",
 }
 _ROUNDED = 1.0 + 1e-6  # sums of readings are rounded otherwise than clock times
 _RECENT = 10  # earlier rounds that a round is compared with: once five are slow, slow is typical
@@ -55,14 +56,17 @@ class Segments:
 
 
 def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference | None:
-    """Estimate the interference in a session's rounds; None if they took no time.
+    """Estimate the interference in a session's rounds; None if nothing tells of it.
 
     Whatever the metric of the analysis, it is that of the wall time. Interference is estimated in
     the stable phase, since a warm-up is not interference. Without a stable phase, and where work
-    amounts vary, it is only measured.
+    amounts vary, it is only measured. Where nothing was measured, long readings are no evidence:
+    they may be the program's own.
     """
     if analysis.kind is Kind.WORK:
         return measured_interference(rounds, "Work amounts vary", Severity.NOTE)
+    if all(each.delays is None for each in rounds):
+        return measured_interference(rounds, "Nothing was measured")
     by_round = [segments_of(each) for each in rounds]
     stable = [*_in_stable_phase(analysis, rounds, by_round)]
     if not any(each.any() for each in stable):
@@ -89,7 +93,9 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
 def measured_interference(
     rounds: Sequence[Round], why: str, severity: Severity = Severity.WARNING
 ) -> Interference | None:
-    """Return the interference by measured delay alone; None if the rounds took no time."""
+    """Return the interference by measured delay alone; None if nothing tells of any."""
+    if not any(each.delays is not None or _was_sought(each) for each in rounds):
+        return None
     by_round = [segments_of(each) for each in rounds]
     whole = _joined(by_round)
     if whole.duration_s.sum() <= 0.0:
@@ -107,18 +113,23 @@ def measured_interference(
 def _as_known(
     interference: Interference, rounds: Sequence[Round], by_round: Sequence[Segments]
 ) -> Interference:
-    """Say for how much of the time delay is known; below 90 % the light is unknown, and why."""
+    """Say for how much of the time delay is known; below 90 % the light is unknown, and why.
+
+    Then only what was measured counts: long readings may be due to what was not seen, or their own.
+    """
     unknown_s = dict.fromkeys(_WHY_UNKNOWN, 0.0)
     for finished, segments in zip(rounds, by_round, strict=True):
-        codes = {each.code for each in finished.notices}
-        why = "elsewhere" if Code.DELAY_NOT_MEASURED in codes else "unmeasured"
-        why = why if finished.delays is None else "unseen"
+        why = "elsewhere" if _was_sought(finished) else "unmeasured"
+        if finished.delays is not None:
+            why = "unseen" if finished.delays.own is None else "shared"
         unknown_s[why] += float((segments.duration_s - segments.known_s).sum())
     known_s = sum(float(each.known_s.sum()) for each in by_round)
     known = min(100.0 * known_s / interference.duration_s, 100.0)
-    others = [each for each in interference.notices if each.code is not Code.DELAY_NOT_MEASURED]
     if known >= KNOWN_FROM:
-        return replace(interference, known_percent=known, notices=tuple(others))
+        notices = (
+            each for each in interference.notices if each.code is not Code.DELAY_NOT_MEASURED
+        )
+        return replace(interference, known_percent=known, notices=tuple(notices))
     why = max(unknown_s, key=unknown_s.__getitem__)
     notice = Notice(
         code=Code.DELAY_NOT_MEASURED,
@@ -128,8 +139,22 @@ def _as_known(
         evidence={"known_percent": known, "wanted_percent": KNOWN_FROM},
     )
     return replace(
-        interference, light=Light.UNKNOWN, known_percent=known, notices=(notice, *others)
+        interference,
+        percent=0.0,
+        light=Light.UNKNOWN,
+        probability_high=probability_high(interference.measured_percent),
+        unclustered_percent=100.0,
+        above_median_percent=0.0,
+        flagged_percent=0.0,
+        groups=(),
+        known_percent=known,
+        notices=(notice,),
     )
+
+
+def _was_sought(finished: Round) -> bool:
+    """Whether a meter looked at a round in vain."""
+    return any(each.code is Code.DELAY_NOT_MEASURED for each in finished.notices)
 
 
 def is_red(
@@ -172,11 +197,32 @@ def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
     ]
 
 
+def vouched_for(
+    interference: Interference | None, analyses: Sequence[Analysis]
+) -> Interference | None:
+    """Take back a green or yellow light where it stands beside no number, or on few readings.
+
+    A red one stays: it is evidence of what was lost, and needs no number beside it.
+    """
+    if interference is None or interference.light not in (Light.GREEN, Light.YELLOW):
+        return interference
+    wanted = [each for each in analyses if each.metric.must_satisfy] or [*analyses]
+    if wanted and wanted[0].estimate is not None and wanted[0].n >= MIN_IN_GROUP:
+        return interference
+    return replace(interference, light=Light.UNKNOWN)
+
+
+def is_disturbed(interference: Interference) -> bool:
+    """Whether what was seen of a run makes its light yellow or red, or would if it were known."""
+    return interference.is_measured and light_of(interference.total_percent) is not Light.GREEN
+
+
 def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
     """Warn if a run lost so much that its light is not green, or would not be."""
-    if interference is None or (light := light_of(interference.total_percent)) is Light.GREEN:
+    if interference is None or not is_disturbed(interference):
         return ()
-    advice = "run it again" if light is Light.RED else "another run shows more"
+    seen = light_of(interference.total_percent)
+    advice = "run it again" if seen is Light.RED else "another run shows more"
     estimated = interference.percent > interference.measured_percent
     own = " The estimate may also be slow moments of the program itself." if estimated else ""
     return (
@@ -239,9 +285,14 @@ def segments_of(finished: Round, *, whole: bool = False) -> Segments:
     known_s = np.zeros(stops.size) if measured is None else duration_s
     if measured is not None and measured.known is not None:
         known_s = duration_s * measured.known
+    if measured is not None and measured.known is not None and measured.own is None:
         # What little was not seen waited as long; where it is much, nobody knows.
         unseen = np.where(100.0 * measured.known >= KNOWN_FROM, measured.known, 1.0)
         delays = {source: values / unseen for source, values in delays.items()}
+    if measured is not None and measured.own is not None:
+        # Neither work, nor what others did to it; what others did is a lower limit as it is.
+        part = 1.0 - np.minimum(measured.own / np.maximum(duration_s, 1e-9), 1.0)
+        duration_s, known_s = duration_s * part, known_s * part
     if whole:
         duration_s, readings, known_s = (
             each.sum(keepdims=True) for each in (duration_s, readings, known_s)

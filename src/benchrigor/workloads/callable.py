@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import repeat
+from operator import length_hint
 
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
@@ -97,6 +98,7 @@ class CallableWorkload(TimedWorkload):
         self._gc = gc
         self._metric = metric
         self._is_first_round = True
+        self._calls = 0  # finished before the readings under way
         self._setup, self._teardown = setup, teardown
         self._one_by_one = self.takes_amount or setup is not None or teardown is not None
         self.inner = 1 if self._one_by_one else inner or 0  # calls per reading; 0 until chosen
@@ -171,11 +173,18 @@ class CallableWorkload(TimedWorkload):
             for _ in repeat(None, n):
                 taken(self._time_call(self._func, self.name, elapsed_ns, done, delays))
             return elapsed_ns
-        with failures_of(self.name, elapsed_ns, done):
+        loop = [repeat(None, inner)]  # the calls of the reading under way
+
+        def call() -> int:
+            begun = 1 if inner == 1 else inner - length_hint(loop[0])
+            return self._calls + len(elapsed_ns) * inner + begun
+
+        with failures_of(self.name, elapsed_ns, done, call):
             if inner == 1:
                 _time_calls(self._func, self._clock.now_ns, taken, n)
             else:
-                _time_loops(self._func, self._clock.now_ns, taken, n, inner)
+                _time_loops(self._func, self._clock.now_ns, taken, n, loop)
+        self._calls += n * inner
         return elapsed_ns
 
     def _time_call(
@@ -275,11 +284,17 @@ def _time_calls(
 
 
 def _time_loops(
-    func: Call, now: Callable[[], int], append: Callable[[int], None], readings: int, inner: int
+    func: Call,
+    now: Callable[[], int],
+    append: Callable[[int], None],
+    readings: int,
+    loop: list[repeat[None]],
 ) -> None:
+    inner = length_hint(loop[0])
     for _ in repeat(None, readings):
+        loop[0] = calls = repeat(None, inner)
         start = now()
-        for _ in repeat(None, inner):
+        for _ in calls:
             func()
         append(now() - start)
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from operator import sub
 
-from benchrigor.clocks import cpu_ns_with_children
+from benchrigor.clocks import cpu_ns_with_children, processors
 from benchrigor.model import Code, Notice
 from benchrigor.protocols import DelayMeter, Recorder
 
@@ -19,12 +19,15 @@ _SHORTEST_NS = 2_000_000
 _TRIED = 16
 # Share of the wall time that others may use without being the measured work, such as progress.
 _MOST_ELSEWHERE = 0.1
+_NEGLIGIBLE = 0.01  # and without being asked what they made the measured thread wait
 
 
 class ReadingDelays:
     """Measures the delay of readings while they are taken, outside of what is timed.
 
     Segments of about equally many readings last one to four milliseconds, or a single reading.
+    What other threads of the process may have made it wait is told apart, see `delay_by_others`;
+    where they did most of the work, no delay is told.
     """
 
     def __init__(self, meter: DelayMeter) -> None:
@@ -95,9 +98,23 @@ class ReadingDelays:
                 )
             )
         else:
-            columns = (self.delays_ns, self.durations_ns)
-            recorder.delays(self.stops, *([each / 1e9 for each in column] for column in columns))
+            delay_ns = sum(self.delays_ns)
+            bounds = delay_by_others(delay_ns, own_ns, others_ns, wall_ns, processors())
+            self._record(recorder, *(each / max(delay_ns, 1) for each in (*bounds, delay_ns)))
         self.stops, self.delays_ns, self.durations_ns, self._used_ns = [], [], [], None
+
+    def _record(self, recorder: Recorder, least: float, most: float, whole: float) -> None:
+        """Record the delays, of which so large a share is by others at least, and at most."""
+        delay_s, duration_s = (
+            [each / 1e9 for each in column] for column in (self.delays_ns, self.durations_ns)
+        )
+        if least == whole:
+            recorder.delays(self.stops, delay_s, duration_s)
+            return
+        pairs = zip(delay_s, duration_s, strict=True)
+        known = [max(1.0 - (most - least) * each / max(of, 1e-9), 0.0) for each, of in pairs]
+        by_others, own = ([share * each for each in delay_s] for share in (least, whole - least))
+        recorder.delays(self.stops, by_others, duration_s, known, own)
 
     def _next_length(self, readings: int) -> int:
         """Return the length of the next of equal segments of the readings to come."""
@@ -122,6 +139,27 @@ class ReadingDelays:
         self.delays_ns.append(self._delay_ns)
         self.durations_ns.append(sum(self._elapsed_ns[self._kept :]))
         self._delay_ns, self._kept = 0, len(self._elapsed_ns)
+
+
+def delay_by_others(
+    delay_ns: int, own_ns: int, siblings_ns: int, wall_ns: int, processors: int
+) -> tuple[int, int]:
+    """Return how much of a thread's run delay other programs caused, at least and at most.
+
+    A thread that waits leaves its processor to somebody. Its siblings, threads and children of the
+    same process that ran for ``siblings_ns`` in the same wall time, had that processor for no
+    longer than they ran: the rest of the delay is by others. And others ran for no longer than the
+    process left of all processors, so that they caused no more than that. Both are bounds, and
+    nothing is assumed about the scheduler; between them nobody knows. (Counted per round: that
+    costs two calls of the system, and tells nothing of when siblings ran. Children that have not
+    been waited for count as others, siblings that are bound to other processors as if they were
+    not.)
+    """
+    if siblings_ns <= _NEGLIGIBLE * wall_ns:
+        return delay_ns, delay_ns
+    least = max(delay_ns - siblings_ns, 0)
+    left_ns = max(processors * wall_ns - own_ns - siblings_ns, 0)
+    return least, max(least, min(delay_ns, left_ns))
 
 
 def _used_ns() -> tuple[int, int, int]:

@@ -58,12 +58,14 @@ class RoundRecorder:
         seconds: npt.ArrayLike,
         duration_s: npt.ArrayLike | None = None,
         known: npt.ArrayLike | None = None,
+        own: npt.ArrayLike | None = None,
     ) -> None:
         """Add the measured delays of groups of successive readings, as `Delays` has them.
 
-        All calls in a round give the same of ``duration_s`` and ``known``, or leave it out.
+        All calls in a round give the same of the last three, or leave them out.
         """
-        columns = {"stops": stops, "seconds": seconds, "duration_s": duration_s, "known": known}
+        columns: dict[str, npt.ArrayLike | None] = {"stops": stops, "seconds": seconds}
+        columns |= {"duration_s": duration_s, "known": known, "own": own}
         for name, values in columns.items():
             if values is not None:
                 self._delays.setdefault(name, []).append(as_series(values, name=name))

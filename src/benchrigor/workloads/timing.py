@@ -13,7 +13,7 @@ import numpy as np
 from benchrigor.clocks import clock_cost_ns
 from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Floats, Notice
-from benchrigor.model.text import show_value
+from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
 
@@ -139,11 +139,17 @@ def in_seconds(elapsed_ns: Sequence[int], *, done: int = 0, inner: int = 1) -> F
 
 
 @contextmanager
-def failures_of(part: str, elapsed_ns: Sequence[int], done: int | None) -> Iterator[None]:
+def failures_of(
+    part: str,
+    elapsed_ns: Sequence[int],
+    done: int | None,
+    call: Callable[[], int] | None = None,
+) -> Iterator[None]:
     """Raise `WorkloadFailed` from whatever the part of a workload run inside raises.
 
     ``elapsed_ns`` grows by one with each finished reading, after ``done`` others of the round;
-    ``done`` is None while nothing is recorded yet.
+    ``done`` is None while nothing is recorded yet. ``call`` counts the calls so far, with the one
+    that failed.
     """
     try:
         yield
@@ -152,6 +158,7 @@ def failures_of(part: str, elapsed_ns: Sequence[int], done: int | None) -> Itera
         where = (
             "before the first reading" if done is None else f"at reading {done + len(elapsed_ns)}"
         )
+        where = where if call is None else f"call {counted(call())}, {where}"
         message = f": {error}" if str(error) else ""
         raise WorkloadFailed(f"{part} raised {type(error).__name__}{message} ({where})") from error
 

@@ -1,4 +1,5 @@
 import gc
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 
 import benchrigor as br
 from benchrigor.model import Code
+from benchrigor.model.comparison import show_difference
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.testing import FakeClock
 
@@ -47,6 +49,8 @@ def test_a_known_ratio_is_found() -> None:
     assert found.baseline is not None
     assert found.baseline.value == pytest.approx(1e-3, rel=0.01)
     assert found.elapsed_s == pytest.approx(clock.now_ns() / 1e9)
+    assert found.readings_in == "s"
+    assert re.fullmatch(r"\+[23]\d\.?\d* µs \[[\d., ]+\] 95%", show_difference(found))
 
 
 def test_the_same_function_twice_is_equivalent() -> None:

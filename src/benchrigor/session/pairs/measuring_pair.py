@@ -122,9 +122,13 @@ def measure_pair(
     )
     workloads = {name: timed(func) for name, func in functions.items()}
     runner = _PairRunner(workloads, clock, gc=gc, of_means=statistic == "mean")
-    with ended_by_errors(engine, engine.result):
+
+    def result() -> Comparison:
+        return replace(engine.result(), readings_in="s")
+
+    with ended_by_errors(engine, result):
         drive(engine, runner, clock, Hooks(progress=progress))
-    return engine.result()
+    return result()
 
 
 class _PairRunner:

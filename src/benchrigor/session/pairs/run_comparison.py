@@ -21,11 +21,11 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.text import ended
+from benchrigor.session.red_rounds import is_disturbed
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS
-from benchrigor.stats.interference.traffic_light import light_of
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 
 _ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
@@ -127,7 +127,8 @@ def compare_named(
                     "are averaged as they are (arithmetic)"
                 )
         series = [each.recorded.series[0] for each in sources]
-        return compare(*series, paired=True, trim=True, **options)
+        found = compare(*series, paired=True, trim=True, **options)
+        return replace(found, readings_in=_common_unit(sources))
     estimates = [each.estimate(statistic, confidence) for each in sources]
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
@@ -138,6 +139,7 @@ def compare_named(
         baseline=estimates[0],
         candidate=estimates[1],
         notices=(*_other_differences(sources), *comparison.notices),
+        readings_in=_common_unit(sources),
     )
 
 
@@ -262,6 +264,11 @@ def _common_options(
     return next(iter(statistics), statistic or "mean"), next(iter(directions), direction)
 
 
+def _common_unit(sources: Sequence[_Source]) -> str:
+    """Return the unit of all sources, whose units do not differ."""
+    return next((each.recorded.metric.unit for each in sources if _has_unit(each)), "")
+
+
 def _has_unit(source: _Source) -> bool:
     """Whether the unit of a source is known: bare readings may have any."""
     return source.run is not None or source.recorded.metric.unit != ""
@@ -276,13 +283,15 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
         if ended(run.decision) != "satisfied"
     ]
     for label, run in runs:
-        percent = 0.0 if run.interference is None else run.interference.total_percent
-        if (light := light_of(percent)) is not Light.GREEN:
-            sentence = (
-                f"{label} has a {light} light: interference took {percent:.1f}% of its time, which "
-                "may be what differs."
-            )
-            notices.append(Notice.warning(Code.DISTURBED, sentence, percent=percent))
+        found = run.interference
+        if found is None or not is_disturbed(found):
+            continue
+        percent = found.total_percent
+        sentence = (
+            f"{label} has {'an' if found.light is Light.UNKNOWN else 'a'} {found.light} light: "
+            f"interference took {found.least}{percent:.1f}% of its time, which may be what differs."
+        )
+        notices.append(Notice.warning(Code.DISTURBED, sentence, percent=percent))
     hosts = sorted({run.provenance.host for _, run in runs if run.provenance is not None})
     if len(hosts) > 1:
         sentence = f"Made on different machines ({', '.join(hosts)}): they may be what differs."
