@@ -181,9 +181,11 @@ def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[Sta
 
 
 def adapted(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
-    """Return the policy with the method that the phases ask for."""
-    paced = any(each.reason is PhaseReason.CHANGING_PACE for each in phases)
-    return replace(policy, method=BLOCKS) if paced else policy
+    """Return the policy that the phases ask for: no transients beside slow noise, or blocks."""
+    reasons = {each.reason for each in phases}
+    if PhaseReason.FEW_EFFECTIVE in reasons and len(phases) == 1:
+        policy = replace(policy, trim=False)
+    return replace(policy, method=BLOCKS) if PhaseReason.CHANGING_PACE in reasons else policy
 
 
 def keep(series: Sequence[Floats], phases: Sequence[StablePhase]) -> tuple[Floats | None, ...]:

@@ -16,6 +16,7 @@ from benchrigor.model import (
     Notice,
     PhaseLabel,
     PhaseReason,
+    Severity,
     StablePhase,
 )
 from benchrigor.stats.phases.trend import Trend, ends_of, find_trend
@@ -43,12 +44,16 @@ def phase_at_any_pace(
     ``rates`` are higher where the machine is faster.
     """
     phase = measured_phase(series, confidence, change_points)
-    if phase.start is not None:
-        return phase if _is_one_pace(phase, rates=rates) else _paced(phase, rates=rates)
-    if phase.reason in _MOVING:
-        return _refused(phase, ends_of(series))
+    if phase.start is not None and _is_one_pace(phase, rates=rates):
+        return phase
     trend = find_trend(series, [each.start for each in phase.phases[1:]])
-    return _paced(phase, rates=rates) if trend is None else _refused(phase, trend)
+    if trend is not None or phase.reason in _MOVING:
+        return _refused(phase, trend or ends_of(series))
+    if phase.reason is PhaseReason.RANDOM_WALK:
+        return phase
+    if phase.reason is PhaseReason.FEW_EFFECTIVE:
+        return _admitted(phase)
+    return _paced(phase, rates=rates)
 
 
 def _is_one_pace(phase: StablePhase, *, rates: bool) -> bool:
@@ -103,6 +108,13 @@ def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
     )
 
 
+def _admitted(phase: StablePhase) -> StablePhase:
+    """Take all readings of slow noise: an interval that allows for it is as wide as it is slow."""
+    (notice,) = phase.notices
+    few = replace(notice, code=Code.FEW_EFFECTIVE, severity=Severity.WARNING)
+    return replace(phase, start=0, stop=phase.change_points.n, notices=(few,))
+
+
 def _changed(levels: list[float]) -> Notice:
     low, high = min(levels), max(levels)
     between = ""
@@ -120,14 +132,14 @@ def _changed(levels: list[float]) -> Notice:
 
 def _refused(phase: StablePhase, trend: Trend) -> StablePhase:
     way = "rise" if trend.last > trend.first else "fall"
-    (before,) = phase.notices
     sentence = (
         f"There is no steady level: the readings {way} from {trend.first:.3g} to {trend.last:.3g}."
     )
-    moving = replace(
-        before,
-        sentence=sentence,
-        evidence={**before.evidence, "first": trend.first, "last": trend.last},
-    )
     reason = phase.reason if phase.reason in _MOVING else PhaseReason.TREND
-    return replace(phase, reason=reason, notices=(moving,))
+    evidence = phase.notices[0].evidence if phase.notices else {}
+    moving = Notice.refusal(
+        Code.NO_STABLE_PHASE,
+        sentence,
+        **{**evidence, "reason": str(reason), "first": trend.first, "last": trend.last},
+    )
+    return replace(phase, start=None, stop=None, reason=reason, notices=(moving,))

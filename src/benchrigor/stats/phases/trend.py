@@ -14,7 +14,7 @@ from benchrigor.stats.series.long_run_variance import long_run_variance
 
 _POINTS = 256
 _DEGREE = 3  # of the polynomial that stands for any smooth movement
-_MATERIAL = 0.03  # movement over the second half, relative to the level, that is one
+_MATERIAL = 0.02  # movement over the second half, relative to the level, that is one
 _TURNING = 1.25  # the way there and back, relative to the way gained, that is still one way
 _EVIDENCE = 2.0  # difference of information criteria, in favour of a movement
 
@@ -34,7 +34,7 @@ def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
     (Schwarz 1978), with the long-run variance as noise: levels between the ``steps``; these levels
     and a ramp through all of them, as of a leak on a machine that changes its pace; and a cubic
     polynomial, which is any smooth movement. A smooth one is a trend if over the second half of
-    the series it moves one way, by 3 % of the level or more.
+    the series it moves one way, by 2 % of the level or more.
     """
     points = _batch_medians(series)
     m = points.size
@@ -61,10 +61,16 @@ def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
     path = points - by_smooth
     if best == "ramp":
         path = time * float(np.linalg.lstsq(ramp, points, rcond=None)[0][-1])
+        points = path
     late = np.diff(path[m // 2 :])
-    moved = abs(float(late.sum()))
-    one_way = float(np.abs(late).sum()) <= _TURNING * moved
-    return ends_of(series) if one_way and moved >= _MATERIAL else None
+    moved = float(late.sum())
+    one_way = float(np.abs(late).sum()) <= _TURNING * abs(moved)
+    # A polynomial bends beyond its readings: their medians must have moved as well.
+    middle, last = (np.median(points[at * m // 8 : (at + 2) * m // 8]) for at in (3, 6))
+    least = min(moved, float(last - middle), key=abs)
+    if not one_way or abs(least) < _MATERIAL or least * moved < 0.0:
+        return None
+    return ends_of(series)
 
 
 def ends_of(series: Floats) -> Trend:
