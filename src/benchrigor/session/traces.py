@@ -313,7 +313,9 @@ class Traces:
 
 
 def _agree(later: Analysis | None, earlier: Analysis | None) -> bool:
-    return agrees(later and later.estimate, earlier and earlier.estimate)
+    if later is None or earlier is None:
+        return False
+    return agrees(later.estimate, earlier.estimate)
 
 
 def _bad_pair(finished: Round, where: str) -> list[str]:

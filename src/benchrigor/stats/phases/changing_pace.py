@@ -22,8 +22,8 @@ from benchrigor.model import (
 from benchrigor.stats.phases.trend import Trend, ends_of, find_trend
 from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
 
-_WARM_UP = 0.25  # of the readings at most that one step down at the start may cut
-_COOL_DOWN = 0.15  # and any step at the end
+_WARM_UP = 0.2  # of the readings at most that one step down at the start may cut
+_COOL_DOWN = 0.1  # and any step at the end
 _FAR = 2.0  # a start so many times as slow as all that follows is no matter of pace
 _MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
 
