@@ -54,10 +54,10 @@ def codes(record: RunRecord) -> list[Code]:
     return [notice.code for notice in record.notices]
 
 
-def test_a_steady_workload_is_satisfied_at_the_first_check() -> None:
+def test_a_steady_workload_is_satisfied_at_the_second_look() -> None:
     record = drive(Engine(Options(target=0.05)), steady())
     assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
-    assert record.readings().size == 500
+    assert record.readings().size == 750
     estimate = record.estimate()
     assert estimate is not None
     assert estimate.low < 1.0 < estimate.high
@@ -216,10 +216,10 @@ def test_readings_without_a_stable_phase_give_no_number_and_say_why() -> None:
     assert "no number" in str(record)
 
 
-def test_single_readings_are_first_judged_at_ten_rounds() -> None:
+def test_single_readings_are_satisfied_at_fifteen_rounds() -> None:
     record = drive_single(Engine(Options(target=0.2)), steady())
     assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
-    assert len(record.rounds) == 10
+    assert len(record.rounds) == 15
     assert Code.FEW_READINGS in codes(record)
 
 
@@ -241,7 +241,7 @@ def test_restarted_rounds_are_invocations() -> None:
     estimate = record.estimate()
     assert estimate is not None
     assert record.decision == Decision(stop=True, reason=StopReason.SATISFIED)
-    assert estimate.n == len(record.rounds) == 10
+    assert estimate.n == len(record.rounds) == 15
     assert estimate.method == "invocation means"
     assert estimate.low < 1.0 < estimate.high
 

@@ -239,7 +239,7 @@ def test_a_stopped_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
     first = Session(short, seed=1, clock=clock, store=path).run(workload)
     assert ended(first) is StopReason.READINGS_BUDGET
     assert first.run_id is not None
-    more = Options(target=0.002, budget_readings=100_000)
+    more = Options(target=0.002, budget_readings=100_000, budget_s=60.0)
     second = Session.resume(path, first.run_id, options=more, clock=clock).run(workload)
     assert ended(second) is StopReason.SATISFIED
     assert second.readings().size > 600
@@ -432,7 +432,7 @@ def test_a_restarted_session_says_that_nothing_restarts_a_function_of_an_amount(
 
 def test_each_decision_is_logged_with_what_it_rests_on(caplog: pytest.LogCaptureFixture) -> None:
     clock = FakeClock()
-    session = Session(Options(target=0.01), name="nap", seed=1, clock=clock)
+    session = Session(Options(target=0.01, budget_s=60.0), name="nap", seed=1, clock=clock)
     with caplog.at_level("INFO", logger="benchrigor.session"):
         record = session.run(synthetic(clock))
     begins, *decisions, ends = caplog.messages

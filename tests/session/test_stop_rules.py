@@ -40,11 +40,11 @@ def test_a_session_goes_on_until_four_fifths_are_stable() -> None:
     assert last >= 0.8
 
 
-def test_without_the_rule_the_same_session_ends_at_its_first_look() -> None:
+def test_without_the_rule_the_same_session_ends_at_its_second_look() -> None:
     rule = satisfied(narrow_enough(Options(target=0.05)), minimum_effective(100.0))
     record = stepping(Engine(Options(target=0.05), rules=[rule]))
     assert record.decision == SATISFIED
-    assert record.readings().size == 500
+    assert record.readings().size == 750
 
 
 def test_the_prediction_counts_what_a_stable_share_takes() -> None:

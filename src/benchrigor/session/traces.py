@@ -312,7 +312,7 @@ class Traces:
 
 
 def _agree(later: Analysis | None, earlier: Analysis | None) -> bool:
-    return agrees(later and later.estimate, earlier and earlier.estimate)
+    return agrees(*(None if each is None else each.estimate for each in (later, earlier)))
 
 
 def _bad_pair(finished: Round, where: str) -> list[str]:
