@@ -368,6 +368,24 @@ def test_progress_tells_what_is_still_needed() -> None:
     assert progress.seconds_left == pytest.approx(progress.readings_needed / 500)
 
 
+def test_a_narrow_first_look_still_needs_a_second_one() -> None:
+    engine = Engine(Options(target=0.05, readings_per_round=500))
+    plan = engine.ask()
+    assert plan is not None
+    engine.tell(Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": steady()(500)}))
+    assert engine.progress is not None
+    assert engine.progress.readings_needed == 250
+    assert engine.progress.seconds_left == pytest.approx(0.5)
+    by_round = Engine(Options(target=0.5))
+    for _ in range(10):
+        plan = by_round.ask()
+        assert plan is not None
+        reading = float(steady(plan.index)(1)[0])
+        by_round.tell(Round(plan=plan, elapsed_ns=10**6, readings={"time": reading}))
+    assert by_round.progress is not None
+    assert by_round.progress.readings_needed == 5
+
+
 def test_the_same_seed_gives_the_same_plans() -> None:
     plans = [Engine(seed=5).ask(), Engine(seed=5).ask(), Engine(seed=6).ask()]
     assert plans[0] == plans[1]

@@ -10,8 +10,8 @@ from scipy import stats
 from simulated.series import noise
 
 import benchrigor as br
-from benchrigor.errors import InvalidInput
-from benchrigor.model import Estimate, Metric, Replay, Ruling
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate, Metric, Notice, Replay, Ruling
 from benchrigor.session import replay
 from benchrigor.session.replays.rulings import BUILT_IN
 from benchrigor.stats import RupturesDetector, detect_changes, estimate_mean, merge_subsessions
@@ -246,6 +246,27 @@ def test_a_function_of_the_readings_is_looked_at_when_a_session_looks() -> None:
     assert ruling.final == estimate_mean(noise(2000, phi=0.9))
     stopping = only(replay(noise(2000, phi=0.9), judges=[("mine", mine)], target=0.05))
     assert stopping.estimate == estimate_mean(noise(2000, phi=0.9)[: stopping.stopped])
+
+
+def test_a_function_of_the_readings_stops_where_two_looks_in_a_row_agree() -> None:
+    values = noise(2000, cv=0.02)
+    values[500:750] += 0.009  # so that the second look lies outside the first interval
+    values[750:] += 0.003
+
+    def refusing(some: np.ndarray) -> Estimate:
+        if some.size == 750:
+            raise NotEstimable(Notice.refusal(Code.NO_STABLE_PHASE, "not now"))
+        return estimate_mean(some)
+
+    judges = [
+        ("mine", estimate_mean),
+        ("session", br.Options(trim="none")),
+        ("refusing", refusing),
+    ]
+    mine, session, other = replay(values, judges=judges, target=0.1).rulings
+    assert mine.stopped == session.stopped == 1125
+    assert other.stopped == 1688  # a look without a number agrees with none
+    assert only(replay(noise(2000, cv=0.02), judges=[judges[0]], target=0.1)).stopped == 750
 
 
 def test_a_function_that_refuses_is_quoted() -> None:
