@@ -1,9 +1,11 @@
+import inspect
 import subprocess
 import sys
 
 import pytest
 
 import benchrigor as br
+from benchrigor.cli.run_verb import run
 
 HEAVY = ["numpy", "scipy", "statsmodels", "ruptures", "pyperf", "matplotlib", "pandas", "asyncio"]
 
@@ -30,3 +32,16 @@ def test_the_rooms_are_reached_from_the_lobby() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'mesure'"):
         br.mesure  # noqa: B018  # the access is the test
+
+
+def test_two_percent_within_ten_seconds_is_the_default_of_every_door() -> None:
+    def default(function: object, name: str) -> object:
+        return inspect.signature(function).parameters[name].default  # type: ignore[arg-type]
+
+    assert (default(br.Options, "target"), default(br.measure, "target")) == (0.02, 0.02)
+    doors = (br.Options, br.measure, br.measure_pair)
+    assert [default(each, "budget_s") for each in doors] == [10.0] * 3
+    assert default(br.Options, "min_seconds") == 1.0
+    assert (default(br.measure_pair, "margin"), default(br.measure_pair, "target")) == (0.01, None)
+    by_verb = {each.name: each.default for each in run.params}
+    assert (by_verb["target"], by_verb["budget_s"]) == ("2%", "10")

@@ -50,6 +50,12 @@ def test_the_fixture_returns_the_result_and_measures(pytester):
     assert "s [" in row or "no number" in row  # on a busy machine
 
 
+def test_each_function_is_measured_for_two_seconds_at_most(pytester):
+    config = pytester.parseconfig(*BARE)
+    assert config.getoption("bench_budget") == 2.0
+    assert config.getoption("bench_target") is None  # that of `measure`
+
+
 def test_a_suite_that_does_not_use_it_sees_and_loads_nothing(pytester):
     pytester.makepyfile("""
         import sys

@@ -36,7 +36,9 @@ def keep(store):
 
     def kept(mean, seed, *, host=None, **given):
         clock = FakeClock()
-        options = br.Options(**{"target": 1e-9, "max_rounds": 20, "rounds": "restarted", **given})
+        options = br.Options(
+            **{"target": 1e-9, "max_rounds": 20, "rounds": "restarted", "budget_s": 60.0, **given}
+        )
         workload = SyntheticWorkload(
             mean=mean,
             cv=0.1,
@@ -370,7 +372,7 @@ def speeds(store):
         for seed, speed in enumerate(truths):
             clock = FakeClock()
             job = SyntheticJob(speed=speed, overhead_s=0.1, cv=cv, seed=seed, clock=clock)
-            options = br.Options(work=(0, 10**9), target=0.001, max_rounds=50)
+            options = br.Options(work=(0, 10**9), target=0.001, max_rounds=50, budget_s=60.0)
             session = Session(
                 options, name=f"job {seed}", subject={"kind": kind}, seed=seed, clock=clock
             )

@@ -45,8 +45,8 @@ def test_a_file_is_replayed_in_its_unit_and_called_by_its_name(cli, recording):
     result = cli("replay", recording.name, "--column", "time", "--unit", "s")
     assert result.exit_code == 0, result.stderr
     lines = result.stdout.splitlines()
-    assert lines[0] == "readings.csv: 1,000 readings replayed, half-width wanted 5%"
-    assert lines[2].split()[:2] == ["benchrigor", "500"]
+    assert lines[0] == "readings.csv: 1,000 readings replayed, half-width wanted 2%"
+    assert lines[2].split()[:2] == ["benchrigor", "750"]
     assert "ms [" in lines[2]
     assert lines[2].endswith("yes")
 

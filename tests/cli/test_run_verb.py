@@ -40,7 +40,10 @@ def test_a_command_is_measured_and_kept(cli, store):
     assert result.exit_code == 0
     assert result.stdout.startswith("true\n────\n")
     (run,) = Journal(store).runs()
-    assert run["rounds"] == 10
+    record = Journal(store).load(run["run_id"])
+    assert record.decision.satisfied
+    assert record.elapsed_s >= 1.0  # two looks agree at 15 rounds, but `true` takes 2 ms
+    assert run["rounds"] > 15
     assert f"benchrigor explain {run['run_id']}\n" in result.stdout
     assert result.stderr == ""
 

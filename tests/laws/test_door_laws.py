@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ DOORS: dict[str, tuple[Callable[[], list[Floats]], str]] = {
 
 
 def by_telling(rounds: Sequence[Floats], unit: str) -> br.RunRecord:
-    options = br.Options(target=1e-9, rounds="restarted", max_rounds=len(rounds))
+    options = br.Options(target=1e-9, rounds="restarted", max_rounds=len(rounds), budget_s=math.inf)
     session = br.Session(options, (br.Metric(name="u", unit=unit),), seed=1)
     while (plan := session.ask()) is not None:
         told = {"u": rounds[plan.index]}
@@ -71,7 +72,7 @@ def by_telling(rounds: Sequence[Floats], unit: str) -> br.RunRecord:
 
 def by_running(rounds: Sequence[Floats], unit: str) -> br.RunRecord:
     clock = FakeClock()
-    options = br.Options(target=1e-9, max_rounds=len(rounds))
+    options = br.Options(target=1e-9, max_rounds=len(rounds), budget_s=math.inf)
     session = br.Session(options, (br.Metric(name="u", unit=unit),), seed=1, clock=clock)
     return session.run(Printed(rounds, clock))
 

@@ -68,3 +68,24 @@ def test_a_number_out_of_range_is_named(name: str, value: float, expected: str) 
 def test_options_survive_being_stored() -> None:
     options = Options(autocorrelation_limit=0.3, work=(0, None))
     assert codec.decode(Options, codec.encode(options)) == options
+
+
+def test_two_percent_within_ten_seconds_is_what_is_aimed_at() -> None:
+    options = Options()
+    assert (options.target, options.budget_s, options.min_seconds) == (0.02, 10.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (-0.1, "0 or more"),
+        (float("nan"), "0 or more"),
+        (float("inf"), "a finite number"),
+        ("1", "a number"),
+        (True, "a number"),
+    ],
+)
+def test_the_least_seconds_are_0_or_more(seconds: Any, expected: str) -> None:
+    with pytest.raises(InvalidInput, match=f"min_seconds is .*, expected {expected}"):
+        Options(min_seconds=seconds)
+    assert Options(min_seconds=0).min_seconds == 0

@@ -91,7 +91,8 @@ def test_each_metric_has_its_number_or_says_why_it_has_none() -> None:
     rng = np.random.default_rng(4)
     metrics = [Metric(name="time", unit="s"), Metric(name="rate", unit="1/s", must_satisfy=False)]
     rounds = [{"readings": {"time": each}} for each in rng.normal(1.0, 0.1, 12).tolist()]
-    record = told(Options(max_rounds=12, target=1e-9, statistic="median"), *rounds, metrics=metrics)
+    options = Options(max_rounds=12, target=1e-9, statistic="median", budget_s=60.0)
+    record = told(options, *rounds, metrics=metrics)
     time, rate = dicts(summary_rows(record))
     estimate = record.estimate("time")
     assert estimate is not None

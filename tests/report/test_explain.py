@@ -14,7 +14,7 @@ Draw = Callable[[int], np.ndarray]
 
 def told(draw: Draw, averaging: str = "arithmetic", **given: object) -> RunRecord:
     session = br.Session(
-        br.Options(**given),  # type: ignore[arg-type]
+        br.Options(**{"target": 0.05, **given}),  # type: ignore[arg-type]
         (Metric(name="speed", unit="B/s", averaging=averaging),),
         name="told",
         seed=1,
@@ -83,13 +83,13 @@ def test_explanations_fit_a_terminal_of_80_columns(name: str) -> None:
             "invocations",
             [
                 "All rounds are cut alike, where it suits them together: that leaves a stable",
-                "Each of 10 invocations gives its level; the interval comes from the spread",
+                "Each of 15 invocations gives its level; the interval comes from the spread",
                 " of the value, single readings inside them by ",
-                "Student t with 9 degrees of freedom",
+                "Student t with 14 degrees of freedom",
             ],
             ["Mean ", "Level ", "autoregressive"],
         ),
-        ("median of invocations", ["Each of 10 invocations gives its median; "], ["below which"]),
+        ("median of invocations", ["Each of 15 invocations gives its median; "], ["below which"]),
     ],
 )
 def test_the_step_to_the_level_is_that_of_its_kind(

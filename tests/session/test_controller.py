@@ -17,7 +17,7 @@ BEGUN = Pace(readings=100, elapsed_s=1.0, last_readings=100, last_s=0.1, to_next
         (BEGUN, {}, 400),
         (replace(BEGUN, last_s=1.0), {}, 100),  # a second of them
         (replace(BEGUN, last_readings=10, last_s=0.001), {}, 100),
-        (replace(BEGUN, last_s=10.0, elapsed_s=59.5), {}, 5),  # what is left of the minute
+        (replace(BEGUN, last_s=10.0, elapsed_s=9.5), {}, 5),  # what is left of ten seconds
         (replace(BEGUN, elapsed_s=99.0), {}, 1),
         (BEGUN, {"budget_readings": 150}, 50),
         (BEGUN, {"budget_readings": 50}, 1),

@@ -40,7 +40,7 @@ def test_the_headline_is_one_line_with_name_unit_and_interval() -> None:
     line = str(record)
     assert "\n" not in line
     shape = (
-        r"nap: [45]\.\d{3} ms \[4\.9\d\d, 5\.0\d\d\] 95% · n=490 \(\d+ effective\) "
+        r"nap: [45]\.\d{3} ms \[4\.9\d\d, 5\.0\d\d\] 95% · n=740 \(\d+ effective\) "
         r"· satisfied, "
     )
     assert re.match(shape, line)

@@ -16,7 +16,9 @@ def rounds_of(
     metric: br.Metric, readings: list[float], *, seconds: list[float], **more: list[float]
 ) -> br.RunRecord:
     """Tell one reading a round, with the time that it took."""
-    session = br.Session(br.Options(target=1e-9, max_rounds=len(readings)), (metric,), seed=1)
+    session = br.Session(
+        br.Options(target=1e-9, max_rounds=len(readings), budget_s=60.0), (metric,), seed=1
+    )
     while (plan := session.ask()) is not None:
         index = plan.index
         weights = {metric.name: more["trials"][index]} if more else {}

@@ -276,7 +276,9 @@ def told(
     *, rounds: int = 12, name: str = "lat", printed: float = 9.5, **delays: object
 ) -> RunRecord:
     """Tell of rounds of 1.09 s, in each of which a program printed something."""
-    engine = Engine(Options(rounds="restarted", max_rounds=rounds, target=1e-6), seed=1)
+    engine = Engine(
+        Options(rounds="restarted", max_rounds=rounds, target=1e-6, budget_s=60.0), seed=1
+    )
     rng = np.random.default_rng(20261207)
     while (plan := engine.ask()) is not None:
         engine.tell(

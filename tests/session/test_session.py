@@ -1,10 +1,12 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import benchrigor as br
+from benchrigor.clocks import WallClock
 from benchrigor.errors import ClockFailed, InvalidInput, StoreFailed, WorkloadFailed
 from benchrigor.model import (
     Code,
@@ -18,7 +20,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.text import show_estimate
 from benchrigor.protocols import Recorder
-from benchrigor.session import Session, retraced
+from benchrigor.session import Session, default_rules, retraced
 from benchrigor.session.replays.recorded_run import recording_of
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock, MemoryStore, SyntheticWorkload
@@ -239,7 +241,7 @@ def test_a_stopped_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
     first = Session(short, seed=1, clock=clock, store=path).run(workload)
     assert ended(first) is StopReason.READINGS_BUDGET
     assert first.run_id is not None
-    more = Options(target=0.002, budget_readings=100_000)
+    more = Options(target=0.002, budget_readings=100_000, budget_s=60.0)
     second = Session.resume(path, first.run_id, options=more, clock=clock).run(workload)
     assert ended(second) is StopReason.SATISFIED
     assert second.readings().size > 600
@@ -432,7 +434,7 @@ def test_a_restarted_session_says_that_nothing_restarts_a_function_of_an_amount(
 
 def test_each_decision_is_logged_with_what_it_rests_on(caplog: pytest.LogCaptureFixture) -> None:
     clock = FakeClock()
-    session = Session(Options(target=0.01), name="nap", seed=1, clock=clock)
+    session = Session(Options(target=0.01, budget_s=60.0), name="nap", seed=1, clock=clock)
     with caplog.at_level("INFO", logger="benchrigor.session"):
         record = session.run(synthetic(clock))
     begins, *decisions, ends = caplog.messages
@@ -493,3 +495,83 @@ def test_a_stored_run_is_analysed_by_the_detector_that_it_names(tmp_path: Path) 
     resumed = Session.resume(store, record.run_id, options=more, clock=FakeClock())
     (phase,) = resumed.run(Warming()).analyses[0].phases
     assert (phase.change_points.n, phase.change_points.level) == (1500, None)
+
+
+# The least seconds on the wall clock
+
+
+class Wall(FakeClock, WallClock):
+    """A wall clock that moves only when it is told to."""
+
+
+def on(clock: FakeClock, **given: Any) -> Session:
+    return Session(Options(**{"target": 0.5, **given}), seed=1, clock=clock)
+
+
+def test_readings_span_the_least_seconds_on_the_wall_clock_only() -> None:
+    fast = {"mean": 1e-4, "cv": 0.1, "seed": 1}
+    found = {}
+    for name, clock, given in (
+        ("wall", Wall(), {}),
+        ("three", Wall(), {"min_seconds": 3.0}),
+        ("none", Wall(), {"min_seconds": 0}),
+        ("fake", FakeClock(), {}),
+    ):
+        session = on(clock, **given)
+        found[name] = session.run(SyntheticWorkload(clock=clock, **fast))  # type: ignore[arg-type]
+        assert ended(found[name]) is StopReason.SATISFIED
+    assert found["fake"].readings().size == found["none"].readings().size == 750
+    assert found["fake"].elapsed_s < 0.1
+    assert 1.0 <= found["wall"].elapsed_s < 1.6  # a look at each time and a half
+    assert 3.0 <= found["three"].elapsed_s < 4.6
+
+
+def test_a_fast_function_is_measured_for_a_second() -> None:
+    options = Options(target=0.5, statistic="median", trim="none")
+    assert Session(options, seed=1).run(lambda: None).elapsed_s >= 1.0
+
+
+def test_rounds_that_are_told_need_not_span_any_seconds() -> None:
+    rng, session = np.random.default_rng(1), Session(Options(target=0.5), seed=1)
+    while (plan := session.ask()) is not None:
+        values = rng.normal(1.0, 0.1, plan.readings)
+        session.tell(Round(plan=plan, elapsed_ns=1_000, unit_readings={"time": values}))
+    record = session.result()
+    assert ended(record) is StopReason.SATISFIED
+    assert record.readings().size == 750
+
+
+def test_rules_of_ones_own_wait_for_the_least_seconds_too() -> None:
+    options = Options(target=0.5)
+    rules = [lambda _: None, *default_rules(options)]
+    clock = Wall()
+    session = Session(options, seed=1, clock=clock, rules=rules)
+    record = session.run(SyntheticWorkload(mean=1e-4, cv=0.1, seed=1, clock=clock))
+    assert ended(record) is StopReason.SATISFIED
+    assert record.elapsed_s >= 1.0
+
+
+def test_the_time_left_is_at_least_what_the_wall_clock_asks_for() -> None:
+    clock, left = Wall(), []
+
+    def note(progress: Progress) -> None:
+        if progress.fresh and progress.decision is None and progress.readings_needed == 0:
+            left.append((progress.elapsed_s, progress.seconds_left))
+
+    session = Session(Options(target=0.5), seed=1, clock=clock, progress=note)
+    session.run(SyntheticWorkload(mean=1e-4, cv=0.1, seed=1, clock=clock))
+    assert left
+    assert [seconds for _, seconds in left] == pytest.approx([1.0 - spent for spent, _ in left])
+
+
+def test_a_run_taken_up_again_spans_the_least_seconds_in_all() -> None:
+    clock, store = Wall(), MemoryStore()
+    workload = SyntheticWorkload(mean=1e-4, cv=0.1, seed=1, clock=clock)
+    options = Options(target=0.5, budget_s=0.3)
+    first = Session(options, seed=1, clock=clock, store=store).run(workload)
+    assert ended(first) is StopReason.TIME_BUDGET
+    assert first.run_id is not None
+    again = Session.resume(store, first.run_id, options=Options(target=0.5), clock=clock)
+    second = again.run(workload)
+    assert ended(second) is StopReason.SATISFIED
+    assert 1.0 <= second.elapsed_s < 1.6

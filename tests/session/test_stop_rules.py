@@ -1,10 +1,28 @@
 """When sessions stop, by phases and by effective rounds."""
 
-import numpy as np
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from typing import Any
 
-from benchrigor.model import Code, Decision, Options, Progress, Round, RunRecord, StopReason
+import numpy as np
+import pytest
+
+from benchrigor.model import (
+    Code,
+    Decision,
+    Estimate,
+    Metric,
+    Options,
+    Progress,
+    Round,
+    RoundPlan,
+    RunRecord,
+    StopReason,
+)
+from benchrigor.protocols import StopRule
 from benchrigor.session import Engine, default_rules
-from benchrigor.session.stop_rules import minimum_effective, narrow_enough, satisfied
+from benchrigor.session.stop_rules import agrees, minimum_effective, narrow_enough, satisfied
 
 SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
 
@@ -40,11 +58,11 @@ def test_a_session_goes_on_until_four_fifths_are_stable() -> None:
     assert last >= 0.8
 
 
-def test_without_the_rule_the_same_session_ends_at_its_first_look() -> None:
+def test_without_the_rule_the_same_session_ends_at_its_second_look() -> None:
     rule = satisfied(narrow_enough(Options(target=0.05)), minimum_effective(100.0))
     record = stepping(Engine(Options(target=0.05), rules=[rule]))
     assert record.decision == SATISFIED
-    assert record.readings().size == 500
+    assert record.readings().size == 750
 
 
 def test_the_prediction_counts_what_a_stable_share_takes() -> None:
@@ -107,3 +125,115 @@ def test_ten_rounds_all_alike_are_not_enough_and_thirty_are() -> None:
         engine.tell(Round(plan=plan, elapsed_ns=1, readings={"time": 2.0}))
         told += 1
     assert 30 <= told <= 60
+
+
+# Two looks in a row
+
+
+def leaping(at: int, by: float) -> Callable[[int], float]:
+    """Return levels that are higher between two looks, and then stay at their mean."""
+    return lambda index: 1.0 + by * (index >= at) / (1.0 if index < 1.5 * at else 3.0)
+
+
+def looks_of(engine: Engine, tell: Callable[[RoundPlan], dict[str, Any]]) -> list[Progress]:
+    """Tell rounds until the engine ends, and return the progress at its looks."""
+    looks = []
+    while (plan := engine.ask()) is not None:
+        engine.tell(Round(plan=plan, elapsed_ns=1_000, **tell(plan)))
+        assert engine.progress is not None
+        if engine.progress.fresh:
+            looks.append(engine.progress)
+    return looks
+
+
+def narrow(progress: Progress, target: float) -> bool:
+    (known,) = (each.estimate for each in progress.analyses)
+    return known is not None and known.relative_half_width <= target
+
+
+def units(at: int, by: float) -> Callable[[RoundPlan], dict[str, Any]]:
+    """Give unit readings whose level rises at one of them."""
+    rng, taken, level = np.random.default_rng(1), count(), leaping(at, by)
+
+    def told(plan: RoundPlan) -> dict[str, Any]:
+        levels = [level(next(taken)) for _ in range(plan.readings)]
+        return {"unit_readings": {"time": rng.normal(levels, 0.02)}}
+
+    return told
+
+
+CUSTOM = satisfied(narrow_enough(Options(target=0.1)), minimum_effective(2.0))
+
+
+@pytest.mark.parametrize("rules", [None, [CUSTOM]], ids=["default", "custom"])
+@pytest.mark.parametrize(("by", "sizes"), [(0.0, [500, 750]), (0.009, [500, 750, 1125])])
+def test_a_second_look_outside_the_first_interval_lets_a_session_go_on(
+    by: float, sizes: list[int], rules: list[StopRule] | None
+) -> None:
+    options = Options(target=0.1, trim="none")
+    engine = Engine(options, rules=rules)
+    looks = looks_of(engine, units(500, by))
+    assert [each.readings for each in looks] == sizes
+    assert all(narrow(each, 0.1) for each in looks)
+    assert [each.agreed for each in looks] == [False] * (len(looks) - 1) + [True]
+    assert engine.decision == SATISFIED
+
+
+@pytest.mark.parametrize("rules", [None, [CUSTOM]], ids=["default", "custom"])
+@pytest.mark.parametrize(("by", "sizes"), [(0.0, [10, 15]), (0.15, [10, 15, 23])])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_second_look_at_rounds_outside_the_first_interval_lets_a_session_go_on(
+    by: float, sizes: list[int], rules: list[StopRule] | None, restarted: bool
+) -> None:
+    rng, level = np.random.default_rng(1), leaping(10, by)
+
+    def tell(plan: RoundPlan) -> dict[str, Any]:
+        reading = level(plan.index) + rng.normal(0.0, 0.02)
+        if restarted:
+            return {"unit_readings": {"time": rng.normal(reading, 0.001, 100)}}
+        return {"readings": {"time": reading}}
+
+    rounds = "restarted" if restarted else "continuous"
+    engine = Engine(Options(target=0.1, rounds=rounds, trim="none"), rules=rules)
+    looks = looks_of(engine, tell)
+    assert [each.rounds for each in looks] == sizes
+    assert [each.agreed for each in looks] == [False] * (len(looks) - 1) + [True]
+    assert all(narrow(each, 0.1) for each in looks)
+    assert engine.decision == SATISFIED
+
+
+def test_every_metric_that_must_be_satisfied_agrees_with_its_look_before() -> None:
+    still, leaps = units(500, 0.0), units(500, 0.009)
+    metrics = [Metric(name="still", unit="s"), Metric(name="leaps", unit="s")]
+
+    def both(plan: RoundPlan) -> dict[str, Any]:
+        values = {"still": still(plan), "leaps": leaps(plan)}
+        return {
+            "unit_readings": {name: each["unit_readings"]["time"] for name, each in values.items()}
+        }
+
+    options = Options(target=0.1, trim="none")
+    assert [each.readings for each in looks_of(Engine(options, metrics), both)] == [500, 750, 1125]
+    still, leaps = units(500, 0.0), units(500, 0.009)
+    beside = [metrics[0], replace(metrics[1], must_satisfy=False)]
+    assert [each.readings for each in looks_of(Engine(options, beside), both)] == [500, 750]
+
+
+def test_a_look_without_a_number_agrees_with_none() -> None:
+    known = Estimate(
+        value=1.0, low=0.9, high=1.1, confidence=0.95, n=9, n_effective=9.0, method="t"
+    )
+    assert agrees(known, known)
+    assert agrees(replace(known, value=1.1, high=1.2), known)
+    assert not agrees(replace(known, value=1.15, high=1.2), known)
+    assert not agrees(replace(known, value=0.85, low=0.8), known)
+    assert not agrees(None, known)
+    assert not agrees(known, None)
+    assert not agrees(None, None)
+
+
+def test_readings_that_run_out_at_the_first_look_satisfy_nobody() -> None:
+    engine = Engine(Options(target=0.1, budget_readings=500))
+    (look,) = looks_of(engine, units(500, 0.0))
+    assert narrow(look, 0.1)
+    assert engine.decision == Decision(stop=True, reason=StopReason.READINGS_BUDGET)

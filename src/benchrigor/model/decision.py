@@ -75,6 +75,8 @@ class Progress:
     agreed
         Whether the value of each metric that must be satisfied lies inside the interval of the
         look before.
+    min_seconds
+        Seconds that the rounds must have taken before the session may be satisfied.
     missing
         Names of the metrics that must be satisfied and lack readings for a first look.
     decision
@@ -91,6 +93,7 @@ class Progress:
     analyses: tuple[Analysis, ...]
     fresh: bool
     agreed: bool = False
+    min_seconds: float = 0.0
     missing: tuple[str, ...] = ()
     decision: Decision | None = None
 

@@ -178,11 +178,12 @@ class Controller(ABC, Generic[P, R]):
         elapsed_s = self._elapsed_ns / 1e9
         left = self.options.budget_s - elapsed_s
         if needed is not None and readings:
-            left = min(left, needed * elapsed_s / readings)
+            left = min(left, max(needed * elapsed_s / readings, self.min_seconds - elapsed_s))
         return Progress(
             readings=readings,
             readings_needed=needed,
             elapsed_s=elapsed_s,
+            min_seconds=self.min_seconds,
             seconds_left=max(left, 0.0) if math.isfinite(left) else None,
             stop_requested=self._stop_requested,
             analyses=analyses,

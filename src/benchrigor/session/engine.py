@@ -204,9 +204,7 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _stop_rules(self) -> Sequence[StopRule]:
         known = self._rules
-        if known is not None:
-            return known
-        return default_rules(self.options, min_seconds=self.min_seconds)
+        return default_rules(self.options) if known is None else known
 
     def _current(self, *, fresh: bool) -> Progress:
         traces = self._traces.by_name.values()

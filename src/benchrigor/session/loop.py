@@ -57,7 +57,7 @@ def drive(
             return False
         return True
 
-    controller.min_seconds = _least_span_s(clock, controller.options)
+    controller.min_seconds = least_span_s(clock, controller.options)
     since = clock.now_ns()
     while (plan := controller.ask()) is not None:
         if not called("before_round", hooks.before_round, plan):
@@ -79,7 +79,7 @@ def drive(
             return
 
 
-def _least_span_s(clock: Clock, options: Options) -> float:
+def least_span_s(clock: Clock, options: Options) -> float:
     """Return how long rounds must last in all; simulated time shows nothing of a machine."""
     return options.min_seconds if isinstance(clock, WallClock) else 0.0
 

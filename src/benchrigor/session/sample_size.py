@@ -97,7 +97,7 @@ def plan(
     pilot = analysis.estimate
     evidence = min_evidence(known.options, by_round=analysis.kind is not Kind.UNIT_READINGS)
     effective = evidence.effective * pilot.n / pilot.n_effective
-    least = max(evidence.first_check, math.ceil(effective * (1.0 - 1e-12)))
+    least = max(evidence.second_check, math.ceil(effective * (1.0 - 1e-12)))
     return _priced(sized(pilot, least=least), known, analysis)
 
 

@@ -39,7 +39,7 @@ from benchrigor.protocols import (
 )
 from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
-from benchrigor.session.loop import Hooks, drive, ended_by_errors, performer
+from benchrigor.session.loop import Hooks, drive, ended_by_errors, least_span_s, performer
 from benchrigor.session.outcomes import begun, decided
 from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
@@ -276,8 +276,10 @@ class Session(Engine):
             **kwargs,
         )
         session._run_id = before.run_id  # a private member of this class
+        session.min_seconds = least_span_s(session._clock, options)
         for finished in before.rounds:
             session.replay(finished)
+        session.min_seconds = 0.0  # until `run`
         began = before.provenance
         session.note(
             Notice.note(

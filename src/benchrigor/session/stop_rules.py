@@ -37,6 +37,16 @@ class MinEvidence:
     first_check: int  # readings, or rounds that give one value each, at the first look
     effective: float  # effective sample size
 
+    @property
+    def second_check(self) -> int:
+        """Readings or rounds at the second look, the first that may agree with one before."""
+        return next_check(self.first_check)
+
+
+def next_check(units: int) -> int:
+    """Return how many readings, or rounds, there are at the look after one at so many."""
+    return math.ceil(units * GROWTH)
+
 
 _MIN_EVIDENCE = {
     "quick": MinEvidence(first_check=200, effective=50.0),
@@ -72,7 +82,7 @@ def needed_for_share(before: int) -> float:
 def needed_for_width(known: Estimate, excess: float, units: int, least: MinEvidence) -> float:
     """Return how many units in all make an interval narrower by the factor ``excess``."""
     factor = max(min(excess, HOPELESS) ** 2, least.effective / known.n_effective)
-    return max(units * factor, least.first_check)
+    return max(units * factor, least.second_check)
 
 
 Criterion = Callable[[Progress], bool]
@@ -153,11 +163,12 @@ def satisfied(*criteria: Criterion) -> StopRule:
     """Stop when two looks in a row agree, and the last one, at enough readings, meets all criteria.
 
     A machine is in one of its paces for a moment: one look finds a narrow interval there by luck.
+    So the rounds must also have taken the seconds that are asked for on the wall clock.
     """
     return _stop_for(
         StopReason.SATISFIED,
         lambda progress: progress.fresh and bool(progress.analyses) and not progress.missing,
-        lambda progress: progress.agreed,
+        lambda progress: progress.agreed and progress.elapsed_s >= progress.min_seconds,
         *criteria,
     )
 
@@ -181,20 +192,13 @@ def _stop_for(reason: StopReason, *criteria: Criterion) -> StopRule:
     return lambda progress: stop if all(each(progress) for each in criteria) else None
 
 
-def spanned(seconds: float) -> Criterion:
-    """Require that the rounds have taken so long."""
-    return lambda progress: progress.elapsed_s >= seconds
-
-
-def default_rules(options: Options, *, min_seconds: float = 0.0) -> tuple[StopRule, ...]:
+def default_rules(options: Options) -> tuple[StopRule, ...]:
     """Return the stop rules for options; the first to stop wins.
 
-    ``min_seconds`` are those of the options on the wall clock, and none by other clocks.
     A session takes a list of rules instead: ``[*default_rules(options), my_rule]``.
     """
     criteria = [
         lambda progress: progress.rounds >= options.min_rounds,
-        spanned(min_seconds),
         minimum_effective(min_evidence(options, by_round=False).effective),
         mostly_stable(STABLE_SHARE),
         narrow_enough(options),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +22,7 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report
-from benchrigor.session.stop_rules import GROWTH, agrees, min_evidence
+from benchrigor.session.stop_rules import agrees, min_evidence, next_check
 from benchrigor.session.work_schedule import WorkSchedule
 from benchrigor.stats import RupturesDetector
 from benchrigor.stats.changepoints.named_detector import detector_named
@@ -230,7 +229,7 @@ class Traces:
             if fully or trace.kind is Kind.WORK:
                 self._analyse(trace)
             if fully and trace.units >= trace.next_check:
-                trace.next_check = math.ceil(trace.units * GROWTH)
+                trace.next_check = next_check(trace.units)
             if fully and trace.analysis is not trace.looked:
                 trace.agreed = _agree(trace.analysis, trace.looked)
                 trace.looked = trace.analysis

@@ -96,7 +96,8 @@ def run_a_synthetic_workload() -> object:
     workload = SyntheticWorkload(
         mean=0.002, noise="lognormal", cv=0.3, phi=0.6, seed=8, clock=clock
     )
-    return Session(Options(target=0.02), seed=1, clock=clock).run(workload)
+    options = Options(target=0.02, budget_s=60.0)
+    return Session(options, seed=1, clock=clock).run(workload)
 
 
 @case

@@ -56,4 +56,4 @@ def replay_of_restarted_rounds() -> Replay:
 
 @case
 def replay_of_constant_readings() -> Replay:
-    return replay(np.full(600, 3.0))
+    return replay(np.full(900, 3.0))

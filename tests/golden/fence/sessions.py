@@ -156,7 +156,7 @@ def halves(values: npt.ArrayLike) -> ChangePoints:
 
 @case
 def session_with_a_detector_of_ones_own() -> object:
-    session = Session(Options(target=0.01), seed=1, detector=halves)
+    session = Session(Options(target=0.01, budget_s=60.0), seed=1, detector=halves)
     return told(session, Tape(time=stepping(MANY, seed=17, at=200)))
 
 

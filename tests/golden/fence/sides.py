@@ -197,7 +197,7 @@ PAIRS: dict[str, dict[str, Any]] = {
     "of_twice_the_time": {"change": 1.0},
     "median": {"change": 0.02, "statistic": "median", "cv": 0.05},
     "p90_in_single_calls": {"change": 0.02, "statistic": "p90", "margin": 0.05, "batch": 1},
-    "classical": {"change": 0.002, "margin": 0.0, "cv": 0.1},
+    "classical": {"change": 0.002, "margin": 0.0, "cv": 0.1, "budget_s": 60.0},
     "quick": {"change": 0.05, "preset": "quick", "margin": 0.02},
     "drifting": {"change": 0.03, "growth": 0.25},
     "out_of_time": {"change": 0.004, "cv": 0.1, "margin": 0.001, "budget_s": 3.0},

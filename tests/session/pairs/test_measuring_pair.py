@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import benchrigor as br
+from benchrigor.clocks import WallClock
 from benchrigor.model import Code
 from benchrigor.model.comparison import show_difference
 from benchrigor.stats.comparison.two_sample import compare
@@ -345,3 +346,17 @@ def test_real_functions_are_compared_on_the_wall_clock() -> None:
         assert br.model.Code.NO_STABLE_PHASE in {notice.code for notice in found.notices}
         return
     assert found.verdict is br.Verdict.WORSE
+
+
+def test_a_comparison_spans_a_second_on_the_wall_clock_only() -> None:
+    class Wall(FakeClock, WallClock):
+        """A wall clock that moves only when it is told to."""
+
+    spent = {}
+    for clock in (Wall(), FakeClock()):
+        sides = Taking(clock, 1e4, seed=1), Taking(clock, 1e4, seed=2)
+        found = br.measure_pair(*sides, target=0.2, batch=1, clock=clock, seed=1)
+        assert found.reason is br.StopReason.SATISFIED
+        spent[type(clock)] = found.elapsed_s
+    assert 1.0 <= spent[Wall] < 1.6
+    assert spent[FakeClock] == pytest.approx(750 * 2e-5, rel=0.05)

@@ -194,9 +194,32 @@ def test_it_looks_at_growing_sizes_from_the_first_check_on() -> None:
         assert all(1.5 * a <= b <= 1.5 * a + 2 for a, b in pairwise(looks))
 
 
+def test_a_second_look_outside_the_first_interval_lets_a_comparison_go_on() -> None:
+    old, new = noisy(3, cv=0.02)
+    new[500:750] += 0.008  # a third of it at the second look, too little for a change point
+    new[750:] += 0.008 / 3.0
+    engine, seen = PairEngine(target=0.05, seed=1), []
+
+    def look(_: Decision) -> None:
+        progress = engine.progress
+        if progress is not None and progress.fresh:
+            ((analysis, ratio),) = ((each, each.estimate) for each in progress.analyses)
+            assert ratio is not None
+            assert ratio.half_width <= 0.05
+            assert analysis.n_kept >= 0.8 * analysis.n
+            seen.append((progress.readings, progress.agreed))
+
+    found = told(engine, old, new, after=look)
+    assert seen == [(500, False), (750, False), (1126, True)]
+    assert found.reason is StopReason.SATISFIED
+    again = PairEngine(target=0.05, seed=1)
+    told(again, *noisy(3, cv=0.02))
+    assert again.pairs == 750
+
+
 def test_half_the_margin_is_the_width_wanted() -> None:
     widths = [
-        told(PairEngine(margin=margin, target=target, seed=1), *noisy(7)).ratio
+        told(PairEngine(margin=margin, target=target, seed=1), *noisy(7, cv=0.15)).ratio
         for margin, target in ((0.04, None), (0.01, None), (0.0, None), (0.01, 0.02))
     ]
     reached = [each.half_width for each in widths if each is not None]

@@ -10,8 +10,8 @@ from scipy import stats
 from simulated.series import noise
 
 import benchrigor as br
-from benchrigor.errors import InvalidInput
-from benchrigor.model import Estimate, Metric, Replay, Ruling
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate, Metric, Notice, Replay, Ruling
 from benchrigor.session import replay
 from benchrigor.session.replays.rulings import BUILT_IN
 from benchrigor.stats import RupturesDetector, detect_changes, estimate_mean, merge_subsessions
@@ -37,7 +37,7 @@ def measured(n: int, **given: object) -> br.RunRecord:
         clock=clock,
     )
     limit = {"max_rounds": n} if restarted else {"budget_readings": n}
-    wanted = br.Options(**{"target": 1e-9, **given, **limit})  # type: ignore[arg-type]
+    wanted = br.Options(**{"target": 1e-9, "budget_s": 60.0, **given, **limit})  # type: ignore[arg-type]
     return br.Session(wanted, seed=1, clock=clock, name="synthetic").run(workload)
 
 
@@ -105,19 +105,19 @@ def test_a_run_brings_its_own_wishes_and_its_budgets_do_not_count() -> None:
     assert ours.final.method == "order statistics"
     limited = br.Options(target=0.05, budget_readings=30, max_rounds=1, readings_per_round=7)
     free = replay(noise(2000), judges=[("limited", limited), "benchrigor"])
-    assert free.rulings[0].stopped == free.rulings[1].stopped == 500
+    assert free.rulings[0].stopped == free.rulings[1].stopped == 750
 
 
 def test_a_metric_is_chosen_by_name_and_judged_as_the_one_that_counts() -> None:
     metrics = (Metric(name="time", unit="s"), Metric(name="size", unit="B", must_satisfy=False))
     session = br.Session(br.Options(target=1e-9), metrics, seed=1)
-    both = {"time": noise(700), "size": noise(700, seed=2) * 1e6}
+    both = {"time": noise(1000), "size": noise(1000, seed=2) * 1e6}
     plan = session.ask()
     assert plan is not None
     session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings=both))
     shown = replay(session.result(), target=0.05, metric="size", judges=["benchrigor"])
     assert shown.unit == "B"
-    assert only(shown).stopped == 500
+    assert only(shown).stopped == 750
     with pytest.raises(InvalidInput, match="'speed' is unknown"):
         replay(session.result(), metric="speed")
 
@@ -127,7 +127,7 @@ def test_a_run_that_was_cut_off_is_replayed_too() -> None:
     plan = session.ask()
     assert plan is not None
     session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": noise(800)}))
-    assert only(replay(session.result(), judges=["benchrigor"])).stopped == 500
+    assert only(replay(session.result(), judges=["benchrigor"])).stopped == 750
 
 
 def test_a_run_without_readings_is_refused() -> None:
@@ -248,6 +248,27 @@ def test_a_function_of_the_readings_is_looked_at_when_a_session_looks() -> None:
     assert stopping.estimate == estimate_mean(noise(2000, phi=0.9)[: stopping.stopped])
 
 
+def test_a_function_of_the_readings_stops_where_two_looks_in_a_row_agree() -> None:
+    values = noise(2000, cv=0.02)
+    values[500:750] += 0.009  # so that the second look lies outside the first interval
+    values[750:] += 0.003
+
+    def refusing(some: np.ndarray) -> Estimate:
+        if some.size == 750:
+            raise NotEstimable(Notice.refusal(Code.NO_STABLE_PHASE, "not now"))
+        return estimate_mean(some)
+
+    judges = [
+        ("mine", estimate_mean),
+        ("session", br.Options(trim="none")),
+        ("refusing", refusing),
+    ]
+    mine, session, other = replay(values, judges=judges, target=0.1).rulings
+    assert mine.stopped == session.stopped == 1125
+    assert other.stopped == 1688  # a look without a number agrees with none
+    assert only(replay(noise(2000, cv=0.02), judges=[judges[0]], target=0.1)).stopped == 750
+
+
 def test_a_function_that_refuses_is_quoted() -> None:
     def mine(values: np.ndarray) -> Estimate:
         return estimate_mean(values, trim=True)
@@ -291,10 +312,10 @@ def test_a_detector_that_fails_is_quoted_and_the_others_go_on() -> None:
         def predict(self, pen: float) -> object:
             raise AssertionError
 
-    broken, ours = replay(noise(600), judges=[("broken", Broken()), "benchrigor"]).rulings
+    broken, ours = replay(noise(900), judges=[("broken", Broken()), "benchrigor"]).rulings
     assert "no such luck" in broken.sentence
     assert broken.final is None
-    assert ours.stopped == 500
+    assert ours.stopped == 750
 
 
 def test_rules_that_know_one_series_refuse_rounds_that_were_restarted() -> None:
@@ -323,14 +344,14 @@ def test_rules_that_know_one_series_refuse_rounds_that_were_restarted() -> None:
 
 
 def test_what_held_agrees_with_what_came_later_given_both_errors() -> None:
-    values = noise(1000)
-    values[500:] += 0.03
+    values = noise(1500)
+    values[750:] += 0.03
     ours = only(replay(values, judges=["benchrigor"], target=0.02))
-    assert ours.stopped == 500
+    assert ours.stopped == 750
     assert ours.later is not None
-    assert ours.later.value == pytest.approx(values[500:].mean(), rel=1e-9)
+    assert ours.later.value == pytest.approx(values[750:].mean(), rel=1e-9)
     assert ours.held is False
-    assert only(replay(noise(1000), judges=["benchrigor"], target=0.02)).held is True
+    assert only(replay(noise(1500), judges=["benchrigor"], target=0.02)).held is True
 
 
 def test_too_little_after_the_stop_tells_nothing() -> None:
@@ -338,39 +359,39 @@ def test_too_little_after_the_stop_tells_nothing() -> None:
         (0, False, False),
         (29, False, False),
         (30, True, False),
-        (200, True, True),
+        (300, True, True),
     ):
-        ruling = only(replay(noise(500 + extra), judges=["benchrigor"]))
-        assert ruling.stopped == 500
+        ruling = only(replay(noise(750 + extra), judges=["benchrigor"]))
+        assert ruling.stopped == 750
         assert (ruling.held is not None) is known
         assert (ruling.later is not None) is estimated
-    never = only(replay(noise(600), judges=["benchrigor"], target=1e-6))
+    never = only(replay(noise(900), judges=["benchrigor"], target=1e-6))
     assert (never.stopped, never.later, never.held) == (None, None, None)
 
 
 def test_agreement_with_anything_is_no_agreement() -> None:
-    short = replay(noise(530), judges=["benchrigor"])
+    short = replay(noise(780), judges=["benchrigor"])
     assert "cannot tell" in str(short).splitlines()[1 + 1]
     assert "over twice as wide" in " ".join(str(short).split())
-    longer = replay(noise(1_000), judges=["benchrigor"])
+    longer = replay(noise(1_500), judges=["benchrigor"])
     assert only(longer).held is True
     assert "cannot tell" not in str(longer)
-    values = noise(530)
-    values[500:] += 0.5
+    values = noise(780)
+    values[750:] += 0.5
     assert only(replay(values, judges=["benchrigor"])).held is False
 
 
 def test_later_rounds_are_counted_as_invocations() -> None:
     record = measured(30, rounds="restarted")
     ruling = only(replay(record, judges=["benchrigor"], target=0.05))
-    assert ruling.stopped == 10
+    assert ruling.stopped == 15
     assert ruling.later is not None
     assert ruling.estimate is not None
     sides = [
         (each.value, (each.standard_error or 0.0) * math.sqrt(each.n), each.n)
         for each in (ruling.estimate, ruling.later)
     ]
-    assert sides[1][2] == 20
+    assert sides[1][2] == 15
     chance = stats.ttest_ind_from_stats(*sides[0], *sides[1], equal_var=False).pvalue
     assert ruling.held is bool(chance >= 0.05)
 

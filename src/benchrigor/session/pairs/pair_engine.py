@@ -34,13 +34,13 @@ from benchrigor.protocols import StopRule
 from benchrigor.session.controller import Controller, Pace, check_seed, next_readings
 from benchrigor.session.outcomes import not_converged
 from benchrigor.session.stop_rules import (
-    GROWTH,
     agrees,
     limit,
     min_evidence,
     minimum_effective,
     needed_for_share,
     needed_for_width,
+    next_check,
     satisfied,
 )
 from benchrigor.stats.comparison.samples import check_margin, direction_named
@@ -150,12 +150,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         )
         self._floor = min_evidence(checked, by_round=False)
         self._rules: tuple[StopRule, ...] = (
-            satisfied(
-                minimum_effective(self._floor.effective),
-                self._is_long,
-                self._is_steady,
-                self._is_narrow,
-            ),
+            satisfied(minimum_effective(self._floor.effective), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),
             limit(StopReason.TIME_BUDGET, checked.budget_s),
         )
@@ -248,7 +243,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             self._agreed, self._checked_at = agrees(ratio, self._earlier), self.pairs
             self._earlier = ratio
         if self._is_due:
-            self._next_check = math.ceil(self.pairs * GROWTH)
+            self._next_check = next_check(self.pairs)
 
     def _stop_rules(self) -> Sequence[StopRule]:
         return self._rules
@@ -281,9 +276,6 @@ class PairEngine(Controller[PairPlan, PairRound]):
             required=required,
             notices=look.comparison.notices,
         )
-
-    def _is_long(self, progress: Progress) -> bool:
-        return progress.elapsed_s >= self.min_seconds
 
     def _is_steady(self, _: Progress) -> bool:
         look = self._latest

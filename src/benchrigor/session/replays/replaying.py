@@ -45,7 +45,8 @@ def replay(
         - a detector of change points (a `protocols.Detector` or a ruptures estimator): a session
           that cuts by it;
         - a function of the readings so far that returns their `Estimate`: applied when a session
-          looks (first at 500 readings, then each time at half as many again).
+          looks (first at 500 readings, then each time at half as many again), and satisfied
+          where two looks in a row agree, as a session is.
 
         None: all built-in rules.
     target
@@ -85,7 +86,7 @@ def replay(
     >>> readings = np.random.default_rng(1).normal(0.01, 0.002, 2000)
     >>> shown = replay(readings, judges=["benchrigor", ("untrimmed", estimate_mean)], unit="s")
     >>> [(each.name, each.stopped, each.held) for each in shown.rulings]
-    [('benchrigor', 500, True), ('untrimmed', 500, True)]
+    [('benchrigor', 750, True), ('untrimmed', 750, True)]
     """
     recording = recording_of(readings, metric=metric, unit=unit)
     if recording.kind is Kind.WORK:

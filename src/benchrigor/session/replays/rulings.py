@@ -25,7 +25,7 @@ from benchrigor.model.text import no_number
 from benchrigor.protocols import Detector
 from benchrigor.session.engine import Engine
 from benchrigor.session.replays.recorded_run import Recording
-from benchrigor.session.stop_rules import GROWTH, min_evidence, wanted_half_width
+from benchrigor.session.stop_rules import agrees, min_evidence, next_check, wanted_half_width
 from benchrigor.session.traces import as_detector
 from benchrigor.stats import RupturesDetector, estimate_level
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
@@ -184,12 +184,16 @@ def _by_function(
     if refusal := _several_series(recording):
         return Ruling(name=name, sentence=refusal)
     ruling = Ruling(name=name, final=final, sentence=sentence)
+    earlier: Estimate | None = None
     for size in _look_sizes(recording, options):
         try:
             estimate = _check_estimate(name, function(recording.series[0][:size]))
         except NotEstimable:
+            earlier = None
             continue
-        if 0.0 < wanted_half_width(estimate, recording.metric, options) >= estimate.half_width:
+        agreed, earlier = agrees(estimate, earlier), estimate
+        wanted = wanted_half_width(estimate, recording.metric, options)
+        if agreed and 0.0 < wanted >= estimate.half_width:
             return replace(ruling, stopped=size, estimate=estimate)
     return ruling
 
@@ -200,7 +204,7 @@ def _look_sizes(recording: Recording, options: Options) -> Iterator[int]:
     size = min_evidence(options, by_round=by_round).first_check
     while size <= recording.n:
         yield size
-        size = math.ceil(size * GROWTH)
+        size = next_check(size)
 
 
 def _check_estimate(name: str, returned: object) -> Estimate:
