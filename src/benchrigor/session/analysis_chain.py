@@ -24,6 +24,7 @@ from benchrigor.model import (
     WpsFit,
     quantile_named,
 )
+from benchrigor.model.notice import one_each
 from benchrigor.model.text import many, percent
 from benchrigor.protocols import Detector
 from benchrigor.session.stop_rules import (
@@ -236,8 +237,8 @@ def doubt_one_series(material: Material, analysis: Analysis) -> Analysis:
     estimate = analysis.estimate
     return replace(
         analysis,
-        notices=(notice, *analysis.notices),
-        estimate=estimate and replace(estimate, notices=(notice, *estimate.notices)),
+        notices=one_each((notice, *analysis.notices)),
+        estimate=estimate and replace(estimate, notices=one_each((notice, *estimate.notices))),
     )
 
 

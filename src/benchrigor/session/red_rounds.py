@@ -64,13 +64,14 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
     they may be the program's own.
     """
     if analysis.kind is Kind.WORK:
-        return measured_interference(rounds, "Work amounts vary", Severity.NOTE)
+        sentence = "Work amounts vary: the light shows measured delay only, nothing was estimated."
+        return measured_interference(rounds, Notice.note(Code.UNCLUSTERED, sentence))
     if all(each.delays is None for each in rounds):
-        return measured_interference(rounds, "Nothing was measured")
+        return measured_interference(rounds)
     by_round = [segments_of(each) for each in rounds]
     stable = [*_in_stable_phase(analysis, rounds, by_round)]
     if not any(each.any() for each in stable):
-        return measured_interference(rounds, "There is no stable phase")
+        return measured_interference(rounds)
     nominal: dict[str, npt.NDArray[np.int64]] = {}
     by_round = [_chosen(each, which) for each, which in zip(by_round, stable, strict=True)]
     sizes = [each.readings.size for each in by_round]
@@ -78,7 +79,7 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
         nominal["round"] = np.repeat(np.arange(len(sizes)), sizes)
     whole = _joined(by_round)
     if whole.duration_s.size < MIN_IN_GROUP and not whole.delays:
-        return measured_interference(rounds, "There are few segments")
+        return measured_interference(rounds)
     if whole.duration_s.sum() <= 0.0:
         return None
     profile = SegmentProfile(
@@ -90,9 +91,7 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
     return _as_known(profile_interference(profile), rounds, by_round)
 
 
-def measured_interference(
-    rounds: Sequence[Round], why: str, severity: Severity = Severity.WARNING
-) -> Interference | None:
+def measured_interference(rounds: Sequence[Round], *why: Notice) -> Interference | None:
     """Return the interference by measured delay alone; None if nothing tells of any."""
     if not any(each.delays is not None or _was_sought(each) for each in rounds):
         return None
@@ -104,10 +103,7 @@ def measured_interference(
     interference = profile_interference(
         SegmentProfile(duration_s=whole.duration_s, nominal=each_its_own, delays=whole.delays)
     )
-    sentence = f"{why}: the light shows measured delay only, nothing was estimated."
-    notice = Notice(code=Code.UNCLUSTERED, severity=severity, sentence=sentence)
-    notices = (notice,) if whole.delays else ()
-    return _as_known(replace(interference, notices=notices), rounds, by_round)
+    return _as_known(replace(interference, notices=why), rounds, by_round)
 
 
 def _as_known(
@@ -126,10 +122,10 @@ def _as_known(
     known_s = sum(float(each.known_s.sum()) for each in by_round)
     known = min(100.0 * known_s / interference.duration_s, 100.0)
     if known >= KNOWN_FROM:
-        notices = (
-            each for each in interference.notices if each.code is not Code.DELAY_NOT_MEASURED
-        )
-        return replace(interference, known_percent=known, notices=tuple(notices))
+        # A session cannot be given a reference.
+        others = {Code.DELAY_NOT_MEASURED, Code.NO_REFERENCE}
+        notices = tuple(each for each in interference.notices if each.code not in others)
+        return replace(interference, known_percent=known, notices=notices)
     why = max(unknown_s, key=unknown_s.__getitem__)
     notice = Notice(
         code=Code.DELAY_NOT_MEASURED,
@@ -254,13 +250,12 @@ def left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
     done = "repeated" if policy == "repeat" else "dropped"
     result = "the estimate is of undisturbed rounds" if red < rounds else "no round is left"
     return (
-        Notice.warning(
-            Code.RED_ROUNDS,
-            f"Interference took more than 15% of the time of {red} of {many(rounds, 'round')}, "
-            f"which were {done}: {result}.",
-            red=red,
-            rounds=rounds,
-            red_rounds=policy,
+        Notice(
+            code=Code.RED_ROUNDS,
+            severity=Severity.WARNING if red < rounds else Severity.REFUSAL,
+            sentence=f"{red} of {many(rounds, 'round')} lost more than 15% of their time, or took "
+            f"so much longer than the others, and were {done}: {result}.",
+            evidence={"red": red, "rounds": rounds, "red_rounds": policy},
         ),
     )
 

@@ -14,6 +14,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Comparison, Estimate, Floats, Notice, Verdict
 from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
+from benchrigor.model.notice import one_each
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     difference_of,
@@ -159,7 +160,7 @@ def compare_pairs(
     one, two = (each[pairs.measured] for each in (baseline, candidate))
     basis = paired_readings(one, two, policy, pairs.transients)
     short = short_run(baseline.size, "pairs") if policy.trim else ()
-    basis = replace(basis, notices=(*basis.notices, *pairs.notices, *short))
+    basis = replace(basis, notices=one_each((*basis.notices, *pairs.notices, *short)))
     return _concluded(basis, question), pairs
 
 
