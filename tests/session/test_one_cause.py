@@ -142,3 +142,37 @@ def test_the_most_telling_notice_of_a_cause_is_kept_with_its_evidence() -> None:
     }
     assert one_each(given.values()) == (given[Code.MOVED_ON], given[Code.FEW_READINGS])
     assert one_each([given[Code.SHORT_RUN]]) == (given[Code.SHORT_RUN],)
+
+
+# What a user of no door, or of another one, can do.
+ELSEWHERE = (
+    "--",
+    "rounds=",
+    "Options(",
+    "features",
+    "label",
+    "interleave",
+    "reference",
+    "measure longer",
+    "Measure longer",
+    "take more",
+    "take about",
+    "leave out",
+    "leave such",
+)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_no_notice_advises_what_its_door_does_not_have(name: str) -> None:
+    for notice in RUNS[name]():
+        assert not [each for each in ELSEWHERE if each in notice.sentence], notice
+
+
+def test_joined_rounds_are_told_apart_as_their_door_can() -> None:
+    def joined(call: int, rng: np.random.Generator) -> float:
+        return float(1.0 + 2.0 * np.exp(-(call % 100) / 8.0) + 0.02 * rng.normal())
+
+    of_file, of_function = RUNS["joined rounds"](), run(joined, budget_readings=1_200, target=1e-9)
+    for notices, advice in ((of_file, "A column that says"), (of_function, "Restarted rounds, ")):
+        (said,) = (each for each in notices if each.code is Code.REPEATED_WARM_UPS)
+        assert advice in said.sentence

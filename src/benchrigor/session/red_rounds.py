@@ -35,6 +35,23 @@ _WHY_UNKNOWN = {
     "elsewhere": "other threads or processes used most of the processor time",
     "unmeasured": "in some rounds nothing measured how long the work waited for a processor",
 }
+# Advice about segment profiles: who measures a session can give no reference, and no features.
+_OF_PROFILES = {
+    Code.DELAY_NOT_MEASURED,
+    Code.NO_REFERENCE,
+    Code.HIGH_SEGMENT_RATE,
+    Code.MIXED_SEGMENTS,
+    Code.CHAINED,
+}
+_IN_SESSIONS = {
+    Code.FEW_SEGMENTS: "Too few readings are alike, below {wanted}, to estimate reliably which of "
+    "them lasted too long: the light rests on measured delay.",
+    Code.UNCLUSTERED: "{unclustered_percent:.1f}% of the time is in readings with too few like "
+    "them: of these only measured delay counts.",
+    Code.MEDIAN_MOVED: "In {time_percent:.0f}% of the time half of the readings or more took far "
+    "longer than the others. If that is interference, the light misses it; it may be work of two "
+    "kinds.",
+}
 _ROUNDED = 1.0 + 1e-6  # sums of readings are rounded otherwise than clock times
 _RECENT = 10  # earlier rounds that a round is compared with: once five are slow, slow is typical
 
@@ -122,10 +139,8 @@ def _as_known(
     known_s = sum(float(each.known_s.sum()) for each in by_round)
     known = min(100.0 * known_s / interference.duration_s, 100.0)
     if known >= KNOWN_FROM:
-        # A session cannot be given a reference.
-        others = {Code.DELAY_NOT_MEASURED, Code.NO_REFERENCE}
-        notices = tuple(each for each in interference.notices if each.code not in others)
-        return replace(interference, known_percent=known, notices=notices)
+        others = [each for each in interference.notices if each.code not in _OF_PROFILES]
+        return replace(interference, known_percent=known, notices=tuple(map(_of_session, others)))
     why = max(unknown_s, key=unknown_s.__getitem__)
     notice = Notice(
         code=Code.DELAY_NOT_MEASURED,
@@ -146,6 +161,14 @@ def _as_known(
         known_percent=known,
         notices=(notice,),
     )
+
+
+def _of_session(notice: Notice) -> Notice:
+    """Say what a Notice means for a session, whose segments nobody can cut or label."""
+    sentence = _IN_SESSIONS.get(notice.code)
+    if sentence is None or not notice.evidence:
+        return notice
+    return replace(notice, sentence=sentence.format(**notice.evidence))
 
 
 def _was_sought(finished: Round) -> bool:
