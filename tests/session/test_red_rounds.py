@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 
 from benchrigor.instrument import RunDelay
-from benchrigor.model import Code, Delays, Light, Notice, Options, Round, RunRecord, StopReason
+from benchrigor.model import (
+    Code,
+    Delays,
+    Light,
+    Notice,
+    Options,
+    Round,
+    RunRecord,
+    Severity,
+    StopReason,
+)
 from benchrigor.report import explain, render
 from benchrigor.session import Session, compare_runs, retraced
 from benchrigor.session.engine import Engine
@@ -156,7 +166,7 @@ def test_red_rounds_are_kept_dropped_or_repeated_and_never_silently(
     assert record.counted().size == 100 * (len(record.rounds) - 1)
     assert found.value == pytest.approx(0.004, rel=0.005)
     (said,) = notices(record, Code.RED_ROUNDS)
-    assert said.sentence.startswith("Interference took more than 15% of the time of 1 of")
+    assert " rounds lost more than 15% of their time" in said.sentence
 
 
 def test_a_round_is_red_by_what_it_took_beside_the_others(clock: FakeClock) -> None:
@@ -231,7 +241,9 @@ def test_where_every_round_is_red_the_light_is_red_and_nothing_is_claimed(
     assert record.interference.measured_percent == pytest.approx(50.0, abs=1.0)
     (said,) = notices(record, Code.RED_ROUNDS)
     assert said.sentence.endswith("were dropped: no round is left.")
-    assert "red light: 50% lost (doubtful) · 6 of 6 rounds left out · " in str(record)
+    assert said.severity is Severity.REFUSAL
+    assert not notices(record, Code.DISTURBED) + notices(record, Code.NO_DATA)
+    assert "red light: 50% lost · 6 of 6 rounds left out · " in str(record)
 
 
 @pytest.mark.parametrize(

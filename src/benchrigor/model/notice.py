@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 Figure = str | int | float | bool | None  # One figure of a Notice's evidence
@@ -97,6 +97,20 @@ class Code(enum.StrEnum):
     RATE_OF_0 = "rate-of-0"
 
 
+# Codes of one cause, the most telling first: where it stands, the others say nothing more.
+CAUSES: tuple[tuple[Code, ...], ...] = (
+    (
+        Code.CONSTANT,
+        Code.FEW_IN_TAIL,
+        Code.FEW_READINGS,
+        Code.FEW_EFFECTIVE,
+        Code.SHORT_RUN,
+    ),
+    (Code.REPEATED_WARM_UPS, Code.PERSISTENT_AND_SKEWED),
+    (Code.COARSE_CLOCK, Code.CLOCK_COST),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """One thing that the reader of a number must know.
@@ -139,3 +153,19 @@ class Notice:
 
     def __str__(self) -> str:
         return f"{self.sentence} [{self.code}]"
+
+
+def one_each(notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    """Keep of each cause the most telling code.
+
+    Examples
+    --------
+    >>> few = Notice.warning(Code.FEW_READINGS, "Only 9 readings.", n=9)
+    >>> [*map(str, one_each([Notice.warning(Code.SHORT_RUN, "Short.", n=9), few]))]
+    ['Only 9 readings. [few-readings]']
+    """
+    given = tuple(notices)
+    codes = {each.code for each in given}
+    found = [[code for code in cause if code in codes] for cause in CAUSES]
+    repeats = {code for cause in found for code in cause[1:]}
+    return tuple(each for each in given if each.code not in repeats)

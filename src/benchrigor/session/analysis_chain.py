@@ -24,6 +24,7 @@ from benchrigor.model import (
     WpsFit,
     quantile_named,
 )
+from benchrigor.model.notice import one_each
 from benchrigor.model.text import many, percent
 from benchrigor.protocols import Detector
 from benchrigor.session.stop_rules import (
@@ -50,6 +51,9 @@ from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction, Quantity
 
+# Whoever has readings from elsewhere can say more of them, but cannot measure them otherwise.
+_APART = "A column that says which round each reading is of tells the warm-ups apart."
+_RESTARTED = "Restarted rounds, each with a process of its own, tell the warm-ups apart."
 _SEVERAL_MODES = 0.01  # chance of taking one mode for several
 
 
@@ -131,7 +135,7 @@ def _taken_by_time(material: Material) -> tuple[Notice, ...]:
     sentence = (
         f"{many(number, 'reading')} of {material.metric.name!r} "
         f"{'is' if number == 1 else 'are'} 0 or less, so they are taken for equal times, and their "
-        "mean is arithmetic. If each is of equal work, leave such readings out and say harmonic."
+        "mean is arithmetic. Readings of equal work have a harmonic mean, where none is 0 or less."
     )
     return (Notice.warning(Code.RATE_OF_0, sentence, readings=number),)
 
@@ -227,8 +231,7 @@ def doubt_one_series(material: Material, analysis: Analysis) -> Analysis:
     sentence = (
         f"The readings look like rounds of about {rounds.length} joined end to end, each with a "
         f"warm-up of its own: the mean of all is {percent(abs(rounds.excess))} beside the level "
-        "after it. Tell which round each reading is of: rounds='restarted', or --round COLUMN for "
-        "a file."
+        f"after it. {_APART if material.recorded else _RESTARTED}"
     )
     notice = Notice.warning(
         Code.REPEATED_WARM_UPS, sentence, length=rounds.length, rounds=len(rounds.starts)
@@ -236,8 +239,8 @@ def doubt_one_series(material: Material, analysis: Analysis) -> Analysis:
     estimate = analysis.estimate
     return replace(
         analysis,
-        notices=(notice, *analysis.notices),
-        estimate=estimate and replace(estimate, notices=(notice, *estimate.notices)),
+        notices=one_each((notice, *analysis.notices)),
+        estimate=estimate and replace(estimate, notices=one_each((notice, *estimate.notices))),
     )
 
 

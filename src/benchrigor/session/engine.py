@@ -249,7 +249,7 @@ class Engine(Controller[RoundPlan, Round]):
                 *with_light(self._all_notices(), interference),
                 *disagreement(counted, tuple(reports.values())),
                 *red,
-                *disturbed(interference),
+                *(disturbed(interference) if len(self._red) < len(self._rounds) else ()),
             ),
             subject=self.subject,
             interference=interference,
@@ -263,19 +263,20 @@ class Engine(Controller[RoundPlan, Round]):
         if self._recorded:
             return None
         if len(self._red) == len(self._rounds):
-            return measured_interference(self._rounds, "No round counts")
+            return measured_interference(self._rounds)
         shown = (interference_of(each, counted) for each in analyses)
         return next((each for each in shown if each is not None), None)
 
     def _flagged(self, analysis: Analysis) -> Analysis:
         """Warn of an estimate of one process only, or one that did not reach its target."""
-        estimate, metric = analysis.estimate, analysis.metric
+        estimate, metric, notices = analysis.estimate, analysis.metric, analysis.notices
         if estimate is None:
             return analysis
         if analysis.kind is Kind.INVOCATIONS:
             only = [each for each in self._notices if each.code is Code.THIS_PROCESS_ONLY]
-            estimate = replace(estimate, notices=(*only, *estimate.notices))
-        notices = analysis.notices
+            others = [each for each in notices if not only or each.code is not only[0].code]
+            notices = tuple(others)
+            estimate = replace(estimate, notices=(*only, *others))
         ended = self._decision is not None and not self._decision.satisfied
         if ended and metric.must_satisfy:
             wanted = wanted_half_width(estimate, metric, self.options)
@@ -292,7 +293,7 @@ class Engine(Controller[RoundPlan, Round]):
             for notice in each.notices
         }
         no_data = []
-        if self._decision is not None and not self._traces.metrics:
-            why = "All rounds were red." if self._red else "No round gave any reading."
+        if self._decision is not None and not self._traces.metrics and not self._red:
+            why = "No round gave any reading."
             no_data.append(Notice.refusal(Code.NO_DATA, why, metric=None))
         return (*self._notices, *of_rounds.values(), *no_data)

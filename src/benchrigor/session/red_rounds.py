@@ -35,6 +35,23 @@ _WHY_UNKNOWN = {
     "elsewhere": "other threads or processes used most of the processor time",
     "unmeasured": "in some rounds nothing measured how long the work waited for a processor",
 }
+# Advice about segment profiles: who measures a session can give no reference, and no features.
+_OF_PROFILES = {
+    Code.DELAY_NOT_MEASURED,
+    Code.NO_REFERENCE,
+    Code.HIGH_SEGMENT_RATE,
+    Code.MIXED_SEGMENTS,
+    Code.CHAINED,
+}
+_IN_SESSIONS = {
+    Code.FEW_SEGMENTS: "Too few readings are alike, below {wanted}, to estimate reliably which of "
+    "them lasted too long: the light rests on measured delay.",
+    Code.UNCLUSTERED: "{unclustered_percent:.1f}% of the time is in readings with too few like "
+    "them: of these only measured delay counts.",
+    Code.MEDIAN_MOVED: "In {time_percent:.0f}% of the time half of the readings or more took far "
+    "longer than the others. If that is interference, the light misses it; it may be work of two "
+    "kinds.",
+}
 _ROUNDED = 1.0 + 1e-6  # sums of readings are rounded otherwise than clock times
 _RECENT = 10  # earlier rounds that a round is compared with: once five are slow, slow is typical
 
@@ -64,13 +81,14 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
     they may be the program's own.
     """
     if analysis.kind is Kind.WORK:
-        return measured_interference(rounds, "Work amounts vary", Severity.NOTE)
+        sentence = "Work amounts vary: the light shows measured delay only, nothing was estimated."
+        return measured_interference(rounds, Notice.note(Code.UNCLUSTERED, sentence))
     if all(each.delays is None for each in rounds):
-        return measured_interference(rounds, "Nothing was measured")
+        return measured_interference(rounds)
     by_round = [segments_of(each) for each in rounds]
     stable = [*_in_stable_phase(analysis, rounds, by_round)]
     if not any(each.any() for each in stable):
-        return measured_interference(rounds, "There is no stable phase")
+        return measured_interference(rounds)
     nominal: dict[str, npt.NDArray[np.int64]] = {}
     by_round = [_chosen(each, which) for each, which in zip(by_round, stable, strict=True)]
     sizes = [each.readings.size for each in by_round]
@@ -78,7 +96,7 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
         nominal["round"] = np.repeat(np.arange(len(sizes)), sizes)
     whole = _joined(by_round)
     if whole.duration_s.size < MIN_IN_GROUP and not whole.delays:
-        return measured_interference(rounds, "There are few segments")
+        return measured_interference(rounds)
     if whole.duration_s.sum() <= 0.0:
         return None
     profile = SegmentProfile(
@@ -90,9 +108,7 @@ def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference
     return _as_known(profile_interference(profile), rounds, by_round)
 
 
-def measured_interference(
-    rounds: Sequence[Round], why: str, severity: Severity = Severity.WARNING
-) -> Interference | None:
+def measured_interference(rounds: Sequence[Round], *why: Notice) -> Interference | None:
     """Return the interference by measured delay alone; None if nothing tells of any."""
     if not any(each.delays is not None or _was_sought(each) for each in rounds):
         return None
@@ -104,10 +120,7 @@ def measured_interference(
     interference = profile_interference(
         SegmentProfile(duration_s=whole.duration_s, nominal=each_its_own, delays=whole.delays)
     )
-    sentence = f"{why}: the light shows measured delay only, nothing was estimated."
-    notice = Notice(code=Code.UNCLUSTERED, severity=severity, sentence=sentence)
-    notices = (notice,) if whole.delays else ()
-    return _as_known(replace(interference, notices=notices), rounds, by_round)
+    return _as_known(replace(interference, notices=why), rounds, by_round)
 
 
 def _as_known(
@@ -126,10 +139,8 @@ def _as_known(
     known_s = sum(float(each.known_s.sum()) for each in by_round)
     known = min(100.0 * known_s / interference.duration_s, 100.0)
     if known >= KNOWN_FROM:
-        notices = (
-            each for each in interference.notices if each.code is not Code.DELAY_NOT_MEASURED
-        )
-        return replace(interference, known_percent=known, notices=tuple(notices))
+        others = [each for each in interference.notices if each.code not in _OF_PROFILES]
+        return replace(interference, known_percent=known, notices=tuple(map(_of_session, others)))
     why = max(unknown_s, key=unknown_s.__getitem__)
     notice = Notice(
         code=Code.DELAY_NOT_MEASURED,
@@ -150,6 +161,14 @@ def _as_known(
         known_percent=known,
         notices=(notice,),
     )
+
+
+def _of_session(notice: Notice) -> Notice:
+    """Say what a Notice means for a session, whose segments nobody can cut or label."""
+    sentence = _IN_SESSIONS.get(notice.code)
+    if sentence is None or not notice.evidence:
+        return notice
+    return replace(notice, sentence=sentence.format(**notice.evidence))
 
 
 def _was_sought(finished: Round) -> bool:
@@ -254,13 +273,12 @@ def left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
     done = "repeated" if policy == "repeat" else "dropped"
     result = "the estimate is of undisturbed rounds" if red < rounds else "no round is left"
     return (
-        Notice.warning(
-            Code.RED_ROUNDS,
-            f"Interference took more than 15% of the time of {red} of {many(rounds, 'round')}, "
-            f"which were {done}: {result}.",
-            red=red,
-            rounds=rounds,
-            red_rounds=policy,
+        Notice(
+            code=Code.RED_ROUNDS,
+            severity=Severity.WARNING if red < rounds else Severity.REFUSAL,
+            sentence=f"{red} of {many(rounds, 'round')} lost more than 15% of their time, or took "
+            f"so much longer than the others, and were {done}: {result}.",
+            evidence={"red": red, "rounds": rounds, "red_rounds": policy},
         ),
     )
 

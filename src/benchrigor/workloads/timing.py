@@ -112,7 +112,7 @@ class Stopwatch:
                 typical_s=typical_ns / 1e9,
                 wanted_s=self.shortest_ns / 1e9,
             )
-        if self.cost_ns > _COST_ALLOWED * typical_ns:
+        elif self.cost_ns > _COST_ALLOWED * typical_ns and Code.COARSE_CLOCK not in self._reported:
             yield Notice.note(
                 Code.CLOCK_COST,
                 f"Reading the clock takes {_shown(self.cost_ns)} of a typical reading of "

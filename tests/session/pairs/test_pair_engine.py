@@ -255,7 +255,8 @@ def test_a_few_dear_pairs_carry_their_warnings() -> None:
     found = told(PairEngine(budget_s=60.0, seed=1), *noisy(10), pair_ns=5 * 10**9)
     assert found.baseline is not None
     assert found.baseline.n == 12
-    assert {Code.NOT_CONVERGED, Code.SHORT_RUN, Code.FEW_READINGS} <= set(codes(found))
+    assert {Code.NOT_CONVERGED, Code.FEW_READINGS} <= set(codes(found))
+    assert Code.SHORT_RUN not in codes(found)
     assert codes(found).count(Code.THIS_PROCESS_ONLY) == 1
 
 

@@ -73,7 +73,7 @@ def test_single_series_get_one_warning_that_the_verdict_holds_for_their_processe
     first, second = rng.normal(5.0, 0.1, (2, 200))
     found = compare(first, second)
     assert codes(found) == [Code.THIS_PROCESS_ONLY]
-    assert "interleave" in found.notices[0].sentence
+    assert "drift between them" in found.notices[0].sentence
     assert found.unit == "reading"
     assert compare([first], [second]) == found
     assert found.ratio is not None

@@ -186,7 +186,7 @@ def _processes(single: list[str]) -> tuple[Notice, ...]:
     who, which = f"The {single[0]} is one process", "this process"
     if len(single) == 2:
         who, which = "Baseline and candidate are one process each", "these processes"
-    return (_holds_for(who, f"{which} only, and drift looks like a difference: interleave them"),)
+    return (_holds_for(who, f"{which} only, and drift between them looks like a difference"),)
 
 
 def _holds_for(who: str, which: str) -> Notice:

@@ -15,6 +15,7 @@ from benchrigor.model import Code, Comparison, Estimate, Floats, Notice, Verdict
 from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
+from benchrigor.model.notice import one_each
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     difference_of,
@@ -165,7 +166,7 @@ def compare_pairs(
         whole = replace(whole, notices=by_blocks(refusal, blocks.ratio(policy.confidence)))
         return _concluded_by_blocks(blocks, whole.notices, question), whole
     short = short_run(baseline.size, "pairs") if policy.trim else ()
-    basis = replace(basis, notices=(*basis.notices, *pairs.notices, *short))
+    basis = replace(basis, notices=one_each((*basis.notices, *pairs.notices, *short)))
     return _concluded(basis, question), pairs
 
 

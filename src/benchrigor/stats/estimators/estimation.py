@@ -26,6 +26,7 @@ from benchrigor.model import (
     Severity,
     StablePhase,
 )
+from benchrigor.model.notice import one_each
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.estimators.proportion import (
@@ -122,12 +123,14 @@ def estimate(
     policy = adapted(policy, phases)
     kept_weights = None if weights is None else keep((weights,), phases)[0]
     estimation = estimate_kept(keep(series, phases), policy, kept_weights)
-    rejected = rejected_notices(estimation.values.count(None), len(estimation.values))
-    notices = _once((*rejected, *_phase_notices(phases), *estimation.notices))
+    notices = _once((*_phase_notices(phases), *estimation.notices))
+    rejected, count = estimation.values.count(None), len(estimation.values)
+    if rejected < count or not notices:  # otherwise they say why none counts
+        notices = (*rejected_notices(rejected, count), *notices)
     looked_for = policy.trim is True and policy.kind is Kind.UNIT_READINGS
     if estimation.estimate is not None and looked_for:
         notices += short_run(series[0].size)
-    return replace(_noted(estimation, notices), phases=tuple(phases))
+    return replace(_noted(estimation, one_each(notices)), phases=tuple(phases))
 
 
 def _noted(estimation: Estimation, notices: tuple[Notice, ...]) -> Estimation:

@@ -165,7 +165,8 @@ def _check_tail(fit: LevelFit, q: float, confidence: float) -> None:
     side = "below" if q <= 0.5 else "above"
     sentence = (
         f"Only {math.floor(in_tail * 10.0) / 10.0:g} effective readings lie {side} the "
-        f"{q * 100.0:g}% quantile, {wanted:.3g} are wanted: take about {required:,} readings."
+        f"{q * 100.0:g}% quantile, {wanted:.3g} are wanted: about {required:,} readings have as "
+        "many."
     )
     notice = Notice.refusal(
         Code.FEW_IN_TAIL,

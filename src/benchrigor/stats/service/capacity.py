@@ -236,7 +236,7 @@ def _no_size(load: float, severity: Severity, blocked_share: float) -> Notice:
 
 def _service_may_be_0() -> Notice:
     return Notice.warning(
-        Code.SATURATED, "The interval of the service rate reaches 0: measure longer to size this."
+        Code.SATURATED, "The interval of the service rate reaches 0: too few periods to size this."
     )
 
 

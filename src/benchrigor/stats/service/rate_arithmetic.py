@@ -220,8 +220,7 @@ def quotient(top: Quantity, bottom: Quantity, *, name: str) -> Estimate:
         raise NotEstimable(
             Notice.refusal(
                 Code.NO_RATIO,
-                f"The interval of {name} reaches down to {low:.3g}: nothing can be divided by it. "
-                "Measure longer.",
+                f"The interval of {name} reaches down to {low:.3g}: nothing can be divided by it.",
                 low=low,
                 high=high,
             )

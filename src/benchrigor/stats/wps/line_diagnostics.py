@@ -28,8 +28,8 @@ def diagnose_line(
     n = line.residuals.size
     if speed is None:
         sentence = (
-            "Whether duration grows with work is open (the interval of the slope holds 0): take "
-            "more rounds, or a larger range of work."
+            "Whether duration grows with work is open (the interval of the slope holds 0): more "
+            "rounds would tell, or a larger range of work."
         )
         yield Notice.refusal(Code.NO_SPEED, sentence, n=n)
     if not line.residuals.any():
@@ -69,7 +69,7 @@ def _ramp(work: Floats) -> Iterator[Notice]:
     if work.size >= _ENOUGH_ROUNDS and abs(correlation) >= _RAMP:
         sentence = (
             f"Work {'rises' if correlation > 0.0 else 'falls'} from round to round, so that a "
-            "drift in time is taken for work: run the amounts in bisecting or random order."
+            "drift in time is taken for work; amounts in bisecting or random order prevent that."
         )
         yield Notice.warning(Code.RAMP, sentence, rank_correlation=correlation)
 
