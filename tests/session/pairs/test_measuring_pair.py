@@ -183,7 +183,7 @@ def test_without_a_steady_ratio_it_returns_and_says_why() -> None:
     assert found.ratio is None
     assert found.verdict is br.Verdict.UNDECIDED
     assert [each.severity for each in found.notices] == [Severity.REFUSAL]
-    assert str(found).startswith("undecided, no number: ")
+    assert str(found).startswith("undecided, no number (observed: ")
 
 
 @pytest.mark.parametrize("side", ["baseline", "candidate"])

@@ -302,9 +302,11 @@ def test_without_a_steady_ratio_there_is_no_number() -> None:
     (notice,) = found.notices
     assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, Severity.REFUSAL)
     line = str(found)
-    assert line.startswith("undecided, no number: ")
+    assert line.startswith("undecided, no number (observed: 1 and 1.49, ratio 0.89 to 2.23) · ")
     assert line.endswith(" · not converged: time budget spent, 1 s")
-    assert len(line) <= 100
+    assert len(line) <= 150
+    assert found.observed["ratio"].n == found.observed["baseline"].n == 1000
+    assert found.observed["candidate"].median == np.median(new[:1000])
 
 
 def test_readings_of_nothing_are_refused_rather_than_divided_by() -> None:
