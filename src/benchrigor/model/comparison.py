@@ -123,7 +123,7 @@ class Comparison:
             room = max(_LONGEST - len(refusal) - len(ending), _LEAST_WHY)
             why = textwrap.shorten(no_number(self.notices), room, placeholder="…")
             return f"{refusal} · {why}{ending}"
-        change = f"no ratio, difference {show_estimate(self.difference, '')}"
+        change = f"no ratio{_observed(self)}, difference {show_estimate(self.difference, '')}"
         if self.ratio is not None:
             change = f"{show_change(self.ratio)} {percent(self.confidence, digits=10)}"
         verdict = f"{change}: {self.verdict} (margin {percent(self.margin)})"

@@ -99,7 +99,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
         if (observed := analysis.observed) is not None:
             lines += row("observed", [show_figures(observed, metric.unit)])
             lines += row("levels", [show_levels(observed, metric.unit)])
-            lines += row("", [durations_of(record, metric.unit)] if is_speed else [])
+        lines += row("", [durations_of(record, metric.unit)] if is_speed else [])
     else:
         prefix = "" if is_speed or statistic == "mean" else f"{statistic} "
         lines = row(metric.name, [f"{prefix}{show_estimate(estimate, metric.unit)}"])
