@@ -3,6 +3,7 @@
 import ast
 import doctest
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,6 +96,14 @@ def test_every_code_that_refuses_stands_in_the_table_of_refusals_with_its_test()
     for _, file, name in rows:
         text = (ROOT / "tests" / file).read_text(encoding="utf-8")
         assert f"def {name}(" in text or f'"{name}": (' in text, name
+
+
+def test_the_reference_is_as_the_package_has_it() -> None:
+    script = runpy.run_path(str(ROOT / "tests" / "renew_reference.py"))
+    page = script["PAGE"].read_text(encoding="utf-8")
+    assert page == script["renewed"](page), "run python tests/renew_reference.py"
+    assert "### benchrigor run\n" in page
+    assert "| `--bench-target SHARE` |" in page
 
 
 def test_the_readme_has_one_command_to_run_and_one_to_test() -> None:
