@@ -153,6 +153,15 @@ def without_readings() -> RunRecord:
     return session.result()
 
 
+def test_a_record_from_before_has_nothing_observed_and_is_shown_without() -> None:
+    data = read([30.0]).to_dict()
+    del data["analyses"][0]["observed"]
+    old = RunRecord.from_dict(data)
+    assert old.analyses[0].observed is None
+    assert "observed" not in f"{old} {render(old)} {explain(old)} {tabulate([old])}"
+    assert "no number" in str(old)
+
+
 BARE: dict[str, tuple[Code, Callable[[], RunRecord], str]] = {
     "work in no time": (
         Code.COARSE_CLOCK,

@@ -171,9 +171,12 @@ class Observed:
     Examples
     --------
     >>> from benchrigor import stats
-    >>> observed = stats.observe([1.0] * 60 + [2.0] * 40)
-    >>> observed.median, observed.mean, [(each.value, each.share) for each in observed.levels]
-    (1.0, 1.4, [(1.0, 0.6), (2.0, 0.4)])
+    >>> readings = [1.0, 1.01] * 150 + [2.0, 2.01] * 100
+    >>> observed = stats.observe(readings, [stats.find_stable_phase(readings)])
+    >>> observed.n, observed.least, observed.greatest
+    (500, 1.0, 2.01)
+    >>> [(round(each.value, 3), each.share) for each in observed.levels]
+    [(1.005, 0.6), (2.005, 0.4)]
     """
 
     n: int

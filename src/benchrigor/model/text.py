@@ -186,9 +186,8 @@ def show_figures(observed: Observed, unit: str) -> str:
         size += f" of {counted(observed.calls / observed.n)} calls"
     if observed.n == 1:
         return f"{size}; {show_value(observed.median, unit)}"
-    names = ("least", "p10", "median", "mean", "greatest")
-    if observed.n < _FEW_FOR_TAIL:
-        names = ("least", "median", "mean", "greatest")
+    tail = [] if observed.n < _FEW_FOR_TAIL else ["p10"]
+    names = ["least", *tail, "median", "mean", "greatest"]
     figures = show_values((getattr(observed, name) for name in names), unit)
     return f"{size}; {', '.join(map(' '.join, zip(figures, names, strict=True)))}"
 

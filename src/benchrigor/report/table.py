@@ -48,13 +48,15 @@ _Row = tuple[str, str, str, str]
 def _row(record: RunRecord) -> _Row:
     analysis = record.analysis()
     ending = ended(record.decision)
-    if analysis is None or (analysis.estimate is None and analysis.observed is None):
+    if analysis is None:
         return record.name, "no number", "", ending
-    if analysis.estimate is None:
-        shown = show_value(analysis.observed.median, analysis.metric.unit)
-        return record.name, f"{_MARK}{shown}", counted(analysis.observed.n), ending
-    shown = show_estimate(analysis.estimate, analysis.metric.unit)
-    return record.name, shown, counted(analysis.n), ending
+    unit, observed = analysis.metric.unit, analysis.observed
+    if analysis.estimate is not None:
+        return record.name, show_estimate(analysis.estimate, unit), counted(analysis.n), ending
+    if observed is None:
+        return record.name, "no number", "", ending
+    shown = f"{_MARK}{show_value(observed.median, unit)}"
+    return record.name, shown, counted(observed.n), ending
 
 
 def _broken(row: _Row) -> list[_Row]:
