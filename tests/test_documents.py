@@ -1,13 +1,17 @@
 """What the documents show is run, and what they list is what there is."""
 
+import ast
 import doctest
 import re
+import runpy
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
+import benchrigor
 from benchrigor.cli.exits import ExitCode
 from benchrigor.model import Code, PhaseReason, RateReason, ServiceProcess, StopReason
 
@@ -52,6 +56,54 @@ def listed(title: str) -> list[str]:
 def test_every_code_stands_on_the_page_of_codes(title: str, codes: object) -> None:
     rows = [row for row in listed(title) if row not in {"code", "---"}]
     assert sorted(rows) == sorted(map(str, codes))  # type: ignore[call-overload]
+
+
+def refused_codes() -> set[str]:
+    """Return the codes of all refusals that the package can make, as its source shows."""
+    found: set[str] = set()
+    for path in Path(benchrigor.__file__).parent.rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef) and path.name != "notice.py":
+                found |= set(codes_refused_in(function))
+    return found
+
+
+def codes_refused_in(function: ast.FunctionDef) -> Iterator[str]:
+    """Yield the code of each `Notice.refusal`, and of each Notice of a severity that varies."""
+    inside = list(ast.walk(function))
+    text = ast.unparse(function)
+    calls = [each for each in inside if isinstance(each, ast.Call)]
+    for call in calls:
+        made = ast.unparse(call.func)
+        given = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "code")]
+        variable = made == "make" and "make = Notice.refusal" in text
+        varied = made == "Notice" and "Severity.REFUSAL" in text
+        if made == "Notice.refusal" or variable or varied:
+            named = re.findall(r"Code\.(\w+)", ast.unparse(given[0]))
+            yield from named or re.findall(r"code(?:, sentence)? = \(?Code\.(\w+)", text)
+
+
+def test_every_code_that_refuses_stands_in_the_table_of_refusals_with_its_test() -> None:
+    rows = re.findall(
+        r"^\| `([^`]+)` \| .* \| `([^`]+)`: (.*) \|$",
+        CODES.split("## What refuses", 1)[1].split("\n## ", 1)[0],
+        flags=re.MULTILINE,
+    )
+    codes = {code for code, _, _ in rows}
+    assert codes == {str(Code[name]) for name in refused_codes()}
+    notices = re.findall(r"^\| `([^`]+)` \| [^|]*refusal", CODES, flags=re.MULTILINE)
+    assert codes == set(notices)
+    for _, file, name in rows:
+        text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+        assert f"def {name}(" in text or f'"{name}": (' in text, name
+
+
+def test_the_reference_is_as_the_package_has_it() -> None:
+    script = runpy.run_path(str(ROOT / "tests" / "renew_reference.py"))
+    page = script["PAGE"].read_text(encoding="utf-8")
+    assert page == script["renewed"](page), "run python tests/renew_reference.py"
+    assert "### benchrigor run\n" in page
+    assert "| `--bench-target SHARE` |" in page
 
 
 def test_the_readme_has_one_command_to_run_and_one_to_test() -> None:

@@ -47,7 +47,7 @@ def test_the_fixture_returns_the_result_and_measures(pytester):
     header, row, *_ = table_in(result)
     assert header.split() == ["name", "mean", "[interval]", "readings", "ended"]
     assert row.startswith("test_summing  ")
-    assert "s [" in row or "no number" in row  # on a busy machine
+    assert "s [" in row or " ~" in row  # observed only, on a busy machine
 
 
 def test_each_function_is_measured_for_two_seconds_at_most(pytester):

@@ -31,6 +31,19 @@ def test_analyze_reads_standard_input(cli, recording, strict):
     assert document["analyses"][0]["estimate"]["value"] == pytest.approx(0.01, rel=0.01)
 
 
+def test_analyze_without_a_number_prints_what_was_observed_for_programs_too(cli, strict):
+    result = cli("analyze", "--unit", "s", "--json", input="3\n")
+    assert result.exit_code == 4
+    (analysis,) = strict(result.stdout)["analyses"]
+    assert analysis["estimate"] is None
+    assert analysis["observed"] == {
+        "n": 1,
+        "calls": 1,
+        **dict.fromkeys(("least", "p10", "median", "mean", "greatest"), 3.0),
+        "levels": [{"value": 3.0, "share": 1.0}],
+    }
+
+
 def test_analyze_explains(cli, recording):
     result = cli("analyze", recording, "--column", "time", "--explain")
     assert result.exit_code == 0

@@ -39,7 +39,11 @@ def test_list_shows_runs_newest_first(cli, run_id, store):
     lines = cli("list").stdout.splitlines()
     assert lines[0].startswith(Journal(store).runs()[0]["run_id"])
     assert lines[0].rstrip().endswith("a name")
-    assert lines[1].strip() == "no number · not converged: round limit reached · 1 round"
+    assert re.fullmatch(
+        r" +no number \(observed: 1 reading of [\d.]+ [mµ]?s\) · "
+        "not converged: round limit reached · 1 round",
+        lines[1],
+    )
     assert lines[2].split()[0] == run_id
     assert lines[2].endswith("  true")
     assert lines[3].endswith("95% · not converged: round limit reached · 10 rounds")

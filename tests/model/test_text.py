@@ -86,10 +86,10 @@ def test_without_a_speed_the_refusal_is_told_before_other_notices() -> None:
     refusal = Notice.refusal(Code.NO_SPEED, "All are alike.")
     overhead = estimated(1.0, 0.9, 1.1)
     assert line(analysed(overhead, note, refusal, speed=False)) == (
-        "gzip: no number: All are alike. · still running, 43 s"
+        "gzip: no number · All are alike · still running, 43 s"
     )
-    assert "no number: 2 were short. " in line(analysed(overhead, note, speed=False))
-    assert "no number: nothing was measured" in line(analysed(overhead, speed=False))
+    assert "no number · 2 were short · " in line(analysed(overhead, note, speed=False))
+    assert "no number · nothing was measured" in line(analysed(overhead, speed=False))
 
 
 def test_an_interval_around_0_is_shown_in_the_scale_of_its_ends() -> None:

@@ -14,6 +14,7 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.report import tabulate
+from benchrigor.stats import observe
 
 TIME = Metric(name="time", unit="s")
 WIDE = estimated(
@@ -58,6 +59,15 @@ def test_whatever_the_name_and_the_ending_the_table_fits(reason: StopReason, nam
     assert not any(line != line.rstrip() for line in lines)
     assert name in "".join(lines)
     assert str(reason).replace("-", " ") in words(records)
+
+
+def test_an_observed_median_is_marked_as_such() -> None:
+    analysis = Analysis(metric=TIME, kind=Kind.READINGS, n=3, observed=observe([0.001, 0.002, 0.3]))
+    _, row, *_, footnote = tabulate(
+        [ended(StopReason.TIME_BUDGET, analyses=(analysis,)), ended(StopReason.SATISFIED)]
+    ).splitlines()
+    assert row.split()[:4] == ["sort", "~2", "ms", "3"]
+    assert footnote == "~ observed median, no interval"
 
 
 def test_endings_are_broken_for_short_names_and_long_names_give_way() -> None:

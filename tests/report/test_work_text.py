@@ -136,8 +136,9 @@ def test_without_a_speed_the_report_says_why_and_shows_what_there_is(record) -> 
 
 def test_without_a_line_the_report_says_why_and_counts_rounds(of_pairs) -> None:
     few = of_pairs(WORK[:2], DURATION_S[:2], notices=(NO_SPEED,))
-    assert rows(few)[:2] == [
+    assert rows(few)[:3] == [
         "speed     no number: No speed: amounts are too much alike.",
+        "1 kB to 2 kB of work took 1.5 s to 1.5 s",
         "2 rounds, 2 counted",
     ]
     assert "No line can be drawn, so there is no interval." in flat(few)

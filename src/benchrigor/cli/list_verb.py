@@ -42,8 +42,8 @@ def _entry(run: Mapping[str, Any]) -> str:
     started = datetime.fromisoformat(run["started_at"]).astimezone()
     # A headline is the name, the number, its evidence and its ending.
     number = run["headline"].removeprefix(f"{run['name']}: ").partition(" · ")[0]
-    if number.startswith("no number"):
-        number = "no number"  # the report says why
+    if number.startswith("no number:"):  # of runs stored before headlines told what was observed
+        number = "no number"
     reason = run["reason"]
     ending = ended(Decision(stop=True, reason=reason)) if reason else "unfinished"
     result = " · ".join(part for part in (number, ending, many(run["rounds"], "round")) if part)

@@ -5,6 +5,7 @@ from benchrigor.model.analysis import ChangePoints as ChangePoints
 from benchrigor.model.analysis import Kind as Kind
 from benchrigor.model.analysis import LevelFit as LevelFit
 from benchrigor.model.analysis import Mode as Mode
+from benchrigor.model.analysis import Observed as Observed
 from benchrigor.model.analysis import Phase as Phase
 from benchrigor.model.analysis import PhaseLabel as PhaseLabel
 from benchrigor.model.analysis import PhaseReason as PhaseReason

@@ -154,6 +154,43 @@ class Mode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What readings that allow no number show by themselves: figures without an interval.
+
+    Parameters
+    ----------
+    n
+        Readings, at least 1; those that an estimate would leave out as well.
+    calls
+        Calls that they took: more than ``n`` where each reading averages several.
+    least, p10, median, mean, greatest
+        In the unit of the readings. Of one reading all five are the same.
+    levels
+        Up to five values around which the readings gather, ascending, each with its share:
+        those of the phases, like ones together, or else the modes. Shares add up to 1.
+
+    Examples
+    --------
+    >>> from benchrigor import stats
+    >>> readings = [1.0, 1.01] * 150 + [2.0, 2.01] * 100
+    >>> observed = stats.observe(readings, [stats.find_stable_phase(readings)])
+    >>> observed.n, observed.least, observed.greatest
+    (500, 1.0, 2.01)
+    >>> [(round(each.value, 3), each.share) for each in observed.levels]
+    [(1.005, 0.6), (2.005, 0.4)]
+    """
+
+    n: int
+    calls: int
+    least: float
+    p10: float
+    median: float
+    mean: float
+    greatest: float
+    levels: tuple[Mode, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LevelFit:
     """The level of a series and its standard error.
 
@@ -326,6 +363,9 @@ class Analysis:
         are too few pairs.
     left_out
         Of pairs of work amount and duration, the indices of the rounds that do not count.
+    observed
+        What the readings show by themselves where there is no estimate, else None; of pairs of
+        work amount and duration, work over duration of each round.
     """
 
     metric: Metric
@@ -344,3 +384,4 @@ class Analysis:
     split: VarianceSplit | None = None
     wps: WpsFit | None = None
     left_out: tuple[int, ...] = ()
+    observed: Observed | None = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from benchrigor.model.analysis import Observed
 from benchrigor.model.decision import Decision, StopReason
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
@@ -21,11 +22,13 @@ from benchrigor.model.text import (
     show_chance,
     show_change,
     show_estimate,
+    show_values,
     wrapped,
 )
 from benchrigor.units import Direction
 
 _LONGEST = 100  # Columns of a comparison in one line
+_LEAST_WHY = 40  # Of them for why there is no number
 
 
 class Verdict(enum.StrEnum):
@@ -79,6 +82,9 @@ class Comparison:
         made before.
     readings_in
         Unit of the readings, such as "s"; empty where it is not known.
+    observed
+        Where pairs have no ratio: what the readings show by themselves, by the names "baseline",
+        "candidate" and "ratio" (candidate over baseline of each pair, where these are above 0).
 
     Examples
     --------
@@ -111,14 +117,16 @@ class Comparison:
     reason: StopReason | None = None
     elapsed_s: float | None = None
     readings_in: str = ""
+    observed: Mapping[str, Observed] = field(default_factory=dict)
 
     def __str__(self) -> str:
         ending = _ending(self)
         if self.difference is None or self.p_value is None:
-            room = _LONGEST - len(ending)
-            refusal = f"{self.verdict}, no number: {no_number(self.notices)}"
-            return textwrap.shorten(refusal, room, placeholder="…") + ending
-        change = f"no ratio, difference {show_difference(self)}"
+            refusal = f"{self.verdict}, no number{_observed(self)}"
+            room = max(_LONGEST - len(refusal) - len(ending), _LEAST_WHY)
+            why = textwrap.shorten(no_number(self.notices), room, placeholder="…")
+            return f"{refusal} · {why}{ending}"
+        change = f"no ratio{_observed(self)}, difference {show_difference(self)}"
         if self.ratio is not None:
             change = f"{show_change(self.ratio)} {percent(self.confidence, digits=10)}"
             change = _certain(self, change)
@@ -214,6 +222,17 @@ def _ending(comparison: Comparison) -> str:
         return ""
     spent = "" if comparison.elapsed_s is None else f", {comparison.elapsed_s:.3g} s"
     return f" · {ended(Decision(stop=True, reason=comparison.reason))}{spent}"
+
+
+def _observed(comparison: Comparison) -> str:
+    """Show what was observed of the pairs: both medians, and the range of their ratios."""
+    if not comparison.observed:
+        return ""
+    both = (comparison.observed[name].median for name in ("baseline", "candidate"))
+    shown = f"observed: {' and '.join(show_values(both, comparison.readings_in))}"
+    if (ratio := comparison.observed.get("ratio")) is not None:
+        shown += f", ratio {' to '.join(show_values((ratio.least, ratio.greatest), ''))}"
+    return f" ({shown})"
 
 
 def _basis(comparison: Comparison) -> str:

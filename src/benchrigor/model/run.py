@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from benchrigor.model import codec
 from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.interference import Interference
+from benchrigor.model.interference import Interference, Light
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
 from benchrigor.model.options import Options
@@ -29,8 +30,12 @@ from benchrigor.model.text import (
     show_added,
     show_estimate,
     show_light,
+    show_observed,
 )
 from benchrigor.units import Direction, Quantity
+
+_LONGEST = 110  # Columns of a headline without a number
+_LEAST_WHY = 60  # Of them for why there is no number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,16 +263,9 @@ class RunRecord:
 def _headline(record: RunRecord) -> str:
     """Compose the headline of a run: name, number, evidence, and how it ended."""
     name, analysis, statistic = record.name, record.analysis(), record.options.statistic
-    tail = f"{ended(record.decision)}, {record.elapsed_s:.3g} s"
-    if record.red_rounds:
-        rounds = many(len(record.rounds), "round")
-        tail = f"{len(record.red_rounds)} of {rounds} left out · {tail}"
-    if record.interference is not None:
-        tail = f"{show_light(record.interference)} · {tail}"
-    if analysis is None:
-        return f"{name}: no number · {tail}"
-    if analysis.estimate is None:
-        return f"{name}: no number: {no_number(analysis.notices)} · {tail}"
+    if analysis is None or analysis.estimate is None:
+        return _without_number(record, analysis)
+    tail = _tail(record)
     estimate = analysis.estimate
     shown = show_estimate(estimate, analysis.metric.unit)
     if statistic != "mean":
@@ -279,6 +277,30 @@ def _headline(record: RunRecord) -> str:
     else:
         evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
     return f"{name}: {shown} · {evidence} · {tail}"
+
+
+def _without_number(record: RunRecord, analysis: Analysis | None) -> str:
+    """Compose the headline where there is no number: what was observed, and why that is all."""
+    head, tail = f"{record.name}: no number", _tail(record)
+    if analysis is None:
+        return f"{head} · {tail}"
+    if analysis.observed is not None:
+        head += f" (observed: {show_observed(analysis.observed, analysis.metric.unit)})"
+    why = no_number(analysis.notices).removesuffix(".")
+    room = max(_LONGEST - len(head) - len(tail), _LEAST_WHY)
+    return f"{head} · {textwrap.shorten(why, room, placeholder='…')} · {tail}"
+
+
+def _tail(record: RunRecord) -> str:
+    """Say what the machine did, what was left out, and how the run ended."""
+    parts, light = [], record.interference
+    # Without a number, only a light that may explain why is worth its words.
+    if light is not None and (record.estimate() or light.light in (Light.YELLOW, Light.RED)):
+        parts.append(show_light(light))
+    if record.red_rounds:
+        rounds = many(len(record.rounds), "round")
+        parts.append(f"{len(record.red_rounds)} of {rounds} left out")
+    return " · ".join([*parts, f"{ended(record.decision)}, {record.elapsed_s:.3g} s"])
 
 
 def _with_directions(record: RunRecord, data: Mapping[str, Any]) -> RunRecord:

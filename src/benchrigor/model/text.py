@@ -11,6 +11,7 @@ from benchrigor.model.notice import Notice, Severity
 from benchrigor.units import Scale, digits_for, scale_for
 
 if TYPE_CHECKING:
+    from benchrigor.model.analysis import Observed
     from benchrigor.model.decision import Decision
     from benchrigor.model.estimate import Estimate
     from benchrigor.model.interference import Interference
@@ -24,6 +25,7 @@ _EXPONENT = 99  # With so many decimals, a `Scale` writes powers of ten
 _TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
 SHOWN_IN_TIMES = 2.0  # From this ratio on a change is shown in times: 2.5 times, not 150% higher
 _CHANGE_DIGITS = 4
+_FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
 
 
 # Lines
@@ -116,6 +118,16 @@ def show_value(value: float, unit: str) -> str:
     return f"{shown} {scale.name}".rstrip()
 
 
+def show_values(values: Iterable[float], unit: str) -> list[str]:
+    """Show numbers with their unit, but only where it is another one than that before."""
+    shown, before = [], None
+    for value in values:
+        number, _, name = show_value(value, unit).partition(" ")
+        shown.append(number if name == before else f"{number} {name}".rstrip())
+        before = name
+    return shown
+
+
 def show_amount(work: float, unit: str) -> str:
     """Show an amount of work, in the unit of the speed without its "/s"."""
     name = unit.removesuffix("/s")
@@ -157,6 +169,36 @@ def show_change(ratio: Estimate) -> str:
     if round(changes[0], digits) == 0.0:
         words = "unchanged"
     return f"{words} [{low}, {high}]"
+
+
+def show_observed(observed: Observed, unit: str) -> str:
+    """Show in a few words what was observed."""
+    if observed.n == 1:
+        return f"1 reading of {show_value(observed.median, unit)}"
+    greatest, least = show_values((observed.greatest, observed.least), unit)
+    return f"median {show_value(observed.median, unit)}, {least} to {greatest}"
+
+
+def show_figures(observed: Observed, unit: str) -> str:
+    """Show all figures of what was observed."""
+    size = many(observed.n, "reading")
+    if observed.calls > observed.n:
+        size += f" of {counted(observed.calls / observed.n)} calls"
+    if observed.n == 1:
+        return f"{size}; {show_value(observed.median, unit)}"
+    tail = [] if observed.n < _FEW_FOR_TAIL else ["p10"]
+    names = ["least", *tail, "median", "mean", "greatest"]
+    figures = show_values((getattr(observed, name) for name in names), unit)
+    return f"{size}; {', '.join(map(' '.join, zip(figures, names, strict=True)))}"
+
+
+def show_levels(observed: Observed, unit: str) -> str:
+    """Show the levels around which readings gather; empty where there is one."""
+    if len(observed.levels) < 2:
+        return ""
+    shown = show_values((each.value for each in observed.levels), unit)
+    shares = (percent(each.share, digits=2) for each in observed.levels)
+    return ", ".join(map(" ".join, zip(shown, shares, strict=True)))
 
 
 def show_chance(chance: float) -> str:

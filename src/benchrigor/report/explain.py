@@ -20,8 +20,9 @@ from benchrigor.model.text import (
     first_few,
     many,
     percent,
-    show_amount,
     show_estimate,
+    show_figures,
+    show_levels,
     show_overhead,
     show_value,
     wrapped,
@@ -31,6 +32,7 @@ from benchrigor.report.text import (
     NOTABLE,
     cold,
     cut_as_asked,
+    durations_of,
     grown,
     meaning,
     outlying,
@@ -102,23 +104,20 @@ def _of_pairs(analysis: Analysis, record: RunRecord) -> list[str]:
     """Explain the steps from pairs of work amount and duration to the speed."""
     steps = [_pairs(analysis, record), _left_out(analysis, record)]
     if analysis.wps is None:
-        return [*steps, "No line can be drawn, so there is no interval."]
+        return [*steps, f"No line can be drawn, so there is no interval.{_observed(analysis)}"]
     return [*steps, *_line(analysis, analysis.wps), _checks(analysis, analysis.wps)]
 
 
 def _pairs(analysis: Analysis, record: RunRecord) -> str:
-    work = [each.plan.work for each in record.whole_rounds if each.plan.work is not None]
-    if not work:
+    durations = durations_of(record, analysis.metric.unit)
+    if not durations:
         return "No round has a work amount and a duration yet."
-    took = [each.duration_s for each in record.whole_rounds]
-    unit, order = analysis.metric.unit, f"are planned in {record.options.work_order} order"
+    order = f"are planned in {record.options.work_order} order"
     if not record.elapsed_s:  # recorded elsewhere
         order = "stand in the order in which they were run"
     return (
-        f"{many(len(work), 'round')} of {show_amount(min(work), unit)} to "
-        f"{show_amount(max(work), unit)} of work took {show_value(min(took), 's')} to "
-        f"{show_value(max(took), 's')}. Amounts {order}: if they only rose, "
-        "a drift in time would look like work."
+        f"{many(len(record.whole_rounds), 'round')} of {durations}. Amounts {order}: if they only "
+        "rose, a drift in time would look like work."
     )
 
 
@@ -136,6 +135,7 @@ def _left_out(analysis: Analysis, record: RunRecord) -> str:
 
 def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
     """Explain how the line was fitted, and how its slope becomes the speed."""
+    observed = _observed(analysis)
     slope, per = _per_unit(fit, analysis.metric.unit)
     freedom = fit.slope.degrees_of_freedom
     student = f"Student t with {freedom:.3g} degrees of freedom" if freedom else "Its interval"
@@ -159,7 +159,10 @@ def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
         f"{student} gives {show_estimate(slope, 's')} per {per}.",
     ]
     if fit.speed is None:
-        return [*steps, "This interval holds 0 or less, so the speed has no interval."]
+        return [
+            *steps,
+            f"This interval holds 0 or less, so the speed has no interval.{observed}",
+        ]
     shown = show_estimate(fit.speed, analysis.metric.unit)
     return [*steps, f"The reciprocals are the speed: {shown}, an asymmetric interval."]
 
@@ -193,6 +196,15 @@ def _readings(analysis: Analysis, record: RunRecord) -> str:
     more = f"; {red} more, with too much interference, are left out" if red else ""
     rounds = many(len(record.counted_rounds), "round")
     return f"{counted(analysis.n)} readings were taken in {rounds}{more}."
+
+
+def _observed(analysis: Analysis) -> str:
+    """Say what was observed instead; empty for records from before that was kept."""
+    if (observed := analysis.observed) is None:
+        return ""
+    unit = analysis.metric.unit
+    levels = show_levels(observed, unit)
+    return f" Observed: {show_figures(observed, unit)}{levels and f'; levels {levels}'}."
 
 
 def _phases(analysis: Analysis, record: RunRecord) -> list[str]:
@@ -317,7 +329,7 @@ def _subsessions(analysis: Analysis) -> list[str]:
 def _interval(analysis: Analysis) -> str:
     estimate, unit = analysis.estimate, analysis.metric.unit
     if estimate is None:
-        return "No interval can be given."
+        return f"No interval can be given.{_observed(analysis)}"
     error, freedom = estimate.standard_error, estimate.degrees_of_freedom
     if error is None or freedom is None:
         return f"{show_estimate(estimate, unit)}."

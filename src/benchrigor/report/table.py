@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchrigor.model import RunRecord, Severity
-from benchrigor.model.text import WIDTH, aligned, counted, ended, show_estimate, wrapped
+from benchrigor.model.text import WIDTH, aligned, counted, ended, show_estimate, show_value, wrapped
 
+_MARK = "~"  # Before what was observed in place of an estimate
 _SHORT_NAME = 24  # A name no longer than this stays in its row: endings are broken for it
 
 
@@ -36,7 +37,9 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     names, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
     if min(names, _SHORT_NAME) + sum(others) + 2 * len(others) > width:
         rows = [part for row in rows for part in _broken(row)]
-    return "\n".join([*aligned(rows, "<<><", width=width), *_warnings(records, width)])
+    lines = [*aligned(rows, "<<><", width=width), *_warnings(records, width)]
+    marked = any(row[1].startswith(_MARK) for row in rows)
+    return "\n".join([*lines, *([f"{_MARK} observed median, no interval"] if marked else [])])
 
 
 _Row = tuple[str, str, str, str]
@@ -45,10 +48,15 @@ _Row = tuple[str, str, str, str]
 def _row(record: RunRecord) -> _Row:
     analysis = record.analysis()
     ending = ended(record.decision)
-    if analysis is None or analysis.estimate is None:
+    if analysis is None:
         return record.name, "no number", "", ending
-    shown = show_estimate(analysis.estimate, analysis.metric.unit)
-    return record.name, shown, counted(analysis.n), ending
+    unit, observed = analysis.metric.unit, analysis.observed
+    if analysis.estimate is not None:
+        return record.name, show_estimate(analysis.estimate, unit), counted(analysis.n), ending
+    if observed is None:
+        return record.name, "no number", "", ending
+    shown = f"{_MARK}{show_value(observed.median, unit)}"
+    return record.name, shown, counted(observed.n), ending
 
 
 def _broken(row: _Row) -> list[_Row]:

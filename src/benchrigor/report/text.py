@@ -25,7 +25,10 @@ from benchrigor.model.text import (
     no_number,
     percent,
     row,
+    show_amount,
     show_estimate,
+    show_figures,
+    show_levels,
     show_overhead,
     show_value,
 )
@@ -93,6 +96,10 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     is_speed = analysis.kind is Kind.WORK
     if estimate is None:
         lines = row(metric.name, [f"no number: {no_number(analysis.notices)}"])
+        if (observed := analysis.observed) is not None:
+            lines += row("observed", [show_figures(observed, metric.unit)])
+            lines += row("levels", [show_levels(observed, metric.unit)])
+        lines += row("", [durations_of(record, metric.unit)] if is_speed else [])
     else:
         prefix = "" if is_speed or statistic == "mean" else f"{statistic} "
         lines = row(metric.name, [f"{prefix}{show_estimate(estimate, metric.unit)}"])
@@ -170,6 +177,17 @@ def _pairs(analysis: Analysis, record: RunRecord) -> str:
     counts = f"{many(analysis.n, 'round')}, {counted(analysis.n_kept)} counted"
     why = ", ".join(why_left_out(analysis, record))
     return f"{counts} ({why})" if why else counts
+
+
+def durations_of(record: RunRecord, unit: str) -> str:
+    """Say which amounts of work took how long; empty where no round has both."""
+    rounds = [each for each in record.whole_rounds if each.plan.work is not None]
+    work = [each.plan.work or 0.0 for each in rounds]
+    took = [each.duration_s for each in rounds]
+    if not rounds:
+        return ""
+    amounts = f"{show_amount(min(work), unit)} to {show_amount(max(work), unit)}"
+    return f"{amounts} of work took {show_value(min(took), 's')} to {show_value(max(took), 's')}"
 
 
 def _naive(fit: WpsFit, unit: str) -> str:

@@ -18,6 +18,7 @@ from benchrigor.model import (
     Kind,
     Metric,
     Notice,
+    Observed,
     Options,
     PhaseReason,
     StablePhase,
@@ -44,6 +45,7 @@ from benchrigor.stats.estimators.estimation import (
     trim,
 )
 from benchrigor.stats.estimators.multimodality import find_modes, merge_near_modes
+from benchrigor.stats.estimators.observation import observe
 from benchrigor.stats.estimators.proportion import are_outcomes, are_shares
 from benchrigor.stats.estimators.variance_components import split_variance
 from benchrigor.stats.phases.repeated_warm_up import find_repeated_warm_ups
@@ -144,8 +146,21 @@ def report(material: Material, looked: Analysis | None = None) -> Analysis:
     """Add to a look at the same material what only people read."""
     looked = looked or look(material)
     if material.kind is Kind.WORK:
-        return check_line(material, looked)
-    return describe(material, doubt_one_series(material, looked))
+        analysis = check_line(material, looked)
+    else:
+        analysis = describe(material, doubt_one_series(material, looked))
+    if analysis.estimate is not None:
+        return analysis
+    return replace(analysis, observed=observed_of(material, analysis.phases))
+
+
+def observed_of(material: Material, phases: tuple[StablePhase, ...] = ()) -> Observed | None:
+    """Describe readings by themselves, rounds of various work by a speed each; None without any."""
+    series = np.concatenate(material.series)
+    if material.kind is Kind.WORK:
+        work, duration_s = (each[material.series[1] > 0.0] for each in material.series)
+        series = work / duration_s
+    return observe(series, phases, batch=material.batch) if series.size else None
 
 
 def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[StablePhase, ...]:

@@ -229,7 +229,7 @@ class Engine(Controller[RoundPlan, Round]):
             for each in self._rounds
             if each.plan.index not in self._red and not (each.cut and not each.unit_readings)
         )
-        analyses = tuple(
+        analyses = self._all_red() or tuple(
             self._flagged(reports[metric.name])
             if metric.name in reports
             else without_readings(metric)
@@ -240,7 +240,7 @@ class Engine(Controller[RoundPlan, Round]):
         return RunRecord(
             name=self.name,
             options=self.options,
-            metrics=self._traces.metrics,
+            metrics=self._traces.metrics or tuple(each.metric for each in analyses),
             seed=self.seed,
             rounds=tuple(self._rounds),
             analyses=analyses,
@@ -255,6 +255,14 @@ class Engine(Controller[RoundPlan, Round]):
             interference=interference,
             red_rounds=tuple(self._red),
         )
+
+    def _all_red(self) -> tuple[Analysis, ...]:
+        """Describe the readings of rounds that are all left out; empty where one counts."""
+        if not self._rounds or len(self._red) < len(self._rounds):
+            return ()
+        traces = Traces(self.options, self._traces.metrics or None, None, seed=self.seed)
+        why = Notice.refusal(Code.NO_DATA, "All rounds were red.", metric=None)
+        return traces.refused(self._rounds, why)
 
     def _interference(
         self, analyses: Sequence[Analysis], counted: Sequence[Round]

@@ -21,7 +21,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.protocols import Detector
-from benchrigor.session.analysis_chain import Material, cut, look, report
+from benchrigor.session.analysis_chain import Material, cut, look, observed_of, report
 from benchrigor.session.stop_rules import agrees, min_evidence, next_check
 from benchrigor.session.work_schedule import WorkSchedule
 from benchrigor.stats import RupturesDetector
@@ -254,10 +254,22 @@ class Traces:
                 trace.report = report(self._material(trace), trace.analysis if fresh else None)
             except DetectorFailed as error:
                 notice = Notice.refusal(Code.DETECTOR_FAILED, f"No phases: {error}.")
-                trace.report = Analysis(
-                    metric=trace.metric, kind=trace.kind, n=trace.n, notices=(notice,)
-                )
+                trace.report = self._unanalysed(trace, notice)
         return trace.report
+
+    def _unanalysed(self, trace: Trace, why: Notice) -> Analysis:
+        """Describe the readings of a trace that cannot be analysed."""
+        observed = observed_of(self._material(trace))
+        return Analysis(
+            metric=trace.metric, kind=trace.kind, n=trace.n, notices=(why,), observed=observed
+        )
+
+    def refused(self, rounds: Sequence[Round], why: Notice) -> tuple[Analysis, ...]:
+        """Describe rounds of which none counts."""
+        for each in rounds:
+            self.take(each)
+        analyses = (self._unanalysed(trace, why) for trace in self.by_name.values())
+        return tuple(replace(each, n=0) for each in analyses)
 
     @property
     def agreed(self) -> bool:

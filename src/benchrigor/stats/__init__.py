@@ -11,6 +11,7 @@ from benchrigor.stats.estimators.mean_and_quantile import (
     estimate_mean,
     estimate_quantile,
 )
+from benchrigor.stats.estimators.observation import observe
 from benchrigor.stats.estimators.proportion import estimate_proportion
 from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.estimators.variance_components import readings_per_invocation
@@ -58,6 +59,7 @@ __all__ = [
     "light_of",
     "merge_processes",
     "merge_subsessions",
+    "observe",
     "pair_runs",
     "probability_high",
     "profile_interference",

@@ -21,6 +21,7 @@ from benchrigor.model import (
     Kind,
     Metric,
     Notice,
+    Observed,
     Options,
     Progress,
     StopReason,
@@ -46,6 +47,7 @@ from benchrigor.session.stop_rules import (
 from benchrigor.stats.comparison.samples import check_margin, direction_named
 from benchrigor.stats.comparison.two_sample import Question, compare_pairs
 from benchrigor.stats.estimators.estimation import Policy, notice_of
+from benchrigor.stats.estimators.observation import observe
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
 
 BASELINE, CANDIDATE = "baseline", "candidate"
@@ -213,7 +215,16 @@ class PairEngine(Controller[PairPlan, PairRound]):
             notices=notices,
             reason=None if self._decision is None else self._decision.reason,
             elapsed_s=self._elapsed_ns / 1e9,
+            observed=self._observed() if ratio is None and self.pairs else {},
         )
+
+    def _observed(self) -> dict[str, Observed]:
+        """Describe the readings of both functions, and their ratios, by themselves."""
+        baseline, candidate = (np.concatenate(each) for each in self._chunks)
+        series = {BASELINE: baseline, CANDIDATE: candidate}
+        if baseline.min() > 0.0:
+            series[_RATIO.name] = candidate / baseline
+        return {name: observe(each) for name, each in series.items()}
 
     def _wanted_at(self, ratio: float) -> float:
         """Return the half-width wanted at a ratio, in proportion to a ratio above 2."""

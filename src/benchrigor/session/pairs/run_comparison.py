@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,12 +21,13 @@ from benchrigor.model import (
     RunRecord,
 )
 from benchrigor.model.checks import refuse
-from benchrigor.model.text import ended
+from benchrigor.model.text import ended, show_observed
+from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.red_rounds import is_disturbed
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare
-from benchrigor.stats.estimators.estimation import INVOCATION_MEANS
+from benchrigor.stats.estimators.estimation import INVOCATION_MEANS, notice_of
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 
 _ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
@@ -127,9 +129,11 @@ def compare_named(
                     "are averaged as they are (arithmetic)"
                 )
         series = [each.recorded.series[0] for each in sources]
-        found = compare(*series, paired=True, trim=True, **options)
+        with _showing_readings(sources):
+            found = compare(*series, paired=True, trim=True, **options)
         return replace(found, readings_in=_common_unit(sources))
-    estimates = [each.estimate(statistic, confidence) for each in sources]
+    with _showing_readings(sources):
+        estimates = [each.estimate(statistic, confidence) for each in sources]
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
     )
@@ -154,7 +158,8 @@ def rank_runs(
     """Rank runs by name, and say what else differs; the options are those of `compare_runs`."""
     sources = _averaged_alike([_source(each, metric, name) for name, each in runs.items()])
     statistic, direction = _common_options(sources, statistic, direction)
-    estimates = [each.estimate(statistic, confidence) for each in sources]
+    with _showing_readings(sources):
+        estimates = [each.estimate(statistic, confidence) for each in sources]
     places = rank(
         dict(zip(runs, estimates, strict=True)),
         statistic=statistic,
@@ -229,6 +234,22 @@ def _source(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) ->
         recorded = recording_of(given, metric=metric if run else None)
         return _Source(label=label_of(given), run=run, recorded=recorded)
     return _Source(label=label, run=None, recorded=recording_of(given, label=label))
+
+
+@contextmanager
+def _showing_readings(sources: Sequence[_Source]) -> Iterator[None]:
+    """Say in a refusal what was observed of all sides."""
+    try:
+        yield
+    except NotEstimable as error:
+        why, shown = notice_of(error), []
+        for each in sources:
+            observed = observed_of(each.recorded)
+            if observed is not None:
+                figures = show_observed(observed, each.recorded.metric.unit)
+                shown.append(f"{each.label} {figures}")
+        sentence = f"{why.sentence} Observed: {'; '.join(shown)}."
+        raise NotEstimable(replace(why, sentence=sentence)) from error
 
 
 def _averaged_alike(sources: Sequence[_Source]) -> Sequence[_Source]:

@@ -14,8 +14,8 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Floats, Notice, Verdict
 from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
-from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
 from benchrigor.model.notice import one_each
+from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     difference_of,

@@ -34,13 +34,18 @@ def merge_near_modes(modes: tuple[Mode, ...]) -> tuple[Mode, ...]:
     joined = list(modes[:1])
     for mode in modes[1:]:
         last = joined[-1]
-        if mode.value - last.value >= _APART * abs(last.value):
+        if mode.value - last.value > _APART * abs(last.value):
             joined.append(mode)
-            continue
-        share = last.share + mode.share
-        middle = (last.value * last.share + mode.value * mode.share) / share
-        joined[-1] = Mode(value=middle, share=share)
+        else:
+            joined[-1] = join_modes(last, mode)
     return tuple(joined)
+
+
+def join_modes(first: Mode, second: Mode) -> Mode:
+    """Return one mode in place of two: their weighted mean."""
+    share = first.share + second.share
+    middle = (first.value * first.share + second.value * second.share) / share
+    return Mode(value=middle, share=share)
 
 
 class Points(NamedTuple):

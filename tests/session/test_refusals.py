@@ -1,0 +1,235 @@
+"""Whatever refuses a number says why, and shows what was observed all the same."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import benchrigor as br
+from benchrigor.model import (
+    ChangePoints,
+    Code,
+    Delays,
+    Metric,
+    Notice,
+    Options,
+    RunRecord,
+    Severity,
+)
+from benchrigor.model.text import show_figures
+from benchrigor.report import explain, render, tabulate
+from benchrigor.session import Engine
+from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
+from benchrigor.session.replays.recorded_run import record_of_pairs, record_of_readings
+from benchrigor.testing import FakeClock
+
+TIME = Metric(name="time", unit="s")
+SPEED = Metric(name="speed", unit="B/s")
+
+
+def noise(n: int, seed: int = 1, cv: float = 0.01) -> np.ndarray:
+    return np.asarray(np.random.default_rng(seed).lognormal(0.0, cv, n))
+
+
+def read(*rounds: object, metric: Metric = TIME, **options: object) -> RunRecord:
+    given = [np.atleast_1d(np.asarray(each, dtype=float)) for each in rounds]
+    return record_of_readings(given, Options(**options), metric, name="sort")  # type: ignore[arg-type]
+
+
+def of_work(work: object, duration_s: object) -> RunRecord:
+    return record_of_pairs(work, duration_s, Options(), SPEED, name="gzip")  # type: ignore[arg-type]
+
+
+def rising(n: int) -> np.ndarray:
+    return 1e-3 * np.linspace(1.2, 3.4, n) * noise(n)
+
+
+def persistent() -> np.ndarray:
+    return 2.0 + np.cumsum(np.random.default_rng(1).normal(0.0, 0.01, 300))
+
+
+def by_failing_detector() -> RunRecord:
+    def broken(series: object) -> ChangePoints:
+        raise ZeroDivisionError("oh")
+
+    session = br.Session(Options(), (TIME,), detector=broken, seed=1)
+    plan = session.ask()
+    session.tell(br.Round(plan=plan, elapsed_ns=10**6, unit_readings={"time": 1e-3 * noise(40)}))
+    return session.result()
+
+
+def by_rejecting_detector() -> RunRecord:
+    def many(series: np.ndarray) -> ChangePoints:
+        indices = tuple(range(1, series.size))
+        return ChangePoints(indices=indices, n=series.size, level=None, inflation=1.0)
+
+    engine = Engine(Options(rounds="restarted"), (TIME,), detector=many, seed=1)
+    for seed in range(3):
+        plan = engine.ask()
+        readings = {"time": rising(60) * (1.0 + seed)}
+        engine.tell(br.Round(plan=plan, elapsed_ns=10**6, unit_readings=readings))
+    return engine.result()
+
+
+def by_red_rounds() -> RunRecord:
+    session = br.Session(Options(red_rounds="drop", max_rounds=3), seed=1)
+    while (plan := session.ask()) is not None:
+        session.tell(
+            br.Round(
+                plan=plan,
+                elapsed_ns=10**9,
+                unit_readings={"time": 1e-3 * noise(20)},
+                delays=Delays(stops=[20], seconds={"steal": [0.01]}),
+            )
+        )
+    return session.result()
+
+
+def by_short_work() -> RunRecord:
+    clock = FakeClock()
+    with pytest.raises(br.BenchrigorError) as caught:
+        br.measure(lambda n: clock.advance(int(n)), work=(1, 100), clock=clock, seed=1)
+    record = caught.value.record
+    assert isinstance(record, RunRecord)
+    return record
+
+
+RECORDS: dict[str, tuple[Code, Callable[[], RunRecord]]] = {
+    "one reading": (Code.TOO_FEW_READINGS, lambda: read([30.0])),
+    "two rounds of work": (Code.TOO_FEW_READINGS, lambda: of_work([1e6, 2e6], [1.0, 2.1])),
+    "rising": (Code.NO_STABLE_PHASE, lambda: read(rising(2000))),
+    "rising in all rounds": (Code.NO_STABLE_PHASE, lambda: read(*[rising(100)] * 12)),
+    "subsessions": (
+        Code.STILL_CORRELATED,
+        lambda: read(persistent(), method="subsessions", trim="none"),
+    ),
+    "alike work": (
+        Code.NO_SPEED,
+        lambda: of_work([1.0e6, 1.1e6, 1.2e6] * 5, np.resize([1.0, 2.0, 3.0, 1.5], 15)),
+    ),
+    "wide rates": (
+        Code.NO_RATIO,
+        lambda: read([1.0, 30.0], metric=Metric(name="rate", unit="req/s")),
+    ),
+    "far quantile": (Code.FEW_IN_TAIL, lambda: read(noise(60), statistic="p99")),
+    "rejected rounds": (Code.ROUNDS_REJECTED, by_rejecting_detector),
+    "broken detector": (Code.DETECTOR_FAILED, by_failing_detector),
+    "red rounds": (Code.NO_DATA, by_red_rounds),
+    "short work": (Code.WORK_TOO_SHORT, by_short_work),
+}
+
+
+def sentence_of(record: RunRecord, code: Code) -> str:
+    refusals = (each for each in record.notices if each.severity is Severity.REFUSAL)
+    (sentence,) = {each.sentence for each in refusals if each.code is code}
+    return sentence
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_without_a_number_shows_why_and_what_was_observed(name: str) -> None:
+    code, make = RECORDS[name]
+    record = make()
+    analysis = record.analysis()
+    assert analysis is not None
+    assert analysis.estimate is None
+    refusal = sentence_of(record, code)
+    assert analysis.observed is not None
+    report, explained = (" ".join(text(record).split()) for text in (render, explain))
+    figures = show_figures(analysis.observed, analysis.metric.unit)
+    for text in (report, explained):
+        assert refusal in text
+        assert figures in text
+    assert " (observed: " in str(record)
+    assert "~ observed median, no interval" in tabulate([record])
+    again = RunRecord.from_dict(record.to_dict())
+    assert again.analyses[0].observed == record.analyses[0].observed
+
+
+def without_readings() -> RunRecord:
+    session = br.Session(Options(max_rounds=1), (TIME,), seed=1)
+    session.tell(br.Round(plan=session.ask(), elapsed_ns=10**6))
+    return session.result()
+
+
+def test_a_record_from_before_has_nothing_observed_and_is_shown_without() -> None:
+    data = read([30.0]).to_dict()
+    del data["analyses"][0]["observed"]
+    old = RunRecord.from_dict(data)
+    assert old.analyses[0].observed is None
+    assert "observed" not in f"{old} {render(old)} {explain(old)} {tabulate([old])}"
+    assert "no number" in str(old)
+
+
+BARE: dict[str, tuple[Code, Callable[[], RunRecord], str]] = {
+    "work in no time": (
+        Code.COARSE_CLOCK,
+        lambda: of_work([1e6, 2e6, 3e6, 4e6], [0.0] * 4),
+        "1 MB to 4 MB of work took 0 ns to 0 ns",
+    ),
+    "no reading": (Code.NO_DATA, without_readings, "no number: No round gave"),
+}
+
+
+@pytest.mark.parametrize("name", BARE)
+def test_where_no_reading_can_be_shown_there_is_what_is_known(name: str) -> None:
+    code, make, shown = BARE[name]
+    record = make()
+    text = " ".join(render(record).split())
+    assert sentence_of(record, code) in text
+    assert shown in text
+    assert "observed" not in text
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "codes.md"
+
+
+@pytest.mark.parametrize("name", [*RECORDS, *BARE])
+def test_the_page_of_codes_shows_the_sentence_but_for_its_figures(name: str) -> None:
+    code, make, *_ = {**RECORDS, **BARE}[name]
+    sentence = re.sub(r"<function \S+ at \S+>", "DETECTOR", sentence_of(make(), code))
+    (row,) = (
+        line
+        for line in PAGE.read_text(encoding="utf-8").splitlines()
+        if line.endswith(f"`session/test_refusals.py`: {name} |")
+    )
+    _, shown_code, shown, *_ = (each.strip() for each in row.split("|"))
+    assert shown_code == f"`{code}`"
+    assert re.sub(r"-?[\d.]+\d", "#", shown) == re.sub(r"-?[\d.]+\d", "#", sentence)
+
+
+# --- comparisons
+
+
+def test_pairs_without_a_ratio_show_both_sides() -> None:
+    engine = PairEngine(budget_s=1.0, seed=1)
+    while (plan := engine.ask()) is not None:
+        n = plan.pairs
+        engine.tell(
+            PairRound(
+                plan=plan,
+                baseline=np.resize([-1.0, 1.0], n) * noise(n, plan.index),
+                candidate=noise(n, plan.index + 100),
+                elapsed_ns=n * 10**6,
+            )
+        )
+    comparison = engine.result()
+    assert comparison.ratio is None
+    assert [each.code for each in comparison.notices if each.severity is Severity.REFUSAL] == [
+        Code.NO_RATIO
+    ]
+    assert comparison.observed.keys() == {"baseline", "candidate"}
+    assert comparison.observed["baseline"].n == engine.pairs
+    assert "no ratio (observed: 0.00162 and 1), difference" in str(comparison)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_runs_that_cannot_be_compared_show_what_was_observed_of_both(paired: bool) -> None:
+    with pytest.raises(br.NotEstimable) as caught:
+        br.compare_runs(noise(2000), rising(2000), paired=paired)
+    notice = caught.value.notice
+    assert isinstance(notice, Notice)
+    assert notice.code is Code.NO_STABLE_PHASE
+    assert "Observed: baseline median 1, 0.96" in notice.sentence
+    assert "; candidate median 0.0023, 0.0011" in notice.sentence
