@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from benchrigor.cli import main
 from benchrigor.cli.exits import ExitCode
+from benchrigor.cli.verbs import VERBS
 
 CODES = Path(__file__).parents[2] / "docs" / "codes.md"
 
 
-@pytest.mark.parametrize("verb", main.commands)
+@pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_fits_the_screen_and_gives_examples(cli, verb):
     result = cli(verb, "--help")
     assert result.exit_code == 0
@@ -28,7 +28,7 @@ def test_the_help_documents_every_exit_code(cli):
 
 
 def test_every_verb_prints_json(cli):
-    for verb in main.commands:
+    for verb in VERBS:
         assert "--json" in cli(verb, "--help").stdout
 
 

@@ -82,7 +82,7 @@ def test_it_speaks_json(cli, run_id, strict):
         (("nonsense",), "nonsense is neither a file nor the id of a stored run"),
         (("readings.csv",), "choose one with --column"),
         (("readings.csv", "--column", "time", "--target", "0"), "target is 0.0"),
-        (("readings.csv", "--column", "time", "--confidence", "95"), "confidence is 95.0"),
+        (("readings.csv", "--column", "time", "--confidence", "95"), "write 95% (or 0.95)"),
     ],
 )
 def test_what_cannot_be_worked_with_is_named(cli, recording, words, message):

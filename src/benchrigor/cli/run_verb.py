@@ -40,7 +40,6 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
 @click.command(
     # What follows the command belongs to it: `benchrigor run gzip -k file`.
     context_settings={"allow_interspersed_args": False},
-    short_help="Measure a command or a function.",
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION")
 @shared.share_option("--target", "2%", "Half-width wanted.")
@@ -180,7 +179,12 @@ def run(words: tuple[str, ...], **given: Any) -> None:
         store=None if given["no_store"] else shared.open_store(given["store"]),
     )
     with logged_to(given["log"]):
-        drive_and_print(lambda line: begin(progress=line), workload, as_json=given["as_json"])
+        drive_and_print(
+            lambda line: begin(progress=line),
+            workload,
+            target_given=shared.is_given("target"),
+            as_json=given["as_json"],
+        )
 
 
 def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
