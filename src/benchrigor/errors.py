@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 def without_our_frames(error: BaseException) -> BaseException:
     """Take our own frames off an error: its reader wants to see where the own function raised."""
-    ours = (f"{__package__}.", "importlib.")  # a module is imported for its function
+    ours = (__package__, "importlib")  # a module is imported for its function
     trace = error.__traceback__
-    while trace and trace.tb_frame.f_globals.get("__name__", "").startswith(ours):
+    while trace and trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] in ours:
         trace = trace.tb_next
     return error.with_traceback(trace)
 

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import sys
 
@@ -462,3 +463,26 @@ def test_a_store_that_cannot_be_written_is_told_by_exit_code_6(cli, store):
     result = cli("run", *TEN_ROUNDS, "true")
     assert result.exit_code == 6
     assert str(store) in result.stderr
+
+
+# What a budget leaves unreached
+
+
+def test_a_spent_budget_is_a_result_unless_a_target_was_given(cli, store, script):
+    words = script("import random; print('x', 1 + random.random())")
+    read = (*TEN_ROUNDS, "--read", "x:s=regex:x (.+)")
+    done = cli("run", *read, *words)
+    assert done.exit_code == 0, done.stderr
+    assert re.search(r"half-width \S+% of the value, wanted 2%: about", done.stdout)
+    assert cli("run", "--target", "2%", *read, *words).exit_code == 3
+    assert cli("run", "--target", "1000%", *read, *words).exit_code == 0
+
+
+def test_a_width_in_the_description_of_a_metric_is_a_target(cli, store, script, tmp_path):
+    words = script("import random; print('x', 1 + random.random())")
+    read = ("--read", "x:s,±2%=regex:x (.+)")
+    assert cli("run", *TEN_ROUNDS, *read, *words).exit_code == 3
+    run_id = Journal(store).runs()[0]["run_id"]
+    assert cli("resume", run_id, "--max-rounds", "12").exit_code == 3
+    (tmp_path / "pyproject.toml").write_text("[tool.benchrigor.metrics]\ntime = '±0.0001%'\n")
+    assert cli("run", *TEN_ROUNDS, "true").exit_code == 3

@@ -24,6 +24,7 @@ _EXPONENT = 99  # With so many decimals, a `Scale` writes powers of ten
 _TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
 SHOWN_IN_TIMES = 2.0  # From this ratio on a change is shown in times: 2.5 times, not 150% higher
 _CHANGE_DIGITS = 4
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
 # Lines
@@ -114,6 +115,15 @@ def show_value(value: float, unit: str) -> str:
     # From 999.5 on three digits would round to 1e+03.
     shown = counted(scaled) if 999.5 <= abs(scaled) < _LONG else f"{scaled:.3g}"
     return f"{shown} {scale.name}".rstrip()
+
+
+def show_duration(seconds: float) -> str:
+    """Show a wall time, from two minutes on in the units that people plan by."""
+    if seconds < 2.0 * _MINUTE:
+        return show_value(seconds, "s")
+    steps = ((2.0 * _DAY, _DAY, "days"), (2.0 * _HOUR, _HOUR, "h"), (0.0, _MINUTE, "min"))
+    size, name = next((unit, name) for least, unit, name in steps if seconds >= least)
+    return f"{show_value(seconds / size, '')} {name}"
 
 
 def show_amount(work: float, unit: str) -> str:

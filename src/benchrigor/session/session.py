@@ -227,8 +227,8 @@ class Session(Engine):
         if self.options.work_range is not None:
             load_statsmodels()
         self._describe()
-        if self._store is not None:  # a store that fails should fail before time is spent
-            self._begun(self._store)
+        if isinstance(self._store, Journal):  # what fails should fail before time is spent
+            self._store.check()
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
         _LOG.info("%s", begun(self.name, self.options, len(self._rounds)))
         with (
