@@ -186,10 +186,8 @@ def test_a_session_out_of_budget_says_how_many_readings_would_do() -> None:
         in (rows("many wanted")["time"])
     )
     record = RECORDS["many wanted"]
-    took_s = record.elapsed_s * analysis.required / analysis.n
-    assert (
-        f"are needed, about {took_s / 86400:.1f} days of measuring" in rows("many wanted")["time"]
-    )
+    days = record.elapsed_s * analysis.required / analysis.n / 86400.0
+    assert f"are needed, about {days:.1f} days of measuring" in rows("many wanted")["time"]
     assert "are needed" not in render(RECORDS["modes"])
 
 
