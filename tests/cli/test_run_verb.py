@@ -486,3 +486,11 @@ def test_a_width_in_the_description_of_a_metric_is_a_target(cli, store, script, 
     assert cli("resume", run_id, "--max-rounds", "12").exit_code == 3
     (tmp_path / "pyproject.toml").write_text("[tool.benchrigor.metrics]\ntime = '±0.0001%'\n")
     assert cli("run", *TEN_ROUNDS, "true").exit_code == 3
+
+
+def test_thorough_is_short_for_a_budget_of_a_minute(cli, strict):
+    result = cli("run", "--thorough", *TEN_ROUNDS, "--json", "true")
+    assert strict(result.stdout)["options"]["budget_s"] == 60.0
+    both = cli("run", "--thorough", "--budget", "60", "true")
+    assert both.exit_code == 2
+    assert "--thorough is short for --budget 60, and --budget is given too" in both.stderr

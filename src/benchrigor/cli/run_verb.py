@@ -34,6 +34,7 @@ from benchrigor.workloads import (
 
 _Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any]]
 
+_THOROUGH_S = 60.0
 _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
 
 
@@ -48,10 +49,12 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
 @shared.trim_option
 @shared.choice_option("--detector", shared.DETECTOR)
 @shared.budget_options("60")
+@click.option("--thorough", is_flag=True, help=f"Short for --budget {_THOROUGH_S:g}.")
 @shared.choice_option("--preset", "Evidence asked for before stopping.  [default: normal]")
 @shared.choice_option(
     "--rounds",
-    "Whether the rounds continue one series, or each has its own warm-up.",
+    "Whether the rounds continue one series, or each has its own warm-up. Those of a function run "
+    "in this process either way; a command starts one for each.",
 )
 @click.option(
     "--work",
@@ -263,6 +266,13 @@ def _stream(
 def _options(given: dict[str, Any]) -> Options:
     """Make Options of all options that are named like one of its fields."""
     named = {each.name: given[each.name] for each in fields(Options) if each.name in given}
+    if given["thorough"]:
+        if shared.is_given("budget_s"):
+            raise InvalidInput(
+                f"--thorough is short for --budget {_THOROUGH_S:g}, and --budget is given too: "
+                "leave one of them out"
+            )
+        named["budget_s"] = _THOROUGH_S
     return Options(**{**named, "work": given["work"] and given["work"].work})
 
 

@@ -40,7 +40,7 @@ from benchrigor.protocols import (
 from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
 from benchrigor.session.loop import Hooks, drive, ended_by_errors, performer
-from benchrigor.session.outcomes import begun, decided
+from benchrigor.session.outcomes import begun, decided, earlier_numbers
 from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels
@@ -136,6 +136,7 @@ class Session(Engine):
         self._finished = False
         self._final: RunRecord | None = None  # until there is more to say
         self._provenance: Provenance | None = None
+        self._earlier: tuple[Notice, ...] = ()  # numbers that stood before it was resumed
 
     def tell(self, finished: Round) -> Decision:
         """Add a finished round, keep it in the store, and decide whether to go on.
@@ -195,7 +196,15 @@ class Session(Engine):
 
     def _record(self) -> RunRecord:
         record = self._final or super().result()
-        return replace(record, provenance=self._provenance, run_id=self._run_id)
+        known = {each.metric.name for each in record.analyses if each.estimate is not None}
+        lost = [each for each in self._earlier if each.evidence["metric"] not in known]
+        added = [each for each in lost if each not in record.session_notices]
+        return replace(
+            record,
+            session_notices=(*record.session_notices, *added),
+            provenance=self._provenance,
+            run_id=self._run_id,
+        )
 
     def run(self, workload: Workload | Callable[..., object]) -> RunRecord:
         """Measure a workload until the session stops, and return the record.
@@ -276,6 +285,7 @@ class Session(Engine):
             **kwargs,
         )
         session._run_id = before.run_id  # a private member of this class
+        session._earlier = earlier_numbers(before)
         for finished in before.rounds:
             session.replay(finished)
         began = before.provenance
