@@ -1,10 +1,19 @@
+import ast
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import benchrigor as br
 
+LAZY = [
+    "benchrigor",
+    *(f"benchrigor.{room}" for room in ("instrument", "model", "queues", "session", "stats")),
+    "benchrigor.testing",
+]
+ROOMS = {"errors", "instrument", "model", "queues", "report", "stats", "testing", "workloads"}
 HEAVY = ["numpy", "scipy", "statsmodels", "ruptures", "pyperf", "matplotlib", "pandas", "asyncio"]
 
 
@@ -30,3 +39,21 @@ def test_the_rooms_are_reached_from_the_lobby() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'mesure'"):
         br.mesure  # noqa: B018  # the access is the test
+
+
+@pytest.mark.parametrize("lobby", LAZY)
+def test_what_a_lobby_tells_type_checkers_is_what_it_gives(lobby: str) -> None:
+    module = import_module(lobby)
+    assert module.__file__ is not None
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+    told = {
+        alias.asname or alias.name: f"{each.module}.{alias.name}"
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for each in block.body
+        if isinstance(each, ast.ImportFrom)
+        for alias in each.names
+    }
+    assert sorted(set(told) | {"__version__"}) == sorted({*dir(module), "__version__"} - ROOMS)
+    for name, place in told.items():
+        assert getattr(module, name) is getattr(import_module(place.rpartition(".")[0]), name)

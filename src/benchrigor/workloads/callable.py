@@ -122,7 +122,8 @@ class CallableWorkload(TimedWorkload):
         """Make the first call and choose the calls per reading, as `run` does."""
         with collector_kept(self._gc):
             _ = self._stopwatch  # measured before the first call
-            self._first_call()
+            with self._coroutine_refused():
+                self._timed(1, None)
             self.inner = self.inner or self._calibrated()
 
     def time_once(self, done: int) -> int:
@@ -136,21 +137,22 @@ class CallableWorkload(TimedWorkload):
 
     def _time_first_call(self, recorder: Recorder) -> None:
         """Time the first call, which pays for all that is done once."""
-        first_call = self._first_call()
+        with self._coroutine_refused():
+            first_call = self._timed(1, None)
         recorder.fact("first_call_s", float(in_seconds(first_call)[0]))
         if self._delays is not None:
             self._delays.expect(first_call[0])
 
-    def _first_call(self) -> list[int]:
-        """Return the nanoseconds of the first call, unless it only makes a coroutine."""
+    @contextmanager
+    def _coroutine_refused(self) -> Iterator[None]:
+        """Raise InvalidInput after the call inside if it only made a coroutine."""
         _, func = self.name, self._func  # the name is that of the function
         self._func = kept = _FirstResult(func)
         try:
-            elapsed_ns = self._timed(1, None)
+            yield
         finally:
             self._func = func
         kept.refuse_coroutine(self.name)
-        return elapsed_ns
 
     def _calibrated(self) -> int:
         """Return the calls that a reading needs to last long enough for the clock."""
