@@ -1,12 +1,21 @@
+import ast
 import inspect
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import benchrigor as br
 from benchrigor.cli.run_verb import run
 
+LAZY = [
+    "benchrigor",
+    *(f"benchrigor.{room}" for room in ("instrument", "model", "queues", "session", "stats")),
+    "benchrigor.testing",
+]
+ROOMS = {"errors", "instrument", "model", "queues", "report", "stats", "testing", "workloads"}
 HEAVY = ["numpy", "scipy", "statsmodels", "ruptures", "pyperf", "matplotlib", "pandas", "asyncio"]
 
 
@@ -45,3 +54,21 @@ def test_two_percent_within_ten_seconds_is_the_default_of_every_door() -> None:
     assert (default(br.measure_pair, "margin"), default(br.measure_pair, "target")) == (0.01, None)
     by_verb = {each.name: each.default for each in run.params}
     assert (by_verb["target"], by_verb["budget_s"]) == ("2%", "10")
+
+
+@pytest.mark.parametrize("lobby", LAZY)
+def test_what_a_lobby_tells_type_checkers_is_what_it_gives(lobby: str) -> None:
+    module = import_module(lobby)
+    assert module.__file__ is not None
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+    told = {
+        alias.asname or alias.name: f"{each.module}.{alias.name}"
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for each in block.body
+        if isinstance(each, ast.ImportFrom)
+        for alias in each.names
+    }
+    assert sorted(set(told) | {"__version__"}) == sorted({*dir(module), "__version__"} - ROOMS)
+    for name, place in told.items():
+        assert getattr(module, name) is getattr(import_module(place.rpartition(".")[0]), name)

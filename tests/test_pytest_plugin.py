@@ -186,8 +186,9 @@ def test_readings_are_averages_of_as_many_calls_as_asked_for(pytester):
 @pytest.mark.parametrize(
     ("option", "phrase"),
     [
-        ("--bench-target=x", "'x' is no number above 0"),
-        ("--bench-target=0", "'0' is no number above 0"),
+        ("--bench-target=x", "'x' is no share"),
+        ("--bench-target=0", "'0' is no share above 0"),
+        ("--bench-target=2", "'2' is 200%: write 2% (or 0.02)"),
         ("--bench-budget=-1", "'-1' is no number above 0"),
         ("--bench-budget=nan", "'nan' is no number above 0"),
         ("--bench-batch=0", "'0' is no whole number from 1 on"),

@@ -2,7 +2,14 @@ import math
 
 import pytest
 
-from benchrigor.units import Quantity, digits_for, direction_of, quantity_of, scale_for
+from benchrigor.units import (
+    Quantity,
+    digits_for,
+    direction_of,
+    quantity_of,
+    scale_for,
+    share_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -55,3 +62,24 @@ def test_the_unit_tells_times_from_rates() -> None:
         Quantity.RATE
     }
     assert {quantity_of(unit) for unit in ("", "B", "points")} == {Quantity.OTHER}
+
+
+@pytest.mark.parametrize(
+    ("text", "share"), [("0.02", 0.02), (" 2% ", 0.02), ("250%", 2.5), ("0", 0.0), ("-1", -1.0)]
+)
+def test_a_share_is_a_number_or_a_percentage(text: str, share: float) -> None:
+    assert share_of(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("2", r"'2' is 200%: write 2% \(or 0.02\)"),
+        ("1", r"'1' is 100%: write 1% \(or 0.01\)"),
+        ("12.5", r"'12.5' is 1250%: write 12.5% \(or 0.125\)"),
+        ("x%", "'x%' is no share, expected a number such as 0.02 or 2%"),
+    ],
+)
+def test_a_share_from_1_on_needs_its_percent_sign(text: str, wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        share_of(text)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from benchrigor.errors import DetectorFailed as DetectorFailed
     from benchrigor.errors import InvalidInput as InvalidInput
     from benchrigor.errors import MissingExtra as MissingExtra
+    from benchrigor.errors import NotComparable as NotComparable
     from benchrigor.errors import NotEstimable as NotEstimable
     from benchrigor.errors import PlanMismatch as PlanMismatch
     from benchrigor.errors import StoreFailed as StoreFailed
@@ -66,7 +67,7 @@ _resolve, _list = lazy_names(
     {
         "errors": (
             "BenchrigorError ClockFailed DetectorFailed InvalidInput MissingExtra "
-            "NotEstimable PlanMismatch StoreFailed WorkTooShort WorkloadFailed"
+            "NotComparable NotEstimable PlanMismatch StoreFailed WorkTooShort WorkloadFailed"
         ),
         "instrument": "segments",
         "model": (

@@ -4,6 +4,7 @@ The tree::
 
     BenchrigorError
     ├── InvalidInput     a value that is out of range, named (also a ValueError)
+    │   └── NotComparable    readings in different units are to be compared
     ├── NotEstimable     the data allow no number; carries the Notice that says why
     ├── PlanMismatch     a round is told for a plan never asked for, or told already
     ├── WorkloadFailed   the workload raised, exited with an error, hung or gave no reading
@@ -23,6 +24,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+def without_our_frames(error: BaseException) -> BaseException:
+    """Take our own frames off an error: its reader wants to see where the own function raised."""
+    ours = (__package__, "importlib")  # a module is imported for its function
+    trace = error.__traceback__
+    while trace and trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] in ours:
+        trace = trace.tb_next
+    return error.with_traceback(trace)
 
 
 class BenchrigorError(Exception):
@@ -57,6 +67,10 @@ class InvalidInput(BenchrigorError, ValueError):
             lines = "\n".join(f"- {problem}" for problem in self.problems)
             text = f"{len(self.problems)} problems:\n{lines}"
         super().__init__(text)
+
+
+class NotComparable(InvalidInput):
+    """What is to be compared differs in kind: its units are not the same."""
 
 
 class NotEstimable(BenchrigorError):

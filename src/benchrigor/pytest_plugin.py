@@ -71,8 +71,16 @@ def _positive(
 
 
 def _share(text: str) -> float:
-    """Read a share, given as 0.02 or as 2%."""
-    return _positive(text[:-1]) / 100.0 if text.endswith("%") else _positive(text)
+    """Read a share above 0, given as 0.02 or as 2%."""
+    from benchrigor.units import share_of  # noqa: PLC0415  # only when the option is given
+
+    try:
+        share = share_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if not share > 0.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share above 0")
+    return share
 
 
 def _statistic(text: str) -> str:
@@ -113,7 +121,10 @@ class Bench:
 
 
 def _measured(func: Callable[[], object], name: str, config: pytest.Config) -> RunRecord:
-    from benchrigor.errors import WorkloadFailed  # noqa: PLC0415  # only when a test measures
+    from benchrigor.errors import (  # noqa: PLC0415  # only when a test measures
+        WorkloadFailed,
+        without_our_frames,
+    )
     from benchrigor.session import measure  # noqa: PLC0415  # likewise
     from benchrigor.storage.project_settings import time_metric  # noqa: PLC0415  # likewise
 
@@ -130,15 +141,7 @@ def _measured(func: Callable[[], object], name: str, config: pytest.Config) -> R
     except WorkloadFailed as error:
         if error.__cause__ is None:
             raise
-        raise _as_raised(error.__cause__) from None
-
-
-def _as_raised(error: BaseException) -> BaseException:
-    """Take our own frames off: a test wants to see where its own function raised."""
-    trace = error.__traceback__
-    while trace and trace.tb_frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
-        trace = trace.tb_next
-    return error.with_traceback(trace)
+        raise without_our_frames(error.__cause__) from None
 
 
 @pytest.fixture

@@ -12,6 +12,24 @@ import re
 from dataclasses import dataclass
 
 
+def share_of(text: str) -> float:
+    """Read a share, given as 0.02 or as 2%; ValueError says what is wrong with it.
+
+    A number from 1 on needs its %: 2 is more often meant as 2% than as 200%.
+    """
+    digits = text.strip()
+    try:
+        number = float(digits.removesuffix("%"))
+    except ValueError:
+        raise ValueError(f"{text!r} is no share, expected a number such as 0.02 or 2%") from None
+    if digits.endswith("%"):
+        return number / 100.0
+    if number >= 1.0:
+        percent, share = f"{number:g}%", f"{number / 100.0:g}"
+        raise ValueError(f"{text!r} is {number * 100.0:g}%: write {percent} (or {share})")
+    return number
+
+
 class Direction(enum.StrEnum):
     """Which way a metric is better."""
 

@@ -286,7 +286,7 @@ def test_units_that_differ_are_refused(cli, store, files):
         for unit in ("s", "B")
     ]
     result = cli("compare", *ids)
-    assert result.exit_code == 2
+    assert result.exit_code == 8
     assert f"units differ: s ({ids[0]}) in s, B ({ids[1]}) in B" in result.stderr
     assert "units differ" in cli("compare", ids[0], "old.csv", "--unit", "ms").stderr
 
@@ -309,7 +309,7 @@ def test_runs_measured_for_different_things_ask_which_is_meant(cli, keep):
         (("old.csv", "short.csv", "--paired"), "1000 and 40 readings"),
         (("old.csv", "same.csv", "--metric", "time"), "--metric is for runs"),
         (("old.csv", "same.csv", "--margin", "-1"), "margin is -1.0"),
-        (("old.csv", "same.csv", "--confidence", "2"), "confidence is 2.0"),
+        (("old.csv", "same.csv", "--confidence", "200%"), "confidence is 2.0"),
         (("old.csv", "same.csv", "--statistic", "mode"), "statistic is 'mode'"),
     ],
 )

@@ -2,15 +2,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from benchrigor.cli import main
 from benchrigor.cli.exits import ExitCode
+from benchrigor.cli.verbs import VERBS
 
 CODES = Path(__file__).parents[2] / "docs" / "codes.md"
+CLI = Path(__file__).parents[2] / "src" / "benchrigor" / "cli"
 
 
-@pytest.mark.parametrize("verb", main.commands)
+@pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_fits_the_screen_and_gives_examples(cli, verb):
     result = cli(verb, "--help")
     assert result.exit_code == 0
@@ -28,7 +31,7 @@ def test_the_help_documents_every_exit_code(cli):
 
 
 def test_every_verb_prints_json(cli):
-    for verb in main.commands:
+    for verb in VERBS:
         assert "--json" in cli(verb, "--help").stdout
 
 
@@ -38,3 +41,54 @@ def test_the_package_is_a_program():
         command, capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("python -m benchrigor, version ")
+
+
+def _loaded_by(*words: str) -> set[str]:
+    """Return the names of the modules that a call of the command line loads."""
+    code = (
+        "import sys\n"
+        "from benchrigor.cli import main\n"
+        f"main({list(words)!r}, standalone_mode=False)\n"
+        "print('\\n', *sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("word", ["--version", "--help"])
+def test_version_and_help_load_no_verb_and_nothing_heavy(word):
+    loaded = _loaded_by(word)
+    assert "benchrigor.cli.verbs" in loaded
+    assert not loaded & {"numpy", "scipy", "statsmodels", "rich", "sqlite3", "benchrigor.model"}
+    assert not [name for name in loaded if name.endswith("_verb")]
+
+
+def test_before_its_first_call_a_run_loads_only_what_it_needs(cli, store):
+    probe = "import sys\ndef f():\n    raise ValueError(' '.join(sys.modules))"
+    (store.parent / "first_call.py").write_text(probe)
+    command = [sys.executable, "-m", "benchrigor", "run", "--budget", "0.01", "first_call:f"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=store.parent)  # noqa: PLW1510  # it fails
+    loaded = set(done.stderr.split())
+    assert "numpy" in loaded
+    slow = {"statsmodels", "ruptures", "matplotlib", "rich", "pandas", "asyncio"}
+    slow |= {"scipy.special", "scipy.stats", "scipy.linalg", "benchrigor.report"}
+    assert not loaded & slow
+
+
+def test_each_verb_is_in_a_module_of_its_name_and_is_listed():
+    context = click.Context(main)
+    assert list(VERBS) == main.list_commands(context)
+    for verb in VERBS:
+        assert main.get_command(context, verb).name == verb
+    modules = {path.stem.removesuffix("_verb") for path in CLI.glob("*_verb.py")}
+    assert modules == {verb.replace("-", "") for verb in VERBS}
+    shown = main.get_help(context)
+    for verb, what in VERBS.items():
+        assert f"  {verb} " in shown
+        assert what in " ".join(shown.split())
+
+
+def test_an_unknown_verb_is_an_error(cli):
+    result = cli("mesure")
+    assert result.exit_code == 2
+    assert "No such command 'mesure'" in result.stderr

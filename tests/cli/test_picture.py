@@ -41,6 +41,35 @@ def test_a_stored_run_is_drawn(cli, store, tmp_path):
     assert path.read_bytes().startswith(STARTS[".png"])
 
 
+KINDS = {
+    "single readings": ((), ()),
+    "one reading": (("--max-rounds", "1"), ()),
+    "rounds of various work": (("--work", "1:9"), ("{work}",)),
+    "rounds of various work that do not count": (
+        ("--work", "1:9", "--short-round", "100", "--max-rounds", "2"),
+        ("{work}",),
+    ),
+    "unit readings": (("--read-units", "u:s=regex:u (.+)"), ()),
+    "unit readings of various work": (
+        ("--work", "1:9", "--read-units", "u:s=regex:u (.+)"),
+        ("{work}",),
+    ),
+    "a stream": (("--stream", "--max-readings", "9", "--read-units", "u:s=regex:u (.+)"), ()),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stored_run_of_any_kind_is_drawn(cli, store, tmp_path, kind):
+    options, words = KINDS[kind]
+    options = ("--max-rounds", "4", *options)
+    printing = "for i in 1 2 3; do echo u $i; done"
+    assert cli("run", *options, "sh", "-c", printing, "sh", *words).exit_code in {0, 4}
+    path = tmp_path / "run.svg"
+    drawn = cli("show", Journal(store).runs()[0]["run_id"], "--plot", path)
+    assert drawn.exit_code == 0, drawn.stderr
+    assert path.read_bytes().startswith(STARTS[".svg"])
+
+
 def test_readings_without_a_stable_phase_are_drawn_and_still_end_with_4(cli, tmp_path):
     steps = np.random.default_rng(1).normal(np.repeat(np.arange(4.0) * 10, 50), 1.0)
     path = tmp_path / "trace.PNG"

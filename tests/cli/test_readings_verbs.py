@@ -72,7 +72,7 @@ def test_analyze_merges_readings_up_to_the_limit_asked_for(cli, recording, stric
     found = strict(cli(*words, "40%", "--json").stdout)
     assert found["options"]["autocorrelation_limit"] == 0.4
     assert found["analyses"][0]["subsessions"]["limit"] == 0.4
-    assert "autocorrelation_limit is 1.0, expected between 0" in cli(*words, "1").stderr
+    assert "autocorrelation_limit is 1.0, expected between 0" in cli(*words, "100%").stderr
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_analyze_has_no_number_for_one_reading_and_says_why(cli, strict):
 @pytest.mark.parametrize(
     ("option", "value", "phrase"),
     [
-        ("--confidence", "1", "confidence is 1.0"),
-        ("--confidence", "95", "confidence is 95.0"),
+        ("--confidence", "100%", "confidence is 1.0"),
+        ("--confidence", "95", "'95' is 9500%: write 95% (or 0.95)"),
         ("--target", "0", "target is 0.0"),
         ("--target", "few", "'few' is no share"),
         ("--target", "nan", "target is nan"),
@@ -200,6 +200,6 @@ def test_changes_ends_with_4_when_no_phase_is_stable(cli):
 
 
 def test_changes_refuses_a_level_that_is_no_chance(cli, recording):
-    result = cli("changes", recording, "--column", "time", "--level", "3")
+    result = cli("changes", recording, "--column", "time", "--level", "300%")
     assert result.exit_code == 2
     assert "level is 3.0" in result.stderr

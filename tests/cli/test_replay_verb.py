@@ -1,5 +1,7 @@
 """replay: what other rules would have said."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -82,7 +84,7 @@ def test_it_speaks_json(cli, run_id, strict):
         (("nonsense",), "nonsense is neither a file nor the id of a stored run"),
         (("readings.csv",), "choose one with --column"),
         (("readings.csv", "--column", "time", "--target", "0"), "target is 0.0"),
-        (("readings.csv", "--column", "time", "--confidence", "95"), "confidence is 95.0"),
+        (("readings.csv", "--column", "time", "--confidence", "95"), "write 95% (or 0.95)"),
     ],
 )
 def test_what_cannot_be_worked_with_is_named(cli, recording, words, message):
@@ -114,3 +116,19 @@ def test_it_ends_with_4_when_no_rule_has_a_number(cli):
     result = cli("replay", "-", input="5\n")
     assert result.exit_code == 4
     assert "no number" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("n", "target", "why"),
+    [
+        (1000, "0.01%", r"the half-width is 0\.\S*% of the value, 0\.01% is wanted"),
+        (300, "2%", "it first looks at 500"),
+    ],
+)
+def test_it_says_why_a_rule_would_go_on(cli, tmp_path, n, target, why):
+    times = np.random.default_rng(1).normal(0.01, 0.0005, n)
+    (tmp_path / "readings.txt").write_text("\n".join(map(str, times)))
+    result = cli("replay", "readings.txt", "--unit", "s", "--target", target)
+    shown = " ".join(result.stdout.split())
+    assert "benchrigor not yet" in shown
+    assert re.search(f"! benchrigor: It would go on: {why}", shown)

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import sys
 
@@ -101,7 +102,7 @@ def test_the_work_amount_replaces_its_place_in_the_arguments(cli, script, strict
 
 
 def test_an_exit_code_may_be_accepted(cli):
-    assert cli("run", *TEN_ROUNDS, "--accept-exit", "1", "false").exit_code == 3
+    assert cli("run", *TEN_ROUNDS, "--accept-exit", "1", "false").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,9 @@ def test_an_exit_code_may_be_accepted(cli):
         (("--max-rounds", "0", "true"), "'--max-rounds'"),
         (("--max-readings", "-1", "true"), "'--max-readings'"),
         (("--target", "x", "true"), "'x' is no share"),
-        (("--target", "0", "--confidence", "1", "true"), "2 problems"),
+        (("--target", "2", "true"), "'2' is 200%: write 2% (or 0.02)"),
+        (("--target", "1", "true"), "'1' is 100%: write 1% (or 0.01)"),
+        (("--target", "0", "--confidence", "100%", "true"), "2 problems"),
         (("--seed", "-1", "true"), "'--seed'"),
         (("--nonsense", "true"), "--nonsense"),
         ((), "Missing argument"),
@@ -432,7 +435,7 @@ def test_a_command_that_an_interrupt_caught_while_it_started_is_started_again(
 
     monkeypatch.setattr(CommandWorkload, "run", run_interrupted)
     result = cli("run", "--json", "true")
-    assert result.exit_code == 3
+    assert result.exit_code == 0
     assert started == [0, 1, 2, 2]
     assert len(strict(result.stdout)["rounds"]) == 3
 
@@ -440,7 +443,7 @@ def test_a_command_that_an_interrupt_caught_while_it_started_is_started_again(
 def test_a_stream_is_measured_in_one_process_and_taken_up_again(cli, store, script, strict):
     words = script("print('start 1')\nfor i in range(400): print('u', 1 + i * 5 % 7, flush=True)")
     result = cli("run", *STREAM, "--max-readings", "300", "--json", *words)
-    assert result.exit_code == 3
+    assert result.exit_code == 0
     document = strict(result.stdout)
     assert document["subject"]["kind"] == "stream"
     assert [each["metric"]["name"] for each in document["analyses"]] == ["u"]
@@ -448,7 +451,7 @@ def test_a_stream_is_measured_in_one_process_and_taken_up_again(cli, store, scri
     run = only_run(store)
     assert run.readings("u").tolist() == [1 + i * 5 % 7 for i in range(300)]
     resumed = cli("resume", run.run_id, "--max-readings", "350", "--json")
-    assert resumed.exit_code == 3
+    assert resumed.exit_code == 0
     assert only_run(store).readings("u").size == 350
 
 
@@ -463,3 +466,34 @@ def test_a_store_that_cannot_be_written_is_told_by_exit_code_6(cli, store):
     result = cli("run", *TEN_ROUNDS, "true")
     assert result.exit_code == 6
     assert str(store) in result.stderr
+
+
+# What a budget leaves unreached
+
+
+def test_a_spent_budget_is_a_result_unless_a_target_was_given(cli, store, script):
+    words = script("import random; print('x', 1 + random.random())")
+    read = (*TEN_ROUNDS, "--read", "x:s=regex:x (.+)")
+    done = cli("run", *read, *words)
+    assert done.exit_code == 0, done.stderr
+    assert re.search(r"half-width \S+% of the value, wanted 2%: about", done.stdout)
+    assert cli("run", "--target", "2%", *read, *words).exit_code == 3
+    assert cli("run", "--target", "1000%", *read, *words).exit_code == 0
+
+
+def test_a_width_in_the_description_of_a_metric_is_a_target(cli, store, script, tmp_path):
+    words = script("import random; print('x', 1 + random.random())")
+    read = ("--read", "x:s,±2%=regex:x (.+)")
+    assert cli("run", *TEN_ROUNDS, *read, *words).exit_code == 3
+    run_id = Journal(store).runs()[0]["run_id"]
+    assert cli("resume", run_id, "--max-rounds", "12").exit_code == 3
+    (tmp_path / "pyproject.toml").write_text("[tool.benchrigor.metrics]\ntime = '±0.0001%'\n")
+    assert cli("run", *TEN_ROUNDS, "true").exit_code == 3
+
+
+def test_thorough_is_short_for_a_budget_of_a_minute(cli, strict):
+    result = cli("run", "--thorough", *TEN_ROUNDS, "--json", "true")
+    assert strict(result.stdout)["options"]["budget_s"] == 60.0
+    both = cli("run", "--thorough", "--budget", "60", "true")
+    assert both.exit_code == 2
+    assert "--thorough is short for --budget 60, and --budget is given too" in both.stderr

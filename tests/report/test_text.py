@@ -185,6 +185,9 @@ def test_a_session_out_of_budget_says_how_many_readings_would_do() -> None:
         f"wanted 0.001%: about {analysis.required:,} readings in all are needed"
         in (rows("many wanted")["time"])
     )
+    record = RECORDS["many wanted"]
+    days = record.elapsed_s * analysis.required / analysis.n / 86400.0
+    assert f"are needed, about {days:.1f} days of measuring" in rows("many wanted")["time"]
     assert "are needed" not in render(RECORDS["modes"])
 
 

@@ -1,5 +1,7 @@
+import functools
 import math
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,3 +158,39 @@ def test_what_does_not_go_together_with_work_is_named(
     with pytest.raises(br.InvalidInput, match=phrase):
         br.measure(**{"func": job, "work": (0, 100), "clock": job.clock, **given})  # type: ignore[arg-type]
     assert job.amounts == []
+
+
+async def _coroutine(amount: float = 0.0) -> None:
+    """Do nothing, when it is awaited."""
+
+
+@pytest.mark.parametrize(
+    "func", [_coroutine, functools.partial(_coroutine, 1.0), lambda: _coroutine(2.0)]
+)
+def test_a_coroutine_is_not_timed_where_nothing_runs_it(func: Any) -> None:
+    with pytest.raises(br.InvalidInput, match=r"such as lambda: asyncio.run\(f\(\)\)"):
+        br.measure(func, budget_s=0.05)
+    with pytest.raises(br.InvalidInput, match=r"such as lambda: asyncio.run\(f\(\)\)"):
+        br.measure_pair(lambda: None, func, budget_s=0.05)
+    with pytest.raises(br.InvalidInput, match="only makes an object"):
+        br.Session(br.Options(budget_s=0.05)).run(func)
+
+
+def test_the_first_result_of_a_plain_function_is_not_kept() -> None:
+    class Result:
+        alive = 0
+
+        def __init__(self) -> None:
+            Result.alive += 1
+
+        def __del__(self) -> None:
+            Result.alive -= 1
+
+    clock = FakeClock()
+
+    def make() -> Result:
+        clock.advance(5_000_000)
+        return Result()
+
+    br.measure(make, clock=clock, seed=1)
+    assert Result.alive == 0

@@ -247,6 +247,35 @@ def test_a_stopped_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
     assert second.readings().size > 600
 
 
+def test_the_number_that_stood_before_a_run_was_resumed_is_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    clock = FakeClock()
+    short = Options(target=0.0001, budget_readings=1_000)
+    first = Session(short, seed=1, clock=clock, store=path).run(synthetic(clock))
+    known = first.estimate()
+    assert known is not None
+    assert first.run_id is not None
+
+    slower = iter(range(100_000))
+    for readings in (2_000, 3_000):  # resumed twice, each time with a leak
+        more = Options(target=0.0001, budget_readings=readings)
+        session = Session.resume(path, first.run_id, options=more, clock=clock)
+        resumed = session.run(lambda: clock.advance(1_000_000 + 2_000 * next(slower)))
+        assert resumed.estimate() is None
+        stored = Journal(path).load(first.run_id)
+        for record in (resumed, stored):
+            (kept,) = (each for each in record.notices if each.code is Code.EARLIER_NUMBER)
+            assert kept.evidence["value"] == known.value
+            assert kept.evidence["low"] == known.low
+            assert show_estimate(known, "s") in kept.sentence
+
+    more = Options(target=0.5, trim="none", budget_readings=4_000)
+    session = Session.resume(path, first.run_id, options=more, clock=clock)
+    found = session.run(lambda: clock.advance(1_000_000))
+    assert found.estimate() is not None
+    assert Code.EARLIER_NUMBER not in [each.code for each in found.notices]
+
+
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "x"])
 def test_a_seed_that_is_no_whole_number_is_named(seed: object) -> None:
     with pytest.raises(InvalidInput, match="seed is"):

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_json, summary
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import Columns, recorded_file
@@ -19,11 +19,10 @@ from benchrigor.model import Options
 from benchrigor.report import explain as explanation
 from benchrigor.report import plot_trace, render
 from benchrigor.session.replays.recorded_run import record_of_pairs
-from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.session.traces import SPEED
 
 
-@click.command(short_help="Estimate the mean or a quantile of recorded readings.")
+@click.command()
 @shared.readings_options
 @click.option("--work", metavar="COLUMN", help="Work amount of each round; --unit is theirs.")
 @shared.share_option("--target", None, "Half-width wanted; exit code 3 when it is not reached.")
@@ -80,9 +79,4 @@ def analyze(
         click.echo(explanation(record) if explained else render(record))
     if picture:
         write_picture(plot_trace(record), picture)
-    estimate = record.estimate()
-    if estimate is None:
-        leave(ExitCode.NOTHING_MEASURED)
-    metric = record.analyses[0].metric
-    if estimate.half_width > wanted_half_width(estimate, metric, options):
-        leave(ExitCode.NOT_CONVERGED)
+    leave(code_for(record, target_given=True))

@@ -22,7 +22,7 @@ from benchrigor.stats import find_stable_phase
 from benchrigor.stats.changepoints.named_detector import detector_named
 
 
-@click.command(short_help="Find the change points and phases of recorded readings.")
+@click.command()
 @shared.readings_options
 @shared.share_option("--level", "1%", "Chance of any false change point.")
 @shared.choice_option("--detector", shared.DETECTOR)

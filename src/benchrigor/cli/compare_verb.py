@@ -30,7 +30,7 @@ from benchrigor.session.pairs.run_comparison import compare_named, label_of, ran
 from benchrigor.session.replays.recorded_run import FILE
 
 _LABEL = 11
-_CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.NOT_CONVERGED}
+_CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.TARGET_MISSED}
 # Of what may differ beside the readings.
 _WARNINGS = {Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER}
 
@@ -45,7 +45,7 @@ class _Side:
     is_file: bool
 
 
-@click.command(short_help="Compare a candidate with a baseline, or rank several.")
+@click.command()
 @click.argument("sources", nargs=-1, required=True, metavar="BASELINE CANDIDATE [MORE]...")
 @click.option(
     "--statistic",
@@ -112,7 +112,7 @@ def compare(
         candidate=sides[1].origin,
         warnings=[str(each) for each in comparison.notices if each.code in _WARNINGS],
     )
-    leave(_CODES.get(comparison.verdict, ExitCode.SATISFIED))
+    leave(_CODES.get(comparison.verdict, ExitCode.RESULT))
 
 
 def _side(source: str, metric: str | None, columns: Columns, *, store: Path | None) -> _Side:

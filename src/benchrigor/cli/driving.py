@@ -18,7 +18,11 @@ from benchrigor.workloads import CommandWorkload, StreamWorkload
 
 
 def drive_and_print(
-    begin: Callable[[Callable[[Progress], object]], Session], workload: Workload, *, as_json: bool
+    begin: Callable[[Callable[[Progress], object]], Session],
+    workload: Workload,
+    *,
+    target_given: bool,
+    as_json: bool,
 ) -> None:
     """Run a session, print its result, and end with its exit code.
 
@@ -32,7 +36,7 @@ def drive_and_print(
         with _gentle_interrupt(session, workload, line), redirect_stdout(sys.stderr):
             record = session.run(workload)
     print_record(record, as_json=as_json)
-    leave(code_for(record))
+    leave(code_for(record, target_given=target_given))
 
 
 class _Patient:

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import enum
+import traceback
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import click
 
-from benchrigor.cli.options import hint
+from benchrigor.cli.options import awaits_json, hint
+from benchrigor.cli.output import print_result
 from benchrigor.errors import (
     BenchrigorError,
     ClockFailed,
+    NotComparable,
     NotEstimable,
     StoreFailed,
     WorkloadFailed,
+    without_our_frames,
 )
-from benchrigor.model import RunRecord
+from benchrigor.model import Analysis, Options, RunRecord
 from benchrigor.model.text import many
+from benchrigor.session.stop_rules import wanted_half_width
 
 
 class ExitCode(enum.IntEnum):
     """The exit status of ``benchrigor``."""
 
-    SATISFIED = 0
+    RESULT = 0
     BAD_INPUT = 2
-    NOT_CONVERGED = 3
+    TARGET_MISSED = 3
     NOTHING_MEASURED = 4
     WORKLOAD_FAILED = 5
     STORE_FAILED = 6
     WORSE = 7
+    NOT_COMPARABLE = 8
     INTERRUPTED = 130
 
 
@@ -37,16 +44,34 @@ _BY_ERROR: tuple[tuple[Any, ExitCode], ...] = (
     ((WorkloadFailed, ClockFailed), ExitCode.WORKLOAD_FAILED),
     (NotEstimable, ExitCode.NOTHING_MEASURED),
     (StoreFailed, ExitCode.STORE_FAILED),
+    (NotComparable, ExitCode.NOT_COMPARABLE),
     (BenchrigorError, ExitCode.BAD_INPUT),
 )
 
 
-def code_for(record: RunRecord) -> ExitCode:
-    """Return the exit code of a run that ended without an error."""
+def code_for(record: RunRecord, *, target_given: bool) -> ExitCode:
+    """Return the exit code of a run that ended without an error.
+
+    A width that nobody asked for need not be reached. ``target_given`` says whether the target of
+    the options was asked for; a width in the description of a metric always was.
+    """
     if record.estimate() is None:
         return ExitCode.NOTHING_MEASURED
-    satisfied = record.decision is not None and record.decision.satisfied
-    return ExitCode.SATISFIED if satisfied else ExitCode.NOT_CONVERGED
+    if record.decision is not None and record.decision.satisfied:
+        return ExitCode.RESULT
+    asked = record.options if target_given else replace(record.options, target=None)
+    required = [each for each in record.analyses if each.metric.must_satisfy]
+    missed = any(misses_width(each, asked) for each in required)
+    return ExitCode.TARGET_MISSED if missed else ExitCode.RESULT
+
+
+def misses_width(analysis: Analysis, options: Options) -> bool:
+    """Whether the interval of a metric is wider than wanted, or wanted and missing."""
+    estimate, metric = analysis.estimate, analysis.metric
+    if estimate is None:
+        widths = (options.target, metric.relative_half_width, metric.absolute_half_width)
+        return any(width is not None for width in widths)
+    return estimate.half_width > wanted_half_width(estimate, metric, options)
 
 
 def leave(code: ExitCode) -> NoReturn:
@@ -54,27 +79,25 @@ def leave(code: ExitCode) -> NoReturn:
     click.get_current_context().exit(code)
 
 
-class Verbs(click.Group):
-    """A group of commands in which benchrigor's errors end with their own exit code."""
+def report_failure(error: BaseException) -> ExitCode:
+    """Say on stderr what went wrong, with --json also as JSON on stdout; return the exit code.
 
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the verbs in the order in which they were added."""
-        return list(self.commands)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb; print an error in one paragraph instead of a traceback."""
-        try:
-            return super().invoke(ctx)
-        except (BenchrigorError, KeyboardInterrupt) as error:
-            stopped = isinstance(error, KeyboardInterrupt)
-            click.echo(f"benchrigor: {'interrupted' if stopped else error}", err=True)
-            _say_what_is_kept(error)
-            ctx.exit(next(code for kind, code in _BY_ERROR if isinstance(error, kind)))
-
-
-def _say_what_is_kept(error: BaseException) -> None:
-    """Say how many finished rounds are kept, and how to go on."""
-    record = getattr(error, "record", None)
-    if isinstance(record, RunRecord) and record.rounds and record.run_id:
-        rounds = f"{many(len(record.rounds), 'finished round')} kept"
-        click.echo(f"benchrigor: {rounds}: {hint('resume', record.run_id)}", err=True)
+    Errors in how the command line is written are left to click.
+    """
+    usage = error if isinstance(error, click.UsageError) else None
+    message = usage.format_message() if usage else str(error) or "interrupted"
+    record: Any = getattr(error, "record", None)
+    rounds = len(record.rounds) if isinstance(record, RunRecord) and record.run_id else 0
+    if awaits_json():
+        fields: dict[str, Any] = {"error": {"type": type(error).__name__, "message": message}}
+        print_result(str, as_json=True, **fields, **({"run_id": record.run_id} if rounds else {}))
+    if usage:
+        raise usage
+    if isinstance(error, WorkloadFailed) and error.__cause__ is not None:
+        raised = traceback.format_exception(without_our_frames(error.__cause__))
+        click.echo("".join(raised), err=True, nl=False)
+    click.echo(f"benchrigor: {message}", err=True)
+    if rounds:
+        kept = f"{many(rounds, 'finished round')} kept: {hint('resume', record.run_id)}"
+        click.echo(f"benchrigor: {kept}", err=True)
+    return next(code for kind, code in _BY_ERROR if isinstance(error, kind))

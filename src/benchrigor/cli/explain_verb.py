@@ -12,7 +12,7 @@ from benchrigor.cli.recordings import stored_run
 from benchrigor.report import explain as explanation
 
 
-@click.command(short_help="Explain step by step how the number of a run came about.")
+@click.command()
 @shared.run_id_argument
 @shared.metric_option
 @shared.store_option

@@ -16,7 +16,7 @@ from benchrigor.model.codec import partial_of
 from benchrigor.report.csv_tables import TABLES
 
 
-@click.command(short_help="Write a run as CSV files.")
+@click.command()
 @click.argument("source", metavar="RUN")
 @click.option(
     "--output",

@@ -37,7 +37,7 @@ class _Run:
     interference: Interference | None = None
 
 
-@click.command(short_help="Estimate what share of a run's time is interference.")
+@click.command()
 @click.argument("sources", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--reference",

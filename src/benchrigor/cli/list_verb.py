@@ -15,7 +15,7 @@ from benchrigor.model import Decision
 from benchrigor.model.text import ended, many
 
 
-@click.command(name="list", short_help="List the stored runs, newest first.")
+@click.command(name="list")
 @click.argument("query", default="")
 @shared.store_option
 @shared.json_option

@@ -14,20 +14,19 @@ from click.core import ParameterSource
 from benchrigor.errors import StoreFailed
 from benchrigor.model.options import CHOICES
 from benchrigor.storage import Journal, default_path
+from benchrigor.units import share_of
 
 _STORE = "benchrigor.store"
 _IGNORED = "benchrigor.ignored_lines"
+_JSON = "benchrigor.json"
 
 
 def share(text: str) -> float:
     """Read a share, given as 0.02 or as 2%; its range is checked with all other options."""
-    number = text.strip()
     try:
-        return float(number[:-1]) / 100.0 if number.endswith("%") else float(number)
-    except ValueError:
-        raise click.BadParameter(
-            f"{text!r} is no share, expected a number such as 0.02 or 2%"
-        ) from None
+        return share_of(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def seconds(text: str) -> float:
@@ -184,7 +183,30 @@ store_option = click.option(
     help="File that keeps the runs.  [default: in the user's data folder]",
 )
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+def _remember_json(context: click.Context, _option: click.Parameter, as_json: bool) -> bool:
+    context.meta[_JSON] = as_json
+    return as_json
+
+
+def awaits_json() -> bool:
+    """Return whether the verb at hand was asked for JSON and has printed none so far."""
+    return bool(click.get_current_context().meta.get(_JSON))
+
+
+def json_printed() -> None:
+    """Remember that the verb at hand has printed its JSON: what fails later prints no more."""
+    click.get_current_context().meta[_JSON] = False
+
+
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    is_eager=True,  # so that what is wrong with another option is told as JSON
+    callback=_remember_json,
+    help="Print JSON, for programs.",
+)
 
 
 def budget_options(budget: str | None) -> Decorator:
@@ -203,11 +225,16 @@ def budget_options(budget: str | None) -> Decorator:
     )
 
 
+def is_given(option: str) -> bool:
+    """Return whether an option of the verb at hand stands on the command line."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is ParameterSource.COMMANDLINE
+
+
 def open_store(path: Path | None) -> Journal:
     """Open the store at ``path``, or the default one; the first run makes it."""
-    context = click.get_current_context()
-    if context.get_parameter_source("store") is ParameterSource.COMMANDLINE:
-        context.meta[_STORE] = path
+    if is_given("store"):
+        click.get_current_context().meta[_STORE] = path
     return Journal(path or default_path())
 
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import click
 
-from benchrigor.cli.options import hint
+from benchrigor.cli.options import hint, json_printed
 from benchrigor.model import Analysis, Kind, Progress, Round, RunRecord, codec
 from benchrigor.model.text import counted, many, percent, show_value
-from benchrigor.report import render
 
 _REDRAWN_EVERY_S = 0.1
 
@@ -23,6 +22,7 @@ _REDRAWN_EVERY_S = 0.1
 def print_json(document: object) -> None:
     """Print a document as JSON, numbers that JSON has no word for as strings."""
     click.echo(json.dumps(codec.encode(document), allow_nan=False, indent=2))
+    json_printed()
 
 
 def print_result(show: Callable[[], object], *, as_json: bool, **fields: object) -> None:
@@ -38,6 +38,8 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
     if as_json:
         print_json(summary(record))
         return
+    from benchrigor.report import render  # noqa: PLC0415  # not before the first call
+
     click.echo(render(record))
     if record.run_id:
         click.echo(f"  kept as {record.run_id}: {hint('explain', record.run_id)}")

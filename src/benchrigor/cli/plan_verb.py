@@ -13,7 +13,7 @@ from benchrigor.cli.recordings import Columns, recording
 from benchrigor.session.sample_size import plan as planned
 
 
-@click.command(short_help="Plan how much to measure to see a change, from an earlier run.")
+@click.command()
 @click.argument("source", metavar="RUN|FILE")
 @shared.share_option("--change", "3%", "Change to be seen.")
 @shared.share_option("--power", "80%", "Chance of seeing it, if it is so.")

@@ -23,7 +23,7 @@ from benchrigor.queues.recording.recordings import Recording
 from benchrigor.report import plot_rates, render_rates
 
 
-@click.command(short_help="Show the service rate of a recorded stage.")
+@click.command()
 @click.argument("source", metavar="FILE")
 @click.option("--end", metavar="NAME", help="Analyse this end only.")
 @click.option(
@@ -156,4 +156,4 @@ def _code(ends: Sequence[RecordedEnd]) -> ExitCode:
     if all(each.estimate is None for each in last):
         return ExitCode.NOTHING_MEASURED
     done = len(last) == len(ends) and all(each.converged for each in last)
-    return ExitCode.SATISFIED if done else ExitCode.NOT_CONVERGED
+    return ExitCode.RESULT if done else ExitCode.TARGET_MISSED

@@ -15,7 +15,7 @@ from benchrigor.model.options import CHOICES
 from benchrigor.session.replays.replaying import replay as replayed
 
 
-@click.command(short_help="Show when other rules would have stopped, and their estimates.")
+@click.command()
 @click.argument("source", metavar="RUN|FILE")
 @shared.share_option(
     "--target", None, "Half-width at which to stop.  [default: that of the run; 2% for a file]"

@@ -14,11 +14,11 @@ from benchrigor.cli.driving import drive_and_print
 from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import workload_of
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Progress, StopReason
+from benchrigor.model import Options, Progress, StopReason
 from benchrigor.session import Session
 
 
-@click.command(short_help="Take up a run that was killed, stopped or ran out of budget.")
+@click.command()
 @shared.run_id_argument
 @shared.budget_options(None)
 @log_option
@@ -54,4 +54,5 @@ def resume(
         return session
 
     with logged_to(log):
-        drive_and_print(begin, workload, as_json=as_json)
+        target_given = options.target != Options().target  # else it was nobody's wish
+        drive_and_print(begin, workload, target_given=target_given, as_json=as_json)

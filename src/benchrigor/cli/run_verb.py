@@ -34,13 +34,13 @@ from benchrigor.workloads import (
 
 _Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any]]
 
+_THOROUGH_S = 60.0
 _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
 
 
 @click.command(
     # What follows the command belongs to it: `benchrigor run gzip -k file`.
     context_settings={"allow_interspersed_args": False},
-    short_help="Measure a command or a function.",
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION")
 @shared.share_option("--target", "2%", "Half-width wanted.")
@@ -49,10 +49,12 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
 @shared.trim_option
 @shared.choice_option("--detector", shared.DETECTOR)
 @shared.budget_options("10")
+@click.option("--thorough", is_flag=True, help=f"Short for --budget {_THOROUGH_S:g}.")
 @shared.choice_option("--preset", "Evidence asked for before stopping.  [default: normal]")
 @shared.choice_option(
     "--rounds",
-    "Whether the rounds continue one series, or each has its own warm-up.",
+    "Whether the rounds continue one series, or each has its own warm-up. Those of a function run "
+    "in this process either way; a command starts one for each.",
 )
 @click.option(
     "--work",
@@ -180,7 +182,12 @@ def run(words: tuple[str, ...], **given: Any) -> None:
         store=None if given["no_store"] else shared.open_store(given["store"]),
     )
     with logged_to(given["log"]):
-        drive_and_print(lambda line: begin(progress=line), workload, as_json=given["as_json"])
+        drive_and_print(
+            lambda line: begin(progress=line),
+            workload,
+            target_given=shared.is_given("target"),
+            as_json=given["as_json"],
+        )
 
 
 def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
@@ -259,6 +266,13 @@ def _stream(
 def _options(given: dict[str, Any]) -> Options:
     """Make Options of all options that are named like one of its fields."""
     named = {each.name: given[each.name] for each in fields(Options) if each.name in given}
+    if given["thorough"]:
+        if shared.is_given("budget_s"):
+            raise InvalidInput(
+                f"--thorough is short for --budget {_THOROUGH_S:g}, and --budget is given too: "
+                "leave one of them out"
+            )
+        named["budget_s"] = _THOROUGH_S
     return Options(**{**named, "work": given["work"] and given["work"].work})
 
 

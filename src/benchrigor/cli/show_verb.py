@@ -13,7 +13,7 @@ from benchrigor.cli.recordings import stored_run
 from benchrigor.report import plot_trace
 
 
-@click.command(short_help="Show the report of a stored run.")
+@click.command()
 @shared.run_id_argument
 @shared.store_option
 @plot_option

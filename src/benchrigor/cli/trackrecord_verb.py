@@ -25,7 +25,7 @@ _NOTHING = (
 )
 
 
-@click.command(name="track-record", short_help="Show how often the intervals of stored runs held.")
+@click.command(name="track-record")
 @click.option("--name", default="", help="Only runs whose name holds this.")
 @shared.store_option
 @shared.json_option

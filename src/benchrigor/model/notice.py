@@ -48,6 +48,7 @@ class Code(enum.StrEnum):
     HOOK_FAILED = "hook-failed"
     DETECTOR_FAILED = "detector-failed"
     RESUMED = "resumed"
+    EARLIER_NUMBER = "earlier-number"
     EXHAUSTED = "workload-exhausted"
     WORKLOAD_FAILED = "workload-failed"
     SEVERAL_MATCHES = "several-matches"

@@ -29,7 +29,7 @@ class Ruling:
     final
         Its estimate of all that was recorded; None where it refuses.
     sentence
-        Why there is no number, where one is missing; empty otherwise.
+        Why there is no number, or no stop, where one is missing; empty otherwise.
     later
         Estimate of what was recorded after the stop, by its long-run variance (over restarted
         rounds, by their spread); None without a stop, or where too little follows.

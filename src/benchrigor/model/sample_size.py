@@ -14,13 +14,12 @@ from benchrigor.model.text import (
     marked,
     percent,
     row,
+    show_duration,
     show_estimate,
-    show_value,
     wrapped,
 )
 
 _NEARLY_CERTAIN = 0.999
-_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +98,14 @@ class Plan:
     def __str__(self) -> str:
         name = f"{self.name}: " if self.name else ""
         size = many(self.pilot.n, self.counted_in)
-        spent = "" if self.pilot_seconds is None else f" in {_duration(self.pilot_seconds)}"
+        spent = "" if self.pilot_seconds is None else f" in {show_duration(self.pilot_seconds)}"
         beyond = f" beyond a margin of {percent(self.margin)}" if self.margin else ""
         wanted = f"a change of {percent(self.change)}{beyond} with power {percent(self.power)}"
         needed = f"{many(self.n, self.counted_in)} a side"
         if self.n_low < self.n_high:
             needed += f" {_range(self.n_low, self.n_high)}"
         if self.seconds is not None:
-            needed += f", {_duration(self.seconds)} each"
+            needed += f", {show_duration(self.seconds)} each"
         power = f"above {percent(_NEARLY_CERTAIN)}"
         if self.power_now < _NEARLY_CERTAIN:
             power = percent(self.power_now)
@@ -132,7 +131,7 @@ class Plan:
                 f"half-width {percent(each.half_width)}:",
                 many(each.n, self.counted_in),
                 _range(each.n_low, each.n_high),
-                "" if each.seconds is None else _duration(each.seconds),
+                "" if each.seconds is None else show_duration(each.seconds),
             )
             for index, each in enumerate(self.prices)
         ]
@@ -144,12 +143,3 @@ class Plan:
 
 def _range(low: int, high: int) -> str:
     return f"({counted(low)} to {counted(high)})" if low < high else ""
-
-
-def _duration(seconds: float) -> str:
-    """Show a wall time, from two minutes on in the units that people plan by."""
-    if seconds < 2.0 * _MINUTE:
-        return show_value(seconds, "s")
-    steps = ((2.0 * _DAY, _DAY, "days"), (2.0 * _HOUR, _HOUR, "h"), (0.0, _MINUTE, "min"))
-    size, name = next((unit, name) for least, unit, name in steps if seconds >= least)
-    return f"{show_value(seconds / size, '')} {name}"

@@ -26,6 +26,7 @@ _TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
 SHOWN_IN_TIMES = 2.0  # From this ratio on a change is shown in times: 2.5 times, not 150% higher
 _CHANGE_DIGITS = 4
 _FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
 # Lines
@@ -126,6 +127,15 @@ def show_values(values: Iterable[float], unit: str) -> list[str]:
         shown.append(number if name == before else f"{number} {name}".rstrip())
         before = name
     return shown
+
+
+def show_duration(seconds: float) -> str:
+    """Show a wall time, from two minutes on in the units that people plan by."""
+    if seconds < 2.0 * _MINUTE:
+        return show_value(seconds, "s")
+    steps = ((2.0 * _DAY, _DAY, "days"), (2.0 * _HOUR, _HOUR, "h"), (0.0, _MINUTE, "min"))
+    size, name = next((unit, name) for least, unit, name in steps if seconds >= least)
+    return f"{show_value(seconds / size, '')} {name}"
 
 
 def show_amount(work: float, unit: str) -> str:

@@ -26,6 +26,7 @@ from benchrigor.model.text import (
     percent,
     row,
     show_amount,
+    show_duration,
     show_estimate,
     show_figures,
     show_levels,
@@ -137,6 +138,9 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
     if required > analysis.n:
         noun = "round" if analysis.kind is Kind.WORK else "reading"
         width += f": about {many(required, noun)} in all are needed"
+        if record.elapsed_s:  # readings that were recorded elsewhere took no time here
+            took_s = record.elapsed_s * required / analysis.n
+            width += f", about {show_duration(took_s)} of measuring"
     return width
 
 

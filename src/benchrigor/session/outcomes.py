@@ -15,6 +15,7 @@ from benchrigor.model import (
     Options,
     Progress,
     Round,
+    RunRecord,
 )
 from benchrigor.model.text import (
     counted,
@@ -46,6 +47,29 @@ def failed_hook(name: str, error: Exception) -> Notice:
         hook=name,
         error=type(error).__name__,
     )
+
+
+def earlier_numbers(before: RunRecord) -> tuple[Notice, ...]:
+    """Keep what a run found before it is resumed, should it find no number with later rounds."""
+    kept = [each for each in before.session_notices if each.code is Code.EARLIER_NUMBER]
+    statistic = before.options.statistic
+    for analysis in before.analyses:
+        metric, estimate = analysis.metric, analysis.estimate
+        if estimate is None:
+            continue
+        kept = [each for each in kept if each.evidence["metric"] != metric.name]
+        name = metric.name if analysis.kind is Kind.WORK else f"{statistic} of {metric.name}"
+        sentence = (
+            f"The {name} was {show_estimate(estimate, metric.unit)} before the run was resumed, "
+            f"by {many(len(before.rounds), 'round')}; there is none of all rounds together."
+        )
+        found = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+        rounds = len(before.rounds)
+        notice = Notice.note(
+            Code.EARLIER_NUMBER, sentence, metric=metric.name, rounds=rounds, **found
+        )
+        kept.append(notice)
+    return tuple(kept)
 
 
 def without_readings(metric: Metric) -> Analysis:

@@ -40,7 +40,7 @@ from benchrigor.protocols import (
 from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
 from benchrigor.session.loop import Hooks, drive, ended_by_errors, least_span_s, performer
-from benchrigor.session.outcomes import begun, decided
+from benchrigor.session.outcomes import begun, decided, earlier_numbers
 from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels
@@ -136,6 +136,7 @@ class Session(Engine):
         self._finished = False
         self._final: RunRecord | None = None  # until there is more to say
         self._provenance: Provenance | None = None
+        self._earlier: tuple[Notice, ...] = ()  # numbers that stood before it was resumed
 
     def tell(self, finished: Round) -> Decision:
         """Add a finished round, keep it in the store, and decide whether to go on.
@@ -195,7 +196,15 @@ class Session(Engine):
 
     def _record(self) -> RunRecord:
         record = self._final or super().result()
-        return replace(record, provenance=self._provenance, run_id=self._run_id)
+        known = {each.metric.name for each in record.analyses if each.estimate is not None}
+        lost = [each for each in self._earlier if each.evidence["metric"] not in known]
+        added = [each for each in lost if each not in record.session_notices]
+        return replace(
+            record,
+            session_notices=(*record.session_notices, *added),
+            provenance=self._provenance,
+            run_id=self._run_id,
+        )
 
     def run(self, workload: Workload | Callable[..., object]) -> RunRecord:
         """Measure a workload until the session stops, and return the record.
@@ -227,8 +236,8 @@ class Session(Engine):
         if self.options.work_range is not None:
             load_statsmodels()
         self._describe()
-        if self._store is not None:  # a store that fails should fail before time is spent
-            self._begun(self._store)
+        if isinstance(self._store, Journal):  # what fails should fail before time is spent
+            self._store.check()
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
         _LOG.info("%s", begun(self.name, self.options, len(self._rounds)))
         with (
@@ -277,6 +286,7 @@ class Session(Engine):
         )
         session._run_id = before.run_id  # a private member of this class
         session.min_seconds = least_span_s(session._clock, options)
+        session._earlier = earlier_numbers(before)
         for finished in before.rounds:
             session.replay(finished)
         session.min_seconds = 0.0  # until `run`

@@ -161,6 +161,11 @@ class Journal:
         with self._explained():
             _close(self._connections)
 
+    def check(self) -> None:
+        """Raise StoreFailed unless the file can be written now."""
+        with self._transaction("IMMEDIATE"):
+            pass
+
     def begin(self, header: RunRecord) -> str:
         """Open a run described by a record (its rounds are not stored) and return its id."""
         record, floats = pack(replace(header, rounds=()))

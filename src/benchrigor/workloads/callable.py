@@ -20,6 +20,10 @@ from benchrigor.workloads.timing import TimedWorkload, failures_of, in_seconds
 
 Call = Callable[[], object]
 _FUNCTION = "a function without arguments"
+_UNAWAITED = (
+    "calling it only makes an object; wrap it in a function that runs it to its end, such as "
+    "lambda: asyncio.run(f())"
+)
 
 # Functions get faster as they warm up; a loop twice as long as needed stays long enough.
 _HEADROOM = 2
@@ -90,7 +94,7 @@ class CallableWorkload(TimedWorkload):
     ) -> None:
         argument = "of an amount" if self.takes_amount else "without arguments"
         refuse(
-            wrong_values([("func", func, callable(func), f"a function {argument}")]),
+            wrong_function("func", func, f"a function {argument}"),
             misfits(setup=setup, teardown=teardown, inner=inner, gc=gc),
             wrong_values([("inner", inner, not (inner and self.takes_amount), "None")]),
         )
@@ -120,7 +124,8 @@ class CallableWorkload(TimedWorkload):
         """Make the first call and choose the calls per reading, as `run` does."""
         with collector_kept(self._gc):
             _ = self._stopwatch  # measured before the first call
-            self._timed(1, None)
+            with self._coroutine_refused():
+                self._timed(1, None)
             self.inner = self.inner or self._calibrated()
 
     def time_once(self, done: int) -> int:
@@ -134,10 +139,22 @@ class CallableWorkload(TimedWorkload):
 
     def _time_first_call(self, recorder: Recorder) -> None:
         """Time the first call, which pays for all that is done once."""
-        first_call = self._timed(1, None)
+        with self._coroutine_refused():
+            first_call = self._timed(1, None)
         recorder.fact("first_call_s", float(in_seconds(first_call)[0]))
         if self._delays is not None:
             self._delays.expect(first_call[0])
+
+    @contextmanager
+    def _coroutine_refused(self) -> Iterator[None]:
+        """Raise InvalidInput after the call inside if it only made a coroutine."""
+        _, func = self.name, self._func  # the name is that of the function
+        self._func = kept = _FirstResult(func)
+        try:
+            yield
+        finally:
+            self._func = func
+        kept.refuse_coroutine(self.name)
 
     def _calibrated(self) -> int:
         """Return the calls that a reading needs to last long enough for the clock."""
@@ -253,9 +270,10 @@ class AmountWorkload(CallableWorkload):
             stopwatch = self._stopwatch  # measured before the call
             if self._delays is not None:
                 taken = self._delays.begin([], done=0, readings=1)
-            elapsed_ns = self._time_call(
-                partial(self._func, amount), call, (), plan.index, self._delays
-            )
+            func = self._func if self._before is not None else _FirstResult(self._func)
+            elapsed_ns = self._time_call(partial(func, amount), call, (), plan.index, self._delays)
+            if isinstance(func, _FirstResult):
+                func.refuse_coroutine(self.name)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
         if elapsed_ns == 0 and stopwatch.resolution_ns == 1:  # no call takes less than a nanosecond
             raise ClockFailed(
@@ -269,6 +287,23 @@ class AmountWorkload(CallableWorkload):
         # A first short round only tries out which amounts are enough.
         stopwatch.report(recorder, [elapsed_ns] if amount == self._before else [])
         self._before = amount
+
+
+class _FirstResult:
+    """Calls a function and keeps what it returns, which tells how the function is to be timed."""
+
+    def __init__(self, func: Callable[..., object]) -> None:
+        self._func = func
+        self._result: object = None
+
+    def __call__(self, *amount: float) -> None:
+        self._result = self._func(*amount)
+
+    def refuse_coroutine(self, name: str) -> None:
+        """Raise InvalidInput if the call only made a coroutine."""
+        if inspect.iscoroutine(self._result):
+            self._result.close()
+            raise InvalidInput(f"{name} returned a coroutine: {_UNAWAITED}")
 
 
 # The hot loops: all names local, nothing but the call between two reads of the clock.
@@ -328,7 +363,9 @@ def wrong_function(name: str, func: object, expected: str) -> list[str]:
     """Return what is wrong with a function that is to be timed."""
     if not callable(func):
         return [f"{name} is {func!r}, expected {expected}"]
-    if inspect.isgeneratorfunction(func) or inspect.iscoroutinefunction(func):
+    if any(map(inspect.iscoroutinefunction, (func, func.__call__))):
+        return [f"{name} is {func!r}: {_UNAWAITED}"]
+    if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
         return [
             f"{name} is {func!r}: calling it only makes an object; wrap it in a function that runs "
             "it to its end (Session.run measures the steps of a generator function)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import threading
@@ -79,9 +80,15 @@ class ProcessGroup:
                 start_new_session=True,
             )
         except OSError as error:
+            advice = ""
+            if isinstance(error, FileNotFoundError) and " " in argv[0].strip():
+                advice = (
+                    "; no shell reads it: write program and arguments as separate words, or "
+                    f"sh -c {shlex.quote(argv[0])}"
+                )
             raise WorkloadFailed(
-                f"{name} cannot be started: {error.strerror}: {str(error.filename)!r}"
-            ) from error
+                f"{name} cannot be started: {error.strerror}: {str(error.filename)!r}{advice}"
+            ) from None  # the frames are of the standard library
         finally:
             if not hasattr(self, "process"):
                 self._over.set()

@@ -37,7 +37,7 @@ class TimedWorkload:
         self._clock = clock
         self._delays = None if meter is None else ReadingDelays(meter)
 
-    @property
+    @functools.cached_property
     def name(self) -> str:
         """The function's module and name."""
         return name_of(self._func)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.model import (
     Code,
     Comparison,
@@ -274,7 +274,7 @@ def _common_options(
     problems = []
     if len(units) > 1:
         shown = ", ".join(f"{label} in {unit or 'no unit'}" for unit, label in units.items())
-        problems.append(f"units differ: {shown}")
+        raise NotComparable(f"units differ: {shown}")
     for option, values in (("statistic", statistics), ("direction", directions)):
         if len(values) > 1:
             known = " and ".join(sorted(values))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,9 +11,12 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, Kind, Options, Replay, Ruling, RunRecord
 from benchrigor.model.checks import refuse
+from benchrigor.model.text import counted, percent
 from benchrigor.session.replays.recorded_run import Recording, recording_of
 from benchrigor.session.replays.rulings import BUILT_IN, Judge, Rule, judge_of
+from benchrigor.session.stop_rules import min_evidence, wanted_half_width
 from benchrigor.stats.estimators.estimation import estimate
+from benchrigor.stats.estimators.proportion import whole_of
 from benchrigor.stats.planning.agreement import holds
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION, MIN_FOR_VARIANCE
@@ -144,10 +148,30 @@ def _replayed(
         options = replace(rule, target=options.target, confidence=options.confidence)
     ruling = judge(name, recording, options)
     if ruling.stopped is None or ruling.estimate is None:
-        return ruling
+        if ruling.final is None or ruling.sentence:
+            return ruling
+        return replace(ruling, sentence=_why_not_yet(ruling.final, recording, options))
     later = _later(recording.after(ruling.stopped), options)
     held = None if later is None else holds(ruling.estimate, later)
     return replace(ruling, later=later, held=held)
+
+
+def _why_not_yet(final: Estimate, recording: Recording, options: Options) -> str:
+    """Say why a rule that has a number of all readings would go on."""
+    wanted = wanted_half_width(final, recording.metric, options)
+    whole, name = whole_of(final)
+    if math.isinf(wanted) or not whole:
+        return "It would go on: no half-width is wanted that it could reach."
+    if final.half_width > wanted:
+        reached, asked = (percent(width / whole) for width in (final.half_width, wanted))
+        return f"It would go on: the half-width is {reached} of the {name}, {asked} is wanted."
+    least = min_evidence(options, by_round=recording.kind is not Kind.UNIT_READINGS)
+    if recording.n < least.first_check:
+        return f"It would go on: it first looks at {counted(least.first_check)}."
+    return (
+        "It would go on: the interval of all is narrow enough, and its last look, before the "
+        "end, did not find it so."
+    )
 
 
 def _later(rest: Recording | None, options: Options) -> Estimate | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from scipy import special
+import scipy
 
 from benchrigor.model import Estimate
 from benchrigor.stats.series.interval import StandardError, satterthwaite, student_t, t_interval
@@ -109,7 +109,7 @@ def p_value_at(contrast: Contrast, ratio: float) -> float:
     error, freedom = _error(contrast, ratio, down=gap > 0.0)
     if error == 0.0:
         return 1.0 if gap == 0.0 else 0.0
-    return min(1.0, 2.0 * float(special.stdtr(freedom, -abs(gap) / error)))
+    return min(1.0, 2.0 * float(scipy.special.stdtr(freedom, -abs(gap) / error)))
 
 
 def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> int | None:

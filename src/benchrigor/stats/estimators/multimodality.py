@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from benchrigor.model import Floats, Mode
 from benchrigor.model.series import Ints
@@ -264,7 +264,7 @@ def contrast(own: Blocks, other: Blocks, level: float) -> Contrasts:
     # With one mode every block is sparser than none on one of its sides. So at most the pairs of
     # blocks with the ones before them can err.
     chance = max(level / max(1, int(before.sum())), sys.float_info.min)
-    critical = -math.log(special.fdtri(2.0 * other.spacings, 2.0 * own.spacings, chance))
+    critical = -math.log(scipy.special.fdtri(2.0 * other.spacings, 2.0 * own.spacings, chance))
     deviation = math.sqrt(1.0 / own.spacings + 1.0 / other.spacings)
     return Contrasts(
         left=(own.sparsity - from_left[before] - critical) / deviation,
@@ -287,7 +287,7 @@ def _withstands(points: Points, border: int, valley: _Valley) -> bool:
         sparse = min(inside.spacings / inflation, visits)
         dense = min(block.spacings / inflation, visits)
         ratio = math.exp(inside.sparsity - block.sparsity)
-        if special.fdtrc(2.0 * sparse, 2.0 * dense, ratio) > chance:
+        if scipy.special.fdtrc(2.0 * sparse, 2.0 * dense, ratio) > chance:
             return False
     return True
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import special
+import scipy
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice
@@ -141,8 +141,8 @@ def _binomial_shares(n: int, q: float, confidence: float) -> tuple[float, float]
     P(B >= s), at most half the error, where B is binomial (n, q).
     """
     tail = (1.0 - confidence) / 2.0
-    upto = special.bdtr(np.arange(n), n, q)
-    beyond = special.bdtrc(np.arange(n), n, q)
+    upto = scipy.special.bdtr(np.arange(n), n, q)
+    beyond = scipy.special.bdtrc(np.arange(n), n, q)
     r = int(np.searchsorted(upto, tail, side="right"))
     s = n - int(np.searchsorted(beyond[::-1], tail, side="right")) + 1
     return r / n, (s - 1) / n

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice, as_series
@@ -80,7 +80,7 @@ def estimate_proportion(
     if succeeded > n:
         raise InvalidInput(f"successes is {succeeded!r}, expected at most n, which is {n!r}")
     trials, share = int(n), int(succeeded) / int(n)
-    quantile = -float(special.ndtri((1.0 - confidence) / 2.0))
+    quantile = -float(scipy.special.ndtri((1.0 - confidence) / 2.0))
     low, high = _wilson(share, float(trials), quantile)
     return Estimate(
         value=share,

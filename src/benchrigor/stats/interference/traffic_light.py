@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scipy import special
+import scipy
 
 from benchrigor.model import Light, as_series
 
@@ -45,4 +45,4 @@ def probability_high(percent: float) -> float:
     [0.21, 0.5, 0.79]
     """
     share = float(as_series([percent], name="percent")[0])
-    return float(special.expit(_STEEPNESS * (share - _MIDDLE)))
+    return float(scipy.special.expit(_STEEPNESS * (share - _MIDDLE)))

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from benchrigor.model import Floats, as_series
 from benchrigor.model.series import Ints
@@ -137,7 +137,7 @@ def _starts(points: Floats) -> Ints | None:
 def _normal_scores(series: Floats) -> Floats:
     ordered = np.sort(series)
     below = np.searchsorted(ordered, series) + np.searchsorted(ordered, series, side="right")
-    return np.asarray(special.ndtri((below + 1.0) / (2.0 * series.size + 2.0)))
+    return np.asarray(scipy.special.ndtri((below + 1.0) / (2.0 * series.size + 2.0)))
 
 
 def _rises(series: Floats, before: int, after: int) -> Floats:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import special
+import scipy
 
 from benchrigor.model import Floats
 from benchrigor.model.series import Ints
@@ -102,7 +102,9 @@ def _step_p_values(ranks: Floats, starts: Ints, counts: Ints) -> tuple[Floats, f
     noise = long_run_variance(residuals, fitted=counts.size)
     white = square / (ranks.size - counts.size)
     inflation = max(1.0, noise.largest / white)
-    tails = special.stdtr(noise.degrees_of_freedom, -steps / np.sqrt(white * inflation * shares))
+    tails = scipy.special.stdtr(
+        noise.degrees_of_freedom, -steps / np.sqrt(white * inflation * shares)
+    )
     return np.asarray(2.0 * tails), inflation
 
 

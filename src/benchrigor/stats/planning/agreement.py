@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from scipy import special
+import scipy
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, RunPair, RunRecord, Standing, Tally, TrackRecord
@@ -197,9 +197,9 @@ def _distance(earlier: Estimate, later: Estimate) -> float:
 
 def _standing(held: int, pairs: int, confidence: float) -> Standing:
     """Test the nominal coverage: Wilson's interval is too short to do so when few or all held."""
-    if float(special.bdtr(held, pairs, confidence)) < _TAIL:
+    if float(scipy.special.bdtr(held, pairs, confidence)) < _TAIL:
         return Standing.LESS
-    at_least = 1.0 - float(special.bdtr(held - 1, pairs, confidence)) if held else 1.0
+    at_least = 1.0 - float(scipy.special.bdtr(held - 1, pairs, confidence)) if held else 1.0
     return Standing.MORE if at_least < _TAIL else Standing.AS_CLAIMED
 
 

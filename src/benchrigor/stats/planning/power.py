@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scipy import special
+import scipy
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
@@ -166,14 +166,16 @@ class _Design:
     def power_of(self, noise: _Noise, change: float) -> float:
         """Return the chance that the whole interval lies beyond the margin."""
         error, freedom, critical = self._welch(noise)
-        miss = float(special.nctdtr(freedom, (change - self.margin) / error, critical))
+        miss = float(scipy.special.nctdtr(freedom, (change - self.margin) / error, critical))
         # It is NaN where the chance of a miss is too small for a double.
         return 1.0 if math.isnan(miss) else 1.0 - miss
 
     def smallest_change(self, noise: _Noise) -> float:
         """Return the smallest change that is shown with the power wanted."""
         error, freedom, critical = self._welch(noise)
-        return self.margin + error * float(special.nctdtrinc(freedom, 1.0 - self.power, critical))
+        return self.margin + error * float(
+            scipy.special.nctdtrinc(freedom, 1.0 - self.power, critical)
+        )
 
     def size(self, noise: _Noise, change: float) -> int:
         """Return the smallest size that shows a change with the power wanted."""
@@ -195,8 +197,8 @@ def _variance_range(freedom: float, confidence: float) -> tuple[float, float]:
     """Return by which factors the true variance may differ from its estimate (chi-square)."""
     tail = (1.0 - confidence) / 2.0
     return (
-        freedom / float(2.0 * special.gammainccinv(freedom / 2.0, tail)),
-        freedom / float(2.0 * special.gammaincinv(freedom / 2.0, tail)),
+        freedom / float(2.0 * scipy.special.gammainccinv(freedom / 2.0, tail)),
+        freedom / float(2.0 * scipy.special.gammaincinv(freedom / 2.0, tail)),
     )
 
 

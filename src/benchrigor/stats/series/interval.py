@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, LevelFit, Notice
@@ -41,7 +41,7 @@ def check_confidence(confidence: float) -> None:
 def student_t(degrees_of_freedom: float, confidence: float) -> float:
     """Return the quantile of Student's t that two-sided intervals of that confidence use."""
     # From the lower tail: one minus a tiny tail would round to one, whose quantile is infinite.
-    return -float(special.stdtrit(degrees_of_freedom, (1.0 - confidence) / 2.0))
+    return -float(scipy.special.stdtrit(degrees_of_freedom, (1.0 - confidence) / 2.0))
 
 
 def satterthwaite(errors: Iterable[float], freedoms: Iterable[float]) -> float:

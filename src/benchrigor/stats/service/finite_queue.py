@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from benchrigor.model import Floats
 
@@ -125,7 +125,9 @@ def _arrivals(utilisation: float, variation: float) -> tuple[float, Floats]:
     """
     counts = np.arange(1.0, _LONGEST + 1.0)
     if variation < _NO_VARIATION:
-        return math.exp(-utilisation), np.asarray(special.gammainc(counts, utilisation), np.float64)
+        return math.exp(-utilisation), np.asarray(
+            scipy.special.gammainc(counts, utilisation), np.float64
+        )
     spread = variation * utilisation
-    more = special.betainc(counts, 1.0 / variation, spread / (1.0 + spread))
+    more = scipy.special.betainc(counts, 1.0 / variation, spread / (1.0 + spread))
     return math.exp(-math.log1p(spread) / variation), np.asarray(more, np.float64)

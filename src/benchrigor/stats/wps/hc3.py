@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
+import scipy
 
 from benchrigor.model import Estimate, Floats
 from benchrigor.stats.series.interval import StandardError, t_interval
@@ -222,7 +222,7 @@ def _modelled_covariances(fit: Regression) -> list[Floats]:
             continue
         correlations = _correlations(_unbiased(coefficients, n), n)
         spread: Floats = (
-            linalg.matmul_toeplitz(correlations, (fit.inverse * sizes).T) * sizes[:, None]
+            scipy.linalg.matmul_toeplitz(correlations, (fit.inverse * sizes).T) * sizes[:, None]
         )
         covariance: Floats = fit.inverse @ spread
         expected = (

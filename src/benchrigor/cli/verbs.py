@@ -1,0 +1,58 @@
+"""The group of the verbs: each is loaded when it is called, and errors end with an exit code."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from benchrigor.errors import BenchrigorError
+
+# Help shows these without loading the verbs, in this order.
+VERBS = {
+    "run": "Measure a command or a function.",
+    "analyze": "Estimate the mean or a quantile of recorded readings.",
+    "changes": "Find the change points and phases of recorded readings.",
+    "compare": "Compare a candidate with a baseline, or rank several.",
+    "replay": "Show when other rules would have stopped, and their estimates.",
+    "list": "List the stored runs, newest first.",
+    "show": "Show the report of a stored run.",
+    "explain": "Explain step by step how the number of a run came about.",
+    "export": "Write a run as CSV files.",
+    "interference": "Estimate what share of a run's time is interference.",
+    "rate": "Show the service rate of a recorded stage.",
+    "plan": "Plan how much to measure to see a change, from an earlier run.",
+    "track-record": "Show how often the intervals of stored runs held.",
+    "resume": "Take up a run that was killed, stopped or ran out of budget.",
+}
+
+
+class Verbs(click.Group):
+    """A group of commands in which benchrigor's errors end with their own exit code."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Return the verbs in the order in which help shows them."""
+        return list(VERBS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        """Load the module of a verb, and return its command."""
+        if name not in VERBS:
+            return None
+        module = import_module(f"benchrigor.cli.{name.replace('-', '')}_verb")
+        commands = (each for each in vars(module).values() if isinstance(each, click.Command))
+        return next(each for each in commands if each.name == name)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs and what they do, without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; report an error in one paragraph, or as JSON, instead of a traceback."""
+        try:
+            return super().invoke(ctx)
+        except (BenchrigorError, KeyboardInterrupt, click.UsageError) as error:
+            from benchrigor.cli.exits import report_failure  # noqa: PLC0415  # loads the model
+
+            ctx.exit(report_failure(error))

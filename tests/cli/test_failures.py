@@ -1,0 +1,113 @@
+"""What an error looks like, for people and for programs, and what is left of the run."""
+
+import sys
+
+import pytest
+
+from benchrigor.storage import Journal
+
+FAILING = """
+import asyncio, functools, time
+until = 0.0
+
+def late():
+    global until
+    until = until or time.monotonic() + 0.5
+    if time.monotonic() > until:
+        own_part()
+
+def own_part():
+    raise ValueError("no more")
+
+async def coroutine():
+    await asyncio.sleep(0)
+
+async def steps():
+    yield
+
+async def of_amount(n):
+    await asyncio.sleep(0)
+
+class Awaited:
+    async def __call__(self):
+        await asyncio.sleep(0)
+
+partly = functools.partial(of_amount, 3)
+awaited = Awaited()
+hidden = lambda: coroutine()
+hidden_of_amount = lambda n: of_amount(n)
+"""
+
+
+@pytest.fixture
+def module(store, monkeypatch):
+    """A module of functions that cannot be measured, in the folder of the test."""
+    (store.parent / "failing.py").write_text(FAILING)
+    monkeypatch.delitem(sys.modules, "failing", raising=False)
+    return "failing"
+
+
+def test_json_tells_an_error_and_the_run_whose_rounds_are_kept(cli, store, module, strict):
+    result = cli("run", "--json", "--target", "0.001%", f"{module}:late")
+    assert result.exit_code == 5
+    document = strict(result.stdout)
+    assert document["error"]["type"] == "WorkloadFailed"
+    assert "ValueError: no more" in document["error"]["message"]
+    assert document["schema"] >= 1
+    assert [each["run_id"] for each in Journal(store).runs()] == [document["run_id"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "kind"),
+    [
+        (("show", "--json", "3f"), 6, "StoreFailed"),
+        (("run", "--json", "no_such_module:f"), 2, "InvalidInput"),
+        (("run", "--target", "2", "--json", "true"), 2, "BadParameter"),
+        (("analyze", "--json", "no-such-file"), 2, "InvalidInput"),
+    ],
+)
+def test_every_verb_tells_its_errors_as_json(cli, words, code, kind, strict):
+    result = cli(*words)
+    assert result.exit_code == code
+    error = strict(result.stdout)
+    assert error["error"]["type"] == kind
+    assert error["error"]["message"] in " ".join(result.stderr.split("\n"))
+    assert "run_id" not in error
+
+
+def test_the_traceback_shows_the_users_own_part_only(cli, module):
+    result = cli("run", f"{module}:late")
+    assert result.exit_code == 5
+    trace, _, message = result.stderr.partition("benchrigor: ")
+    assert "in own_part\n" in trace
+    assert 'raise ValueError("no more")' in trace
+    assert "callable.py" not in trace
+    assert message.startswith("failing.late raised ValueError: no more")
+
+
+def test_the_traceback_of_an_import_starts_in_the_module(cli, store, monkeypatch):
+    (store.parent / "broken.py").write_text("def f(): pass\n1 / 0\n")
+    monkeypatch.delitem(sys.modules, "broken", raising=False)
+    trace = cli("run", "broken:f").stderr.partition("benchrigor: ")[0]
+    assert trace.splitlines()[1].endswith('broken.py", line 2, in <module>')
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["coroutine", "steps", "of_amount", "partly", "awaited", "hidden", "hidden_of_amount"],
+)
+def test_what_only_makes_a_coroutine_is_not_timed(cli, store, module, name):
+    work = ("--work", "10:1000") if name.endswith("of_amount") else ()
+    result = cli("run", *work, f"{module}:{name}")
+    assert result.exit_code == 2
+    assert "only makes an object; wrap it in a function that runs it" in result.stderr
+    assert not store.exists() or not Journal(store).runs()
+
+
+@pytest.mark.parametrize("words", [["sleep 0.1"], ["/no/such/program"], ["false"], ["/dev/null"]])
+def test_a_start_that_failed_is_not_stored(cli, store, words):
+    result = cli("run", *words)
+    assert result.exit_code == 5
+    assert ("sh -c 'sleep 0.1'" in result.stderr) == (words == ["sleep 0.1"])
+    assert "Traceback" not in result.stderr
+    assert Journal(store).runs() == []
