@@ -28,10 +28,10 @@ SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
 
 
 def stepping(engine: Engine) -> RunRecord:
-    """Tell a series of which the first 200 readings are slower by half."""
+    """Tell a series of which the first 200 readings take two and a half times as long."""
     rng, taken = np.random.default_rng(1), 0
     while (plan := engine.ask()) is not None:
-        levels = np.where(np.arange(taken, taken + plan.readings) < 200, 1.5, 1.0)
+        levels = np.where(np.arange(taken, taken + plan.readings) < 200, 2.5, 1.0)
         taken += plan.readings
         values = rng.normal(levels, 0.05)
         engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
@@ -109,7 +109,7 @@ def test_a_phase_that_has_ended_before_the_budget_is_warned_of() -> None:
     engine = Engine(Options(max_rounds=1, readings_per_round=500))
     plan = engine.ask()
     assert plan is not None
-    values = 1.0 + 0.1 * rng.normal(size=500) + 0.5 * (np.arange(500) < 400)
+    values = 1.0 + 0.1 * rng.normal(size=500) + 0.5 * (np.arange(500) < 460)
     engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
     said = [notice.code for notice in engine.result().notices]
     assert Code.MOVED_ON in said

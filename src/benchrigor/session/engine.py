@@ -229,14 +229,15 @@ class Engine(Controller[RoundPlan, Round]):
             for each in self._rounds
             if each.plan.index not in self._red and not (each.cut and not each.unit_readings)
         )
-        analyses = self._all_red() or tuple(
+        red = left_out(len(self._red), len(self._rounds), self.options.red_rounds)
+        all_red = self._all_red(red)
+        analyses = all_red or tuple(
             self._flagged(reports[metric.name])
             if metric.name in reports
             else without_readings(metric)
             for metric in self._traces.metrics
         )
         interference = vouched_for(self._interference(analyses, counted), analyses)
-        red = left_out(len(self._red), len(self._rounds), self.options.red_rounds)
         return RunRecord(
             name=self.name,
             options=self.options,
@@ -248,7 +249,7 @@ class Engine(Controller[RoundPlan, Round]):
             session_notices=(
                 *with_light(self._all_notices(), interference),
                 *disagreement(counted, tuple(reports.values())),
-                *red,
+                *(() if all_red else red),
                 *(disturbed(interference) if len(self._red) < len(self._rounds) else ()),
             ),
             subject=self.subject,
@@ -256,13 +257,12 @@ class Engine(Controller[RoundPlan, Round]):
             red_rounds=tuple(self._red),
         )
 
-    def _all_red(self) -> tuple[Analysis, ...]:
+    def _all_red(self, red: tuple[Notice, ...]) -> tuple[Analysis, ...]:
         """Describe the readings of rounds that are all left out; empty where one counts."""
         if not self._rounds or len(self._red) < len(self._rounds):
             return ()
         traces = Traces(self.options, self._traces.metrics or None, None, seed=self.seed)
-        why = Notice.refusal(Code.NO_DATA, "All rounds were red.", metric=None)
-        return traces.refused(self._rounds, why)
+        return traces.refused(self._rounds, red[0])
 
     def _interference(
         self, analyses: Sequence[Analysis], counted: Sequence[Round]

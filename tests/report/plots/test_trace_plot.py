@@ -232,7 +232,7 @@ def test_phases_alone_show_the_median_and_with_an_estimate_its_interval() -> Non
 
 
 def test_without_a_stable_phase_the_picture_says_why_and_shows_no_number() -> None:
-    record = told(steps((3e-3, 200), (2e-3, 200), (1e-3, 200), (4e-3, 200)))
+    record = told(steps((1e-3, 200), (2e-3, 200), (3e-3, 200), (4e-3, 200)))
     assert record.estimate() is None
     axes = drawn(plot_trace(record))
     assert spans(axes, "other") == [(-0.5, 799.5)]

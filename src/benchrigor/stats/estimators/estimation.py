@@ -355,12 +355,11 @@ def _of_one(inner: Estimate) -> Estimate:
 
 
 def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
-    """Say how many invocations do not count, if any."""
-    if rejected == 0:
+    """Say how many invocations do not count; where none does, the refusal of their phases tells."""
+    if rejected in {0, total}:
         return ()
-    make = Notice.refusal if rejected == total else Notice.warning
     sentence = f"{rejected} of {total} rounds have no stable phase and do not count."
-    return (make(Code.ROUNDS_REJECTED, sentence, rejected=rejected, rounds=total),)
+    return (Notice.warning(Code.ROUNDS_REJECTED, sentence, rejected=rejected, rounds=total),)
 
 
 def _thin_tail(shortest: int, q: float) -> Iterator[Notice]:
