@@ -77,7 +77,8 @@ def single(seed: int, name: str, repetition: int) -> Found:
     """Run a session that gets one reading of each round."""
     truth, draw = SINGLE[name]
     rng = np.random.default_rng([seed, ROUNDS, 40 + list(SINGLE).index(name), repetition])
-    session = br.Session(br.Options(target=TARGET, max_rounds=MOST), seed=1)
+    options = br.Options(target=TARGET, max_rounds=MOST, budget_s=float("inf"))
+    session = br.Session(options, seed=1)
     while (plan := session.ask()) is not None:
         value = draw(rng, plan.index)
         session.tell(br.Round(plan=plan, elapsed_ns=1, readings={"reading": value}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 
@@ -30,7 +31,7 @@ def units(seed: int, repetition: int) -> Interval | None:
     """Measure the rates of units of equal work; the truth is total work over total time."""
     rng = np.random.default_rng([seed, RATES, 0, repetition])
     session = br.Session(
-        br.Options(target=1e-9, budget_readings=READINGS),
+        br.Options(target=1e-9, budget_readings=READINGS, budget_s=math.inf),
         (br.Metric(name="r", unit="op/s"),),
         seed=1,
     )
@@ -44,7 +45,9 @@ def units(seed: int, repetition: int) -> Interval | None:
 def rounds(seed: int, repetition: int) -> Interval | None:
     """Measure one rate a round of equal work; its time is known."""
     rng = np.random.default_rng([seed, RATES, 1, repetition])
-    session = br.Session(br.Options(target=1e-9, max_rounds=40), (METRIC,), seed=1)
+    session = br.Session(
+        br.Options(target=1e-9, max_rounds=40, budget_s=math.inf), (METRIC,), seed=1
+    )
     while (plan := session.ask()) is not None:
         time_s = rng.lognormal(0.0, SPREAD)
         elapsed_ns = round(1e9 * time_s)
@@ -84,7 +87,9 @@ def _is_right(unit: str, way: str | None) -> bool:
 
 def _run(unit: str, level: float) -> br.RunRecord:
     rng = np.random.default_rng(RATES)
-    session = br.Session(br.Options(max_rounds=3), (br.Metric(name="x", unit=unit),), seed=1)
+    session = br.Session(
+        br.Options(target=1e-9, max_rounds=3), (br.Metric(name="x", unit=unit),), seed=1
+    )
     while (plan := session.ask()) is not None:
         values = level * rng.normal(1.0, 0.01, 500)
         session.tell(br.Round(plan=plan, elapsed_ns=10**9, unit_readings={"x": values}))

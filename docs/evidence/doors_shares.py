@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from itertools import product
 
@@ -36,7 +37,7 @@ def session(
     share, correlation, budget = case
     rng = np.random.default_rng([seed, OUTCOMES, number, repetition])
     state = bool(rng.random() < share)
-    options = br.Options(target=0.1, budget_readings=budget)
+    options = br.Options(target=0.1, budget_readings=budget, budget_s=math.inf)
     measured = br.Session(options, (br.Metric(name="ok"),), seed=1)
     while (plan := measured.ask()) is not None:
         values = outcomes(rng, plan.readings, share, correlation, state)
@@ -55,7 +56,7 @@ def counts(
     """Run a session whose rounds count successes of trials; shares of rounds may differ."""
     share, spread, rounds = case
     rng = np.random.default_rng([seed, COUNTS, number, repetition])
-    options = br.Options(target=1e-9, max_rounds=rounds)
+    options = br.Options(target=1e-9, max_rounds=rounds, budget_s=math.inf)
     metric = br.Metric(name="ok", kind=Quantity.SHARE)
     measured = br.Session(options, (metric,), seed=1)
     while (plan := measured.ask()) is not None:

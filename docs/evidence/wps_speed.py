@@ -27,7 +27,7 @@ CASE = CASES["overhead 5 %, given range"]
 PLAIN = "import benchrigor.session, scipy.special"
 FULL = """
 from benchrigor import Options, Round, Session
-session = Session(Options(analysis="wps", work=(1.0, 2.0)), seed=1)
+session = Session(Options(analysis="wps", work=(1.0, 2.0), budget_s=60.0), seed=1)
 for _ in range(5):
     plan = session.ask()
     session.tell(Round(plan=plan, elapsed_ns=int(1e9 * plan.work), readings={}))

@@ -87,6 +87,7 @@ class Options:
     preset
         Evidence needed before the session may be satisfied: "quick" (first look at 200 readings,
         effective sample size 50), "normal" (500, 100; the default), "strict" (1000, 200).
+        Two looks in a row must agree.
     work
         Work amount of each round; or the range ``(low, high)`` from which the schedule takes
         amounts, whole numbers when both ends are. ``low`` may be 0, and ``high`` None where there
