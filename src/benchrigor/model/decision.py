@@ -72,6 +72,9 @@ class Progress:
         The latest analysis of each metric; empty before the first one.
     fresh
         Whether ``analyses`` includes the last round.
+    reading_s
+        How long the next reading takes at least, by the pace of those before; 0 where that is not
+        known, and where it can be cut short.
     missing
         Names of the metrics that must be satisfied and lack readings for a first look.
     decision
@@ -87,6 +90,7 @@ class Progress:
     stop_requested: bool
     analyses: tuple[Analysis, ...]
     fresh: bool
+    reading_s: float = 0.0
     missing: tuple[str, ...] = ()
     decision: Decision | None = None
 

@@ -14,6 +14,7 @@ import numpy as np
 from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Analysis, Decision, Notice, Options, Progress, StopReason
 from benchrigor.protocols import StopRule
+from benchrigor.session.stop_rules import LATEST
 
 
 class Plan(Protocol):
@@ -55,13 +56,19 @@ class Pace:
     last_s: float
     to_next_check: int  # further unit readings until the next analysis is due
 
+    @property
+    def reading_s(self) -> float:
+        """How long the last readings took, each."""
+        return self.last_s / max(self.last_readings, 1)
+
 
 def next_readings(pace: Pace, options: Options) -> int:
     """Return how many unit readings the next round should take.
 
     The first round of a continuous session takes one reading, to learn its cost. Later ones last
     until the next analysis is due, but at most one second, and at most what is left of the
-    budgets. Rounds of a given size and restarted rounds are limited by the budget of readings
+    budgets: no reading is planned that ends more than a tenth beyond the budget of time, if it can
+    be helped. Rounds of a given size and restarted rounds are limited by the budget of readings
     only.
     """
     most = math.inf
@@ -74,10 +81,12 @@ def next_readings(pace: Pace, options: Options) -> int:
     if pace.readings == 0:
         return 1
     wanted = int(min(max(1, pace.to_next_check), most, _GROWTH * pace.last_readings))
-    per_reading = pace.last_s / max(pace.last_readings, 1)
-    seconds = min(ROUND_S, options.budget_s - pace.elapsed_s)
-    if per_reading > 0.0:
-        wanted = min(wanted, math.ceil(seconds / per_reading))
+    if pace.reading_s > 0.0:
+        left_s = options.budget_s - pace.elapsed_s
+        wanted = min(wanted, math.ceil(min(ROUND_S, left_s) / pace.reading_s))
+        if left_s < ROUND_S:
+            late_s = (LATEST - 1.0) * options.budget_s
+            wanted = min(wanted, math.floor((left_s + late_s) / pace.reading_s))
     return max(1, wanted)
 
 

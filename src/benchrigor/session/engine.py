@@ -149,6 +149,14 @@ class Engine(Controller[RoundPlan, Round]):
             to_next_check=min((each.next_check - each.n for each in units), default=1),
         )
 
+    @property
+    def _reading_s(self) -> float:
+        """How long the next call of a function takes at least."""
+        if self._traces.schedule is not None:
+            return self._traces.schedule.shortest_round_s
+        units = [each.kind is Kind.UNIT_READINGS for each in self._traces.by_name.values()]
+        return self._pace().reading_s if any(units) and self._rounds[-1].n_readings else 0.0
+
     def tell(self, finished: Round) -> Decision:
         """Add a finished round and decide whether to go on.
 
@@ -216,6 +224,7 @@ class Engine(Controller[RoundPlan, Round]):
             rejected_rounds=self._traces.rejected,
             analyses=analyses,
             fresh=fresh,
+            reading_s=self._reading_s,
             missing=self._traces.missing,
         )
 

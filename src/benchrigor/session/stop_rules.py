@@ -27,6 +27,7 @@ from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 # variance is small by chance, and its intervals would not cover.
 GROWTH = 1.5
 HOPELESS = 1e6  # an interval that is so many times too wide takes "very many" readings
+LATEST = 1.1  # of the time budget: no reading begins that would end later, once there are two
 EFFECTIVE_ROUNDS = 20.0  # needed when there are enough to see autocorrelation
 
 
@@ -167,6 +168,21 @@ def limit(reason: StopReason, most: float) -> StopRule:
     return _stop_for(reason, lambda progress: getattr(progress, _SPENT[reason]) >= most)
 
 
+def in_time(budget_s: float, *, calls: int = 1) -> StopRule:
+    """Stop when the next reading, of so many calls, would end too late by the pace of the others.
+
+    Of the first two readings, only the last call must begin in time.
+    """
+
+    def is_late(progress: Progress) -> bool:
+        elapsed_s, next_s = progress.elapsed_s, progress.reading_s
+        if progress.readings < 2:
+            return elapsed_s + next_s * (calls - 1) / calls >= budget_s
+        return elapsed_s + next_s > LATEST * budget_s
+
+    return _stop_for(StopReason.TIME_BUDGET, is_late)
+
+
 def _stop_for(reason: StopReason, *criteria: Criterion) -> StopRule:
     stop = Decision(stop=True, reason=reason)
     return lambda progress: stop if all(each(progress) for each in criteria) else None
@@ -191,4 +207,4 @@ def default_rules(options: Options) -> tuple[StopRule, ...]:
         StopReason.ROUND_LIMIT: options.max_rounds,
     }
     spent = (limit(reason, most) for reason, most in limits.items() if most is not None)
-    return (satisfied(*criteria), *spent)
+    return (satisfied(*criteria), *spent, in_time(options.budget_s))

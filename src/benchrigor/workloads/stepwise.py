@@ -11,7 +11,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.callable import amount_of, takes_amount
-from benchrigor.workloads.timing import TimedWorkload, failures_of
+from benchrigor.workloads.timing import Chunk, TimedWorkload, failures_of
 
 
 class StepwiseWorkload(TimedWorkload):
@@ -77,19 +77,20 @@ class StepwiseWorkload(TimedWorkload):
         """
         amount = (amount_of(plan, self.name),) if self.takes_amount else ()
         _ = self._stopwatch  # measured before the first step
+        until_ns = self._until_ns(plan)
         if self._fresh or self._steps is None:
             with failures_of(self.name, (), None):
                 self._steps = iter(self._make(*amount))
         try:
             wanted = sys.maxsize if self.takes_amount else plan.readings
             time_chunk = partial(self._timed, self._steps)
-            taken = self._record(recorder, self._metric, wanted, time_chunk)
+            taken, cut = self._record(recorder, self._metric, wanted, time_chunk, until_ns=until_ns)
             if not (taken or self.takes_amount):  # an amount may be too small for one step
                 raise StopIteration
         finally:
             if self._fresh:
                 self._close(self._steps)
-        if taken < plan.readings and not self.takes_amount:
+        if taken < plan.readings and not (self.takes_amount or cut):
             recorder.notice(
                 Notice.note(
                     Code.EXHAUSTED,
@@ -100,7 +101,7 @@ class StepwiseWorkload(TimedWorkload):
                 )
             )
 
-    def _timed(self, steps: Iterator[object], n: int, done: int) -> list[int]:
+    def _timed(self, steps: Iterator[object], n: int, done: int) -> Chunk:
         """Return the nanoseconds of ``n`` steps, fewer where the generator ends."""
         elapsed_ns: list[int] = []
         taking = elapsed_ns.append
@@ -108,7 +109,7 @@ class StepwiseWorkload(TimedWorkload):
             taking = self._delays.begin(elapsed_ns, done=done, readings=n)
         with failures_of(self.name, elapsed_ns, done):
             _time_steps(steps, self._clock.now_ns, taking, n)
-        return elapsed_ns
+        return Chunk(elapsed_ns)
 
     def _close(self, steps: Iterator[object]) -> None:
         """Let a generator that is left before its end clean up."""

@@ -7,12 +7,13 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 
 from benchrigor.clocks import clock_cost_ns
 from benchrigor.errors import ClockFailed, WorkloadFailed
-from benchrigor.model import Code, Floats, Notice
+from benchrigor.model import Code, Floats, Notice, RoundPlan
 from benchrigor.model.text import show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
@@ -22,6 +23,7 @@ CHUNK = 65_536
 _RESOLUTIONS = 1_000
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
+_PIECE_NS = 50_000_000  # so often a round looks whether its time is up
 _TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up
 
 
@@ -36,6 +38,7 @@ class TimedWorkload:
         self._func = func
         self._clock = clock
         self._delays = None if meter is None else ReadingDelays(meter)
+        self._pace_ns: float | None = None  # wall time of the last readings, each
 
     @property
     def name(self) -> str:
@@ -51,26 +54,56 @@ class TimedWorkload:
         recorder: Recorder,
         metric: str,
         wanted: int,
-        time_chunk: Callable[[int, int], list[int]],
+        time_chunk: Callable[[int, int], Chunk],
         *,
-        inner: int = 1,
-    ) -> int:
-        """Record readings, of ``inner`` calls each, in chunks; return how many there were.
+        until_ns: int | None,
+    ) -> tuple[int, bool]:
+        """Record readings in chunks; return how many there were, and whether the time was up.
 
         ``time_chunk`` takes how many readings it should give, after how many others.
         """
-        taken, elapsed_ns = 0, list[int]()
-        for done in range(0, wanted, CHUNK):
-            chunk = time_chunk(min(CHUNK, wanted - done), done)
-            if not chunk:
+        taken, cut, elapsed_ns = 0, False, list[int]()
+        now_ns = self._clock.now_ns() if until_ns is not None else 0
+        while taken < wanted:
+            if until_ns is not None and taken and now_ns >= until_ns:
+                recorder.cut()
+                cut = True
                 break
-            recorder.unit_readings(metric, in_seconds(chunk, done=done, inner=inner))
-            taken, elapsed_ns = done + len(chunk), chunk
+            n = min(CHUNK, wanted - taken)
+            chunk = time_chunk(n if until_ns is None else min(n, self._in_a_piece), taken)
+            if not chunk.elapsed_ns:
+                break
+            elapsed_ns = chunk.elapsed_ns
+            recorder.unit_readings(metric, in_seconds(elapsed_ns, done=taken, inner=chunk.inner))
+            taken += len(elapsed_ns)
+            if until_ns is not None:
+                began_ns, now_ns = now_ns, self._clock.now_ns()
+                self._pace_ns = (now_ns - began_ns) / len(elapsed_ns)
         if taken:
             if self._delays is not None:
                 self._delays.report(recorder, taken)
             self._stopwatch.report(recorder, elapsed_ns)
-        return taken
+        return taken, cut
+
+    @property
+    def _in_a_piece(self) -> int:
+        """Readings until the next look whether the time is up; one while the pace is not known."""
+        if self._pace_ns is None:
+            return 1
+        return max(1, int(_PIECE_NS / max(self._pace_ns, 1.0)))
+
+    def _until_ns(self, plan: RoundPlan) -> int | None:
+        """Return when the time of a round that begins now is up."""
+        if plan.seconds is None:
+            return None
+        return self._clock.now_ns() + math.ceil(plan.seconds * 1e9)
+
+
+class Chunk(NamedTuple):
+    """Successive readings in nanoseconds, of so many calls each."""
+
+    elapsed_ns: list[int]
+    inner: int = 1
 
 
 class Stopwatch:

@@ -34,6 +34,7 @@ from benchrigor.session.controller import Controller, Pace, check_seed, next_rea
 from benchrigor.session.outcomes import not_converged
 from benchrigor.session.stop_rules import (
     GROWTH,
+    in_time,
     limit,
     min_evidence,
     minimum_effective,
@@ -62,6 +63,7 @@ class PairPlan:
 
     index: int
     order: tuple[str, ...]  # in blocks of four; the i-th readings of both are a pair
+    seconds: float | None = None  # what is left of the budget; None without one
 
     @property
     def pairs(self) -> int:
@@ -74,20 +76,26 @@ class PairRound:
     """The readings of a plan, of each function in the order in which they were taken."""
 
     plan: PairPlan
-    baseline: Any  # shape (plan.pairs,)
+    baseline: Any  # shape (plan.pairs,), fewer where the time was up
     candidate: Any
     elapsed_ns: int  # wall time since the plan before
+    cut: bool = False  # whether the time was up
     notices: tuple[Notice, ...] = ()
 
     def __post_init__(self) -> None:
         problems: list[str] = []
+        wanted = self.plan.pairs
         for name in (BASELINE, CANDIDATE):
             check = partial(as_series, name=f"{name}_values")
             series = attempt(problems, check, getattr(self, name))
             object.__setattr__(self, name, series)
-            if series is not None and series.size != self.plan.pairs:
+            if series is None:
+                continue
+            if self.cut and name == BASELINE:
+                wanted = min(series.size, wanted)
+            if series.size != wanted:
                 wrong = f"{name}_values are {series.size}"
-                problems.append(f"{wrong}, expected {self.plan.pairs} as planned")
+                problems.append(f"{wrong}, expected {wanted} as planned")
         took = self.elapsed_ns
         whole = isinstance(took, Integral) and not isinstance(took, bool) and took >= 0
         expected = "whole nanoseconds of 0 or more"
@@ -151,6 +159,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             satisfied(minimum_effective(self._floor.effective), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),
             limit(StopReason.TIME_BUDGET, checked.budget_s),
+            in_time(checked.budget_s, calls=2),
         )
         self._chunks: tuple[list[Floats], list[Floats]] = ([], [])
         self.pairs = 0
@@ -158,16 +167,21 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._next_check = self._floor.first_check
         self._latest: _Look | None = None
 
-    def _next_plan(self) -> PairPlan:
-        pace = Pace(
+    def _pace(self) -> Pace:
+        return Pace(
             readings=self.pairs,
             elapsed_s=self._elapsed_ns / 1e9,
             last_readings=self._last[0],
             last_s=self._last[1] / 1e9,
             to_next_check=self._next_check - self.pairs,
         )
+
+    def _next_plan(self) -> PairPlan:
+        pace = self._pace()
         blocks = math.ceil(next_readings(pace, self.options) / 2)
-        return PairPlan(index=self._told, order=self._order(blocks))
+        left_s = self.options.budget_s - pace.elapsed_s
+        seconds = left_s if math.isfinite(left_s) else None
+        return PairPlan(index=self._told, order=self._order(blocks), seconds=seconds)
 
     def _order(self, blocks: int) -> tuple[str, ...]:
         """Shuffle equally many blocks of either kind; an odd one is of a random kind."""
@@ -183,8 +197,8 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._chunks[1].append(finished.candidate)
         for each in finished.notices:
             self.note(each)
-        self.pairs += plan.pairs
-        self._last = plan.pairs, finished.elapsed_ns
+        self.pairs += finished.baseline.size
+        self._last = finished.baseline.size, finished.elapsed_ns
         return self._decide(finished.elapsed_ns)
 
     def result(self) -> Comparison:
@@ -248,6 +262,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             rejected_rounds=0,
             analyses=() if self._latest is None else (self._analysis_of(self._latest),),
             fresh=fresh,
+            reading_s=self._pace().reading_s,
             missing=() if self.pairs >= self._floor.first_check else (_RATIO.name,),
         )
 
