@@ -75,6 +75,9 @@ class Progress:
     reading_s
         How long the next reading takes at least, by the pace of those before; 0 where that is not
         known, and where it can be cut short.
+    provisional
+        While the first metric that must be satisfied has no estimate: its latest readings, with a
+        rough figure. For people to look at; stop rules must not.
     missing
         Names of the metrics that must be satisfied and lack readings for a first look.
     decision
@@ -91,6 +94,7 @@ class Progress:
     analyses: tuple[Analysis, ...]
     fresh: bool
     reading_s: float = 0.0
+    provisional: Analysis | None = None
     missing: tuple[str, ...] = ()
     decision: Decision | None = None
 

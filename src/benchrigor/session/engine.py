@@ -27,7 +27,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.controller import Controller, Pace, next_readings
+from benchrigor.session.controller import FIGURE_READINGS, Controller, Pace, next_readings
 from benchrigor.session.outcomes import disagreement, failed_hook, not_converged, without_readings
 from benchrigor.session.red_rounds import (
     disturbed,
@@ -208,6 +208,9 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _look(self, *, fully: bool) -> None:
         self._traces.look(fully=fully)
+
+    def _rough_figure(self) -> Analysis | None:
+        return self._traces.rough_figure(FIGURE_READINGS)
 
     def _stop_rules(self) -> Sequence[StopRule]:
         known = self._rules

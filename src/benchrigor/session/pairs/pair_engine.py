@@ -30,7 +30,13 @@ from benchrigor.model import (
 from benchrigor.model.checks import attempt, wrong_values
 from benchrigor.model.text import SHOWN_IN_TIMES
 from benchrigor.protocols import StopRule
-from benchrigor.session.controller import Controller, Pace, check_seed, next_readings
+from benchrigor.session.controller import (
+    FIGURE_READINGS,
+    Controller,
+    Pace,
+    check_seed,
+    next_readings,
+)
 from benchrigor.session.outcomes import not_converged
 from benchrigor.session.stop_rules import (
     GROWTH,
@@ -45,6 +51,7 @@ from benchrigor.session.stop_rules import (
 from benchrigor.stats.comparison.samples import check_margin, direction_named
 from benchrigor.stats.comparison.two_sample import Question, compare_pairs
 from benchrigor.stats.estimators.estimation import Policy, notice_of
+from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
 
 BASELINE, CANDIDATE = "baseline", "candidate"
@@ -251,6 +258,14 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._looked()
         if self._is_due:
             self._next_check = math.ceil(self.pairs * GROWTH)
+
+    def _rough_figure(self) -> Analysis | None:
+        baseline, candidate = (latest(each, FIGURE_READINGS) for each in self._chunks)
+        policy = self._question.policy
+        if not baseline.size:
+            return None
+        ratio = rough_figure(candidate, baseline, q=policy.q, confidence=policy.confidence)
+        return Analysis(metric=_RATIO, kind=Kind.UNIT_READINGS, n=self.pairs, estimate=ratio)
 
     def _stop_rules(self) -> Sequence[StopRule]:
         return self._rules
