@@ -15,7 +15,13 @@ from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
-from benchrigor.workloads.timing import Chunk, TimedWorkload, failures_of, in_seconds
+from benchrigor.workloads.timing import (
+    Chunk,
+    TimedWorkload,
+    failures_of,
+    in_seconds,
+    wrong_time_limit,
+)
 
 Call = Callable[[], object]
 _FUNCTION = "a function without arguments"
@@ -58,6 +64,9 @@ class CallableWorkload(TimedWorkload):
     meter
         Measures, between readings, how long the thread waited for a processor; None measures
         nothing.
+    timeout_s
+        Seconds that a call may last, or with ``inner``, calls on average; one that lasts longer is
+        ended. None for no limit. `timing.TimeLimit` says what cannot be ended.
 
     Raises
     ------
@@ -89,14 +98,17 @@ class CallableWorkload(TimedWorkload):
         gc: str = "on",
         metric: str = "time",
         meter: DelayMeter | None = None,
+        timeout_s: float | None = None,
     ) -> None:
         argument = "of an amount" if self.takes_amount else "without arguments"
         refuse(
             wrong_values([("func", func, callable(func), f"a function {argument}")]),
-            misfits(setup=setup, teardown=teardown, inner=inner, gc=gc),
+            misfits(setup=setup, teardown=teardown, inner=inner, gc=gc, timeout_s=timeout_s),
             wrong_values([("inner", inner, not (inner and self.takes_amount), "None")]),
         )
-        super().__init__(func, clock=clock, meter=meter)
+        super().__init__(func, clock=clock, meter=meter, timeout_s=timeout_s)
+        if self._limit is not None:
+            self._limit.calls = inner or 1
         self._gc = gc
         self._metric = metric
         self._is_first_round = True
@@ -107,7 +119,7 @@ class CallableWorkload(TimedWorkload):
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Take ``plan.readings`` readings; WorkloadFailed names the one at which a call failed."""
-        with collector_kept(self._gc):
+        with collector_kept(self._gc), self._limited():
             _ = self._stopwatch  # measured before the first call
             until_ns = self._until_ns(plan)
             if self._is_first_round:
@@ -213,7 +225,7 @@ class CallableWorkload(TimedWorkload):
             for _ in repeat(None, n):
                 taken(self._time_call(self._func, self.name, elapsed_ns, done, delays))
             return elapsed_ns
-        with failures_of(self.name, elapsed_ns, done):
+        with failures_of(self.name, elapsed_ns, done), self._watched(elapsed_ns, done):
             if inner == 1:
                 _time_calls(self._func, self._clock.now_ns, taken, n)
             else:
@@ -236,7 +248,7 @@ class CallableWorkload(TimedWorkload):
             if delays is not None:
                 delays.resume()
             now = self._clock.now_ns
-            with failures_of(name, elapsed_ns, done):
+            with failures_of(name, elapsed_ns, done), self._watched(elapsed_ns, done):
                 start = now()
                 func()
                 reading = now() - start
@@ -260,7 +272,7 @@ class AmountWorkload(CallableWorkload):
     ----------
     func
         Called with the work amount, whole where the plan's is; what it returns is dropped.
-    clock, setup, teardown, gc, metric, meter
+    clock, setup, teardown, gc, metric, meter, timeout_s
         As of `CallableWorkload`; ``inner`` must be None.
 
     Examples
@@ -282,7 +294,7 @@ class AmountWorkload(CallableWorkload):
         """Call the function once, with ``plan.work``; WorkloadFailed names a call that failed."""
         amount = amount_of(plan, self.name)
         call = f"{self.name}({amount})"
-        with collector_kept(self._gc):
+        with collector_kept(self._gc), self._limited():
             stopwatch = self._stopwatch  # measured before the call
             if self._delays is not None:
                 taken = self._delays.begin([], done=0, readings=1)
@@ -332,6 +344,7 @@ def misfits(
     teardown: object,
     inner: object,
     gc: object,
+    timeout_s: object = None,
     inner_name: str = "inner",
 ) -> list[str]:
     """Return what is wrong with parameters of a `CallableWorkload` other than its function.
@@ -340,7 +353,7 @@ def misfits(
     """
     is_count = inner is None or (type(inner) is int and inner >= 1)
     alone = (setup is None and teardown is None) or not is_count or inner in {None, 1}
-    return wrong_values(
+    wrong = wrong_values(
         [
             ("setup", setup, setup is None or callable(setup), _FUNCTION),
             ("teardown", teardown, teardown is None or callable(teardown), _FUNCTION),
@@ -349,6 +362,7 @@ def misfits(
             ("gc", gc, gc in ("on", "off"), "'on' or 'off'"),
         ]
     )
+    return [*wrong, *wrong_time_limit(timeout_s)]
 
 
 def wrong_function(name: str, func: object, expected: str) -> list[str]:

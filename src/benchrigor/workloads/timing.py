@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
+import signal
 import statistics
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import FrameType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +18,7 @@ import numpy as np
 from benchrigor.clocks import clock_cost_ns
 from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Floats, Notice, RoundPlan
+from benchrigor.model.checks import is_number
 from benchrigor.model.text import show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
@@ -24,6 +29,7 @@ _RESOLUTIONS = 1_000
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
 _PIECE_NS = 50_000_000  # so often a round looks whether its time is up
+_SHORTEST_TICK_S = 0.001
 _TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up
 
 
@@ -33,9 +39,15 @@ class TimedWorkload:
     takes_amount = False  # whether rounds must have a work amount
 
     def __init__(
-        self, func: Callable[..., object], *, clock: Clock, meter: DelayMeter | None
+        self,
+        func: Callable[..., object],
+        *,
+        clock: Clock,
+        meter: DelayMeter | None,
+        timeout_s: float | None = None,
     ) -> None:
         self._func = func
+        self._limit = None if timeout_s is None else TimeLimit(timeout_s)
         self._clock = clock
         self._delays = None if meter is None else ReadingDelays(meter)
         self._pace_ns: float | None = None  # wall time of the last readings, each
@@ -48,6 +60,14 @@ class TimedWorkload:
     @functools.cached_property
     def _stopwatch(self) -> Stopwatch:
         return Stopwatch(self._clock)
+
+    def _limited(self) -> AbstractContextManager[None]:
+        """Keep to the time limit of calls inside."""
+        return nullcontext() if self._limit is None else self._limit.kept(self.name)
+
+    def _watched(self, elapsed_ns: Sequence[int], done: int | None) -> AbstractContextManager[None]:
+        """Have the time limit look after the calls inside, which add to ``elapsed_ns``."""
+        return nullcontext() if self._limit is None else self._limit.watching(elapsed_ns, done)
 
     def _record(
         self,
@@ -104,6 +124,84 @@ class Chunk(NamedTuple):
 
     elapsed_ns: list[int]
     inner: int = 1
+
+
+class CallOverran(BaseException):
+    """Raised inside a call that lasts too long; no Exception, since functions catch those."""
+
+
+class TimeLimit:
+    """Ends calls that last too long.
+
+    A repeating timer looks whether the reading under way is the same as before: no call pays for
+    it. Calls end up to a fifth later than at the limit. Code outside of Python is ended when it
+    returns, and a function that swallows BaseException goes on.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.calls = 1  # of a reading, each of which may last so long
+        self._taken: Sequence[int] | None = None
+        self._seen, self._since = 0, 0.0
+        self._done: int | None = None
+
+    @contextmanager
+    def kept(self, name: str) -> Iterator[None]:
+        """Set the timer; WorkloadFailed if a call of ``name`` that is watched lasts too long."""
+        before = signal.signal(signal.SIGALRM, self._tick)
+        tick_s, began = max(self.seconds / 10.0, _SHORTEST_TICK_S), time.monotonic()
+        left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, tick_s, tick_s)
+        try:
+            yield
+        except CallOverran as error:
+            limit = f"{self.seconds:g} s"
+            if self.calls > 1:
+                limit = f"{self.calls} times {limit}"
+            call = "a call" if self.calls == 1 else "a reading"
+            where = _place(self._seen, self._done)
+            raise WorkloadFailed(f"{call} of {name} took longer than {limit} ({where})") from error
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)
+            if left_s > 0.0:
+                left_s = max(left_s - (time.monotonic() - began), _SHORTEST_TICK_S)
+                signal.setitimer(signal.ITIMER_REAL, left_s, interval_s)
+
+    @contextmanager
+    def watching(self, elapsed_ns: Sequence[int], done: int | None) -> Iterator[None]:
+        """Look after the calls inside; arguments as of `failures_of`."""
+        self._seen, self._since, self._done = len(elapsed_ns), time.monotonic(), done
+        self._taken = elapsed_ns
+        try:
+            yield
+        finally:
+            self._taken = None
+
+    def _tick(self, _number: int, _frame: FrameType | None) -> None:
+        if self._taken is None:
+            return
+        n, now = len(self._taken), time.monotonic()
+        if n != self._seen:
+            self._seen, self._since = n, now
+        elif now - self._since >= self.seconds * self.calls:
+            self._since = now  # again after as long, where it is swallowed
+            raise CallOverran
+
+
+def wrong_time_limit(timeout_s: object) -> list[str]:
+    """Return what is wrong with a time limit for calls of a function, or why none can be kept."""
+    if timeout_s is None:
+        return []
+    if not is_number(timeout_s) or not 0.0 < timeout_s <= threading.TIMEOUT_MAX:
+        return [f"timeout_s is {timeout_s!r}, expected seconds, more than 0, or None for no limit"]
+    if not hasattr(signal, "setitimer"):
+        return [f"timeout_s is {timeout_s!r}, expected None: this system has no timer to keep it"]
+    if threading.current_thread() is not threading.main_thread():
+        return [
+            f"timeout_s is {timeout_s!r}, expected None: only calls in the main thread can be "
+            f"ended, and this is {threading.current_thread().name!r}"
+        ]
+    return []
 
 
 class Stopwatch:
@@ -182,11 +280,13 @@ def failures_of(part: str, elapsed_ns: Sequence[int], done: int | None) -> Itera
         yield
     # SystemExit: code under test that exits must not take the session with it.
     except (Exception, SystemExit) as error:
-        where = (
-            "before the first reading" if done is None else f"at reading {done + len(elapsed_ns)}"
-        )
+        where = _place(len(elapsed_ns), done)
         message = f": {error}" if str(error) else ""
         raise WorkloadFailed(f"{part} raised {type(error).__name__}{message} ({where})") from error
+
+
+def _place(taken: int, done: int | None) -> str:
+    return "before the first reading" if done is None else f"at reading {done + taken}"
 
 
 def name_of(function: Callable[..., object]) -> str:
