@@ -15,6 +15,7 @@ class StopReason(enum.StrEnum):
     SATISFIED = "satisfied"
     TIME_BUDGET = "time-budget-spent"
     READINGS_BUDGET = "readings-budget-spent"
+    MEMORY_LIMIT = "memory-limit-reached"
     ROUND_LIMIT = "round-limit-reached"
     TOO_MANY_REJECTED = "too-many-rejected-rounds"
     STOP_REQUESTED = "stop-requested"
@@ -75,6 +76,8 @@ class Progress:
     reading_s
         How long the next reading takes at least, by the pace of those before; 0 where that is not
         known, and where it can be cut short.
+    kept
+        Readings of all metrics that are kept in memory.
     provisional
         While the first metric that must be satisfied has no estimate: its latest readings, with a
         rough figure. For people to look at; stop rules must not.
@@ -94,6 +97,7 @@ class Progress:
     analyses: tuple[Analysis, ...]
     fresh: bool
     reading_s: float = 0.0
+    kept: int = 0
     provisional: Analysis | None = None
     missing: tuple[str, ...] = ()
     decision: Decision | None = None

@@ -33,6 +33,8 @@ R = TypeVar("R")
 ROUND_S = 1.0
 # The round before may have been fast by chance: a round has at most so many times its readings.
 _GROWTH = 10
+# No round has more, however fast they come by the clock of who measures: it is kept as a whole.
+_MOST_OF_A_ROUND = 1_000_000
 # A figure to look at, before there is an estimate: so often, of so many last readings. It takes 0.2
 # to 2 ms, the most for a quantile of rounds of one reading each.
 _FIGURE_S = 0.25
@@ -75,9 +77,9 @@ def next_readings(pace: Pace, options: Options) -> int:
     be helped. Rounds of a given size and restarted rounds are limited by the budget of readings
     only.
     """
-    most = math.inf
+    most = _MOST_OF_A_ROUND
     if options.budget_readings is not None:
-        most = max(1, options.budget_readings - pace.readings)
+        most = max(1, min(most, options.budget_readings - pace.readings))
     if options.readings_per_round is not None:
         return int(min(options.readings_per_round, most))
     if options.rounds == "restarted":

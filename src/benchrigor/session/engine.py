@@ -228,6 +228,7 @@ class Engine(Controller[RoundPlan, Round]):
             analyses=analyses,
             fresh=fresh,
             reading_s=self._reading_s,
+            kept=sum(each.n for each in traces),
             missing=self._traces.missing,
         )
 

@@ -115,13 +115,12 @@ def measure(
             target=target, confidence=confidence, statistic=statistic, budget_s=budget_s, work=work
         ),
     )
-    timing: dict[str, Any] = {"setup": setup, "teardown": teardown, "inner": batch, "gc": gc}
-    timing["timeout_s"] = timeout_s
+    timing: dict[str, Any] = {"setup": setup, "teardown": teardown, "timeout_s": timeout_s}
+    timing |= {"inner": batch, "gc": gc}
     problems += misfits(**timing, inner_name="batch")
     in_seconds = isinstance(metric, Metric) and metric.is_duration
     problems += wrong_values([("metric", metric, in_seconds, "a Metric in seconds")])
-    if work is not None and options is not None:
-        problems += _wrong_for_work(options, batch)
+    problems += _wrong_for_work(options, batch) if work is not None and options else []
     refuse(problems)
     clock = clock or WallClock()
     adapted = CallableWorkload

@@ -40,6 +40,7 @@ from benchrigor.session.controller import (
 from benchrigor.session.outcomes import not_converged
 from benchrigor.session.stop_rules import (
     GROWTH,
+    MOST_READINGS,
     in_time,
     limit,
     min_evidence,
@@ -166,6 +167,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             satisfied(minimum_effective(self._floor.effective), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),
             limit(StopReason.TIME_BUDGET, checked.budget_s),
+            limit(StopReason.MEMORY_LIMIT, MOST_READINGS),
             in_time(checked.budget_s, calls=2),
         )
         self._chunks: tuple[list[Floats], list[Floats]] = ([], [])
@@ -278,6 +280,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             analyses=() if self._latest is None else (self._analysis_of(self._latest),),
             fresh=fresh,
             reading_s=self._pace().reading_s,
+            kept=2 * self.pairs,
             missing=() if self.pairs >= self._floor.first_check else (_RATIO.name,),
         )
 
