@@ -100,8 +100,8 @@ def test_rounds_of_many_readings_end_with_the_budget(given: dict[str, object]) -
     slow = Slow(3.0)
     options = br.Options(budget_s=BUDGET_S, **given)  # type: ignore[arg-type]
     record = br.Session(options, seed=1, clock=slow.clock).run(slow)
-    assert slow.calls == record.readings("time").size == 4
-    assert slow.elapsed_s < 12.1
+    assert slow.calls == record.readings("time").size == 3
+    assert slow.elapsed_s < 10.0
     assert record.rounds[0].cut
 
 
@@ -109,7 +109,7 @@ def test_a_generator_cut_by_the_budget_is_not_exhausted() -> None:
     slow = Slow(3.0)
     options = br.Options(budget_s=BUDGET_S, readings_per_round=100)
     record = br.Session(options, seed=1, clock=slow.clock).run(slow.steps)
-    assert slow.calls == 4
+    assert slow.calls == 3
     assert Code.EXHAUSTED not in [notice.code for notice in record.notices]
 
 

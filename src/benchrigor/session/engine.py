@@ -154,8 +154,9 @@ class Engine(Controller[RoundPlan, Round]):
         """How long the next call of a function takes at least."""
         if self._traces.schedule is not None:
             return self._traces.schedule.shortest_round_s
-        units = [each.kind is Kind.UNIT_READINGS for each in self._traces.by_name.values()]
-        return self._pace().reading_s if any(units) and self._rounds[-1].n_readings else 0.0
+        last = self._rounds[-1]
+        continuous = any(each.kind is Kind.UNIT_READINGS for each in self._traces.by_name.values())
+        return self._pace().reading_s if last.n_readings and (continuous or last.cut) else 0.0
 
     def tell(self, finished: Round) -> Decision:
         """Add a finished round and decide whether to go on.

@@ -121,11 +121,11 @@ class CallableWorkload(TimedWorkload):
         """Take ``plan.readings`` readings; WorkloadFailed names the one at which a call failed."""
         with collector_kept(self._gc), self._limited():
             _ = self._stopwatch  # measured before the first call
-            until_ns = self._until_ns(plan)
+            deadline = self._deadline(plan)
             if self._is_first_round:
                 first_call_ns = self._time_first_call(plan.seconds)
                 recorder.fact("first_call_s", float(in_seconds([first_call_ns])[0]))
-            self._record(recorder, self._metric, plan.readings, self._next_chunk, until_ns=until_ns)
+            self._record(recorder, self._metric, plan.readings, self._next_chunk, deadline=deadline)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
         recorder.fact("inner_loop", self.inner or 1)
         self._is_first_round = False

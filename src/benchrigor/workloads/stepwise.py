@@ -80,7 +80,7 @@ class StepwiseWorkload(TimedWorkload):
         """
         amount = (amount_of(plan, self.name),) if self.takes_amount else ()
         _ = self._stopwatch  # measured before the first step
-        until_ns = self._until_ns(plan)
+        deadline = self._deadline(plan)
         if self._fresh or self._steps is None:
             with failures_of(self.name, (), None):
                 self._steps = iter(self._make(*amount))
@@ -89,7 +89,7 @@ class StepwiseWorkload(TimedWorkload):
             time_chunk = partial(self._timed, self._steps)
             with self._limited():
                 taken, cut = self._record(
-                    recorder, self._metric, wanted, time_chunk, until_ns=until_ns
+                    recorder, self._metric, wanted, time_chunk, deadline=deadline
                 )
             if not (taken or self.takes_amount):  # an amount may be too small for one step
                 raise StopIteration

@@ -29,6 +29,7 @@ _RESOLUTIONS = 1_000
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
 _PIECE_NS = 50_000_000  # so often a round looks whether its time is up
+_LATEST = 1.1  # of the time of a round, when its last reading must have ended
 _SHORTEST_TICK_S = 0.001
 _TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up
 
@@ -76,27 +77,27 @@ class TimedWorkload:
         wanted: int,
         time_chunk: Callable[[int, int], Chunk],
         *,
-        until_ns: int | None,
+        deadline: Deadline | None,
     ) -> tuple[int, bool]:
         """Record readings in chunks; return how many there were, and whether the time was up.
 
         ``time_chunk`` takes how many readings it should give, after how many others.
         """
         taken, cut, elapsed_ns = 0, False, list[int]()
-        now_ns = self._clock.now_ns() if until_ns is not None else 0
+        now_ns = self._clock.now_ns() if deadline else 0
         while taken < wanted:
-            if until_ns is not None and taken and now_ns >= until_ns:
+            if deadline and taken and deadline.is_over(now_ns, taken, self._pace_ns or 0.0):
                 recorder.cut()
                 cut = True
                 break
             n = min(CHUNK, wanted - taken)
-            chunk = time_chunk(n if until_ns is None else min(n, self._in_a_piece), taken)
+            chunk = time_chunk(min(n, self._in_a_piece) if deadline else n, taken)
             if not chunk.elapsed_ns:
                 break
             elapsed_ns = chunk.elapsed_ns
             recorder.unit_readings(metric, in_seconds(elapsed_ns, done=taken, inner=chunk.inner))
             taken += len(elapsed_ns)
-            if until_ns is not None:
+            if deadline:
                 began_ns, now_ns = now_ns, self._clock.now_ns()
                 self._pace_ns = (now_ns - began_ns) / len(elapsed_ns)
         if taken:
@@ -112,11 +113,23 @@ class TimedWorkload:
             return 1
         return max(1, int(_PIECE_NS / max(self._pace_ns, 1.0)))
 
-    def _until_ns(self, plan: RoundPlan) -> int | None:
+    def _deadline(self, plan: RoundPlan) -> Deadline | None:
         """Return when the time of a round that begins now is up."""
         if plan.seconds is None:
             return None
-        return self._clock.now_ns() + math.ceil(plan.seconds * 1e9)
+        now_ns, left_ns = self._clock.now_ns(), plan.seconds * 1e9
+        return Deadline(now_ns + left_ns, now_ns + _LATEST * left_ns)
+
+
+class Deadline(NamedTuple):
+    """When the time of a round is up, and when its last reading must have ended."""
+
+    until_ns: float
+    latest_ns: float
+
+    def is_over(self, now_ns: int, taken: int, reading_ns: float) -> bool:
+        """Return whether no further reading should begin: from two on, none that ends too late."""
+        return now_ns >= self.until_ns or (taken >= 2 and now_ns + reading_ns > self.latest_ns)
 
 
 class Chunk(NamedTuple):
