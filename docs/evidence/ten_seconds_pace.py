@@ -62,7 +62,8 @@ class Regime(NamedTuple):
 
 def noise(rng: Rng, n: int, spread: float) -> Floats:
     """Return factors of mean 1."""
-    return 1.0 + spread * (rng.gamma(2.0, 1.0, n) - 2.0) / np.sqrt(2.0)
+    factors: Floats = 1.0 + spread * (rng.gamma(2.0, 1.0, n) - 2.0) / np.sqrt(2.0)
+    return factors
 
 
 def estimated(readings: Floats) -> br.Estimate | None:
@@ -143,14 +144,17 @@ DRIFTS: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
-def _drifting(
-    name: str, seed: int, regime: Regime | None, number: int, n: int, repetition: int
-) -> bool:
+BESIDE = Regime(3, 1.5, 1.0, heavy=False)
+
+
+def _drifting(name: str, seed: int, n: int, repetition: int) -> bool:
+    """Draw n drifting readings, or for 0 a window beside other paces; return if it is refused."""
+    number = list(DRIFTS).index(name)
     rng = np.random.default_rng([seed, 2, number, n, repetition])
-    if regime is None:
+    if n:
         level: Floats = np.full(n, CALL_S)
     else:
-        level = regime.window(rng)[1]
+        level = BESIDE.window(rng)[1]
     share = np.arange(level.size) / level.size
     readings = level * DRIFTS[name](share) * noise(rng, level.size, 0.05)
     return estimated(readings) is None
@@ -164,14 +168,13 @@ def _sorted(seed: int, n: int, repetition: int) -> bool:
 def trends(setting: Setting) -> None:
     """Print which share of drifting series is refused, alone and on a machine of changing pace."""
     runs = setting.runs(200, 30)
-    regime = Regime(3, 1.5, 1.0, heavy=False)
     heading(["series", "1,000 readings", "5,000 readings", "beside three levels of pace (no bar)"])
-    for number, name in enumerate(DRIFTS):
+    for name in DRIFTS:
         cells = []
         for n in (1_000, 5_000):
-            run = partial(_drifting, name, setting.seed, None, number, n)
+            run = partial(_drifting, name, setting.seed, n)
             cells.append(_refused(setting, f"{name}, {n}", setting.repeated(run, runs)))
-        beside = setting.repeated(partial(_drifting, name, setting.seed, regime, number, 0), runs)
+        beside = setting.repeated(partial(_drifting, name, setting.seed, 0), runs)
         row(name, *cells, f"{sum(beside) / runs:.3f}")
     found = [
         _refused(setting, f"sorted, {n}", setting.repeated(partial(_sorted, setting.seed, n), runs))

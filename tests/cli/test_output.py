@@ -1,10 +1,12 @@
 """The live line of a running session."""
 
+import math
+
 import pytest
 from simulated.estimates import estimated
 
 from benchrigor.cli.output import LiveLine
-from benchrigor.model import Analysis, Kind, Metric, Progress
+from benchrigor.model import Analysis, Kind, Metric, Options, Progress
 
 SPEED = Metric(name="speed", unit="B/s", direction="higher")  # type: ignore[arg-type]
 
@@ -51,5 +53,47 @@ def test_where_readings_decide_they_are_counted(beside: tuple[Kind, ...]) -> Non
     optional = Metric(name="speed", unit="B/s", must_satisfy=False)
     others = [analysed(kind, optional) for kind in beside]
     assert shown(*others, analysed(Kind.UNIT_READINGS, time)) == (
-        "12 rounds · 12 readings · half-width 8.12% · at most 31 s"
+        "23,400,000 s [21,900,000, 25,700,000] · 12 readings · half-width 8.1%, wanted 5% · "
+        "at most 31 s"
     )
+
+
+def test_before_there_is_an_estimate_a_rough_figure_moves() -> None:
+    time = Metric(name="time", unit="s")
+    rough = estimated(0.00321, 0.0031, 0.00332, n=12, n_effective=12.0, method="provisional")
+    looked = Analysis(metric=time, kind=Kind.UNIT_READINGS, n=12, estimate=rough)
+    expected = "about 3.21 ms [3.10, 3.32] · 12 readings · at most 31 s"
+    assert shown(provisional=looked) == expected
+    refused = Analysis(metric=time, kind=Kind.UNIT_READINGS, n=12)
+    assert shown(refused, provisional=looked) == expected
+
+
+def test_one_reading_is_shown_without_an_interval() -> None:
+    time = Metric(name="time", unit="s")
+    first = estimated(5.0, -math.inf, math.inf, n=1, n_effective=1.0, method="provisional")
+    looked = Analysis(metric=time, kind=Kind.UNIT_READINGS, n=1, estimate=first)
+    assert shown(provisional=looked, readings=1) == "about 5 s · 1 reading · at most 31 s"
+
+
+def test_the_line_names_what_is_measured_and_what_is_wanted() -> None:
+    lines: list[str] = []
+    line = LiveLine(lines.append)
+    line.follow("parse", Options(target=0.02))
+    found = estimated(0.00321, 0.0031, 0.00332, n=1234, n_effective=900.0)
+    time = Metric(name="time", unit="s")
+    line(
+        Progress(
+            rounds=3,
+            readings=1234,
+            rejected_rounds=0,
+            elapsed_s=3.0,
+            seconds_left=7.0,
+            readings_needed=4000,
+            stop_requested=False,
+            analyses=(Analysis(metric=time, kind=Kind.UNIT_READINGS, n=1234, estimate=found),),
+            fresh=True,
+        )
+    )
+    assert lines == [
+        "parse: 3.21 ms [3.10, 3.32] · 1,234 readings · half-width 3.4%, wanted 2% · at most 7 s"
+    ]

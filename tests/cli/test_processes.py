@@ -178,6 +178,6 @@ def test_a_line_lives_on_a_terminal_and_no_thread_runs_beside_a_reading(started,
     stdout, _ = run.communicate(timeout=PATIENCE_S)
     assert run.returncode in {3, 4}
     lines = re.split(r"[\r\n]|\x1b\[[0-9?]*[A-Za-z]", drawn.decode())
-    assert any("readings · " in line for line in lines)
+    assert any(re.match(r"alone:f: (about )?\d.* ms \[", line) for line in lines)
     assert max(map(len, lines)) <= 40
     assert "\x1b" not in stdout

@@ -101,6 +101,23 @@ def test_the_work_amount_replaces_its_place_in_the_arguments(cli, script, strict
     assert n["estimate"]["value"] == 1000.0
 
 
+def test_a_call_of_a_function_that_lasts_too_long_is_ended(cli, tmp_path):
+    (tmp_path / "hanging.py").write_text(
+        "import itertools, time\n"
+        "calls = itertools.count()\n"
+        "def hang():\n"
+        "    time.sleep(20 if next(calls) == 300 else 0)\n"
+    )
+    words = ("--timeout", "0.1", "--batch", "1", "hanging:hang")
+    result = cli("run", *words)
+    assert result.exit_code == 5
+    assert "a call of hanging.hang took longer than 0.1 s (at reading" in result.stderr
+    shown = cli("list", "--json").stdout
+    assert "hanging:hang" in shown
+    before = cli("resume", "hanging", "--budget", "0.001")
+    assert before.exit_code != 5
+
+
 def test_an_exit_code_may_be_accepted(cli):
     assert cli("run", *TEN_ROUNDS, "--accept-exit", "1", "false").exit_code == 0
 
@@ -116,7 +133,7 @@ def test_an_exit_code_may_be_accepted(cli):
         (("no_such_module:f",), "no module 'no_such_module'"),
         (("os:name",), "expected a function"),
         (("os:getcwd", "--target", "1%"), "'--target' follows the function os:getcwd"),
-        (("--timeout", "1", "os:getcwd"), "--timeout is for commands"),
+        (("--timeout", "none", "os:getcwd"), "timeout_s is inf"),
         (("--stream", "os:getcwd"), "--stream is for commands"),
         (("--stream", "true"), "--stream needs --read-units"),
         ((*STREAM, "--read", "x=column:0", "true"), "--stream goes without --read,"),

@@ -33,6 +33,7 @@ def drive_and_print(
         workload = _Patient(workload)
     with live_line() as line:
         session = begin(line)
+        line.follow(session.name, session.options)
         with _gentle_interrupt(session, workload, line), redirect_stdout(sys.stderr):
             record = session.run(workload)
     print_record(record, as_json=as_json)

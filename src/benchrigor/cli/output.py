@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -13,10 +14,12 @@ from typing import Any
 import click
 
 from benchrigor.cli.options import hint, json_printed
-from benchrigor.model import Analysis, Kind, Progress, Round, RunRecord, codec
-from benchrigor.model.text import counted, many, percent, show_value
+from benchrigor.model import Analysis, Kind, Options, Progress, Round, RunRecord, codec
+from benchrigor.model.text import counted, many, percent, shortened, show_estimate, show_value
+from benchrigor.session.stop_rules import wanted_half_width
 
 _REDRAWN_EVERY_S = 0.1
+_NAME = 30  # characters of a name, to leave room for figures
 
 
 def print_json(document: object) -> None:
@@ -81,12 +84,17 @@ class LiveLine:
     def __init__(self, draw: Callable[[str], object] | None) -> None:
         self._draw = draw
         self._drawn_at = 0.0
+        self._name, self._options = "", Options()
+
+    def follow(self, name: str, options: Options) -> None:
+        """Say what is measured, and what is wanted of it."""
+        self._name, self._options = shortened(name, _NAME), options
 
     def __call__(self, progress: Progress) -> None:
         """Redraw, unless that was done a moment ago: drawing may take longer than a round."""
         now = time.monotonic()
         if self._draw is not None and now - self._drawn_at >= _REDRAWN_EVERY_S:
-            self._draw(_line(progress))
+            self._draw(_line(self._name, progress, self._options))
             self._drawn_at = now
 
     def say(self, sentence: str) -> None:
@@ -119,20 +127,46 @@ def live_line() -> Iterator[LiveLine]:
         )
 
 
-def _line(progress: Progress) -> str:
+def _line(name: str, progress: Progress, options: Options) -> str:
     wanted = [each for each in progress.analyses if each.metric.must_satisfy]
-    parts = [many(progress.rounds, "round")]
     if wanted and wanted[0].kind is Kind.WORK:  # rounds are the readings: their speed says more
-        parts += _speed(wanted[0])
+        parts = [many(progress.rounds, "round"), *_speed(wanted[0])]
+        if progress.readings_needed:
+            parts.append(f"about {counted(progress.readings_needed)} to go")
     else:
-        parts.append(many(progress.readings, "reading"))
-        if progress.half_width is not None:
-            parts.append(f"half-width {percent(progress.half_width)}")
-    if progress.readings_needed:
-        parts.append(f"about {counted(progress.readings_needed)} to go")
+        parts = [*_figure(progress, wanted), many(progress.readings, "reading")]
+        parts += _half_width(wanted, options)
     if progress.seconds_left is not None:
         parts.append(f"at most {show_value(progress.seconds_left, 's')}")
-    return " · ".join(parts)
+    return (f"{name}: " if name else "") + " · ".join(parts)
+
+
+def _figure(progress: Progress, wanted: Sequence[Analysis]) -> list[str]:
+    """Show the estimate of the first metric, and until there is one a rough figure."""
+    analysis = wanted[0] if wanted and wanted[0].estimate else progress.provisional
+    if analysis is None or analysis.estimate is None:
+        return []
+    found, unit = analysis.estimate, analysis.metric.unit
+    shown = show_value(found.value, unit)
+    if math.isfinite(found.half_width):
+        shown = show_estimate(found, unit).rpartition(" ")[0]  # without the confidence
+    return [shown if analysis is not progress.provisional else f"about {shown}"]
+
+
+def _half_width(wanted: Sequence[Analysis], options: Options) -> list[str]:
+    """Show the half-width that is furthest from what is wanted, and what that is."""
+    far, shown = 0.0, list[str]()
+    for each in wanted:
+        found = each.estimate
+        if found is None or found.value == 0.0:
+            continue
+        width = wanted_half_width(found, each.metric, options) / abs(found.value)
+        if shown and found.relative_half_width / width <= far:
+            continue
+        far = found.relative_half_width / width
+        shown = [f"half-width {percent(found.relative_half_width, digits=2)}"]
+        shown[0] += f", wanted {percent(width)}" if math.isfinite(width) else ""
+    return shown
 
 
 def _speed(analysis: Analysis) -> list[str]:

@@ -35,7 +35,7 @@ from benchrigor.workloads import (
 _Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any]]
 
 _THOROUGH_S = 60.0
-_FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
+_FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
 
 
 @click.command(
@@ -128,7 +128,11 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit", "timeout")
     metavar="CODE",
     help="Exit code that is no failure; may be given again.  [default: 0]",
 )
-@click.option("--timeout", type=shared.seconds, help="Kill a command that runs longer.")
+@click.option(
+    "--timeout",
+    type=shared.seconds,
+    help="End a command, or a call of a function, that runs longer: it has failed.",
+)
 @shared.choice_option(
     "--gc",
     "Garbage collection while a function is timed.  [default: on]",
@@ -203,7 +207,12 @@ def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | Non
             "and options stand before it"
         )
     refuse(problems)
-    timing = {"gc": given["gc"] or "on", "batch": given["batch"], "cwd": str(Path.cwd())}
+    timing = {
+        "gc": given["gc"] or "on",
+        "batch": given["batch"],
+        "timeout_s": given["timeout"],
+        "cwd": str(Path.cwd()),
+    }
     workload = function_target(target, **timing, fresh=given["rounds"] == "restarted")
     amount = isinstance(workload, AmountWorkload)
     if given["batch"] is not None and (amount or not isinstance(workload, CallableWorkload)):

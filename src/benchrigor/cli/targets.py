@@ -23,6 +23,7 @@ from benchrigor.workloads import (
     CallableWorkload,
     CommandWorkload,
     Pick,
+    StepwiseWorkload,
     StreamWorkload,
 )
 
@@ -34,20 +35,32 @@ def names_function(word: str) -> bool:
     return _FUNCTION.fullmatch(word) is not None
 
 
-def function_target(target: str, *, gc: str, batch: int | None, cwd: str, fresh: bool) -> Workload:
+def function_target(
+    target: str,
+    *,
+    gc: str,
+    batch: int | None,
+    cwd: str,
+    fresh: bool,
+    timeout_s: float | None = None,
+) -> Workload:
     """Import ``module:function``, as ``python -m`` would in ``cwd``, and make it a workload.
 
     With ``fresh``, a generator function starts anew in each round. ``batch`` calls of a function
-    make a reading; None chooses how many. One with an argument is given work amounts.
+    make a reading; None chooses how many. One with an argument is given work amounts. A call, or a
+    step of a generator, that lasts longer than ``timeout_s`` is ended.
     """
     function = _imported(target, cwd)
     clock = WallClock()
     meter = meter_for(clock)
     workload = as_workload(function, clock, fresh=fresh, meter=meter)
+    timing: dict[str, Any] = {"clock": clock, "meter": meter, "timeout_s": timeout_s}
     if isinstance(workload, AmountWorkload):
-        return AmountWorkload(function, clock=clock, gc=gc, meter=meter)
+        return AmountWorkload(function, gc=gc, **timing)
     if isinstance(workload, CallableWorkload):
-        return CallableWorkload(function, clock=clock, inner=batch, gc=gc, meter=meter)
+        return CallableWorkload(function, inner=batch, gc=gc, **timing)
+    if isinstance(workload, StepwiseWorkload):
+        return StepwiseWorkload(function, fresh=fresh, **timing)
     return workload
 
 
@@ -84,6 +97,7 @@ def workload_of(record: RunRecord) -> Workload:
             subject["target"],
             gc=subject["gc"],
             batch=subject.get("batch"),
+            timeout_s=subject.get("timeout_s"),
             cwd=subject["cwd"],
             fresh=record.options.rounds == "restarted",
         )

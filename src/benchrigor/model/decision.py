@@ -15,6 +15,7 @@ class StopReason(enum.StrEnum):
     SATISFIED = "satisfied"
     TIME_BUDGET = "time-budget-spent"
     READINGS_BUDGET = "readings-budget-spent"
+    MEMORY_LIMIT = "memory-limit-reached"
     ROUND_LIMIT = "round-limit-reached"
     TOO_MANY_REJECTED = "too-many-rejected-rounds"
     STOP_REQUESTED = "stop-requested"
@@ -77,6 +78,14 @@ class Progress:
         look before.
     min_seconds
         Seconds that the rounds must have taken before the session may be satisfied.
+    reading_s
+        How long the next reading takes at least, by the pace of those before; 0 where that is not
+        known, and where it can be cut short.
+    kept
+        Readings of all metrics that are kept in memory.
+    provisional
+        While the first metric that must be satisfied has no estimate: its latest readings, with a
+        rough figure. For people to look at; stop rules must not.
     missing
         Names of the metrics that must be satisfied and lack readings for a first look.
     decision
@@ -94,6 +103,9 @@ class Progress:
     fresh: bool
     agreed: bool = False
     min_seconds: float = 0.0
+    reading_s: float = 0.0
+    kept: int = 0
+    provisional: Analysis | None = None
     missing: tuple[str, ...] = ()
     decision: Decision | None = None
 

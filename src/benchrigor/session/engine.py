@@ -27,7 +27,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.controller import Controller, Pace, next_readings
+from benchrigor.session.controller import FIGURE_READINGS, Controller, Pace, next_readings
 from benchrigor.session.outcomes import disagreement, failed_hook, not_converged, without_readings
 from benchrigor.session.red_rounds import (
     disturbed,
@@ -150,6 +150,15 @@ class Engine(Controller[RoundPlan, Round]):
             to_next_check=min((each.next_check - each.n for each in units), default=1),
         )
 
+    @property
+    def _reading_s(self) -> float:
+        """How long the next call of a function takes at least."""
+        if self._traces.schedule is not None:
+            return self._traces.schedule.shortest_round_s
+        last = self._rounds[-1]
+        continuous = any(each.kind is Kind.UNIT_READINGS for each in self._traces.by_name.values())
+        return self._pace().reading_s if last.n_readings and (continuous or last.cut) else 0.0
+
     def tell(self, finished: Round) -> Decision:
         """Add a finished round and decide whether to go on.
 
@@ -202,6 +211,9 @@ class Engine(Controller[RoundPlan, Round]):
     def _look(self, *, fully: bool) -> None:
         self._traces.look(fully=fully)
 
+    def _rough_figure(self) -> Analysis | None:
+        return self._traces.rough_figure(FIGURE_READINGS)
+
     def _stop_rules(self) -> Sequence[StopRule]:
         known = self._rules
         return default_rules(self.options) if known is None else known
@@ -218,6 +230,8 @@ class Engine(Controller[RoundPlan, Round]):
             analyses=analyses,
             fresh=fresh,
             agreed=self._traces.agreed,
+            reading_s=self._reading_s,
+            kept=sum(each.n for each in traces),
             missing=self._traces.missing,
         )
 

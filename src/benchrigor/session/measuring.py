@@ -35,6 +35,7 @@ def measure(
     batch: int | None = None,
     gc: str = "on",
     metric: Metric = TIME,
+    timeout_s: float | None = None,
     clock: Clock | None = None,
 ) -> RunRecord:
     """Time ``func()`` until its time per call, or its speed, is known well enough.
@@ -72,6 +73,10 @@ def measure(
         "on" leaves the garbage collector as it is, "off" holds it back while the clock runs.
     metric
         What is known of the time, such as the width wanted of it; in seconds. Not with ``work``.
+    timeout_s
+        Seconds that a call may last, with ``batch`` on average; one that lasts longer is ended, and
+        the workload has failed. Needs the main thread, and a system with timer signals. Code
+        outside of Python is ended when it returns; a function that catches BaseException goes on.
     clock
         Times the calls; None for the wall clock.
 
@@ -85,7 +90,8 @@ def measure(
     InvalidInput
         When an argument is out of range.
     WorkloadFailed
-        When ``func`` raises; the error's ``record`` holds the rounds finished before.
+        When ``func`` raises, or lasts longer than ``timeout_s``; the error's ``record`` holds the
+        rounds finished before.
 
     Examples
     --------
@@ -109,12 +115,12 @@ def measure(
             target=target, confidence=confidence, statistic=statistic, budget_s=budget_s, work=work
         ),
     )
-    timing: dict[str, Any] = {"setup": setup, "teardown": teardown, "inner": batch, "gc": gc}
+    timing: dict[str, Any] = {"setup": setup, "teardown": teardown, "timeout_s": timeout_s}
+    timing |= {"inner": batch, "gc": gc}
     problems += misfits(**timing, inner_name="batch")
     in_seconds = isinstance(metric, Metric) and metric.is_duration
     problems += wrong_values([("metric", metric, in_seconds, "a Metric in seconds")])
-    if work is not None and options is not None:
-        problems += _wrong_for_work(options, batch)
+    problems += _wrong_for_work(options, batch) if work is not None and options else []
     refuse(problems)
     clock = clock or WallClock()
     adapted = CallableWorkload

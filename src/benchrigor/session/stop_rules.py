@@ -27,6 +27,10 @@ from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 # variance is small by chance, and its intervals would not cover.
 GROWTH = 1.5
 HOPELESS = 1e6  # an interval that is so many times too wide takes "very many" readings
+LATEST = 1.1  # of the time budget: no reading begins that would end later, once there are two
+# Readings of all metrics that a session keeps: about a gigabyte at the peak of its last analysis
+# (0.11 kB each, measured at 4 million), and at least 200 s of the fastest functions.
+MOST_READINGS = 10_000_000
 EFFECTIVE_ROUNDS = 20.0  # needed when there are enough to see autocorrelation
 
 
@@ -176,6 +180,7 @@ def satisfied(*criteria: Criterion) -> StopRule:
 _SPENT = {
     StopReason.TIME_BUDGET: "elapsed_s",
     StopReason.READINGS_BUDGET: "readings",
+    StopReason.MEMORY_LIMIT: "kept",
     StopReason.ROUND_LIMIT: "rounds",
     StopReason.TOO_MANY_REJECTED: "rejected_rounds",
     StopReason.STOP_REQUESTED: "stop_requested",
@@ -185,6 +190,21 @@ _SPENT = {
 def limit(reason: StopReason, most: float) -> StopRule:
     """Stop for ``reason`` when the part of progress that it is about reaches ``most``."""
     return _stop_for(reason, lambda progress: getattr(progress, _SPENT[reason]) >= most)
+
+
+def in_time(budget_s: float, *, calls: int = 1) -> StopRule:
+    """Stop when the next reading, of so many calls, would end too late by the pace of the others.
+
+    Of the first two readings, only the last call must begin in time.
+    """
+
+    def is_late(progress: Progress) -> bool:
+        elapsed_s, next_s = progress.elapsed_s, progress.reading_s
+        if progress.readings < 2:
+            return elapsed_s + next_s * (calls - 1) / calls >= budget_s
+        return elapsed_s + next_s > LATEST * budget_s
+
+    return _stop_for(StopReason.TIME_BUDGET, is_late)
 
 
 def _stop_for(reason: StopReason, *criteria: Criterion) -> StopRule:
@@ -208,7 +228,8 @@ def default_rules(options: Options) -> tuple[StopRule, ...]:
         StopReason.TOO_MANY_REJECTED: options.max_rejected,
         StopReason.TIME_BUDGET: options.budget_s,
         StopReason.READINGS_BUDGET: options.budget_readings,
+        StopReason.MEMORY_LIMIT: MOST_READINGS,
         StopReason.ROUND_LIMIT: options.max_rounds,
     }
     spent = (limit(reason, most) for reason, most in limits.items() if most is not None)
-    return (satisfied(*criteria), *spent)
+    return (satisfied(*criteria), *spent, in_time(options.budget_s))

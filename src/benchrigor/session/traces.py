@@ -18,6 +18,7 @@ from benchrigor.model import (
     Options,
     Round,
     StablePhase,
+    quantile_named,
 )
 from benchrigor.model.checks import refuse
 from benchrigor.protocols import Detector
@@ -27,9 +28,11 @@ from benchrigor.session.work_schedule import WorkSchedule
 from benchrigor.stats import RupturesDetector
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.units import Direction, Quantity
 
+_ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
 SPEED = Metric(name="speed", unit="/s")  # by rounds of various work
 
 
@@ -275,6 +278,31 @@ class Traces:
     def agreed(self) -> bool:
         """Whether the last two looks agree on each metric that must be satisfied."""
         return all(each.agreed for each in self.by_name.values() if each.metric.must_satisfy)
+
+    def rough_figure(self, most: int) -> Analysis | None:
+        """Return a rough figure of the first metric that must be satisfied, of its last readings.
+
+        Of restarted rounds that is one of their own figures. Various work has none: a line of few
+        rounds is fitted after each.
+        """
+        required = (each.name for each in self.metrics if each.must_satisfy)
+        trace = self.by_name.get(next(required, ""))
+        if trace is None or not trace.n or trace.kind is Kind.WORK:
+            return None
+        q, confidence = quantile_named(self.options.statistic), self.options.confidence
+        values = latest(trace.chunks, most)
+        if trace.kind is Kind.INVOCATIONS and not trace.is_single:
+            rounds = (each[-most:] for each in trace.chunks[-_ROUNDS_SHOWN:])
+            values = np.array(
+                [each.mean() if q is None else np.quantile(each, q) for each in rounds]
+            )
+            q = None
+        return Analysis(
+            metric=trace.metric,
+            kind=trace.kind,
+            n=trace.n,
+            estimate=rough_figure(values, q=q, confidence=confidence),
+        )
 
     @property
     def is_due(self) -> bool:

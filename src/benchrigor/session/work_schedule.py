@@ -216,6 +216,11 @@ class WorkSchedule:
         return len(self._work) - 1 - int(self._long_enough().argmax())
 
     @property
+    def shortest_round_s(self) -> float:
+        """How long the shortest round took; 0 before the first."""
+        return min(self._seconds, default=0.0)
+
+    @property
     def counted(self) -> tuple[bool, ...]:
         """Whether each round counts."""
         if self._selection is None:

@@ -16,7 +16,13 @@ from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
-from benchrigor.workloads.timing import TimedWorkload, failures_of, in_seconds
+from benchrigor.workloads.timing import (
+    Chunk,
+    TimedWorkload,
+    failures_of,
+    in_seconds,
+    wrong_time_limit,
+)
 
 Call = Callable[[], object]
 _FUNCTION = "a function without arguments"
@@ -29,15 +35,18 @@ _UNAWAITED = (
 _HEADROOM = 2
 _GROWTH = 16  # the loop grows by this factor at most in one step, lest a first guess overshoot
 _NO_HICCUP = 1_000  # no interruption makes a loop look so many times longer than needed
+FEW_CALLS = 30  # where no more are to be had, the first call counts: nothing tells a warm-up
 _MANY_CALLS = 2**20  # during so many calls even a clock of coarse steps makes one
 
 
 class CallableWorkload(TimedWorkload):
     """Times calls of a function; one reading is the mean duration of one call, in seconds.
 
-    The first call is timed apart. Then the calls per reading are chosen so that a reading lasts
-    at least a thousand clock resolutions and at least 20 µs. The loop's own steps are part of a
-    reading, and so is the cost of the clock, which is reported. Each round states the facts
+    The first call is timed apart, unless it takes more than a thirtieth of the plan's time: where
+    few calls are to be had, each of them counts. Then the calls per reading are chosen so that a
+    reading lasts at least a thousand clock resolutions and at least 20 µs; a call that is plainly
+    long enough is a reading. A round ends when the plan's time is up. The loop's own steps are part
+    of a reading, and so is the cost of the clock, which is reported. Each round states the facts
     ``inner_loop``, ``clock_resolution_s``, ``clock_cost_s`` and ``gc``, the first one also
     ``first_call_s``.
 
@@ -60,6 +69,9 @@ class CallableWorkload(TimedWorkload):
     meter
         Measures, between readings, how long the thread waited for a processor; None measures
         nothing.
+    timeout_s
+        Seconds that a call may last, or with ``inner``, calls on average; one that lasts longer is
+        ended. None for no limit. `timing.TimeLimit` says what cannot be ended.
 
     Raises
     ------
@@ -91,14 +103,17 @@ class CallableWorkload(TimedWorkload):
         gc: str = "on",
         metric: str = "time",
         meter: DelayMeter | None = None,
+        timeout_s: float | None = None,
     ) -> None:
         argument = "of an amount" if self.takes_amount else "without arguments"
         refuse(
             wrong_function("func", func, f"a function {argument}"),
-            misfits(setup=setup, teardown=teardown, inner=inner, gc=gc),
+            misfits(setup=setup, teardown=teardown, inner=inner, gc=gc, timeout_s=timeout_s),
             wrong_values([("inner", inner, not (inner and self.takes_amount), "None")]),
         )
-        super().__init__(func, clock=clock, meter=meter)
+        super().__init__(func, clock=clock, meter=meter, timeout_s=timeout_s)
+        if self._limit is not None:
+            self._limit.calls = inner or 1
         self._gc = gc
         self._metric = metric
         self._is_first_round = True
@@ -106,27 +121,40 @@ class CallableWorkload(TimedWorkload):
         self._setup, self._teardown = setup, teardown
         self._one_by_one = self.takes_amount or setup is not None or teardown is not None
         self.inner = 1 if self._one_by_one else inner or 0  # calls per reading; 0 until chosen
+        self._kept_ns: list[int] = []  # of single calls that are readings, still to be recorded
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Take ``plan.readings`` readings; WorkloadFailed names the one at which a call failed."""
+        with collector_kept(self._gc), self._limited():
+            _ = self._stopwatch  # measured before the first call
+            deadline = self._deadline(plan)
+            if self._is_first_round:
+                first_call_ns = self._time_first_call(plan.seconds)
+                recorder.fact("first_call_s", float(in_seconds([first_call_ns])[0]))
+            self._record(recorder, self._metric, plan.readings, self._next_chunk, deadline=deadline)
+            recorder.fact("gc", "on" if collector.isenabled() else "off")
+        recorder.fact("inner_loop", self.inner or 1)
+        self._is_first_round = False
+
+    def settle(self, seconds: float | None) -> None:
+        """Make the first call, and choose the calls per reading unless it is a reading itself."""
         with collector_kept(self._gc):
             _ = self._stopwatch  # measured before the first call
             if self._is_first_round:
-                self._time_first_call(recorder)
-            inner = self.inner = self.inner or self._calibrated()
-            time_chunk = partial(self._timed, inner=inner, delays=self._delays)
-            self._record(recorder, self._metric, plan.readings, time_chunk, inner=inner)
-            recorder.fact("gc", "on" if collector.isenabled() else "off")
-        recorder.fact("inner_loop", inner)
-        self._is_first_round = False
+                self._time_first_call(seconds)
+                self._is_first_round = False
+            if not self._kept_ns:
+                self.inner = self.inner or self._calibrated(0)
 
-    def settle(self) -> None:
-        """Make the first call and choose the calls per reading, as `run` does."""
-        with collector_kept(self._gc):
-            _ = self._stopwatch  # measured before the first call
-            with self._coroutine_refused():
-                self._timed(1, None)
-            self.inner = self.inner or self._calibrated()
+    def lasting_ns(self) -> int:
+        """Return how long a reading lasts, from one that is still to be recorded if there is."""
+        return self._kept_ns[0] if self._kept_ns else self.time_once(0)
+
+    def put_together(self, calls: int) -> None:
+        """Let readings hold more calls than chosen; a single call is no reading then."""
+        if calls > max(self.inner, 1):
+            self.inner = calls
+            self._kept_ns.clear()
 
     def time_once(self, done: int) -> int:
         """Return the nanoseconds of one reading after ``done`` others, for readings in turn.
@@ -134,16 +162,10 @@ class CallableWorkload(TimedWorkload):
         A reading is one call until `settle` has chosen how many. The garbage collector is left
         as it is.
         """
+        if self._kept_ns:
+            return self._kept_ns.pop(0)
         (elapsed_ns,) = self._timed(1, done, inner=self.inner or 1)
         return elapsed_ns
-
-    def _time_first_call(self, recorder: Recorder) -> None:
-        """Time the first call, which pays for all that is done once."""
-        with self._coroutine_refused():
-            first_call = self._timed(1, None)
-        recorder.fact("first_call_s", float(in_seconds(first_call)[0]))
-        if self._delays is not None:
-            self._delays.expect(first_call[0])
 
     @contextmanager
     def _coroutine_refused(self) -> Iterator[None]:
@@ -156,12 +178,42 @@ class CallableWorkload(TimedWorkload):
             self._func = func
         kept.refuse_coroutine(self.name)
 
-    def _calibrated(self) -> int:
-        """Return the calls that a reading needs to last long enough for the clock."""
+    def _time_first_call(self, seconds: float | None) -> int:
+        """Time the first call, which pays for all that is done once.
+
+        It is a reading where few calls are to be had in so many seconds.
+        """
+        with self._coroutine_refused():
+            (first_call_ns,) = self._timed(1, None, delays=self._delays)
+        if self.inner <= 1 and seconds is not None and first_call_ns > seconds * 1e9 / FEW_CALLS:
+            self._kept_ns.append(first_call_ns)
+        elif self._delays is not None:
+            self._delays.forget(0)
+            self._delays.expect(first_call_ns)
+        return first_call_ns
+
+    def _next_chunk(self, n: int, done: int) -> Chunk:
+        """Return up to ``n`` readings, after ``done`` others; those first that are kept."""
+        if not (self.inner or self._kept_ns):
+            self.inner = self._calibrated(done)
+        if self._kept_ns:
+            return Chunk([self._kept_ns.pop(0)])
+        return Chunk(self._timed(n, done, inner=self.inner, delays=self._delays), self.inner)
+
+    def _calibrated(self, done: int) -> int:
+        """Return the calls that a reading needs to last long enough for the clock.
+
+        A single call that is plainly long enough is kept, as a reading after ``done`` others.
+        """
         enough_ns = _HEADROOM * self._stopwatch.shortest_ns
+        (elapsed_ns,) = self._timed(1, done, delays=self._delays)
+        if elapsed_ns >= _NO_HICCUP * enough_ns:
+            self._kept_ns.append(elapsed_ns)
+            return 1
+        if self._delays is not None:
+            self._delays.forget(done)
         inner = 1
         while True:
-            (elapsed_ns,) = self._timed(1, None, inner=inner)
             if enough_ns <= elapsed_ns < _NO_HICCUP * enough_ns:
                 # An interruption can make few calls look long enough: they must show it twice.
                 elapsed_ns = min(elapsed_ns, *self._timed(1, None, inner=inner))
@@ -177,6 +229,7 @@ class CallableWorkload(TimedWorkload):
                     f"{self.name}, expected at least {inner} ns; use another clock"
                 )
             inner *= min(max(2, math.ceil(enough_ns / max(elapsed_ns, 1))), _GROWTH)
+            (elapsed_ns,) = self._timed(1, None, inner=inner)
 
     def _timed(
         self, n: int, done: int | None, *, inner: int = 1, delays: ReadingDelays | None = None
@@ -196,7 +249,7 @@ class CallableWorkload(TimedWorkload):
             begun = 1 if inner == 1 else inner - length_hint(loop[0])
             return self._calls + len(elapsed_ns) * inner + begun
 
-        with failures_of(self.name, elapsed_ns, done, call):
+        with failures_of(self.name, elapsed_ns, done, call), self._watched(elapsed_ns, done):
             if inner == 1:
                 _time_calls(self._func, self._clock.now_ns, taken, n)
             else:
@@ -220,7 +273,7 @@ class CallableWorkload(TimedWorkload):
             if delays is not None:
                 delays.resume()
             now = self._clock.now_ns
-            with failures_of(name, elapsed_ns, done):
+            with failures_of(name, elapsed_ns, done), self._watched(elapsed_ns, done):
                 start = now()
                 func()
                 reading = now() - start
@@ -244,7 +297,7 @@ class AmountWorkload(CallableWorkload):
     ----------
     func
         Called with the work amount, whole where the plan's is; what it returns is dropped.
-    clock, setup, teardown, gc, metric, meter
+    clock, setup, teardown, gc, metric, meter, timeout_s
         As of `CallableWorkload`; ``inner`` must be None.
 
     Examples
@@ -266,7 +319,7 @@ class AmountWorkload(CallableWorkload):
         """Call the function once, with ``plan.work``; WorkloadFailed names a call that failed."""
         amount = amount_of(plan, self.name)
         call = f"{self.name}({amount})"
-        with collector_kept(self._gc):
+        with collector_kept(self._gc), self._limited():
             stopwatch = self._stopwatch  # measured before the call
             if self._delays is not None:
                 taken = self._delays.begin([], done=0, readings=1)
@@ -340,6 +393,7 @@ def misfits(
     teardown: object,
     inner: object,
     gc: object,
+    timeout_s: object = None,
     inner_name: str = "inner",
 ) -> list[str]:
     """Return what is wrong with parameters of a `CallableWorkload` other than its function.
@@ -348,7 +402,7 @@ def misfits(
     """
     is_count = inner is None or (type(inner) is int and inner >= 1)
     alone = (setup is None and teardown is None) or not is_count or inner in {None, 1}
-    return wrong_values(
+    wrong = wrong_values(
         [
             ("setup", setup, setup is None or callable(setup), _FUNCTION),
             ("teardown", teardown, teardown is None or callable(teardown), _FUNCTION),
@@ -357,6 +411,7 @@ def misfits(
             ("gc", gc, gc in ("on", "off"), "'on' or 'off'"),
         ]
     )
+    return [*wrong, *wrong_time_limit(timeout_s)]
 
 
 def wrong_function(name: str, func: object, expected: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from operator import sub
 
@@ -79,6 +80,13 @@ class ReadingDelays:
         if self._since_ns is not None:
             self._delay_ns += max(self._meter.delay_ns() - self._since_ns, 0)
             self._since_ns = None
+
+    def forget(self, readings: int) -> None:
+        """Forget what was measured after so many readings of the round."""
+        kept = bisect_right(self.stops, readings)
+        del self.stops[kept:], self.delays_ns[kept:], self.durations_ns[kept:]
+        if not kept:
+            self._used_ns = None
 
     def report(self, recorder: Recorder, readings: int) -> None:
         """Record the delays of a round, or a Notice where others did most of the work."""

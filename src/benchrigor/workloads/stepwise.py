@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import repeat
 
-from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Notice, RoundPlan
+from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.callable import amount_of, takes_amount
-from benchrigor.workloads.timing import TimedWorkload, failures_of
+from benchrigor.workloads.timing import Chunk, TimedWorkload, failures_of, wrong_time_limit
 
 
 class StepwiseWorkload(TimedWorkload):
@@ -25,7 +25,7 @@ class StepwiseWorkload(TimedWorkload):
         A generator function, or another that returns an iterable. Without arguments it gives as
         many readings as are wanted. With one it is called with the work amount of each round, and
         does all of it, however many readings that gives.
-    clock, metric, meter
+    clock, metric, meter, timeout_s
         As of `CallableWorkload`.
     fresh
         Start a new generator in each round, for sessions whose rounds are restarted; otherwise
@@ -60,10 +60,13 @@ class StepwiseWorkload(TimedWorkload):
         metric: str = "time",
         fresh: bool = False,
         meter: DelayMeter | None = None,
+        timeout_s: float | None = None,
     ) -> None:
-        if not callable(make):
-            raise InvalidInput(f"make is {make!r}, expected a generator function")
-        super().__init__(make, clock=clock, meter=meter)
+        refuse(
+            wrong_values([("make", make, callable(make), "a generator function")]),
+            wrong_time_limit(timeout_s),
+        )
+        super().__init__(make, clock=clock, meter=meter, timeout_s=timeout_s)
         self.takes_amount = takes_amount(make)
         self._make = make
         self._metric = metric
@@ -77,19 +80,23 @@ class StepwiseWorkload(TimedWorkload):
         """
         amount = (amount_of(plan, self.name),) if self.takes_amount else ()
         _ = self._stopwatch  # measured before the first step
+        deadline = self._deadline(plan)
         if self._fresh or self._steps is None:
             with failures_of(self.name, (), None):
                 self._steps = iter(self._make(*amount))
         try:
             wanted = sys.maxsize if self.takes_amount else plan.readings
             time_chunk = partial(self._timed, self._steps)
-            taken = self._record(recorder, self._metric, wanted, time_chunk)
+            with self._limited():
+                taken, cut = self._record(
+                    recorder, self._metric, wanted, time_chunk, deadline=deadline
+                )
             if not (taken or self.takes_amount):  # an amount may be too small for one step
                 raise StopIteration
         finally:
             if self._fresh:
                 self._close(self._steps)
-        if taken < plan.readings and not self.takes_amount:
+        if taken < plan.readings and not (self.takes_amount or cut):
             recorder.notice(
                 Notice.note(
                     Code.EXHAUSTED,
@@ -100,15 +107,15 @@ class StepwiseWorkload(TimedWorkload):
                 )
             )
 
-    def _timed(self, steps: Iterator[object], n: int, done: int) -> list[int]:
+    def _timed(self, steps: Iterator[object], n: int, done: int) -> Chunk:
         """Return the nanoseconds of ``n`` steps, fewer where the generator ends."""
         elapsed_ns: list[int] = []
         taking = elapsed_ns.append
         if self._delays is not None:
             taking = self._delays.begin(elapsed_ns, done=done, readings=n)
-        with failures_of(self.name, elapsed_ns, done):
+        with failures_of(self.name, elapsed_ns, done), self._watched(elapsed_ns, done):
             _time_steps(steps, self._clock.now_ns, taking, n)
-        return elapsed_ns
+        return Chunk(elapsed_ns)
 
     def _close(self, steps: Iterator[object]) -> None:
         """Let a generator that is left before its end clean up."""

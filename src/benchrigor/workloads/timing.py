@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import functools
 import math
+import signal
 import statistics
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import FrameType
+from typing import NamedTuple
 
 import numpy as np
 
 from benchrigor.clocks import clock_cost_ns
 from benchrigor.errors import ClockFailed, WorkloadFailed
-from benchrigor.model import Code, Floats, Notice
+from benchrigor.model import Code, Floats, Notice, RoundPlan
+from benchrigor.model.checks import is_number
 from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
@@ -22,6 +28,9 @@ CHUNK = 65_536
 _RESOLUTIONS = 1_000
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
+_PIECE_NS = 50_000_000  # so often a round looks whether its time is up
+_LATEST = 1.1  # of the time of a round, when its last reading must have ended
+_SHORTEST_TICK_S = 0.001
 _TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up
 
 
@@ -31,11 +40,18 @@ class TimedWorkload:
     takes_amount = False  # whether rounds must have a work amount
 
     def __init__(
-        self, func: Callable[..., object], *, clock: Clock, meter: DelayMeter | None
+        self,
+        func: Callable[..., object],
+        *,
+        clock: Clock,
+        meter: DelayMeter | None,
+        timeout_s: float | None = None,
     ) -> None:
         self._func = func
+        self._limit = None if timeout_s is None else TimeLimit(timeout_s)
         self._clock = clock
         self._delays = None if meter is None else ReadingDelays(meter)
+        self._pace_ns: float | None = None  # wall time of the last readings, each
 
     @functools.cached_property
     def name(self) -> str:
@@ -46,31 +62,159 @@ class TimedWorkload:
     def _stopwatch(self) -> Stopwatch:
         return Stopwatch(self._clock)
 
+    def _limited(self) -> AbstractContextManager[None]:
+        """Keep to the time limit of calls inside."""
+        return nullcontext() if self._limit is None else self._limit.kept(self.name)
+
+    def _watched(self, elapsed_ns: Sequence[int], done: int | None) -> AbstractContextManager[None]:
+        """Have the time limit look after the calls inside, which add to ``elapsed_ns``."""
+        return nullcontext() if self._limit is None else self._limit.watching(elapsed_ns, done)
+
     def _record(
         self,
         recorder: Recorder,
         metric: str,
         wanted: int,
-        time_chunk: Callable[[int, int], list[int]],
+        time_chunk: Callable[[int, int], Chunk],
         *,
-        inner: int = 1,
-    ) -> int:
-        """Record readings, of ``inner`` calls each, in chunks; return how many there were.
+        deadline: Deadline | None,
+    ) -> tuple[int, bool]:
+        """Record readings in chunks; return how many there were, and whether the time was up.
 
         ``time_chunk`` takes how many readings it should give, after how many others.
         """
-        taken, elapsed_ns = 0, list[int]()
-        for done in range(0, wanted, CHUNK):
-            chunk = time_chunk(min(CHUNK, wanted - done), done)
-            if not chunk:
+        taken, cut, elapsed_ns = 0, False, list[int]()
+        now_ns = self._clock.now_ns() if deadline else 0
+        while taken < wanted:
+            if deadline and taken and deadline.is_over(now_ns, taken, self._pace_ns or 0.0):
+                recorder.cut()
+                cut = True
                 break
-            recorder.unit_readings(metric, in_seconds(chunk, done=done, inner=inner))
-            taken, elapsed_ns = done + len(chunk), chunk
+            n = min(CHUNK, wanted - taken)
+            chunk = time_chunk(min(n, self._in_a_piece) if deadline else n, taken)
+            if not chunk.elapsed_ns:
+                break
+            elapsed_ns = chunk.elapsed_ns
+            recorder.unit_readings(metric, in_seconds(elapsed_ns, done=taken, inner=chunk.inner))
+            taken += len(elapsed_ns)
+            if deadline:
+                began_ns, now_ns = now_ns, self._clock.now_ns()
+                self._pace_ns = (now_ns - began_ns) / len(elapsed_ns)
         if taken:
             if self._delays is not None:
                 self._delays.report(recorder, taken)
             self._stopwatch.report(recorder, elapsed_ns)
-        return taken
+        return taken, cut
+
+    @property
+    def _in_a_piece(self) -> int:
+        """Readings until the next look whether the time is up; one while the pace is not known."""
+        if self._pace_ns is None:
+            return 1
+        return max(1, int(_PIECE_NS / max(self._pace_ns, 1.0)))
+
+    def _deadline(self, plan: RoundPlan) -> Deadline | None:
+        """Return when the time of a round that begins now is up."""
+        if plan.seconds is None:
+            return None
+        now_ns, left_ns = self._clock.now_ns(), plan.seconds * 1e9
+        return Deadline(now_ns + left_ns, now_ns + _LATEST * left_ns)
+
+
+class Deadline(NamedTuple):
+    """When the time of a round is up, and when its last reading must have ended."""
+
+    until_ns: float
+    latest_ns: float
+
+    def is_over(self, now_ns: int, taken: int, reading_ns: float) -> bool:
+        """Return whether no further reading should begin: from two on, none that ends too late."""
+        return now_ns >= self.until_ns or (taken >= 2 and now_ns + reading_ns > self.latest_ns)
+
+
+class Chunk(NamedTuple):
+    """Successive readings in nanoseconds, of so many calls each."""
+
+    elapsed_ns: list[int]
+    inner: int = 1
+
+
+class CallOverran(BaseException):
+    """Raised inside a call that lasts too long; no Exception, since functions catch those."""
+
+
+class TimeLimit:
+    """Ends calls that last too long.
+
+    A repeating timer looks whether the reading under way is the same as before: no call pays for
+    it. Calls end up to a fifth later than at the limit. Code outside of Python is ended when it
+    returns, and a function that swallows BaseException goes on.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.calls = 1  # of a reading, each of which may last so long
+        self._taken: Sequence[int] | None = None
+        self._seen, self._since = 0, 0.0
+        self._done: int | None = None
+
+    @contextmanager
+    def kept(self, name: str) -> Iterator[None]:
+        """Set the timer; WorkloadFailed if a call of ``name`` that is watched lasts too long."""
+        before = signal.signal(signal.SIGALRM, self._tick)
+        tick_s, began = max(self.seconds / 10.0, _SHORTEST_TICK_S), time.monotonic()
+        left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, tick_s, tick_s)
+        try:
+            yield
+        except CallOverran as error:
+            limit = f"{self.seconds:g} s"
+            if self.calls > 1:
+                limit = f"{self.calls} times {limit}"
+            call = "a call" if self.calls == 1 else "a reading"
+            where = _place(self._seen, self._done)
+            raise WorkloadFailed(f"{call} of {name} took longer than {limit} ({where})") from error
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)
+            if left_s > 0.0:
+                left_s = max(left_s - (time.monotonic() - began), _SHORTEST_TICK_S)
+                signal.setitimer(signal.ITIMER_REAL, left_s, interval_s)
+
+    @contextmanager
+    def watching(self, elapsed_ns: Sequence[int], done: int | None) -> Iterator[None]:
+        """Look after the calls inside; arguments as of `failures_of`."""
+        self._seen, self._since, self._done = len(elapsed_ns), time.monotonic(), done
+        self._taken = elapsed_ns
+        try:
+            yield
+        finally:
+            self._taken = None
+
+    def _tick(self, _number: int, _frame: FrameType | None) -> None:
+        if self._taken is None:
+            return
+        n, now = len(self._taken), time.monotonic()
+        if n != self._seen:
+            self._seen, self._since = n, now
+        elif now - self._since >= self.seconds * self.calls:
+            self._since = now  # again after as long, where it is swallowed
+            raise CallOverran
+
+
+def wrong_time_limit(timeout_s: object) -> list[str]:
+    """Return what is wrong with a time limit for calls of a function, or why none can be kept."""
+    if timeout_s is None:
+        return []
+    if not is_number(timeout_s) or not 0.0 < timeout_s <= threading.TIMEOUT_MAX:
+        return [f"timeout_s is {timeout_s!r}, expected seconds, more than 0, or None for no limit"]
+    if not hasattr(signal, "setitimer"):
+        return [f"timeout_s is {timeout_s!r}, expected None: this system has no timer to keep it"]
+    if threading.current_thread() is not threading.main_thread():
+        return [
+            f"timeout_s is {timeout_s!r}, expected None: only calls in the main thread can be "
+            f"ended, and this is {threading.current_thread().name!r}"
+        ]
+    return []
 
 
 class Stopwatch:
@@ -155,12 +299,14 @@ def failures_of(
         yield
     # SystemExit: code under test that exits must not take the session with it.
     except (Exception, SystemExit) as error:
-        where = (
-            "before the first reading" if done is None else f"at reading {done + len(elapsed_ns)}"
-        )
+        where = _place(len(elapsed_ns), done)
         where = where if call is None else f"call {counted(call())}, {where}"
         message = f": {error}" if str(error) else ""
         raise WorkloadFailed(f"{part} raised {type(error).__name__}{message} ({where})") from error
+
+
+def _place(taken: int, done: int | None) -> str:
+    return "before the first reading" if done is None else f"at reading {done + taken}"
 
 
 def name_of(function: Callable[..., object]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,7 +23,7 @@ from benchrigor.session.pairs.pair_engine import (
 )
 from benchrigor.stats.estimators.estimation import batched
 from benchrigor.workloads import CallableWorkload
-from benchrigor.workloads.callable import Call, collector_kept, misfits, wrong_function
+from benchrigor.workloads.callable import FEW_CALLS, Call, collector_kept, misfits, wrong_function
 from benchrigor.workloads.timing import Stopwatch, in_seconds
 
 
@@ -146,44 +147,50 @@ class _PairRunner:
         self._gc = gc
         self._of_means = of_means
         self._taken = 0
+        self._clock = clock
         self._stopwatch = Stopwatch(clock)
 
-    def _choose_calls(self) -> None:
-        """Choose the calls per reading: means of both functions should last about as long."""
+    @property
+    def _are_chosen(self) -> bool:
+        return all(each.inner for each in self._workloads.values())
+
+    def _choose_calls(self, plan: PairPlan) -> None:
+        """Choose the calls per reading: means of both functions should last about as long.
+
+        They are not made slow for that: at least thirty must fit into the time. Where a first call
+        is slow, the round is a single pair, and the next one chooses.
+        """
         is_free = not any(each.inner for each in self._workloads.values())
-        for name, each in self._workloads.items():
+        for name in plan.order[:2]:
             with _naming(name):
-                each.settle()
+                self._workloads[name].settle(plan.seconds)
         if not (is_free and self._of_means):
             return
         lasting_ns = {}
         with collector_kept(self._gc):
             for name, each in self._workloads.items():
                 with _naming(name):
-                    lasting_ns[name] = each.time_once(0)
+                    lasting_ns[name] = each.lasting_ns()
         shorter, longer = sorted(lasting_ns, key=lasting_ns.__getitem__)
+        wanted_ns = lasting_ns[longer]
+        if plan.seconds is not None:
+            wanted_ns = min(wanted_ns, int(plan.seconds * 1e9 / FEW_CALLS))
         workload = self._workloads[shorter]
-        calls = workload.inner * lasting_ns[longer] // max(lasting_ns[shorter], 1)
-        workload.inner = max(calls, workload.inner)
+        workload.put_together(workload.inner * wanted_ns // max(lasting_ns[shorter], 1))
 
     def __call__(self, plan: PairPlan) -> Callable[[int], PairRound]:
         """Take the readings of a plan, in seconds per call."""
-        if not self._taken:
-            self._choose_calls()
-        elapsed_ns: dict[str, list[int]] = {name: [] for name in self._workloads}
-        time_once = {name: each.time_once for name, each in self._workloads.items()}
-        name = BASELINE
+        began_ns = self._clock.now_ns()
+        until_ns = math.inf if plan.seconds is None else began_ns + plan.seconds * 1e9
+        if not (self._taken and self._are_chosen):
+            self._choose_calls(plan)
         with collector_kept(self._gc):
-            try:
-                for name in plan.order:
-                    taken = elapsed_ns[name]
-                    taken.append(time_once[name](self._taken + len(taken)))
-            except WorkloadFailed as error:
-                raise WorkloadFailed(f"{name}: {error}") from error
+            elapsed_ns = self._timed(plan.order, began_ns, until_ns)
+        pairs = len(elapsed_ns[BASELINE])
         readings = {}
         for name, taken in elapsed_ns.items():
             with _naming(name):
-                inner = self._workloads[name].inner
+                inner = self._workloads[name].inner or 1
                 readings[name] = in_seconds(taken, done=self._taken, inner=inner)
         notices = tuple(
             replace(each, sentence=f"{name.capitalize()}: {each.sentence}")
@@ -193,12 +200,31 @@ class _PairRunner:
         calls = max(each.inner for each in self._workloads.values())
         if self._taken == 0 and not self._of_means and calls > 1:
             notices = (batched(calls), *notices)
-        self._taken += plan.pairs
+        self._taken += pairs
 
         def finish(elapsed_ns: int) -> PairRound:
-            return PairRound(plan=plan, elapsed_ns=elapsed_ns, notices=notices, **readings)
+            cut = pairs < plan.pairs
+            return PairRound(plan=plan, elapsed_ns=elapsed_ns, notices=notices, cut=cut, **readings)
 
         return finish
+
+    def _timed(self, order: Sequence[str], since_ns: int, until_ns: float) -> dict[str, list[int]]:
+        """Return the readings of either function; no pair begins whose last call would be late."""
+        elapsed_ns: dict[str, list[int]] = {name: [] for name in self._workloads}
+        time_once = {name: each.time_once for name, each in self._workloads.items()}
+        name, now_ns = BASELINE, self._clock.now_ns
+        try:
+            for place, name in enumerate(order):
+                taken = elapsed_ns[name]
+                taken.append(time_once[name](self._taken + len(taken)))
+                if place % 2:
+                    before_ns, since_ns = since_ns, now_ns()
+                    late = since_ns + (since_ns - before_ns) / 2 >= until_ns
+                    if late or not self._are_chosen:
+                        break
+        except WorkloadFailed as error:
+            raise WorkloadFailed(f"{name}: {error}") from error
+        return elapsed_ns
 
 
 @contextmanager

@@ -32,10 +32,18 @@ from benchrigor.model import (
 from benchrigor.model.checks import attempt, wrong_values
 from benchrigor.model.text import SHOWN_IN_TIMES
 from benchrigor.protocols import StopRule
-from benchrigor.session.controller import Controller, Pace, check_seed, next_readings
+from benchrigor.session.controller import (
+    FIGURE_READINGS,
+    Controller,
+    Pace,
+    check_seed,
+    next_readings,
+)
 from benchrigor.session.outcomes import not_converged
 from benchrigor.session.stop_rules import (
+    MOST_READINGS,
     agrees,
+    in_time,
     limit,
     min_evidence,
     minimum_effective,
@@ -48,6 +56,7 @@ from benchrigor.stats.comparison.samples import check_margin, direction_named
 from benchrigor.stats.comparison.two_sample import Question, compare_pairs
 from benchrigor.stats.estimators.estimation import Policy, notice_of
 from benchrigor.stats.estimators.observation import observe
+from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
 
 BASELINE, CANDIDATE = "baseline", "candidate"
@@ -66,6 +75,7 @@ class PairPlan:
 
     index: int
     order: tuple[str, ...]  # in blocks of four; the i-th readings of both are a pair
+    seconds: float | None = None  # what is left of the budget; None without one
 
     @property
     def pairs(self) -> int:
@@ -78,20 +88,26 @@ class PairRound:
     """The readings of a plan, of each function in the order in which they were taken."""
 
     plan: PairPlan
-    baseline: Any  # shape (plan.pairs,)
+    baseline: Any  # shape (plan.pairs,), fewer where the time was up
     candidate: Any
     elapsed_ns: int  # wall time since the plan before
+    cut: bool = False  # whether the time was up
     notices: tuple[Notice, ...] = ()
 
     def __post_init__(self) -> None:
         problems: list[str] = []
+        wanted = self.plan.pairs
         for name in (BASELINE, CANDIDATE):
             check = partial(as_series, name=f"{name}_values")
             series = attempt(problems, check, getattr(self, name))
             object.__setattr__(self, name, series)
-            if series is not None and series.size != self.plan.pairs:
+            if series is None:
+                continue
+            if self.cut and name == BASELINE:
+                wanted = min(series.size, wanted)
+            if series.size != wanted:
                 wrong = f"{name}_values are {series.size}"
-                problems.append(f"{wrong}, expected {self.plan.pairs} as planned")
+                problems.append(f"{wrong}, expected {wanted} as planned")
         took = self.elapsed_ns
         whole = isinstance(took, Integral) and not isinstance(took, bool) and took >= 0
         expected = "whole nanoseconds of 0 or more"
@@ -155,6 +171,8 @@ class PairEngine(Controller[PairPlan, PairRound]):
             satisfied(minimum_effective(self._floor.effective), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),
             limit(StopReason.TIME_BUDGET, checked.budget_s),
+            limit(StopReason.MEMORY_LIMIT, MOST_READINGS),
+            in_time(checked.budget_s, calls=2),
         )
         self._chunks: tuple[list[Floats], list[Floats]] = ([], [])
         self.pairs = 0
@@ -164,16 +182,21 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._earlier: Estimate | None = None  # ratio of the last look
         self._agreed, self._checked_at = False, 0
 
-    def _next_plan(self) -> PairPlan:
-        pace = Pace(
+    def _pace(self) -> Pace:
+        return Pace(
             readings=self.pairs,
             elapsed_s=self._elapsed_ns / 1e9,
             last_readings=self._last[0],
             last_s=self._last[1] / 1e9,
             to_next_check=self._next_check - self.pairs,
         )
+
+    def _next_plan(self) -> PairPlan:
+        pace = self._pace()
         blocks = math.ceil(next_readings(pace, self.options) / 2)
-        return PairPlan(index=self._told, order=self._order(blocks))
+        left_s = self.options.budget_s - pace.elapsed_s
+        seconds = left_s if math.isfinite(left_s) else None
+        return PairPlan(index=self._told, order=self._order(blocks), seconds=seconds)
 
     def _order(self, blocks: int) -> tuple[str, ...]:
         """Shuffle equally many blocks of either kind; an odd one is of a random kind."""
@@ -189,8 +212,8 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._chunks[1].append(finished.candidate)
         for each in finished.notices:
             self.note(each)
-        self.pairs += plan.pairs
-        self._last = plan.pairs, finished.elapsed_ns
+        self.pairs += finished.baseline.size
+        self._last = finished.baseline.size, finished.elapsed_ns
         return self._decide(finished.elapsed_ns)
 
     def result(self) -> Comparison:
@@ -256,6 +279,14 @@ class PairEngine(Controller[PairPlan, PairRound]):
         if self._is_due:
             self._next_check = next_check(self.pairs)
 
+    def _rough_figure(self) -> Analysis | None:
+        baseline, candidate = (latest(each, FIGURE_READINGS) for each in self._chunks)
+        policy = self._question.policy
+        if not baseline.size:
+            return None
+        ratio = rough_figure(candidate, baseline, q=policy.q, confidence=policy.confidence)
+        return Analysis(metric=_RATIO, kind=Kind.UNIT_READINGS, n=self.pairs, estimate=ratio)
+
     def _stop_rules(self) -> Sequence[StopRule]:
         return self._rules
 
@@ -267,6 +298,8 @@ class PairEngine(Controller[PairPlan, PairRound]):
             analyses=() if self._latest is None else (self._analysis_of(self._latest),),
             fresh=fresh,
             agreed=self._agreed,
+            reading_s=self._pace().reading_s,
+            kept=2 * self.pairs,
             missing=() if self.pairs >= self._floor.first_check else (_RATIO.name,),
         )
 

@@ -1,0 +1,60 @@
+"""A first figure of a few readings, for people who wait: nothing is decided by it."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from benchrigor.model import Estimate, Floats
+from benchrigor.stats.series.interval import student_t
+
+_BATCHES = 20
+
+
+def rough_figure(
+    values: Floats, baseline: Floats | None = None, *, q: float | None, confidence: float
+) -> Estimate | None:
+    """Return the mean, or the quantile ``q``, with Student's t interval over batches of readings.
+
+    With a ``baseline`` as long, the ratio to its own. The interval of a single reading is
+    infinite; where the ratio has no value there is None. No warm-up is looked for.
+    """
+
+    def level(start: int, stop: int) -> float:
+        sides = [each[start:stop] for each in (values, baseline) if each is not None]
+        own, *other = (each.mean() if q is None else np.quantile(each, q) for each in sides)
+        return float(own / other[0]) if other else float(own)
+
+    n = values.size
+    edges = np.linspace(0, n, min(n, _BATCHES) + 1).astype(int).tolist()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = level(0, n)
+        levels = [level(*ends) for ends in pairwise(edges)]
+    if not all(map(math.isfinite, (value, *levels))):
+        return None
+    half_width = math.inf
+    if len(levels) > 1:
+        spread = float(np.std(levels, ddof=1)) / math.sqrt(len(levels))
+        half_width = student_t(len(levels) - 1, confidence) * spread
+    return Estimate(
+        value=value,
+        low=value - half_width,
+        high=value + half_width,
+        confidence=confidence,
+        n=n,
+        n_effective=float(n),
+        method="provisional",
+    )
+
+
+def latest(chunks: list[Floats], most: int) -> Floats:
+    """Return the last ``most`` readings of chunks, fewer if there are no more."""
+    taken: list[Floats] = []
+    for each in reversed(chunks):
+        taken.append(each[-most:])
+        most -= each.size
+        if most <= 0:
+            break
+    return np.concatenate([np.empty(0), *reversed(taken)])

@@ -1,0 +1,209 @@
+"""Functions so slow that few calls fit into the budget: each counts, and none begins too late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import benchrigor as br
+from benchrigor.model import Code, Comparison, Progress, StopReason
+from benchrigor.session.stop_rules import in_time
+from benchrigor.testing import FakeClock
+
+BUDGET_S = 10.0
+
+
+class Slow:
+    """A function on a clock of its own, whose calls differ by a few per mille."""
+
+    def __init__(self, seconds: float) -> None:
+        self.clock, self.seconds, self.calls = FakeClock(), seconds, 0
+
+    def __call__(self) -> None:
+        self.calls += 1
+        self.clock.advance(int(self.seconds * 1e9 * (1.0 + 0.001 * (7 * self.calls % 5))))
+
+    def steps(self) -> Iterator[None]:
+        while True:
+            self()
+            yield
+
+    def of_amount(self, amount: float) -> None:
+        self()
+        self.clock.advance(int(amount * 1e6))
+
+    @property
+    def elapsed_s(self) -> float:
+        return self.clock.now_ns() / 1e9
+
+
+def measured(slow: Slow) -> br.RunRecord:
+    return br.measure(slow, budget_s=BUDGET_S, seed=1, clock=slow.clock)
+
+
+def between_others(slow: Slow) -> br.RunRecord:
+    nothing: Callable[[], None] = lambda: None  # noqa: E731  # shorter
+    return br.measure(
+        slow, budget_s=BUDGET_S, setup=nothing, teardown=nothing, seed=1, clock=slow.clock
+    )
+
+
+def in_a_session(slow: Slow) -> br.RunRecord:
+    return br.Session(br.Options(budget_s=BUDGET_S), seed=1, clock=slow.clock).run(slow)
+
+
+def in_steps(slow: Slow) -> br.RunRecord:
+    return br.Session(br.Options(budget_s=BUDGET_S), seed=1, clock=slow.clock).run(slow.steps)
+
+
+ONE_SERIES = [measured, between_others, in_a_session, in_steps]
+
+
+@pytest.mark.parametrize("door", ONE_SERIES)
+@pytest.mark.parametrize(
+    ("seconds", "calls"), [(0.5, 20), (3.0, 3), (4.0, 2), (5.0, 2), (6.0, 2), (30.0, 1)]
+)
+def test_every_call_counts_and_the_last_one_ends_in_time(
+    door: Callable[[Slow], br.RunRecord], seconds: float, calls: int
+) -> None:
+    slow = Slow(seconds)
+    record = door(slow)
+    assert slow.calls == record.readings("time").size == calls
+    assert slow.elapsed_s < max(1.11 * BUDGET_S, 2 * seconds * 1.01)
+    assert record.decision is not None
+    assert record.decision.reason is StopReason.TIME_BUDGET
+    estimate = record.estimate()
+    if calls == 1:
+        assert estimate is None
+        return
+    assert estimate is not None
+    assert estimate.n == calls
+    assert estimate.low <= seconds * 1.002 <= estimate.high
+    assert Code.FEW_READINGS in [notice.code for notice in record.notices]
+
+
+def test_a_first_call_that_is_slow_only_once_does_not_choose_the_calls_per_reading() -> None:
+    clock, durations = FakeClock(), iter([2_000_000_000])
+    record = br.measure(
+        lambda: clock.advance(next(durations, 1_000)), budget_s=10.0, seed=1, clock=clock
+    )
+    estimate = record.estimate()
+    assert estimate is not None
+    assert estimate.value == pytest.approx(1e-6, rel=0.001)  # the cold one is left out
+    assert record.rounds[0].facts["first_call_s"] == 2.0
+    assert record.rounds[1].facts["inner_loop"] > 10  # type: ignore[operator]  # a number
+
+
+@pytest.mark.parametrize("given", [{"rounds": "restarted"}, {"readings_per_round": 100}])
+def test_rounds_of_many_readings_end_with_the_budget(given: dict[str, object]) -> None:
+    slow = Slow(3.0)
+    options = br.Options(budget_s=BUDGET_S, **given)  # type: ignore[arg-type]
+    record = br.Session(options, seed=1, clock=slow.clock).run(slow)
+    assert slow.calls == record.readings("time").size == 3
+    assert slow.elapsed_s < 10.0
+    assert record.rounds[0].cut
+
+
+def test_a_generator_cut_by_the_budget_is_not_exhausted() -> None:
+    slow = Slow(3.0)
+    options = br.Options(budget_s=BUDGET_S, readings_per_round=100)
+    record = br.Session(options, seed=1, clock=slow.clock).run(slow.steps)
+    assert slow.calls == 3
+    assert Code.EXHAUSTED not in [notice.code for notice in record.notices]
+
+
+def test_a_function_that_slows_down_within_a_round_is_cut_soon() -> None:
+    clock, durations = FakeClock(), iter([1_000_000] * 3_000)
+    record = br.measure(
+        lambda: clock.advance(next(durations, 20_000_000)),
+        target=1e-9,
+        budget_s=10.0,
+        seed=1,
+        clock=clock,
+    )
+    assert clock.now_ns() / 1e9 < 12.0
+    assert record.decision is not None
+
+
+@pytest.mark.parametrize(("seconds", "calls"), [(3.0, 3), (30.0, 1)])
+def test_rounds_of_various_work_begin_in_time(seconds: float, calls: int) -> None:
+    slow = Slow(seconds)
+    record = br.measure(
+        slow.of_amount, work=(1, 10_000), budget_s=BUDGET_S, seed=1, clock=slow.clock
+    )
+    assert slow.calls == len(record.rounds) == calls
+    assert slow.elapsed_s < max(12.0, 1.1 * seconds)
+
+
+def paired(baseline: Slow, seconds: float) -> tuple[Comparison, int]:
+    candidate = Slow(seconds)
+    candidate.clock = baseline.clock
+    found = br.measure_pair(baseline, candidate, budget_s=BUDGET_S, seed=1, clock=baseline.clock)
+    assert found.reason is StopReason.TIME_BUDGET
+    return found, candidate.calls
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pairs"), [(0.5, 10), (1.0, 5), (1.6, 3), (3.0, 2), (5.0, 1), (30.0, 1)]
+)
+def test_pairs_of_slow_functions_end_in_time(seconds: float, pairs: int) -> None:
+    baseline = Slow(seconds)
+    found, calls = paired(baseline, seconds)
+    assert (baseline.calls, calls) == (pairs, pairs)
+    assert baseline.elapsed_s < max(12.1, 2 * seconds * 1.01)
+    if pairs > 1:
+        assert found.ratio is not None
+        assert found.ratio.n == pairs
+        assert found.ratio.low <= 1.0 <= found.ratio.high
+
+
+def test_a_fast_function_is_not_made_as_slow_as_the_other() -> None:
+    baseline = Slow(3.0)
+    found, calls = paired(baseline, 0.001)
+    assert found.ratio is not None
+    assert found.ratio.value == pytest.approx(1 / 3000, rel=0.5)
+    assert baseline.calls == 3
+    assert baseline.elapsed_s < 12.0
+    assert calls > 3 * 300
+
+
+def test_a_pair_that_is_slow_only_once_chooses_its_calls_after_that() -> None:
+    clock = FakeClock()
+    durations = {name: iter([2_000_000_000]) for name in ("old", "new")}
+    found = br.measure_pair(
+        lambda: clock.advance(next(durations["old"], 1_000)),
+        lambda: clock.advance(next(durations["new"], 1_500)),
+        budget_s=10.0,
+        seed=1,
+        clock=clock,
+    )
+    assert found.reason is StopReason.SATISFIED
+    assert found.ratio is not None
+    assert found.ratio.value == pytest.approx(1.5, rel=0.01)
+    assert found.baseline is not None
+    assert found.baseline.value == pytest.approx(1e-6, rel=0.01)
+
+
+def test_it_is_not_over_for_a_reading_that_would_end_in_time() -> None:
+    def progress(readings: int, elapsed_s: float) -> Progress:
+        return Progress(
+            rounds=readings,
+            readings=readings,
+            rejected_rounds=0,
+            elapsed_s=elapsed_s,
+            seconds_left=None,
+            readings_needed=None,
+            stop_requested=False,
+            analyses=(),
+            fresh=False,
+            reading_s=2.0,
+        )
+
+    rule, of_pairs = in_time(10.0), in_time(10.0, calls=2)
+    assert rule(progress(2, 8.9)) is None
+    assert rule(progress(2, 9.1)) is not None
+    assert rule(progress(1, 9.9)) is None
+    assert rule(progress(1, 10.0)) is not None
+    assert of_pairs(progress(1, 8.9)) is None
+    assert of_pairs(progress(1, 9.1)) is not None
