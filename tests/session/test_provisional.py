@@ -78,7 +78,7 @@ def test_commands_and_restarted_rounds_have_a_figure_from_the_first_on() -> None
     restarted = SyntheticWorkload(mean=0.005, cv=0.01, restarted=True, seed=1, clock=clock)
     for workload in (Command(clock), restarted):
         seen = list[Progress]()
-        options = br.Options(rounds="restarted", max_rounds=6)
+        options = br.Options(rounds="restarted", max_rounds=6, budget_s=60.0)
         br.Session(options, seed=1, clock=clock, progress=seen.append).run(workload)
         assert len(seen) == 6
         assert len(figures(seen)) >= 5  # the last one has an estimate

@@ -246,7 +246,7 @@ def test_what_own_threads_may_have_taken_is_told_apart(
     """The thread has 50 ms of one processor, and waits 80 ms."""
     clock = FakeClock()
     meter = FakeMeter(clock)
-    used = iter([(0, 0, 0), (50 * MS, siblings_ms * MS, wall_ms * MS)])
+    used = iter([(0, 0, 0), (0, 0, 0), (50 * MS, siblings_ms * MS, wall_ms * MS)])
     monkeypatch.setattr(reading_delays, "_used_ns", lambda: next(used))
     monkeypatch.setattr(reading_delays, "processors", lambda: 1)
 

@@ -93,6 +93,8 @@ def estimate_sample(sample: Sample, policy: Policy) -> Estimation:
         return estimation
     estimation = estimate(sample, replace(policy, kind=Kind.INVOCATIONS))
     counted = sum(value is not None for value in estimation.values)
+    if counted == 0:
+        estimation.estimate_or_raise()
     if counted < MIN_FOR_VARIANCE:
         raise NotEstimable(rejected_notices(len(sample) - counted, len(sample))[0])
     return estimation
