@@ -65,6 +65,7 @@ class PhaseReason(enum.StrEnum):
     STABLE = "stable"
     AS_ASKED = "cut as asked"
     CHANGING_PACE = "the pace changed"
+    SLOW_NOISE = "slow noise"
     NO_DOMINANT_SEGMENT = "no dominant segment"
     TREND = "trend"
     STILL_MOVING = "still moving at the end"

@@ -186,7 +186,7 @@ def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[Sta
 def adapted(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
     """Return the policy that the phases ask for: no transients beside slow noise, or blocks."""
     reasons = {each.reason for each in phases}
-    if PhaseReason.FEW_EFFECTIVE in reasons and len(phases) == 1:
+    if PhaseReason.SLOW_NOISE in reasons:
         policy = replace(policy, trim=False)
     return replace(policy, method=BLOCKS) if PhaseReason.CHANGING_PACE in reasons else policy
 

@@ -23,6 +23,7 @@ from benchrigor.stats.phases.trend import Trend, ends_of, find_trend
 from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
 
 _WARM_UP = 0.2  # of the readings at most that one step down at the start may cut
+_BRIEF = 0.05  # and any step
 _COOL_DOWN = 0.1  # and any step at the end
 _FAR = 2.0  # a start so many times as slow as all that follows is no matter of pace
 _MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
@@ -68,7 +69,8 @@ def _is_one_pace(phase: StablePhase, *, rates: bool) -> bool:
     if len(before) != 1:
         return True
     slower = _times_slower(before[0].median, stable.median, rates=rates)
-    return slower > _FAR or (slower > 1.0 and before[0].n <= _WARM_UP * n)
+    share = before[0].n / n
+    return slower > _FAR or share <= _BRIEF or (slower > 1.0 and share <= _WARM_UP)
 
 
 def _differ(one: float, other: float) -> bool:
@@ -112,7 +114,8 @@ def _admitted(phase: StablePhase) -> StablePhase:
     """Take all readings of slow noise: an interval that allows for it is as wide as it is slow."""
     (notice,) = phase.notices
     few = replace(notice, code=Code.FEW_EFFECTIVE, severity=Severity.WARNING)
-    return replace(phase, start=0, stop=phase.change_points.n, notices=(few,))
+    whole = {"start": 0, "stop": phase.change_points.n}
+    return replace(phase, **whole, reason=PhaseReason.SLOW_NOISE, notices=(few,))
 
 
 def _changed(levels: list[float]) -> Notice:
