@@ -13,7 +13,7 @@ from front_door import print_sections
 SECTIONS = {
     "pace": ("A machine that changes its pace", "ten_seconds_pace"),
     "trends": ("What climbs or falls to the end", "ten_seconds_pace"),
-    "start": ("What the command line costs before the first call", "ten_seconds_start"),
+    "start": ("What the command line costs before the first call", "imports"),
     "machine": ("Default runs on this machine", "ten_seconds_machine"),
     "pairs": ("Default comparisons on this machine", "ten_seconds_machine"),
 }

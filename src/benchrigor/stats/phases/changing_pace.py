@@ -114,8 +114,8 @@ def _admitted(phase: StablePhase) -> StablePhase:
     """Take all readings of slow noise: an interval that allows for it is as wide as it is slow."""
     (notice,) = phase.notices
     few = replace(notice, code=Code.FEW_EFFECTIVE, severity=Severity.WARNING)
-    whole = {"start": 0, "stop": phase.change_points.n}
-    return replace(phase, **whole, reason=PhaseReason.SLOW_NOISE, notices=(few,))
+    stop = phase.change_points.n
+    return replace(phase, start=0, stop=stop, reason=PhaseReason.SLOW_NOISE, notices=(few,))
 
 
 def _changed(levels: list[float]) -> Notice:
