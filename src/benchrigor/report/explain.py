@@ -10,6 +10,7 @@ from benchrigor.model import (
     Interference,
     Kind,
     LevelFit,
+    PhaseReason,
     RunRecord,
     StablePhase,
     WpsFit,
@@ -46,6 +47,7 @@ from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import HARMONIC
 from benchrigor.stats.series.interval import scaled
 from benchrigor.stats.series.subsessions import SUBSESSIONS
+from benchrigor.stats.series.wall_time_blocks import BLOCKS
 from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
@@ -240,7 +242,9 @@ def _segments(analysis: Analysis) -> str:
         return f"Phases; none of them may be measured ({stable.reason}):{rows}"
     margin = stable.n - analysis.n_kept
     kept = f"{counted(analysis.n_kept)} of {counted(analysis.n)} readings are kept"
-    if margin and len(stable.phases) == 1:
+    if stable.reason is PhaseReason.CHANGING_PACE:
+        kept += "; the pace changed, and none of them stands for the whole"
+    elif margin and len(stable.phases) == 1:
         kept += f"{cold(margin)}, are left out"
     elif margin:
         kept += f" ({counted(margin)} beside the cuts are left out as a margin)"
@@ -253,7 +257,8 @@ def _level(analysis: Analysis, record: RunRecord) -> list[str]:
         return [_invocations(analysis, estimate, statistic)]
     if estimate is not None and statistic != "mean":
         beside = analysis.phases and record.options.cut_shares is None
-        weighted = ", weighted by a fit beside decaying transients" if beside else ""
+        paced = beside and analysis.phases[0].reason is PhaseReason.CHANGING_PACE
+        weighted = ", weighted by a fit beside decaying transients" if beside and not paced else ""
         return [_quantile(estimate, statistic, weighted)]
     if len(analysis.fits) != 1:
         words = meaning(analysis)
@@ -301,6 +306,11 @@ def _correlation(fit: LevelFit) -> str:
         return (
             f"Neighbours in subsessions of {many(fit.batch, 'reading')} count as uncorrelated: "
             f"the long-run variance is {fit.inflation:.3g} times that of single readings."
+        )
+    if fit.method == BLOCKS:
+        return (
+            f"The variance between {counted(fit.degrees_of_freedom + 1.0)} blocks of equal time, "
+            f"{fit.inflation:.3g} times what independent readings would have, makes the interval."
         )
     if fit.order == 0:
         return "The readings are not autocorrelated: each counts in full."

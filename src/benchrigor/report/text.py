@@ -10,6 +10,8 @@ from benchrigor.model import (
     Estimate,
     Kind,
     Options,
+    Phase,
+    PhaseReason,
     RunRecord,
     StablePhase,
     WpsFit,
@@ -121,6 +123,7 @@ def _readings(analysis: Analysis, record: RunRecord) -> list[str]:
         *row("", [_modes(analysis)]),
         *row("spread", _split(analysis, record)),
         *row("cut", _cuts(analysis, record.options)),
+        *row("pace", _pace(analysis)),
     ]
 
 
@@ -322,7 +325,7 @@ def _cuts(analysis: Analysis, options: Options) -> list[str]:
         f"{each.label} {counted(each.start)}–{counted(each.stop - 1)} "
         f"(median {show_value(each.median, analysis.metric.unit)})"
         for each in stable.phases
-        if each.start != stable.start
+        if not measured(each, stable)
     ]
     margin = stable.n - analysis.n_kept
     if not parts:
@@ -330,6 +333,25 @@ def _cuts(analysis: Analysis, options: Options) -> list[str]:
     if margin:
         parts.append(f"{counted(margin)} next to {'it' if len(parts) == 1 else 'them'} as a margin")
     return parts
+
+
+def measured(phase: Phase, stable: StablePhase) -> bool:
+    """Return whether a phase belongs to what is measured."""
+    within = stable.start is not None and stable.stop is not None
+    return within and stable.start <= phase.start < stable.stop
+
+
+def _pace(analysis: Analysis) -> list[str]:
+    """Show the levels that the machine went through while it was watched."""
+    stable = analysis.phases[0] if len(analysis.phases) == 1 else None
+    if stable is None or stable.reason is not PhaseReason.CHANGING_PACE:
+        return []
+    medians = [each.median for each in stable.phases if measured(each, stable)]
+    low, high = (show_value(end, analysis.metric.unit) for end in (min(medians), max(medians)))
+    if len(medians) == 1:
+        return ["changes without clear steps; the interval is from blocks of time"]
+    changes = many(len(medians) - 1, "change")
+    return [f"{changes} between {low} and {high}; the interval is from blocks of time"]
 
 
 def cut_as_asked(options: Options) -> str:

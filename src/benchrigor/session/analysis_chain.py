@@ -28,6 +28,7 @@ from benchrigor.model import (
 from benchrigor.model.notice import one_each
 from benchrigor.model.text import many, percent
 from benchrigor.protocols import Detector
+from benchrigor.session.outcomes import in_units
 from benchrigor.session.stop_rules import (
     caution,
     min_evidence,
@@ -38,6 +39,7 @@ from benchrigor.session.stop_rules import (
 from benchrigor.stats import fit_wps, merge_subsessions
 from benchrigor.stats.estimators.estimation import (
     Policy,
+    adapted,
     estimate,
     estimate_kept,
     keep,
@@ -50,6 +52,7 @@ from benchrigor.stats.estimators.proportion import are_outcomes, are_shares
 from benchrigor.stats.estimators.variance_components import split_variance
 from benchrigor.stats.phases.repeated_warm_up import find_repeated_warm_ups
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
+from benchrigor.stats.series.wall_time_blocks import BLOCKS
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction, Quantity
 
@@ -98,6 +101,13 @@ class Material:
         if self.metric.kind is not Quantity.RATE or self.metric.averaging != "auto":
             return 0
         return sum(int((each <= 0.0).sum()) for each in self.series)
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds that the calls of all readings took; 0 for readings that are no durations."""
+        if not self.metric.is_duration:
+            return 0.0
+        return sum(float(each.sum()) for each in self.series) * self.batch
 
     @property
     def policy(self) -> Policy:
@@ -190,7 +200,10 @@ def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
         phases = cut(material.series[0], material.policy, material.detector)
     estimation = estimate(material.series, material.policy, phases, material.weights)
     moved = _moved_on(material, analysis.n, estimation.phases)
-    notices = (*analysis.notices, *estimation.notices, *moved)
+    told = (
+        in_units(each, material.metric, analysis.n, material.busy_s) for each in estimation.notices
+    )
+    notices = (*analysis.notices, *told, *moved)
     return replace(
         analysis,
         phases=estimation.phases,
@@ -213,8 +226,8 @@ def _moved_on(material: Material, n: int, phases: tuple[StablePhase, ...]) -> tu
 def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     """Predict how many readings in all the target takes."""
     known = analysis.estimate
-    if known is None:
-        return analysis
+    if known is None or any(each.method == BLOCKS for each in analysis.fits):
+        return analysis  # blocks of a changing pace differ, however many readings they hold
     wanted = wanted_half_width(known, analysis.metric, material.options)
     if not wanted > 0.0:
         return analysis
@@ -270,10 +283,9 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
         analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
     if analysis.estimate is None or material.policy.share:
         return analysis
+    policy = adapted(material.policy, analysis.phases)
     best = 0.9 if material.metric.direction is Direction.HIGHER else 0.1
-    typical, floor = (
-        estimate_kept(kept, replace(material.policy, q=q)).estimate for q in (0.5, best)
-    )
+    typical, floor = (estimate_kept(kept, replace(policy, q=q)).estimate for q in (0.5, best))
     analysis = replace(analysis, typical=typical, floor=floor)
     if material.kind is Kind.INVOCATIONS:
         fits = analysis.fits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from benchrigor.errors import BenchrigorError
 from benchrigor.model import (
@@ -93,6 +94,34 @@ def not_converged(half_width: float, wanted: float, whole: float, noun: str) -> 
         half_width=half_width,
         wanted=wanted if math.isfinite(wanted) else None,
     )
+
+
+def in_units(notice: Notice, metric: Metric, n: int, measured_s: float) -> Notice:
+    """Tell with the unit of a metric where a movement goes, and over which time the pace changed.
+
+    ``measured_s`` is the time that n readings took, 0 where it is not known.
+    """
+    evidence = notice.evidence
+    if notice.code is Code.NO_STABLE_PHASE and {"first", "last"} <= evidence.keys():
+        first, last = float(evidence["first"] or 0.0), float(evidence["last"] or 0.0)
+        way = "rises" if last > first else "falls"
+        start, end = show_value(first, metric.unit), show_value(last, metric.unit)
+        if start.partition(" ")[2] == end.partition(" ")[2]:
+            start = start.partition(" ")[0]
+        sentence = f"No steady level: {metric.name} {way} from {start} to {end}."
+        return replace(notice, sentence=sentence)
+    if notice.code is Code.CHANGING_PACE:
+        least, greatest = float(evidence["least"] or 0.0), float(evidence["greatest"] or 0.0)
+        between = ""
+        if 0.0 < least < greatest:
+            between = f" between {least / greatest:.2g} and 1 of its fastest"
+        over = show_value(measured_s, "s") if measured_s else f"{counted(n)} readings"
+        return replace(
+            notice,
+            sentence=f"Over these {over} the pace changed{between}: the interval is about this "
+            "time, from blocks of it.",
+        )
+    return notice
 
 
 def disagreement(rounds: Sequence[Round], analyses: Sequence[Analysis]) -> tuple[Notice, ...]:
