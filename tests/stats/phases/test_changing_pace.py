@@ -1,0 +1,145 @@
+"""Levels that come back are measured; what goes on to the end is not."""
+
+import numpy as np
+import pytest
+
+from benchrigor.errors import NotEstimable
+from benchrigor.model import Code, Floats, PhaseLabel, PhaseReason, Severity, StablePhase
+from benchrigor.stats import estimate_mean, estimate_quantile
+from benchrigor.stats.phases.changing_pace import phase_at_any_pace
+from benchrigor.stats.series.wall_time_blocks import BLOCKS
+
+
+def readings(*levels: tuple[float, int], seed: int = 1, shape: float = 400.0) -> Floats:
+    """Return gamma readings around levels, each for so many."""
+    around = np.repeat([each for each, _ in levels], [n for _, n in levels])
+    drawn: Floats = around * np.random.default_rng(seed).gamma(shape, 1.0 / shape, around.size)
+    return drawn
+
+
+def found(*levels: tuple[float, int], rates: bool = False) -> StablePhase:
+    return phase_at_any_pace(readings(*levels), 0.95, rates=rates)
+
+
+PACED = {
+    "levels that come back": [(1.0, 300), (1.4, 300), (1.0, 300), (1.3, 300)],
+    "a step up in the midst": [(1.0, 400), (1.5, 600)],
+    "a step down that cuts much": [(1.5, 400), (1.0, 600)],
+    "a step up at the start": [(1.0, 150), (1.5, 850)],
+    "a step near the end": [(1.0, 800), (1.5, 200)],
+    "a level between others": [(1.0, 550), (1.6, 150), (1.0, 300)],
+}
+
+
+@pytest.mark.parametrize("name", PACED)
+def test_steps_of_the_pace_leave_all_readings(name: str) -> None:
+    phase = found(*PACED[name])
+    n = sum(each for _, each in PACED[name])
+    assert (phase.reason, phase.start, phase.stop) == (PhaseReason.CHANGING_PACE, 0, n)
+    (notice,) = phase.notices
+    assert (notice.code, notice.severity) == (Code.CHANGING_PACE, Severity.WARNING)
+    assert {each.label for each in phase.phases} == {PhaseLabel.OTHER}
+
+
+STEADY = {
+    "no change": ([(1.0, 1_000)], (0, 1_000)),
+    "a short step down": ([(1.5, 150), (1.0, 850)], (150, 1_000)),
+    "a very slow start": ([(3.0, 400), (1.0, 600)], (400, 1_000)),
+    "a start in several steps": ([(2.0, 150), (1.5, 150), (1.0, 700)], (300, 1_000)),
+    "a brief step up": ([(1.0, 40), (1.3, 960)], (40, 1_000)),
+    "a cool-down": ([(1.0, 920), (1.3, 80)], (0, 920)),
+    "a step within the materiality": ([(1.004, 400), (1.0, 600)], (0, 1_000)),
+}
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_a_warm_up_and_a_cool_down_are_cut_as_before(name: str) -> None:
+    levels, (start, stop) = STEADY[name]
+    phase = found(*levels)
+    assert phase.reason is PhaseReason.STABLE
+    assert phase.start == pytest.approx(start, abs=10)
+    assert phase.stop == pytest.approx(stop, abs=10)
+
+
+def test_rates_warm_up_the_other_way() -> None:
+    up, down = [(100.0, 150), (150.0, 850)], [(150.0, 150), (100.0, 850)]
+    assert found(*up, rates=True).reason is PhaseReason.STABLE
+    assert found(*down, rates=True).reason is PhaseReason.CHANGING_PACE
+    assert found(*up).reason is PhaseReason.CHANGING_PACE
+
+
+def test_a_start_far_slower_than_all_paces_is_cut() -> None:
+    phase = found((5.0, 100), (1.0, 300), (1.4, 300), (1.0, 300), (1.3, 300))
+    assert phase.reason is PhaseReason.CHANGING_PACE
+    assert phase.start == pytest.approx(100, abs=3)
+    assert phase.phases[0].label is PhaseLabel.WARM_UP
+    greatest = phase.notices[0].evidence["greatest"]
+    assert isinstance(greatest, float)
+    assert greatest < 2.0
+
+
+def test_a_leak_behind_a_long_level_is_refused() -> None:
+    levels = np.r_[np.ones(550), np.linspace(1.0, 2.0, 450)]
+    values = levels * readings((1.0, 1_000))
+    phase = phase_at_any_pace(values, 0.95)
+    assert (phase.start, phase.stop) == (None, None)
+    assert phase.reason is PhaseReason.STILL_MOVING
+    (notice,) = phase.notices
+    assert (notice.code, notice.severity) == (Code.NO_STABLE_PHASE, Severity.REFUSAL)
+    assert notice.evidence["first"] == pytest.approx(1.0, rel=0.03)
+    assert notice.evidence["last"] == pytest.approx(1.9, rel=0.03)
+    with pytest.raises(NotEstimable, match=r"rise from 1 to 1\.8"):
+        estimate_mean(values, trim=True)
+
+
+def test_mean_and_quantile_come_from_blocks() -> None:
+    values = readings(*PACED["levels that come back"])
+    mean, median = estimate_mean(values, trim=True), estimate_quantile(values, 0.5, trim=True)
+    assert mean.method == BLOCKS
+    assert mean.degrees_of_freedom == 7.0
+    assert mean.low < 1.175 < mean.high
+    assert mean.value == pytest.approx(values[10:].mean())
+    assert (median.low < 1.1, median.high > 1.25) == (True, True)
+    codes = [[each.code for each in estimate.notices] for estimate in (mean, median)]
+    assert codes == [[Code.CHANGING_PACE]] * 2
+
+
+def test_subsessions_are_refused_as_before() -> None:
+    with pytest.raises(NotEstimable):
+        estimate_mean(readings(*PACED["levels that come back"]), trim=True, method="subsessions")
+
+
+def autoregressive(phi: float, n: int, rng: np.random.Generator) -> Floats:
+    noise, values = rng.normal(size=n + 2_000), np.empty(n + 2_000)
+    level = 0.0
+    for at, shock in enumerate(noise.tolist()):
+        values[at] = level = phi * level + shock
+    drawn: Floats = 1.0 + 0.1 * np.sqrt(1.0 - phi * phi) * values[-n:]
+    return drawn
+
+
+def test_slow_noise_is_measured_whole_and_covers_its_mean() -> None:
+    rng, hits, whole = np.random.default_rng(20270214), 0, 0
+    for _ in range(60):
+        values = autoregressive(0.99, 500, rng)
+        phase = phase_at_any_pace(values, 0.95)
+        if phase.reason is not PhaseReason.SLOW_NOISE:
+            continue
+        whole += 1
+        estimate = estimate_mean(values, trim=True)
+        hits += estimate.low <= 1.0 <= estimate.high
+        assert Code.FEW_EFFECTIVE in {each.code for each in estimate.notices}
+    assert whole >= 15
+    assert hits >= 0.85 * whole
+
+
+def test_a_random_walk_is_refused_or_has_an_interval_as_wide_as_its_way() -> None:
+    rng, narrow = np.random.default_rng(20270215), 0
+    for _ in range(40):
+        values = 10.0 + 0.01 * np.cumsum(rng.normal(size=2_000))
+        try:
+            found = estimate_mean(values, trim=True)
+        except NotEstimable:
+            continue
+        narrow += 2.0 * found.half_width < 0.5 * float(np.ptp(values))
+    assert narrow <= 6

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from benchrigor.model import Floats
+from benchrigor.stats.phases.trend import ends_of, find_trend
+
+RNG = np.random.default_rng(20270213)
+SHARE = np.arange(2_000) / 2_000
+DRIFTS = {
+    "leak": 1.0 + 0.5 * SHARE,
+    "falling": 2.0 - SHARE,
+    "slowing": 1.0 + np.sqrt(SHARE),
+    "filling": 1.0 + 2.0 * np.exp(-SHARE / 0.3),
+}
+
+
+def noisy(levels: Floats) -> Floats:
+    readings: Floats = levels * RNG.gamma(400.0, 1.0 / 400.0, levels.size)
+    return readings
+
+
+@pytest.mark.parametrize("name", DRIFTS)
+def test_what_goes_one_way_to_the_end_is_a_trend(name: str) -> None:
+    levels = DRIFTS[name]
+    found = find_trend(noisy(levels), ())
+    assert found is not None
+    assert found.first == pytest.approx(np.median(levels[:200]), rel=0.05)
+    assert found.last == pytest.approx(np.median(levels[-200:]), rel=0.05)
+
+
+@pytest.mark.parametrize("name", DRIFTS)
+def test_a_staircase_of_change_points_does_not_hide_a_trend(name: str) -> None:
+    assert find_trend(noisy(DRIFTS[name]), range(250, 2_000, 250)) is not None
+
+
+def test_a_leak_is_found_beside_steps_of_the_pace() -> None:
+    steps = np.repeat([1.0, 1.4, 1.0, 1.3, 1.0], 400)
+    places = (400, 800, 1_200, 1_600)
+    assert find_trend(noisy(steps * (1.0 + 0.5 * SHARE)), places) is not None
+    assert find_trend(noisy(steps), places) is None
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        np.ones(2_000),
+        np.repeat([1.0, 1.5], 1_000),
+        np.repeat([1.0, 1.2, 1.5], [700, 600, 700]),
+        1.0 + 0.3 * np.sin(2.0 * np.pi * SHARE),
+        1.0 + 2.0 * np.exp(-SHARE / 0.02),
+    ],
+    ids=["level", "a step up", "two steps up", "there and back", "a warm-up that is over"],
+)
+def test_what_stays_or_comes_back_is_no_trend(levels: Floats) -> None:
+    places = 1 + np.flatnonzero(np.diff(levels)) if np.unique(levels).size < 10 else ()
+    assert find_trend(noisy(levels), tuple(int(each) for each in places)) is None
+
+
+def test_an_immaterial_rise_is_no_trend() -> None:
+    assert find_trend(noisy(1.0 + 0.02 * SHARE), ()) is None
+
+
+def test_too_few_readings_and_constant_ones_have_none() -> None:
+    assert find_trend(np.arange(20.0), ()) is None
+    assert find_trend(np.ones(100), ()) is None
+
+
+def test_readings_below_zero_may_have_a_trend() -> None:
+    assert find_trend(-noisy(DRIFTS["leak"]), ()) is not None
+
+
+def test_the_ends_are_medians_of_the_outer_tenths() -> None:
+    found = ends_of(np.arange(100.0))
+    assert (found.first, found.last) == (4.5, 94.5)
