@@ -241,7 +241,7 @@ def test_other_machines_are_named(cli, keep, strict):
     document = strict(cli("compare", here, there, "--json").stdout)
     *short, machines = document["warnings"]
     assert "alpha, beta" in machines
-    assert all("was not converged: round limit reached" in each for each in short)
+    assert all("ended before its target: round limit reached" in each for each in short)
     assert len(short) == 2
     assert (document["baseline"]["host"], document["candidate"]["host"]) == ("alpha", "beta")
     again = keep(0.001, 3, host="alpha")

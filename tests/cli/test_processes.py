@@ -117,7 +117,7 @@ def test_a_budget_ends_a_command_and_says_so(started, tmp_path):
     run = started("run", "--budget", "0.5", "sh", "-c", "echo $$ > pids; exec sleep 600")
     stdout, _ = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 4
-    assert "not converged: time budget spent" in stdout
+    assert "time budget spent" in stdout
     assert "[cut-round]" in stdout
     assert not is_running(int(pids.read_text()))
 

@@ -136,7 +136,7 @@ def test_amounts_are_shown_in_the_unit_of_the_speed(work: float, unit: str, show
         (shortened("parts of the product.head", 15), "parts o…ct.head"),
         (
             ended(Decision(stop=True, reason=StopReason.TIME_BUDGET)),
-            "not converged: time budget spent",
+            "time budget spent",
         ),
     ],
 )

@@ -41,9 +41,7 @@ def words(records: Sequence[RunRecord], width: int = 79) -> str:
 
 def test_what_is_no_result_never_looks_like_one() -> None:
     assert words([ended(StopReason.SATISFIED)]).endswith("1,234,567 satisfied")
-    assert words([ended(StopReason.TIME_BUDGET)]).endswith(
-        "1,234,567 not converged: time budget spent"
-    )
+    assert words([ended(StopReason.TIME_BUDGET)]).endswith("1,234,567 time budget spent")
     assert words([ended(None)]).endswith("1,234,567 still running")
     assert words([ended(StopReason.INTERRUPTED, analyses=())]).endswith(
         "no number not converged: interrupted"
@@ -73,14 +71,14 @@ def test_an_observed_median_is_marked_as_such() -> None:
 def test_endings_are_broken_for_short_names_and_long_names_give_way() -> None:
     short, long = "test_sorting", "test_sorting_many_words_of_one_language"
     one, two = (
-        tabulate([ended(StopReason.SATISFIED, "f"), ended(StopReason.TIME_BUDGET, name)], width=84)
+        tabulate([ended(StopReason.SATISFIED, "f"), ended(StopReason.STOP_REQUESTED, name)], width=84)
         for name in (short, long)
     )
-    wide = tabulate([ended(StopReason.TIME_BUDGET, short)], width=100)
-    assert wide.splitlines()[1].endswith("not converged: time budget spent")
+    wide = tabulate([ended(StopReason.STOP_REQUESTED, short)], width=100)
+    assert wide.splitlines()[1].endswith("not converged: stop requested")
     row, more = one.splitlines()[2:4]
     assert row.startswith(f"{short}  1.2")
     assert row.endswith("1,234,567  not converged:")
-    assert more.strip() == "time budget spent"
-    assert more.index("time") == row.index("not")
+    assert more.strip() == "stop requested"
+    assert more.index("stop") == row.index("not")
     assert two.splitlines()[2] == long

@@ -18,7 +18,7 @@ from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.interference import Interference, Light
 from benchrigor.model.metric import Metric
-from benchrigor.model.notice import Notice
+from benchrigor.model.notice import Code, Notice
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
 from benchrigor.model.series import Floats
@@ -27,6 +27,7 @@ from benchrigor.model.text import (
     ended,
     many,
     no_number,
+    percent,
     show_added,
     show_estimate,
     show_light,
@@ -300,7 +301,21 @@ def _tail(record: RunRecord) -> str:
     if record.red_rounds:
         rounds = many(len(record.rounds), "round")
         parts.append(f"{len(record.red_rounds)} of {rounds} left out")
-    return " · ".join([*parts, f"{ended(record.decision)}, {record.elapsed_s:.3g} s"])
+    return " · ".join([*parts, f"{_short_of(record)}, {record.elapsed_s:.3g} s"])
+
+
+def _short_of(record: RunRecord) -> str:
+    """Say how a run ended, by its width where the budget ended it before the target."""
+    analysis, ending = record.analysis(), ended(record.decision)
+    if analysis is None or analysis.estimate is None or not ending.endswith("spent"):
+        return ending
+    estimate = analysis.estimate
+    short = (each for each in analysis.notices if each.code is Code.NOT_CONVERGED)
+    wanted = next((each.evidence["wanted"] for each in short), None)
+    if not isinstance(wanted, float) or not estimate.value or estimate.half_width <= wanted:
+        return ending
+    shown = percent(estimate.relative_half_width), percent(wanted / abs(estimate.value))
+    return "half-width {}, wanted {}".format(*shown)
 
 
 def _with_directions(record: RunRecord, data: Mapping[str, Any]) -> RunRecord:

@@ -243,11 +243,12 @@ def false_alarms(level: float | None) -> str:
 
 
 def ended(decision: Decision | None) -> str:
-    """Say how a run ended; what is no result never looks like one."""
+    """Say how a run ended; what broke it off never looks like a result."""
     if decision is None:
         return "still running"
     reason = str(decision.reason).replace("-", " ")
-    return reason if reason == "satisfied" else f"not converged: {reason}"
+    is_planned = reason == "satisfied" or reason.endswith(("spent", "limit reached"))
+    return reason if is_planned else f"not converged: {reason}"
 
 
 def no_number(notices: Sequence[Notice]) -> str:

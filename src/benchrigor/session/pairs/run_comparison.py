@@ -299,7 +299,9 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     """Warn of other differences between the runs."""
     runs = [(each.label, each.run) for each in sources if each.run is not None]
     notices = [
-        Notice.warning(Code.NOT_CONVERGED, f"{label} was {ended(run.decision)}.")
+        Notice.warning(
+            Code.NOT_CONVERGED, f"{label} ended before its target: {ended(run.decision)}."
+        )
         for label, run in runs
         if ended(run.decision) != "satisfied"
     ]
