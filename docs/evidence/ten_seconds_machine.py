@@ -142,8 +142,12 @@ def default_run(name: str) -> Run:
         took_s=over - began,
         figure_s=(watch.first_s or over) - ended[0],
         half_width=None if found is None else found.relative_half_width,
-        why="" if found is not None else record.notices[0].sentence,
+        why="" if found is not None else _refusal(record),
     )
+
+
+def _refusal(record: br.RunRecord) -> str:
+    return next(each.sentence for each in record.notices if each.severity == "refusal")
 
 
 def machine(setting: Setting) -> None:

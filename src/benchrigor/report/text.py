@@ -337,8 +337,9 @@ def _cuts(analysis: Analysis, options: Options) -> list[str]:
 
 def measured(phase: Phase, stable: StablePhase) -> bool:
     """Return whether a phase belongs to what is measured."""
-    within = stable.start is not None and stable.stop is not None
-    return within and stable.start <= phase.start < stable.stop
+    if stable.start is None or stable.stop is None:
+        return False
+    return stable.start <= phase.start < stable.stop
 
 
 def _pace(analysis: Analysis) -> list[str]:
