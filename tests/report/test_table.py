@@ -71,7 +71,9 @@ def test_an_observed_median_is_marked_as_such() -> None:
 def test_endings_are_broken_for_short_names_and_long_names_give_way() -> None:
     short, long = "test_sorting", "test_sorting_many_words_of_one_language"
     one, two = (
-        tabulate([ended(StopReason.SATISFIED, "f"), ended(StopReason.STOP_REQUESTED, name)], width=84)
+        tabulate(
+            [ended(StopReason.SATISFIED, "f"), ended(StopReason.STOP_REQUESTED, name)], width=84
+        )
         for name in (short, long)
     )
     wide = tabulate([ended(StopReason.STOP_REQUESTED, short)], width=100)

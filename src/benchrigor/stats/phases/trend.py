@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchrigor.model import Floats
+from benchrigor.stats.phases.stability_rules import concordance
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.stats.series.long_run_variance import long_run_variance
 
@@ -16,6 +17,9 @@ _POINTS = 256
 _DEGREE = 3  # of the polynomial that stands for any smooth movement
 _MATERIAL = 0.02  # movement over the second half, relative to the level, that is one
 _TURNING = 1.25  # the way there and back, relative to the way gained, that is still one way
+_MOST_STEPS = 16  # beside more a ramp is what they leave over
+_PARTS = 16
+_ORDER = 0.8  # rank correlation of their medians with time
 _EVIDENCE = 2.0  # difference of information criteria, in favour of a movement
 
 
@@ -50,27 +54,36 @@ def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
     smooth = np.vander(time, _DEGREE + 1)
     by_levels, by_ramp, by_smooth = (_residuals(each, points) for each in (between, ramp, smooth))
     price = math.log(m)
-    # A step costs its place and its height.
+    # A step costs its place and its height; of very many steps none may be worth it.
     gains = {
-        "ramp": _gain(by_levels, by_ramp) - price,
-        "smooth": _gain(by_levels, by_smooth) + (2 * len(places) - _DEGREE) * price,
+        "ramp": _gain(by_levels, by_ramp) - price if len(places) <= _MOST_STEPS else -math.inf,
+        "smooth": min(
+            _gain(by_levels, by_smooth) + (2 * len(places) - _DEGREE) * price,
+            _gain(points - points.mean(), by_smooth) - _DEGREE * price,
+        ),
     }
     best = max(gains, key=gains.__getitem__)
     if gains[best] < _EVIDENCE:
         return None
-    path = points - by_smooth
     if best == "ramp":
-        path = time * float(np.linalg.lstsq(ramp, points, rcond=None)[0][-1])
-        points = path
-    late = np.diff(path[m // 2 :])
+        slope = float(np.linalg.lstsq(ramp, points, rcond=None)[0][-1])
+        return ends_of(series) if abs(slope) / 2.0 >= _MATERIAL else None
+    return ends_of(series) if _goes_one_way(points - by_smooth, points) else None
+
+
+def _goes_one_way(path: Floats, points: Floats) -> bool:
+    """Whether a smooth movement goes on over the second half, and its points with it.
+
+    A polynomial bends beyond its readings, and a restless pace drifts: medians of sixteenths must
+    follow their order as well.
+    """
+    late = np.diff(path[path.size // 2 :])
     moved = float(late.sum())
+    parts = [float(np.median(each)) for each in np.array_split(points, _PARTS)]
+    least = min(moved, parts[-1] - parts[_PARTS // 2 - 1], key=abs)
     one_way = float(np.abs(late).sum()) <= _TURNING * abs(moved)
-    # A polynomial bends beyond its readings: their medians must have moved as well.
-    middle, last = (np.median(points[at * m // 8 : (at + 2) * m // 8]) for at in (3, 6))
-    least = min(moved, float(last - middle), key=abs)
-    if not one_way or abs(least) < _MATERIAL or least * moved < 0.0:
-        return None
-    return ends_of(series)
+    order = concordance(parts) * math.copysign(1.0, moved)
+    return one_way and order >= _ORDER and abs(least) >= _MATERIAL and least * moved > 0.0
 
 
 def ends_of(series: Floats) -> Trend:
