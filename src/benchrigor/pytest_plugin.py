@@ -7,6 +7,7 @@ asks for the fixture.
 from __future__ import annotations
 
 import argparse
+import inspect
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -107,6 +108,12 @@ class Bench:
     def __call__(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Call ``func(*args, **kwargs)``, measure further calls, and return the first result."""
         __tracebackhide__ = True
+        if inspect.iscoroutinefunction(func):
+            pytest.fail(
+                f"{func!r} is a coroutine function: calling it only makes an object; measure "
+                "lambda: asyncio.run(f())",
+                pytrace=False,
+            )
         result = func(*args, **kwargs)
         self._calls += 1
         if self._config.getoption("bench_skip"):

@@ -53,8 +53,8 @@ def test_where_readings_decide_they_are_counted(beside: tuple[Kind, ...]) -> Non
     optional = Metric(name="speed", unit="B/s", must_satisfy=False)
     others = [analysed(kind, optional) for kind in beside]
     assert shown(*others, analysed(Kind.UNIT_READINGS, time)) == (
-        "23,400,000 s [21,900,000, 25,700,000] · 12 readings · half-width 8.1%, wanted 2% · "
-        "at most 31 s"
+        "23,400,000 s [21,900,000, 25,700,000] · half-width 8.1%, wanted 2% · "
+        "at most 31 s · 12 readings"
     )
 
 
@@ -62,7 +62,7 @@ def test_before_there_is_an_estimate_a_rough_figure_moves() -> None:
     time = Metric(name="time", unit="s")
     rough = estimated(0.00321, 0.0031, 0.00332, n=12, n_effective=12.0, method="provisional")
     looked = Analysis(metric=time, kind=Kind.UNIT_READINGS, n=12, estimate=rough)
-    expected = "about 3.21 ms [3.10, 3.32] · 12 readings · at most 31 s"
+    expected = "about 3.21 ms [3.10, 3.32] · at most 31 s · 12 readings"
     assert shown(provisional=looked) == expected
     refused = Analysis(metric=time, kind=Kind.UNIT_READINGS, n=12)
     assert shown(refused, provisional=looked) == expected
@@ -72,7 +72,7 @@ def test_one_reading_is_shown_without_an_interval() -> None:
     time = Metric(name="time", unit="s")
     first = estimated(5.0, -math.inf, math.inf, n=1, n_effective=1.0, method="provisional")
     looked = Analysis(metric=time, kind=Kind.UNIT_READINGS, n=1, estimate=first)
-    assert shown(provisional=looked, readings=1) == "about 5 s · 1 reading · at most 31 s"
+    assert shown(provisional=looked, readings=1) == "about 5 s · at most 31 s · 1 reading"
 
 
 def test_the_line_names_what_is_measured_and_what_is_wanted() -> None:
@@ -95,5 +95,5 @@ def test_the_line_names_what_is_measured_and_what_is_wanted() -> None:
         )
     )
     assert lines == [
-        "parse: 3.21 ms [3.10, 3.32] · 1,234 readings · half-width 3.4%, wanted 2% · at most 7 s"
+        "parse: 3.21 ms [3.10, 3.32] · half-width 3.4%, wanted 2% · at most 7 s · 1,234 readings"
     ]

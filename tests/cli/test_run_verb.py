@@ -133,7 +133,6 @@ def test_an_exit_code_may_be_accepted(cli):
         (("no_such_module:f",), "no module 'no_such_module'"),
         (("os:name",), "expected a function"),
         (("os:getcwd", "--target", "1%"), "'--target' follows the function os:getcwd"),
-        (("--timeout", "none", "os:getcwd"), "timeout_s is inf"),
         (("--stream", "os:getcwd"), "--stream is for commands"),
         (("--stream", "true"), "--stream needs --read-units"),
         ((*STREAM, "--read", "x=column:0", "true"), "--stream goes without --read,"),

@@ -50,7 +50,7 @@ def test_what_is_undecided_says_how_much_more_it_takes() -> None:
 
 def test_pairs_are_counted_once() -> None:
     found = replace(UNDECIDED, paired=True, unit="pair")
-    assert str(found).endswith("p=0.21 · 10 pairs, 24 more")
+    assert str(found).endswith("p=0.21 · 10 pairs, 24 more pairs")
 
 
 def test_without_a_ratio_the_line_shows_the_difference() -> None:

@@ -134,10 +134,11 @@ def _line(name: str, progress: Progress, options: Options) -> str:
         if progress.readings_needed:
             parts.append(f"about {counted(progress.readings_needed)} to go")
     else:
-        parts = [*_figure(progress, wanted), many(progress.readings, "reading")]
-        parts += _half_width(wanted, options)
-    if progress.seconds_left is not None:
+        parts = [*_figure(progress, wanted), *_half_width(wanted, options)]
+    if progress.seconds_left is not None and progress.decision is None:
         parts.append(f"at most {show_value(progress.seconds_left, 's')}")
+    if not (wanted and wanted[0].kind is Kind.WORK):  # a narrow terminal cuts off the end
+        parts.append(many(progress.readings, "reading"))
     return (f"{name}: " if name else "") + " · ".join(parts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from dataclasses import fields, replace
 from functools import partial
@@ -174,6 +175,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     """  # noqa: D301  # click wants the backspace itself
     is_function = names_function(words[0]) and not Path(words[0]).exists()
     options = _options(given)
+    if given["timeout"] == math.inf:  # none
+        given["timeout"] = None
     speed = _speed(given, options)
     workload, metrics, subject = (_function if is_function else _command)(words, given, speed)
     begin = partial(

@@ -21,6 +21,7 @@ from benchrigor.model.text import (
     percent,
     show_chance,
     show_change,
+    show_duration,
     show_estimate,
     show_values,
     wrapped,
@@ -251,7 +252,13 @@ def _more(comparison: Comparison) -> str:
     """Say how much more would decide."""
     if comparison.verdict is not Verdict.UNDECIDED or not comparison.required:
         return ""
-    return f"{counted(comparison.required)} more{'' if comparison.paired else ' each'}"
+    if not comparison.paired:
+        return f"{counted(comparison.required)} more each"
+    more = f"{counted(comparison.required)} more {comparison.unit or 'pair'}s"
+    if comparison.elapsed_s and comparison.ratio is not None:
+        seconds = comparison.elapsed_s * comparison.required / comparison.ratio.n
+        more += f" (about {show_duration(seconds)})"
+    return more
 
 
 def _footer(family: Family) -> list[str]:

@@ -49,6 +49,7 @@ from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.units import Direction, Quantity
 
 _MOST_NAMED = 6
+_FEWEST_TO_FORESEE = 10  # from fewer readings nobody can tell how many more it takes
 NOTABLE = 1.05  # Autocorrelation that inflates the variance by less is not reported
 _SAME = 5e-4
 
@@ -138,7 +139,9 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
         return width
     width += f", wanted {percent(wanted / whole)}"
     required = analysis.required or 0
-    if required > analysis.n:
+    # A narrow interval of few readings lacks evidence, not width; rounds must be narrower still.
+    is_wide = estimate.half_width > wanted or analysis.kind is not Kind.UNIT_READINGS
+    if required > analysis.n >= _FEWEST_TO_FORESEE and is_wide:
         noun = "round" if analysis.kind is Kind.WORK else "reading"
         width += f": about {many(required, noun)} in all are needed"
         if record.elapsed_s:  # readings that were recorded elsewhere took no time here

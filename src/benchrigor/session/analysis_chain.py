@@ -52,7 +52,6 @@ from benchrigor.stats.estimators.proportion import are_outcomes, are_shares
 from benchrigor.stats.estimators.variance_components import split_variance
 from benchrigor.stats.phases.repeated_warm_up import find_repeated_warm_ups
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
-from benchrigor.stats.series.wall_time_blocks import BLOCKS
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction, Quantity
 
@@ -74,6 +73,7 @@ class Material:
     detector: Detector | None = None
     weights: Floats | None = None  # what single readings of rounds count in the mean
     batch: int = 1  # calls that each reading averages
+    busy_s: float = 0.0  # that the calls of all readings took; 0 where they are no durations
     recorded: bool = False  # no reading will follow: the last ones may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
     notices: tuple[Notice, ...] = ()
@@ -103,13 +103,6 @@ class Material:
         return sum(int((each <= 0.0).sum()) for each in self.series)
 
     @property
-    def busy_s(self) -> float:
-        """Seconds that the calls of all readings took; 0 for readings that are no durations."""
-        if not self.metric.is_duration:
-            return 0.0
-        return sum(float(each.sum()) for each in self.series) * self.batch
-
-    @property
     def policy(self) -> Policy:
         """Which statistic is estimated, and by which method."""
         return Policy(
@@ -121,6 +114,7 @@ class Material:
             autocorrelation_limit=self.options.autocorrelation_limit,
             harmonic=self.kind is not Kind.WORK and self.is_harmonic,
             share=self.kind is not Kind.WORK and self.is_share,
+            higher=self.metric.direction is Direction.HIGHER,
             batch=self.batch,
         )
 
@@ -226,7 +220,7 @@ def _moved_on(material: Material, n: int, phases: tuple[StablePhase, ...]) -> tu
 def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     """Predict how many readings in all the target takes."""
     known = analysis.estimate
-    if known is None or any(each.method == BLOCKS for each in analysis.fits):
+    if known is None or any(each.reason is PhaseReason.CHANGING_PACE for each in analysis.phases):
         return analysis  # blocks of a changing pace differ, however many readings they hold
     wanted = wanted_half_width(known, analysis.metric, material.options)
     if not wanted > 0.0:

@@ -104,16 +104,16 @@ def in_units(notice: Notice, metric: Metric, n: int, measured_s: float) -> Notic
     evidence = notice.evidence
     if notice.code is Code.NO_STABLE_PHASE and {"first", "last"} <= evidence.keys():
         first, last = float(evidence["first"] or 0.0), float(evidence["last"] or 0.0)
-        way = "rises" if last > first else "falls"
+        way = "it rises" if last > first else "it falls"
         start, end = show_value(first, metric.unit), show_value(last, metric.unit)
         if start.partition(" ")[2] == end.partition(" ")[2]:
             start = start.partition(" ")[0]
-        sentence = f"No steady level: {metric.name} {way} from {start} to {end}."
+        sentence = f"No steady level: {way} from {start} to {end}."
         return replace(notice, sentence=sentence)
     if notice.code is Code.CHANGING_PACE:
         least, greatest = float(evidence["least"] or 0.0), float(evidence["greatest"] or 0.0)
         between = ""
-        if 0.0 < least < greatest:
+        if 0.0 < least < 0.95 * greatest:
             between = f" between {least / greatest:.2g} and 1 of its fastest"
         over = show_value(measured_s, "s") if measured_s else f"{counted(n)} readings"
         return replace(

@@ -49,6 +49,7 @@ class Trace:
     phases: list[StablePhase] = field(default_factory=list)
     n: int = 0
     batch: int = 1
+    busy_s: float = 0.0  # of readings that are durations: how long their calls took
     schedule: WorkSchedule | None = None
     analysis: Analysis | None = None
     report: Analysis | None = None
@@ -168,6 +169,7 @@ class Traces:
             else:
                 usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
             trace.chunks.append(values)
+            trace.busy_s += float(values.sum()) * calls_per_reading(finished)
             usable |= trace.is_single
             trace.weights += weights_of(finished, trace.metric)
             trace.n += 1 if kind is Kind.WORK else values.size
@@ -345,6 +347,7 @@ class Traces:
             weights=weights,
             detector=self._detector,
             batch=trace.batch,
+            busy_s=trace.busy_s if trace.metric.is_duration else 0.0,
             recorded=self._recorded,
             left_out=left_out,
             notices=notices,

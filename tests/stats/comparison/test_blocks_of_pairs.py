@@ -79,3 +79,19 @@ def test_a_median_is_compared_by_the_medians_of_blocks() -> None:
     found = compare(*sides, paired=True, trim=True, statistic="median")
     assert found.ratio is not None
     assert found.ratio.low > 1.3
+
+
+def test_a_far_quantile_of_few_pairs_keeps_its_refusal() -> None:
+    one, two = restless(3.0, np.random.default_rng(4), n=400)
+    with pytest.raises(NotEstimable):
+        blocks_of_pairs(one, two, Policy(q=0.99), REFUSAL)
+    assert blocks_of_pairs(one, two, Policy(q=0.5), REFUSAL).ratios.size == 12
+
+
+def test_a_leaking_candidate_is_said_to_leak() -> None:
+    rng = np.random.default_rng(5)
+    one, two = rng.gamma(100.0, 0.01, (2, 1_200))
+    found = compare(one, two * np.linspace(1.0, 2.0, 1_200), paired=True, trim=True)
+    assert found.verdict is Verdict.WORSE
+    assert "The ratio rises from 1.0" in found.notices[0].sentence
+    assert found.notices[0].evidence["rising"] is True

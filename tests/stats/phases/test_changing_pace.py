@@ -143,3 +143,46 @@ def test_a_random_walk_is_refused_or_has_an_interval_as_wide_as_its_way() -> Non
             continue
         narrow += 2.0 * found.half_width < 0.5 * float(np.ptp(values))
     assert narrow <= 6
+
+
+def test_levels_of_the_work_itself_are_refused_as_before() -> None:
+    apart = [(1.0, 300), (40.0, 300), (1.0, 300), (40.0, 300)]
+    assert found(*apart).reason is PhaseReason.NO_DOMINANT_SEGMENT
+    assert found(*((1.0, 300), (8.0, 300)) * 2).reason is PhaseReason.CHANGING_PACE
+
+
+def test_paces_that_are_alike_are_only_good_to_know() -> None:
+    for ratio, severity in ((1.03, Severity.NOTE), (1.2, Severity.WARNING)):
+        values = readings((1.0, 300), (ratio, 300), (1.0, 300), (ratio, 300), shape=40_000.0)
+        (notice,) = phase_at_any_pace(values, 0.95).notices
+        assert notice.severity is severity
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_scaling_changes_nothing_also_below_zero(factor: float) -> None:
+    rng = np.random.default_rng(13)
+    for _ in range(20):
+        steps = np.repeat(rng.permutation([-1.0, 0.0, 1.0, 0.0, -1.0, 1.0]), 300)
+        values = steps + np.linspace(0.0, 1.5, 1_800) + 0.05 * rng.normal(size=1_800)
+        one, other = (phase_at_any_pace(each, 0.95) for each in (values, factor * values))
+        assert (one.start, one.stop, one.reason) == (other.start, other.stop, other.reason)
+
+
+def test_the_interval_of_a_mean_stays_among_the_readings() -> None:
+    values = readings((1.0, 900), (14.0, 30), (1.0, 900), (14.0, 30))
+    mean = estimate_mean(values, trim=True)
+    assert values.min() <= mean.low < mean.high <= values.max()
+
+
+def test_a_far_quantile_has_an_interval_too() -> None:
+    values = readings(*PACED["levels that come back"])
+    found = estimate_quantile(values, 0.9, trim=True)
+    assert found.low < np.quantile(values, 0.9) <= found.high
+    with pytest.raises(NotEstimable):
+        estimate_quantile(values, 0.999, trim=True)
+
+
+def test_a_movement_that_ends_where_it_began_is_no_refusal() -> None:
+    levels = np.r_[np.linspace(1.0, 1.2, 600), np.linspace(1.2, 1.0, 600)]
+    phase = phase_at_any_pace(levels * readings((1.0, 1_200)), 0.95)
+    assert phase.start is not None

@@ -6,7 +6,6 @@ No distribution is assumed, only that a block is as often above the median of bl
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,8 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice
 from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.estimators.order_statistics import quantile_value
+from benchrigor.stats.estimators.proportion import MIN_IN_TAIL
+from benchrigor.stats.phases.trend import find_trend
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
 BLOCKS_OF_PAIRS = "blocks of pairs"
@@ -69,6 +70,9 @@ def blocks_of_pairs(
         The ``refusal`` of an interval, where there are too few blocks for the confidence, or
         readings are not above 0.
     """
+    q = 0.5 if policy.q is None else policy.q
+    if min(q, 1.0 - q) * baseline.size < MIN_IN_TAIL * _BLOCKS and policy.q is not None:
+        raise refusal  # a block of few pairs has no such quantile
     if baseline.size < 2 or policy.share or not float(np.minimum(baseline, candidate).min()) > 0.0:
         raise refusal
     starts = block_starts(baseline + candidate, blocks=_BLOCKS)
@@ -95,16 +99,20 @@ def _rank(blocks: int, confidence: float) -> int:
     return int(np.searchsorted(tails, (1.0 - confidence) / 2.0, side="right"))
 
 
-def by_blocks(refusal: NotEstimable, ratio: Estimate) -> tuple[Notice, ...]:
-    """Say why there is no interval of the ratio by its readings, and what there is instead."""
+def by_blocks(refusal: NotEstimable, ratios: Floats, blocks: int) -> tuple[Notice, ...]:
+    """Say why there is no interval by the readings of pairs with these ratios, and what instead."""
     assert isinstance(refusal.notice, Notice)  # noqa: S101  # for the type checker
-    count = math.floor(ratio.n_effective)
+    why, trend = refusal.notice.sentence, find_trend(ratios, ())
+    if trend is not None:
+        way = "rises" if trend.last > trend.first else "falls"
+        why = f"The ratio {way} from {trend.first:.3g} to {trend.last:.3g}, to the end."
     return (
         Notice.warning(
             Code.BLOCKS_OF_PAIRS,
-            f"{refusal.notice.sentence} The ratio is the median of {count} blocks of pairs, each "
-            "measured in turn, and its interval assumes no distribution.",
-            blocks=count,
+            f"{why} What is given is the median of {blocks} blocks of pairs, each measured in "
+            "turn, and an interval that assumes no distribution.",
+            blocks=blocks,
             reason=refusal.notice.evidence.get("reason"),
+            rising=trend is not None,
         ),
     )

@@ -137,6 +137,7 @@ def compare(
             confidence=float(confidence),
             trim=bool(trim),
             share=q is None and are_shares(first, second),
+            higher=better is Direction.HIGHER,
         ),
         margin=least,
         direction=better,
@@ -163,8 +164,9 @@ def compare_pairs(
         basis = paired_readings(one, two, policy, pairs.transients)
     except NotEstimable as refusal:
         blocks = blocks_of_pairs(baseline, candidate, policy, refusal)
-        whole = replace(whole, notices=by_blocks(refusal, blocks.ratio(policy.confidence)))
-        return _concluded_by_blocks(blocks, whole.notices, question), whole
+        notices = by_blocks(refusal, candidate / baseline, blocks.ratios.size)
+        whole = replace(whole, notices=notices)
+        return _concluded_by_blocks(blocks, notices, question), whole
     short = short_run(baseline.size, "pairs") if policy.trim else ()
     basis = replace(basis, notices=one_each((*basis.notices, *pairs.notices, *short)))
     return _concluded(basis, question), pairs

@@ -74,6 +74,7 @@ class Policy:
     autocorrelation_limit: float = 0.1  # of neighbouring subsessions
     harmonic: bool = False  # the reciprocal of the mean of reciprocals
     share: bool = False  # readings are outcomes, 0 or 1, or shares of trials
+    higher: bool = False  # readings are higher where the machine is faster
     batch: int = 1  # calls that each reading averages
 
     def transients(self, series: int) -> tuple[float, ...]:
@@ -161,7 +162,7 @@ def trim(
     at_any_pace = policy.method == LONG_RUN_VARIANCE and not policy.share
     if not at_any_pace:
         return (measured_phase(series[0], policy.confidence, change_points),)
-    rates = policy.harmonic
+    rates = policy.higher or policy.harmonic
     return (phase_at_any_pace(series[0], policy.confidence, change_points, rates=rates),)
 
 
@@ -240,10 +241,19 @@ def _of_series(series: Floats, policy: Policy, weights: Floats | None) -> Estima
             estimate = weighted_mean(series, weights, confidence)
         else:
             fits = (_fit(series, policy, transients),)
-            estimate = _inverted(estimate_level(fits[0], confidence), policy)
+            level = estimate_level(fits[0], confidence)
+            if policy.method == BLOCKS:
+                level = _among(level, 1.0 / series if policy.harmonic else series)
+            estimate = _inverted(level, policy)
     except NotEstimable as error:
         return Estimation(fits=fits, notices=(notice_of(error),))
     return Estimation(estimate=estimate, fits=fits, notices=estimate.notices)
+
+
+def _among(estimate: Estimate, values: Floats) -> Estimate:
+    """Keep the interval among the values: their mean, which it is about, lies there for certain."""
+    least, most = float(values.min()), float(values.max())
+    return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, most))
 
 
 def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> LevelFit:

@@ -62,7 +62,9 @@ def quantile_of(
         fit = fit_indicators(indicators, transients=transients)
     else:
         fit = fit_blocks(indicators, blocks)
-    _check_tail(fit, q, confidence)
+    # Blocks make the interval as wide as it must be; the tail must have readings at all.
+    counted = fit if blocks is None else replace(fit, long_run_variance=fit.variance)
+    _check_tail(counted, q, confidence)
     t = student_t(fit.degrees_of_freedom, confidence)
     if n < MIN_FOR_AUTOCORRELATION:
         shares = _binomial_shares(n, q, confidence)

@@ -22,10 +22,12 @@ from benchrigor.model import (
 from benchrigor.stats.phases.trend import Trend, ends_of, find_trend
 from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
 
-_WARM_UP = 0.2  # of the readings at most that one step down at the start may cut
+_WARM_UP = 0.3  # of the readings at most that one step down at the start may cut
 _BRIEF = 0.05  # and any step
 _COOL_DOWN = 0.1  # and any step at the end
+_SLIGHT = 0.95  # paces that are nearer to each other are only good to know
 _FAR = 2.0  # a start so many times as slow as all that follows is no matter of pace
+_FARTHEST = 16.0  # levels further apart are of the work, not of the machine
 _MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
 
 
@@ -49,12 +51,16 @@ def phase_at_any_pace(
         return phase
     trend = find_trend(series, [each.start for each in phase.phases[1:]])
     if trend is not None or phase.reason in _MOVING:
-        return _refused(phase, trend or ends_of(series))
+        ends = trend or ends_of(series)
+        if _differ(ends.first, ends.last):
+            return _refused(phase, ends)
     if phase.reason is PhaseReason.RANDOM_WALK:
         return phase
     if phase.reason is PhaseReason.FEW_EFFECTIVE:
         return _admitted(phase)
-    return _paced(phase, rates=rates)
+    paced = _paced(phase, rates=rates)
+    levels = [each.median for each in paced.phases if each.label is PhaseLabel.OTHER]
+    return phase if max(levels) > _FARTHEST * min(levels) > 0.0 else paced
 
 
 def _is_one_pace(phase: StablePhase, *, rates: bool) -> bool:
@@ -113,23 +119,30 @@ def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
 def _admitted(phase: StablePhase) -> StablePhase:
     """Take all readings of slow noise: an interval that allows for it is as wide as it is slow."""
     (notice,) = phase.notices
-    few = replace(notice, code=Code.FEW_EFFECTIVE, severity=Severity.WARNING)
+    independent = notice.evidence["independent"]
+    if independent is not None and float(independent) < 1.0:
+        return phase
+    sentence = (
+        "The readings change so slowly that few of them are independent: the interval allows for "
+        "that, and is wide."
+    )
+    few = Notice.warning(Code.FEW_EFFECTIVE, sentence, **notice.evidence)
     stop = phase.change_points.n
     return replace(phase, start=0, stop=stop, reason=PhaseReason.SLOW_NOISE, notices=(few,))
 
 
 def _changed(levels: list[float]) -> Notice:
     low, high = min(levels), max(levels)
+    slight = len(levels) > 1 and low >= _SLIGHT * high > 0.0
     between = ""
-    if low > 0.0 and len(levels) > 1:
+    if 0.0 < low < _SLIGHT * high:
         between = f" between {low / high:.2g} and 1 of the fastest"
-    return Notice.warning(
-        Code.CHANGING_PACE,
-        f"The pace changed{between} while this was measured, for no reason that the readings show: "
-        "the interval is about this time only, from blocks of it.",
-        levels=len(levels),
-        least=low,
-        greatest=high,
+    return Notice(
+        code=Code.CHANGING_PACE,
+        severity=Severity.NOTE if slight else Severity.WARNING,
+        sentence=f"The pace changed{between} while this was measured, for no reason that the "
+        "readings show: the interval is about this time only, from blocks of it.",
+        evidence={"changes": len(levels) - 1, "least": low, "greatest": high},
     )
 
 

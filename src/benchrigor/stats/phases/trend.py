@@ -34,11 +34,11 @@ class Trend:
 def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
     """Find a movement that goes on to the end of a series and is no sequence of steps.
 
-    Three models of the medians of 256 batches are compared by the Bayesian information criterion
-    (Schwarz 1978), with the long-run variance as noise: levels between the ``steps``; these levels
-    and a ramp through all of them, as of a leak on a machine that changes its pace; and a cubic
-    polynomial, which is any smooth movement. A smooth one is a trend if over the second half of
-    the series it moves one way, by 2 % of the level or more.
+    Three models of the medians of 256 to 511 batches are compared by the Bayesian information
+    criterion (Schwarz 1978), with the long-run variance as noise: levels between the ``steps``;
+    these levels and a ramp through all of them, as of a leak on a machine that changes its pace;
+    and a cubic polynomial, which is any smooth movement. A smooth one is a trend if over the second
+    half of the series it moves one way, by 2 % of the level or more.
     """
     points = _batch_medians(series)
     m = points.size
@@ -46,6 +46,8 @@ def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
         return None
     if float(points.min()) > 0.0:
         points = np.log(points)
+    else:  # relative to what they are of in size
+        points = points / float(np.median(np.abs(points)) or np.abs(points).max())
     places = sorted({place * m // series.size for place in steps} - {0})
     levels = np.repeat(np.arange(len(places) + 1), np.diff([0, *places, m]))
     time = (np.arange(m) + 0.5) / m - 0.5
@@ -93,7 +95,7 @@ def ends_of(series: Floats) -> Trend:
 
 
 def _batch_medians(series: Floats) -> Floats:
-    """Return the medians of at most 256 batches, which brief disturbances leave alone."""
+    """Return the medians of 256 to 511 batches, which brief disturbances leave alone."""
     size = max(1, series.size // _POINTS)
     count = series.size // size
     medians: Floats = np.median(series[: count * size].reshape(count, size), axis=1)
