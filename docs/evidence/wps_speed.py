@@ -80,7 +80,7 @@ def speed(setting: Setting) -> None:
         verdict = setting.verdict(f"inside tell, {rounds} rounds", met)
         row(rounds, f"{mean * 1e3:.1f} ms", f"{longest * 1e3:.1f} ms", f"{MOST:.0%}: {verdict}")
     starts = 2 if setting.quick else STARTS
-    plain, full = (min(cpu_seconds(code) for _ in range(starts)) for code in (PLAIN, FULL))
+    plain, full = (min(cpu_seconds("-c", code) for _ in range(starts)) for code in (PLAIN, FULL))
     print(
         f"\nProcessor time of an interpreter that loads sessions: {plain:.2f} s; with five rounds"
     )
