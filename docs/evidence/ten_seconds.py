@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python docs/evidence/ten_seconds.py [--quick] [--seed N] [--only a,b]
 
-The first two sections are simulated: every draw is default_rng([seed, section, row, repetition]).
+The first three sections are simulated: every draw is default_rng([seed, section, row, repetition]).
 The others measure this machine: make sure that it does nothing else.
 """
 
@@ -12,6 +12,7 @@ from front_door import print_sections
 
 SECTIONS = {
     "pace": ("A machine that changes its pace", "ten_seconds_pace"),
+    "sessions": ("Default sessions on such a machine", "ten_seconds_pace"),
     "trends": ("What climbs or falls to the end", "ten_seconds_pace"),
     "start": ("What the command line costs before the first call", "imports"),
     "machine": ("Default runs on this machine", "ten_seconds_machine"),

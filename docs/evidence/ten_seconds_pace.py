@@ -18,8 +18,9 @@ from coverage_tables import Bar, Interval, Setting, heading, of, row, tally
 
 import benchrigor as br
 from benchrigor import stats
+from benchrigor.session.engine import Engine
 
-__all__ = ["pace", "trends"]
+__all__ = ["pace", "sessions", "trends"]
 
 Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator
@@ -40,13 +41,13 @@ class Regime(NamedTuple):
     heavy: bool
     spread: float = 0.05
 
-    def window(self, rng: Rng) -> tuple[Floats, Floats]:
+    def window(self, rng: Rng, *, seconds: float = WINDOW_S) -> tuple[Floats, Floats]:
         """Return the readings of a window, and the level of each."""
         steps = self.factor ** (np.arange(self.levels) / (self.levels - 1))
         time, at, levels = 0.0, int(rng.integers(self.levels)), []
-        while time < WINDOW_S:
+        while time < seconds:
             holds = self._holding(rng)
-            calls = max(1, round(min(holds, WINDOW_S - time) / (CALL_S * steps[at])))
+            calls = max(1, round(min(holds, seconds - time) / (CALL_S * steps[at])))
             levels.append(np.full(calls, CALL_S * steps[at]))
             time += holds
             at = (at + int(rng.integers(1, self.levels))) % self.levels
@@ -111,6 +112,62 @@ def pace(setting: Setting) -> None:
     covered = setting.judged("coverage of the window's mean level", COVERAGE, known)
     few = setting.at_most("refused windows", MOST_REFUSED, counted.refused, counted.trials)
     row("all", "both", f"{known.cell(wilson_too=True)} {covered}", f"{counted.refused} {few}")
+
+
+# --- whole sessions, which may end as soon as they are satisfied
+
+
+class _Session(NamedTuple):
+    """How a default session ended: its interval and the mean level of its own time, or None."""
+
+    satisfied: bool
+    seconds: float
+    interval: Interval | None
+
+
+def _one_session(regime: Regime, seed: int, number: int, repetition: int) -> _Session:
+    readings, level = regime.window(
+        np.random.default_rng([seed, 4, number, repetition]), seconds=1.3 * WINDOW_S
+    )
+    engine, taken = Engine(br.Options(), seed=repetition), 0
+    engine.min_seconds = engine.options.min_seconds
+    while (plan := engine.ask()) is not None:
+        values = readings[taken : taken + plan.readings]
+        taken += plan.readings
+        elapsed_ns = int(1e9 * values.sum())
+        engine.tell(br.Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
+    record = engine.result()
+    found = record.estimate()
+    own = None if found is None else of(found, float(level[:taken].mean()))
+    satisfied = record.decision is not None and record.decision.satisfied
+    return _Session(satisfied, record.elapsed_s, own)
+
+
+def sessions(setting: Setting) -> None:
+    """Print how default sessions end under each holding time, and what their intervals hold."""
+    heading(["holding time", "tail", "satisfied", "after", "holds its mean level", "else holds"])
+    runs, everything = setting.runs(20, 2), list[_Session]()
+    for (heavy, holding_s), rows in _grouped():
+        found = list[_Session]()
+        for number in rows:
+            run = partial(_one_session, REGIMES[number], setting.seed, number)
+            found += setting.repeated(run, runs)
+        everything += found
+        _print_sessions(f"{holding_s:g} s", "Pareto 1.5" if heavy else "exponential", found)
+    _print_sessions("all", "both", everything)
+    counted = tally([each.interval for each in everything])
+    known = counted._replace(trials=counted.trials - counted.refused, refused=0)
+    print(f"\n- all: {setting.judged('coverage of whole sessions', COVERAGE, known)}")
+
+
+def _print_sessions(holding: str, tail: str, found: list[_Session]) -> None:
+    early = [each for each in found if each.satisfied]
+    cells = [
+        tally([each.interval for each in found if each.satisfied is kind]) for kind in (True, False)
+    ]
+    after = f"{np.mean([each.seconds for each in early]):.2g} s" if early else "-"
+    shown = [each.cell(wilson_too=True) if each.trials else "-" for each in cells]
+    row(holding, tail, f"{len(early)} of {len(found)}", after, *shown)
 
 
 def _grouped() -> list[tuple[tuple[bool, float], list[int]]]:

@@ -106,7 +106,7 @@ def test_the_first_interrupt_ends_a_stream_at_once_and_reports(started, tmp_path
     until(lambda: pids.exists() and pids.read_text().strip())
     interrupt(run)
     stdout, stderr = run.communicate(timeout=PATIENCE_S)
-    assert run.returncode in {3, 4}  # 4: nothing was read yet
+    assert run.returncode in {0, 4}  # 4: nothing was read yet
     assert "not converged: stop requested" in stdout
     assert stderr == "benchrigor: stopping the command; press Ctrl-C again to kill it\n"
     assert not is_running(int(pids.read_text()))

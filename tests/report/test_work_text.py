@@ -129,7 +129,7 @@ def test_what_would_do_is_said_in_rounds_of_all_kinds(record) -> None:
 
 def test_without_a_speed_the_report_says_why_and_shows_what_there_is(record) -> None:
     found = rows(record(speed=None, notices=(SHORT, NO_SPEED)))
-    assert found[0] == "speed     no number: No speed: amounts are too much alike."
+    assert found[0] == "speed     no number: No speed: amounts are too much alike. [no-speed]"
     assert "all work over all time: 20.1 MB/s" in found
     assert "overhead  12.1 ms [11.0, 13.2] 95% in each round" in found
 
@@ -137,7 +137,7 @@ def test_without_a_speed_the_report_says_why_and_shows_what_there_is(record) -> 
 def test_without_a_line_the_report_says_why_and_counts_rounds(of_pairs) -> None:
     few = of_pairs(WORK[:2], DURATION_S[:2], notices=(NO_SPEED,))
     assert rows(few)[:3] == [
-        "speed     no number: No speed: amounts are too much alike.",
+        "speed     no number: No speed: amounts are too much alike. [no-speed]",
         "1 kB to 2 kB of work took 1.5 s to 1.5 s",
         "2 rounds, 2 counted",
     ]

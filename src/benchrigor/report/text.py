@@ -9,10 +9,12 @@ from benchrigor.model import (
     Code,
     Estimate,
     Kind,
+    Notice,
     Options,
     Phase,
     PhaseReason,
     RunRecord,
+    Severity,
     StablePhase,
     WpsFit,
 )
@@ -87,7 +89,7 @@ def _notices(record: RunRecord) -> list[str]:
     rows = [("", notice) for notice in record.session_notices]
     for analysis in record.analyses:
         name = f"{analysis.metric.name}: " if len(record.analyses) > 1 else ""
-        rows += [(name, notice) for notice in analysis.notices]
+        rows += [(name, notice) for notice in analysis.notices if notice != refusal(analysis)]
     if record.interference is not None:
         of_light = warnings_of(record.interference)
         rows += [("", notice) for notice in of_light if notice not in record.session_notices]
@@ -99,7 +101,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     metric, estimate, statistic = analysis.metric, analysis.estimate, record.options.statistic
     is_speed = analysis.kind is Kind.WORK
     if estimate is None:
-        lines = row(metric.name, [f"no number: {no_number(analysis.notices)}"])
+        lines = row(metric.name, [f"no number: {refusal(analysis) or no_number(())}"])
         if (observed := analysis.observed) is not None:
             lines += row("observed", [show_figures(observed, metric.unit)])
             lines += row("levels", [show_levels(observed, metric.unit)])
@@ -110,6 +112,14 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
         lines += row("", [_width(estimate, analysis, record)])
         lines += row("", [] if is_speed else [meaning(analysis)])
     return lines + (_line if is_speed else _readings)(analysis, record)
+
+
+def refusal(analysis: Analysis) -> Notice | None:
+    """Return the Notice that says why there is no number, which stands beside its name."""
+    if analysis.estimate is not None:
+        return None
+    refusals = (each for each in analysis.notices if each.severity is Severity.REFUSAL)
+    return next(refusals, next(iter(analysis.notices), None))
 
 
 def _readings(analysis: Analysis, record: RunRecord) -> list[str]:
