@@ -62,8 +62,11 @@ def of_amounts(func: HangingAt) -> Workload:
     return AmountWorkload(func, clock=WallClock(), timeout_s=LIMIT_S)
 
 
-def run(workload: Workload, readings: int = 20) -> None:
-    workload.run(RoundPlan(index=0, readings=readings, work=1.0), RoundRecorder())
+def run(workload: Workload, readings: int = 20) -> int:
+    """Run a round, and return how many readings it gave."""
+    plan, recorder = RoundPlan(index=0, readings=readings, work=1.0), RoundRecorder()
+    workload.run(plan, recorder)
+    return recorder.finish(plan, 1).n_readings
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_a_call_that_lasts_too_long_is_ended(
 
 def test_quick_calls_are_left_alone_however_long_the_round() -> None:
     calls = CallableWorkload(lambda: time.sleep(0.01), clock=WallClock(), timeout_s=LIMIT_S)
-    run(calls, readings=20)
+    assert run(calls, readings=20) == 20
 
 
 def test_setup_and_teardown_are_not_limited() -> None:
@@ -96,7 +99,7 @@ def test_setup_and_teardown_are_not_limited() -> None:
     workload = CallableWorkload(
         lambda: None, clock=WallClock(), setup=slow, teardown=slow, timeout_s=LIMIT_S
     )
-    run(workload, readings=1)
+    assert run(workload, readings=1) == 1
 
 
 def test_a_function_that_catches_exceptions_is_ended_too() -> None:
@@ -114,7 +117,7 @@ def test_several_calls_per_reading_have_the_limit_on_average() -> None:
     workload = CallableWorkload(
         lambda: time.sleep(0.6 * LIMIT_S), clock=WallClock(), inner=3, timeout_s=LIMIT_S
     )
-    run(workload, readings=1)
+    assert run(workload, readings=1) == 1
     func = HangingAt(4)
     with pytest.raises(WorkloadFailed, match=r"a reading of .* took longer than 3 times 0.05 s"):
         run(CallableWorkload(func, clock=WallClock(), inner=3, timeout_s=LIMIT_S))

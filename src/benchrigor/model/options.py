@@ -25,6 +25,8 @@ CHOICES = {
     "preset": (None, "quick", "normal", "strict"),
     "red_rounds": ("keep", "drop", "repeat"),
 }
+# Of a time budget: no reading begins that would end later, once there are two.
+LATEST = 1.1
 FEWEST_QUICK_ROUNDS = 10  # of various work: a line through fewer says little
 _POSITIVE = ("target", "budget_s", "short_round_s", "quick_s")
 _FROM_0 = ("min_seconds",)

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Analysis, Decision, Notice, Options, Progress, StopReason
+from benchrigor.model.options import LATEST
 from benchrigor.protocols import StopRule
-from benchrigor.session.stop_rules import LATEST
 
 
 class Plan(Protocol):

@@ -17,6 +17,7 @@ from benchrigor.model import (
     Progress,
     StopReason,
 )
+from benchrigor.model.options import LATEST
 from benchrigor.protocols import StopRule
 from benchrigor.stats.estimators.proportion import whole_of
 from benchrigor.stats.phases.trimming import STABLE_SHARE
@@ -27,7 +28,6 @@ from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 # variance is small by chance, and its intervals would not cover.
 GROWTH = 1.5
 HOPELESS = 1e6  # an interval that is so many times too wide takes "very many" readings
-LATEST = 1.1  # of the time budget: no reading begins that would end later, once there are two
 # Readings of all metrics that a session keeps: about a gigabyte at the peak of its last analysis
 # (0.11 kB each, measured at 4 million), and at least 200 s of the fastest functions.
 MOST_READINGS = 10_000_000

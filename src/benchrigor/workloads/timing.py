@@ -19,6 +19,7 @@ from benchrigor.clocks import clock_cost_ns
 from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Floats, Notice, RoundPlan
 from benchrigor.model.checks import is_number
+from benchrigor.model.options import LATEST
 from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
@@ -29,7 +30,6 @@ _RESOLUTIONS = 1_000
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
 _PIECE_NS = 50_000_000  # so often a round looks whether its time is up
-_LATEST = 1.1  # of the time of a round, when its last reading must have ended
 _SHORTEST_TICK_S = 0.001
 _TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up
 
@@ -118,7 +118,7 @@ class TimedWorkload:
         if plan.seconds is None:
             return None
         now_ns, left_ns = self._clock.now_ns(), plan.seconds * 1e9
-        return Deadline(now_ns + left_ns, now_ns + _LATEST * left_ns)
+        return Deadline(now_ns + left_ns, now_ns + LATEST * left_ns)
 
 
 class Deadline(NamedTuple):
