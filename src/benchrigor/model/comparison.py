@@ -201,7 +201,7 @@ class Ranked:
 def _certain(comparison: Comparison, change: str) -> str:
     """Say first what is certain where only blocks of pairs were compared."""
     ratio = comparison.ratio
-    if ratio is None or ratio.method != "blocks of pairs" or ratio.low <= 1.0 <= ratio.high:
+    if ratio is None or comparison.baseline is not None or ratio.low <= 1.0 <= ratio.high:
         return change
     words = ("slower", "faster") if comparison.readings_in == "s" else ("higher", "lower")
     if ratio.low > 1.0:

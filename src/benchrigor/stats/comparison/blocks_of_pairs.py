@@ -70,10 +70,12 @@ def blocks_of_pairs(
         The ``refusal`` of an interval, where there are too few blocks for the confidence, or
         readings are not above 0.
     """
-    q = 0.5 if policy.q is None else policy.q
-    if min(q, 1.0 - q) * baseline.size < MIN_IN_TAIL * _BLOCKS and policy.q is not None:
-        raise refusal  # a block of few pairs has no such quantile
-    if baseline.size < 2 or policy.share or not float(np.minimum(baseline, candidate).min()) > 0.0:
+    q, n = policy.q, baseline.size
+    # A block of few pairs has no far quantile.
+    too_few = q is not None and min(q, 1.0 - q) * n < MIN_IN_TAIL * _BLOCKS
+    if policy.share or too_few or n < 2:
+        raise refusal
+    if not float(np.minimum(baseline, candidate).min()) > 0.0:
         raise refusal
     starts = block_starts(baseline + candidate, blocks=_BLOCKS)
     one, two = (
@@ -104,8 +106,7 @@ def by_blocks(refusal: NotEstimable, ratios: Floats, blocks: int) -> tuple[Notic
     assert isinstance(refusal.notice, Notice)  # noqa: S101  # for the type checker
     why, trend = refusal.notice.sentence, find_trend(ratios, ())
     if trend is not None:
-        way = "rises" if trend.last > trend.first else "falls"
-        why = f"The ratio {way} from {trend.first:.3g} to {trend.last:.3g}, to the end."
+        why = f"The ratio {trend.way()}, to the end."
     return (
         Notice.warning(
             Code.BLOCKS_OF_PAIRS,

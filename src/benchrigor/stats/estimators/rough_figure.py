@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from benchrigor.model import Estimate, Floats
-from benchrigor.stats.series.interval import student_t
+from benchrigor.stats.series.interval import StandardError, t_interval
 
 _BATCHES = 20
 
@@ -34,19 +34,11 @@ def rough_figure(
         levels = [level(*ends) for ends in pairwise(edges)]
     if not all(map(math.isfinite, (value, *levels))):
         return None
-    half_width = math.inf
+    error, freedom = math.inf, max(len(levels) - 1.0, 1.0)
     if len(levels) > 1:
-        spread = float(np.std(levels, ddof=1)) / math.sqrt(len(levels))
-        half_width = student_t(len(levels) - 1, confidence) * spread
-    return Estimate(
-        value=value,
-        low=value - half_width,
-        high=value + half_width,
-        confidence=confidence,
-        n=n,
-        n_effective=float(n),
-        method="provisional",
-    )
+        error = float(np.std(levels, ddof=1)) / math.sqrt(len(levels))
+    below = StandardError(error, freedom)
+    return t_interval(value, below, confidence, n=n, n_effective=float(n), method="provisional")
 
 
 def latest(chunks: list[Floats], most: int) -> Floats:
