@@ -251,10 +251,16 @@ def ended(decision: Decision | None) -> str:
     return reason if is_planned else f"not converged: {reason}"
 
 
-def no_number(notices: Sequence[Notice]) -> str:
-    """Say why there is no number: the first refusal, else the first Notice."""
+def refusal_of(notices: Sequence[Notice]) -> Notice | None:
+    """Return what says why there is no number: the first refusal, else the first Notice."""
     refusals = [each for each in notices if each.severity is Severity.REFUSAL]
-    return next((each.sentence for each in [*refusals, *notices]), "nothing was measured")
+    return next(iter([*refusals, *notices]), None)
+
+
+def no_number(notices: Sequence[Notice]) -> str:
+    """Say why there is no number."""
+    why = refusal_of(notices)
+    return "nothing was measured" if why is None else why.sentence
 
 
 def show_added(overhead: Estimate) -> str:

@@ -217,11 +217,11 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[str]:
     if not analysis.phases:
         return ["Too few readings to look for change points: all of them are taken."]
     if len(analysis.phases) > 1:
-        stable = sum(phase.start is not None for phase in analysis.phases)
-        return [
-            "All rounds are cut alike, where it suits them together: that leaves a stable phase "
-            f"in {stable} of {len(analysis.phases)}."
-        ]
+        stable = [phase for phase in analysis.phases if phase.start is not None]
+        how = "All rounds are cut alike, where it suits them together"
+        if len({phase.start for phase in stable}) > 1:
+            how = "The rounds have no steady state in common, and each is cut by itself"
+        return [f"{how}: that leaves a stable phase in {len(stable)} of {len(analysis.phases)}."]
     return [_change_points(analysis.phases[0]), _segments(analysis)]
 
 

@@ -9,12 +9,10 @@ from benchrigor.model import (
     Code,
     Estimate,
     Kind,
-    Notice,
     Options,
     Phase,
     PhaseReason,
     RunRecord,
-    Severity,
     StablePhase,
     WpsFit,
 )
@@ -28,6 +26,7 @@ from benchrigor.model.text import (
     marked,
     no_number,
     percent,
+    refusal_of,
     row,
     show_amount,
     show_duration,
@@ -89,7 +88,9 @@ def _notices(record: RunRecord) -> list[str]:
     rows = [("", notice) for notice in record.session_notices]
     for analysis in record.analyses:
         name = f"{analysis.metric.name}: " if len(record.analyses) > 1 else ""
-        rows += [(name, notice) for notice in analysis.notices if notice != refusal(analysis)]
+        # Why there is no number stands beside the name of the metric.
+        above = None if analysis.estimate else refusal_of(analysis.notices)
+        rows += [(name, notice) for notice in analysis.notices if notice is not above]
     if record.interference is not None:
         of_light = warnings_of(record.interference)
         rows += [("", notice) for notice in of_light if notice not in record.session_notices]
@@ -101,7 +102,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     metric, estimate, statistic = analysis.metric, analysis.estimate, record.options.statistic
     is_speed = analysis.kind is Kind.WORK
     if estimate is None:
-        lines = row(metric.name, [f"no number: {refusal(analysis) or no_number(())}"])
+        lines = row(metric.name, [f"no number: {refusal_of(analysis.notices) or no_number(())}"])
         if (observed := analysis.observed) is not None:
             lines += row("observed", [show_figures(observed, metric.unit)])
             lines += row("levels", [show_levels(observed, metric.unit)])
@@ -112,14 +113,6 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
         lines += row("", [_width(estimate, analysis, record)])
         lines += row("", [] if is_speed else [meaning(analysis)])
     return lines + (_line if is_speed else _readings)(analysis, record)
-
-
-def refusal(analysis: Analysis) -> Notice | None:
-    """Return the Notice that says why there is no number, which stands beside its name."""
-    if analysis.estimate is not None:
-        return None
-    refusals = (each for each in analysis.notices if each.severity is Severity.REFUSAL)
-    return next(refusals, next(iter(analysis.notices), None))
 
 
 def _readings(analysis: Analysis, record: RunRecord) -> list[str]:

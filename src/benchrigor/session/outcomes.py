@@ -18,6 +18,7 @@ from benchrigor.model import (
     Round,
     RunRecord,
 )
+from benchrigor.model.notice import Figure
 from benchrigor.model.text import (
     counted,
     ended,
@@ -29,6 +30,8 @@ from benchrigor.model.text import (
     show_value,
 )
 from benchrigor.session.stop_rules import wanted_half_width
+from benchrigor.stats.phases.changing_pace import say_changed, say_moving
+from benchrigor.stats.phases.trend import Trend
 
 _SAME_UNITS = 0.1  # rounds whose units per work differ by at most this share have the same units
 
@@ -96,32 +99,23 @@ def not_converged(half_width: float, wanted: float, whole: float, noun: str) -> 
     )
 
 
-def in_units(notice: Notice, metric: Metric, n: int, measured_s: float) -> Notice:
+def in_units(notice: Notice, metric: Metric, measured_s: float) -> Notice:
     """Tell with the unit of a metric where a movement goes, and over which time the pace changed.
 
-    ``measured_s`` is the time that n readings took, 0 where it is not known.
+    ``measured_s`` is the time that the readings took, 0 where it is not known.
     """
-    evidence = notice.evidence
-    if notice.code is Code.NO_STABLE_PHASE and {"first", "last"} <= evidence.keys():
-        first, last = float(evidence["first"] or 0.0), float(evidence["last"] or 0.0)
-        way = "it rises" if last > first else "it falls"
-        start, end = show_value(first, metric.unit), show_value(last, metric.unit)
-        if start.partition(" ")[2] == end.partition(" ")[2]:
-            start = start.partition(" ")[0]
-        sentence = f"No steady level: {way} from {start} to {end}."
-        return replace(notice, sentence=sentence)
-    if notice.code is Code.CHANGING_PACE:
-        least, greatest = float(evidence["least"] or 0.0), float(evidence["greatest"] or 0.0)
-        between = ""
-        if 0.0 < least < 0.95 * greatest:
-            between = f" between {least / greatest:.2g} and 1 of its fastest"
-        over = show_value(measured_s, "s") if measured_s else f"{counted(n)} readings"
-        return replace(
-            notice,
-            sentence=f"Over these {over} the pace changed{between}: the interval is about this "
-            "time, from blocks of it.",
-        )
+    known = notice.evidence
+    if notice.code is Code.NO_STABLE_PHASE and {"first", "last"} <= known.keys():
+        trend = Trend(first=_number(known["first"]), last=_number(known["last"]))
+        return replace(notice, sentence=say_moving(trend, metric.unit))
+    if notice.code is Code.CHANGING_PACE and measured_s:
+        ends = _number(known["least"]), _number(known["greatest"])
+        return replace(notice, sentence=say_changed(*ends, show_value(measured_s, "s")))
     return notice
+
+
+def _number(figure: Figure) -> float:
+    return float(figure or 0.0)
 
 
 def disagreement(rounds: Sequence[Round], analyses: Sequence[Analysis]) -> tuple[Notice, ...]:

@@ -19,6 +19,7 @@ from benchrigor.model import (
     Severity,
     StablePhase,
 )
+from benchrigor.model.text import counted
 from benchrigor.stats.phases.trend import Trend, ends_of, find_trend
 from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
 
@@ -112,7 +113,7 @@ def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
         stop=n,
         reason=PhaseReason.CHANGING_PACE,
         phases=tuple(labels),
-        notices=(_changed(levels),),
+        notices=(_changed(levels, n),),
     )
 
 
@@ -131,31 +132,39 @@ def _admitted(phase: StablePhase) -> StablePhase:
     return replace(phase, start=0, stop=stop, reason=PhaseReason.SLOW_NOISE, notices=(few,))
 
 
-def _changed(levels: list[float]) -> Notice:
+def _changed(levels: list[float], n: int) -> Notice:
     low, high = min(levels), max(levels)
     slight = len(levels) > 1 and low >= _SLIGHT * high > 0.0
-    between = ""
-    if 0.0 < low < _SLIGHT * high:
-        between = f" between {low / high:.2g} and 1 of the fastest"
     return Notice(
         code=Code.CHANGING_PACE,
         severity=Severity.NOTE if slight else Severity.WARNING,
-        sentence=f"The pace changed{between} while this was measured, for no reason that the "
-        "readings show: the interval is about this time only, from blocks of it.",
+        sentence=say_changed(low, high, f"{counted(n)} readings"),
         evidence={"changes": len(levels) - 1, "least": low, "greatest": high},
     )
 
 
-def _refused(phase: StablePhase, trend: Trend) -> StablePhase:
-    way = "rise" if trend.last > trend.first else "fall"
-    sentence = (
-        f"There is no steady level: the readings {way} from {trend.first:.3g} to {trend.last:.3g}."
+def say_changed(least: float, greatest: float, over: str) -> str:
+    """Say by how much the pace changed, and over which time."""
+    between = ""
+    if 0.0 < least < _SLIGHT * greatest:
+        between = f" between {least / greatest:.2g} and 1 of its fastest"
+    return (
+        f"Over these {over} the pace changed{between}: the interval is about this time, from "
+        "blocks of it."
     )
+
+
+def _refused(phase: StablePhase, trend: Trend) -> StablePhase:
     reason = phase.reason if phase.reason in _MOVING else PhaseReason.TREND
     evidence = phase.notices[0].evidence if phase.notices else {}
     moving = Notice.refusal(
         Code.NO_STABLE_PHASE,
-        sentence,
+        say_moving(trend),
         **{**evidence, "reason": str(reason), "first": trend.first, "last": trend.last},
     )
     return replace(phase, start=None, stop=None, reason=reason, notices=(moving,))
+
+
+def say_moving(trend: Trend, unit: str = "") -> str:
+    """Say why readings with a trend have no mean."""
+    return f"No steady level: it {trend.way(unit)}."

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchrigor.model import Floats
+from benchrigor.model.text import show_value
 from benchrigor.stats.phases.stability_rules import concordance
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.stats.series.long_run_variance import long_run_variance
@@ -29,6 +30,13 @@ class Trend:
 
     first: float
     last: float
+
+    def way(self, unit: str = "") -> str:
+        """Say from where to where it goes; a unit that both ends share is said once."""
+        first, last = (show_value(end, unit) for end in (self.first, self.last))
+        number, _, name = first.partition(" ")
+        start = number if last.endswith(f" {name}") else first
+        return f"{'rises' if self.last > self.first else 'falls'} from {start} to {last}"
 
 
 def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
