@@ -38,7 +38,7 @@ def stepping(engine: Engine) -> RunRecord:
     return engine.result()
 
 
-def test_a_session_goes_on_until_four_fifths_are_stable() -> None:
+def test_a_session_goes_on_until_nine_tenths_are_stable() -> None:
     shares = []
 
     def note(progress: Progress) -> None:
@@ -52,10 +52,10 @@ def test_a_session_goes_on_until_four_fifths_are_stable() -> None:
     options = Options(target=0.05)
     record = stepping(Engine(options, rules=[note, *default_rules(options)]))
     assert record.decision == SATISFIED
-    assert record.readings().size == 1125
+    assert record.readings().size == 2532
     *before, last = shares
-    assert [round(share, 2) for share in before] == [0.6, 0.73]
-    assert last >= 0.8
+    assert [round(share, 2) for share in before] == [0.6, 0.73, 0.82, 0.88]
+    assert last >= 0.9
 
 
 def test_without_the_rule_the_same_session_ends_at_its_second_look() -> None:
@@ -66,15 +66,15 @@ def test_without_the_rule_the_same_session_ends_at_its_second_look() -> None:
 
 
 def test_the_prediction_counts_what_a_stable_share_takes() -> None:
-    # 200 readings do not belong to the phase: they are a fifth of 1000.
+    # 200 readings do not belong to the phase: they are a tenth of 2000.
     found = [
         stepping(Engine(Options(target=target, readings_per_round=500, max_rounds=1))).analysis()
         for target in (0.05, 0.001)
     ]
     wide, narrow = (analysis.required for analysis in found if analysis is not None)
-    assert wide == 1000
+    assert wide == 2000
     assert narrow is not None
-    assert narrow > 1000
+    assert narrow > 2000
 
 
 def test_restarted_rounds_that_share_no_steady_state_end_the_session() -> None:

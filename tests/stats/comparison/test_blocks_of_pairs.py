@@ -74,6 +74,18 @@ def test_the_same_code_is_seldom_called_different() -> None:
     assert sum(each in {Verdict.BETTER, Verdict.WORSE} for each in verdicts) <= 6
 
 
+def test_a_stall_of_one_side_is_not_equivalent() -> None:
+    rng = np.random.default_rng(20271123)
+    one, two = 1.0 + 0.01 * rng.standard_normal((2, 1_000))
+    assert compare(one, two, paired=True, trim=True).verdict is Verdict.EQUIVALENT
+    two[300:400] *= 1.5
+    found = compare(one, two, paired=True, trim=True)
+    assert found.verdict is Verdict.UNDECIDED
+    (notice,) = found.notices
+    assert "several levels" in notice.sentence
+    assert "the ratios of the blocks are 0.99" in notice.sentence
+
+
 def test_a_median_is_compared_by_the_medians_of_blocks() -> None:
     sides = restless(3.0, np.random.default_rng(3))
     found = compare(*sides, paired=True, trim=True, statistic="median")

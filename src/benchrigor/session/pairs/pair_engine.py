@@ -136,7 +136,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
 
     The first look is at 500 pairs (by the preset), and each further one at half as many again. The
     engine is satisfied by the width of the ratio's interval alone, where two looks in a row agree,
-    with 100 effective pairs, of which the stable phase holds 0.8. It never looks at a verdict or a
+    with 100 effective pairs, of which the stable phase holds 0.9. It never looks at a verdict or a
     p-value, since whoever goes on until there is a difference will find one.
     """
 

@@ -101,18 +101,20 @@ def _rank(blocks: int, confidence: float) -> int:
     return int(np.searchsorted(tails, (1.0 - confidence) / 2.0, side="right"))
 
 
-def by_blocks(refusal: NotEstimable, ratios: Floats, blocks: int) -> tuple[Notice, ...]:
+def by_blocks(refusal: NotEstimable, ratios: Floats, blocks: PairBlocks) -> tuple[Notice, ...]:
     """Say why there is no interval by the readings of pairs with these ratios, and what instead."""
     assert isinstance(refusal.notice, Notice)  # noqa: S101  # for the type checker
     why, trend = refusal.notice.sentence, find_trend(ratios, ())
+    count, least, most = blocks.ratios.size, float(blocks.ratios.min()), float(blocks.ratios.max())
     if trend is not None:
         why = f"The ratio {trend.way()}, to the end."
     return (
         Notice.warning(
             Code.BLOCKS_OF_PAIRS,
-            f"{why} What is given is the median of {blocks} blocks of pairs, each measured in "
-            "turn, and an interval that assumes no distribution.",
-            blocks=blocks,
+            f"{why} What is given is the median of {count} blocks of pairs, each measured in "
+            f"turn, and an interval that assumes no distribution; the ratios of the blocks are "
+            f"{least:.3g} to {most:.3g}.",
+            blocks=count,
             reason=refusal.notice.evidence.get("reason"),
             rising=trend is not None,
         ),

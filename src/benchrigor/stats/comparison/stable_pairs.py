@@ -9,13 +9,15 @@ import numpy as np
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, Notice
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
-from benchrigor.stats.phases.trimming import STABLE_SHARE, measured_part, measured_phase
+from benchrigor.stats.phases.changing_pace import is_one_pace
+from benchrigor.stats.phases.trimming import measured_part, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, too_few
 
 # Of pairs with a stable ratio in series that move, the first third is left out, since no transient
 # can be fitted beside a moving level. With a warm-up in one series intervals then cover in 0.87 to
 # 0.98 of cases, else in 0.61 to 0.97 (500 and 1125 pairs).
 _SETTLING = 3
+_MOST = 0.8  # of the pairs: what is cut then is a warm-up, not another pace of the machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,11 @@ def stable_pairs(baseline: Floats, candidate: Floats, confidence: float) -> Stab
     If those are less than 0.8 of all, since the machine changes its speed under both, the pairs
     with a stable ratio are chosen if they are more. All pairs are kept if they are too few to
     look for a phase.
+
+    Raises
+    ------
+    NotEstimable
+        When too few pairs are stable, or the ratio has several levels and not only a warm-up.
     """
     n = baseline.size
     if n < MIN_FOR_CHANGES:
@@ -46,7 +53,7 @@ def stable_pairs(baseline: Floats, candidate: Floats, confidence: float) -> Stab
         if by_ratio is None:
             raise
         return by_ratio
-    if both.stop - both.start >= STABLE_SHARE * n:
+    if both.stop - both.start >= _MOST * n:
         return both
     by_ratio = _stable_ratio(baseline, candidate, confidence)
     longer = by_ratio is not None and by_ratio.stop - by_ratio.start > both.stop - both.start
@@ -75,6 +82,8 @@ def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> Sta
     phase = measured_phase(candidate / baseline, confidence)
     if phase.start is None or phase.stop is None:
         return None
+    if not (is_one_pace(phase) or is_one_pace(phase, rates=True)):
+        raise NotEstimable(Notice.refusal(Code.NO_STABLE_PHASE, "The ratio has several levels."))
     inside = measured_part(phase)
     settled = inside.start + (inside.stop - inside.start) // _SETTLING
     if inside.stop - settled < MIN_FOR_VARIANCE:

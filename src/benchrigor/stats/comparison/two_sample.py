@@ -164,7 +164,7 @@ def compare_pairs(
         basis = paired_readings(one, two, policy, pairs.transients)
     except NotEstimable as refusal:
         blocks = blocks_of_pairs(baseline, candidate, policy, refusal)
-        notices = by_blocks(refusal, candidate / baseline, blocks.ratios.size)
+        notices = by_blocks(refusal, candidate / baseline, blocks)
         whole = replace(whole, notices=notices)
         return _concluded_by_blocks(blocks, notices, question), whole
     short = short_run(baseline.size, "pairs") if policy.trim else ()
@@ -211,6 +211,9 @@ def _concluded_by_blocks(
     ratio, difference = blocks.ratio(confidence), blocks.difference(confidence)
     edge = 1.0 + margin if ratio.value > 1.0 else 1.0 / (1.0 + margin)
     outside = (ratio.value - edge) * (ratio.value - 1.0) > 0.0
+    verdict = _verdict(ratio, question)
+    if verdict is Verdict.EQUIVALENT and not _all_within(blocks.ratios, margin):
+        verdict = Verdict.UNDECIDED  # the median does not see a stall of one side in few blocks
     return Comparison(
         statistic=question.statistic,
         direction=question.direction,
@@ -224,7 +227,7 @@ def _concluded_by_blocks(
         difference=replace(difference, notices=notices),
         p_value=blocks.p_value(1.0),
         p_beyond=blocks.p_value(edge) if outside else 1.0,
-        verdict=_verdict(ratio, question),
+        verdict=verdict,
         notices=notices,
     )
 
@@ -239,6 +242,10 @@ def _verdict(ratio: Estimate, question: Question) -> Verdict:
     if ratio.low >= least and ratio.high <= most:
         return Verdict.EQUIVALENT
     return Verdict.UNDECIDED
+
+
+def _all_within(ratios: Floats, margin: float) -> bool:
+    return bool((np.maximum(ratios, 1.0 / ratios) <= 1.0 + margin).all())
 
 
 def _beyond(contrast: Contrast, ratio: Estimate, margin: float) -> float:

@@ -48,7 +48,7 @@ def phase_at_any_pace(
     ``rates`` are higher where the machine is faster.
     """
     phase = measured_phase(series, confidence, change_points)
-    if phase.start is not None and _is_one_pace(phase, rates=rates):
+    if phase.start is not None and is_one_pace(phase, rates=rates):
         return phase
     trend = find_trend(series, [each.start for each in phase.phases[1:]])
     if trend is not None or phase.reason in _MOVING:
@@ -64,7 +64,7 @@ def phase_at_any_pace(
     return phase if max(levels) > _FARTHEST * min(levels) > 0.0 else paced
 
 
-def _is_one_pace(phase: StablePhase, *, rates: bool) -> bool:
+def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
     """Whether all that is cut is a warm-up before the stable phase, and a cool-down after it."""
     n = phase.change_points.n
     stable = next(each for each in phase.phases if each.start == phase.start)
