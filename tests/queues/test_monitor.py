@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -79,7 +80,7 @@ def test_a_stage_that_sleeps_is_found_to_be_as_fast_as_it_can_be(pipeline: Pipel
     assert report.stages[1].filter_ratio is not None
     assert report.stages[1].filter_ratio.value == pytest.approx(1.0, abs=0.2)
     assert monitor.advice().bottleneck.stage == "serve"
-    assert "serve is the bottleneck" in str(monitor)
+    assert re.search("serve (is|may be) the bottleneck", str(monitor))
 
 
 def test_a_process_finds_the_same(pipeline: Pipeline) -> None:

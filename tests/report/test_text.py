@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.model import Metric, RunRecord
+from benchrigor.model import Code, Metric, RunRecord
 from benchrigor.model.text import percent
 from benchrigor.report import explain, render, tabulate
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
@@ -98,11 +98,17 @@ def test_the_report_shows_number_interval_cut_worth_and_ending() -> None:
 
 
 @pytest.mark.parametrize("name", ["out of budget", "single reading", "restarted"])
-def test_the_report_shows_every_notice(name: str) -> None:
+def test_the_report_tells_every_notice_once(name: str) -> None:
     flat = " ".join(render(RECORDS[name]).split())
     for notice in RECORDS[name].notices:
-        assert notice.sentence in flat
-        assert f"[{notice.code}]" in flat
+        assert flat.count(f"[{notice.code}]") == 1
+        assert (notice.sentence in flat) == (notice.code is not Code.NOT_CONVERGED)
+
+
+def test_a_row_tells_what_its_notice_would_say() -> None:
+    flat = " ".join(render(RECORDS["out of budget"]).split())
+    assert "half-width 0.579% of the value, wanted 0.001%: about" in flat
+    assert " are needed [not-converged]" in flat or "of measuring [not-converged]" in flat
 
 
 def test_a_report_without_a_number_says_why() -> None:

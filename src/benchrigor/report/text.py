@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 from benchrigor.model import (
     Analysis,
     Code,
     Estimate,
     Kind,
+    Notice,
     Options,
     Phase,
     PhaseReason,
@@ -42,6 +44,7 @@ from benchrigor.report.interference_text import (
     show_total,
     warnings_of,
 )
+from benchrigor.session.red_rounds import advice
 from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats import readings_per_invocation
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
@@ -70,31 +73,38 @@ def render(record: RunRecord) -> str:
     >>> render(record).splitlines()[0]
     'dict()'
     """
-    lines = [record.name, "─" * min(len(record.name), WIDTH)]
+    light = _light(record)
+    lines, marks = [], _untold(record.session_notices, light)
     for analysis in record.analyses:
-        lines += _metric(analysis, record)
-    if (lost := record.interference) is not None:
-        parts = [show_total(lost), show_parts(lost), show_reliability(lost)]
-        lines += row("light", parts)
+        rows = _metric(analysis, record)
+        name = f"{analysis.metric.name}: " if len(record.analyses) > 1 else ""
+        lines += rows
+        marks += _untold(analysis.notices, rows, name)
+    of_light = () if record.interference is None else warnings_of(record.interference)
+    marks += _untold([each for each in of_light if each not in record.session_notices], light)
+    lines += light
     # Readings that were recorded elsewhere took no time here.
     lines += row("rounds", [_ending(record)] if record.elapsed_s else [])
     lines += row("measured", [_facts(record)])
     lines += row("machine", _machine(record))
-    return "\n".join([*lines, *_notices(record)])
+    return "\n".join([record.name, "─" * min(len(record.name), WIDTH), *lines, *marks])
 
 
-def _notices(record: RunRecord) -> list[str]:
-    """Show each Notice, with the name of its metric where there are several."""
-    rows = [("", notice) for notice in record.session_notices]
-    for analysis in record.analyses:
-        name = f"{analysis.metric.name}: " if len(record.analyses) > 1 else ""
-        # Why there is no number stands beside the name of the metric.
-        above = None if analysis.estimate else refusal_of(analysis.notices)
-        rows += [(name, notice) for notice in analysis.notices if notice is not above]
-    if record.interference is not None:
-        of_light = warnings_of(record.interference)
-        rows += [("", notice) for notice in of_light if notice not in record.session_notices]
-    return [line for name, notice in rows for line in marked(notice, name)]
+def _untold(notices: Iterable[Notice], rows: Sequence[str], name: str = "") -> list[str]:
+    """Show each Notice that no row tells; a row that does ends with the code."""
+    told = "".join(line.strip() for line in rows)  # a code may be broken at its hyphens
+    untold = (each for each in notices if f"[{each.code}]" not in told)
+    return [line for notice in untold for line in marked(notice, name)]
+
+
+def _light(record: RunRecord) -> list[str]:
+    lost = record.interference
+    if lost is None:
+        return []
+    parts = [show_total(lost), show_parts(lost), show_reliability(lost)]
+    if any(each.code is Code.DISTURBED for each in record.session_notices):
+        parts.append(f"{advice(lost)} [{Code.DISTURBED}]")
+    return row("light", parts)
 
 
 def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
@@ -150,6 +160,8 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
         if record.elapsed_s:  # readings that were recorded elsewhere took no time here
             took_s = record.elapsed_s * required / analysis.n
             width += f", about {show_duration(took_s)} of measuring"
+    if any(each.code is Code.NOT_CONVERGED for each in analysis.notices):
+        width += f"{'' if is_wide else ', but too few readings to be sure'} [{Code.NOT_CONVERGED}]"
     return width
 
 
@@ -355,10 +367,10 @@ def _pace(analysis: Analysis) -> list[str]:
         return []
     medians = [each.median for each in stable.phases if measured(each, stable)]
     low, high = (show_value(end, analysis.metric.unit) for end in (min(medians), max(medians)))
+    changes = f"{many(len(medians) - 1, 'change')} between {low} and {high}"
     if len(medians) == 1:
-        return ["changes without clear steps; the interval is from blocks of time"]
-    changes = many(len(medians) - 1, "change")
-    return [f"{changes} between {low} and {high}; the interval is from blocks of time"]
+        changes = "changes without clear steps"
+    return [changes, f"the interval is about this time, from blocks of it [{Code.CHANGING_PACE}]"]
 
 
 def cut_as_asked(options: Options) -> str:

@@ -240,21 +240,26 @@ def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
     """Warn if a run lost so much that its light is not green, or would not be."""
     if interference is None or not is_disturbed(interference):
         return ()
-    seen = light_of(interference.total_percent)
-    advice = "run it again" if seen is Light.RED else "another run shows more"
-    estimated = interference.percent > interference.measured_percent
-    own = " The estimate may also be slow moments of the program itself." if estimated else ""
     return (
         Notice.warning(
             Code.DISTURBED,
             f"Interference took {interference.total_percent:.1f}% of the time "
             f"({interference.measured_percent:.1f}% measured, {interference.percent:.1f}% "
-            f"estimated): {advice}.{own}",
+            f"estimated): {advice(interference)}.",
             percent=interference.percent,
             measured_percent=interference.measured_percent,
             light=interference.light.value,
         ),
     )
+
+
+def advice(interference: Interference) -> str:
+    """Say what to do about a run that lost so much, and what else the loss may be."""
+    is_red = light_of(interference.total_percent) is Light.RED
+    then = "run it again" if is_red else "another run shows more"
+    if interference.percent > interference.measured_percent:
+        then += ", the estimated part may also be slow moments of the program itself"
+    return then
 
 
 def with_light(notices: Sequence[Notice], interference: Interference | None) -> tuple[Notice, ...]:

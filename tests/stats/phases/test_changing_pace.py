@@ -92,6 +92,17 @@ def test_a_leak_behind_a_long_level_is_refused() -> None:
         estimate_mean(values, trim=True)
 
 
+def test_a_slight_drift_is_held_by_the_interval() -> None:
+    rng, hits = np.random.default_rng(20271125), 0
+    for _ in range(40):
+        values = np.linspace(1.0, 1.04, 2_000) * rng.normal(1.0, 0.01, 2_000)
+        estimate = estimate_mean(values, trim=True)
+        hits += estimate.low <= 1.02 <= estimate.high
+    assert hits >= 35
+    with pytest.raises(NotEstimable, match="it rises from"):
+        estimate_mean(values * np.linspace(1.0, 1.06, 2_000), trim=True)
+
+
 def test_mean_and_quantile_come_from_blocks() -> None:
     values = readings(*PACED["levels that come back"])
     mean, median = estimate_mean(values, trim=True), estimate_quantile(values, 0.5, trim=True)

@@ -29,6 +29,7 @@ _COOL_DOWN = 0.1  # and any step at the end
 _SLIGHT = 0.95  # paces that are nearer to each other are only good to know
 _FAR = 2.0  # a start so many times as slow as all that follows is no matter of pace
 _FARTHEST = 16.0  # levels further apart are of the work, not of the machine
+_CLIMB = 0.05  # from the start to the end at least: an interval holds what moves less
 _MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
 
 
@@ -53,7 +54,7 @@ def phase_at_any_pace(
     trend = find_trend(series, [each.start for each in phase.phases[1:]])
     if trend is not None or phase.reason in _MOVING:
         ends = trend or ends_of(series)
-        if _differ(ends.first, ends.last):
+        if _differ(ends.first, ends.last, by=_CLIMB):
             return _refused(phase, ends)
     if phase.reason is PhaseReason.RANDOM_WALK:
         return phase
@@ -80,9 +81,9 @@ def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
     return slower > _FAR or share <= _BRIEF or (slower > 1.0 and share <= _WARM_UP)
 
 
-def _differ(one: float, other: float) -> bool:
+def _differ(one: float, other: float, *, by: float = MATERIALITY) -> bool:
     """Whether two levels are materially apart."""
-    return abs(one - other) > MATERIALITY * min(abs(one), abs(other))
+    return abs(one - other) > by * min(abs(one), abs(other))
 
 
 def _times_slower(one: float, other: float, *, rates: bool) -> float:
