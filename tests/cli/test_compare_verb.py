@@ -329,6 +329,19 @@ def test_a_side_without_a_number_is_named_and_ends_with_4(cli, files, tmp_path):
     assert cli("compare", "one.csv", "two.csv", "--paired").exit_code == 4
 
 
+def test_a_run_without_readings_ends_with_4(cli, keep, store, tmp_path):
+    metric = Metric(name="time", unit="s")
+    plan = (session := Session(metrics=(metric,), name="silent", seed=1)).ask()
+    session.tell(br.Round(plan=plan, elapsed_ns=1, readings={}))
+    silent = keep_record(Journal(store), session.result())
+    compared = cli("compare", silent, keep(0.001, 1))
+    assert compared.exit_code == 4
+    assert "silent holds no readings of 'time'" in compared.stderr
+    shown = cli("show", silent, "--plot", str(tmp_path / "silent.png"))
+    assert shown.exit_code == 4
+    assert "silent has no readings" in shown.stderr
+
+
 def test_an_id_without_a_run_ends_with_6(cli, keep):
     assert cli("compare", keep(0.001, 1), "g" * 3).exit_code == 2
     assert cli("compare", "abcdefabcdef", "abcdef").exit_code == 6

@@ -98,6 +98,7 @@ def test_silence_is_no_failure_and_a_round_ends_with_what_there_is(left: Left) -
     silent = a_round(stream, 5, seconds=0.001)
     assert (first.unit_readings["u"].tolist(), first.cut) == ([1.0], True)
     assert (silent.n_readings, silent.cut) == (0, True)
+    assert silent.facts["printed"] == "4 B in 1 line"
     assert a_round(stream, 1, seconds=20.0).unit_readings["u"].tolist() == [2.0]
     stream.close()
     assert left() == []

@@ -214,6 +214,8 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[str]:
         kept = f"{counted(analysis.n_kept)} of {many(analysis.n, 'reading')} are kept"
         each = " of each round" if analysis.kind is Kind.INVOCATIONS else ""
         return [f"Cut{each}: {cut_as_asked(record.options)}; {kept}."]
+    if not analysis.n:
+        return []
     if not analysis.phases:
         return ["Too few readings to look for change points: all of them are taken."]
     if len(analysis.phases) > 1:

@@ -190,11 +190,21 @@ class OutputSearch:
         self.check_tables()
         for pick, _ in self._finders:
             if not self.found[pick.metric]:
-                printed = _amount(self._size, self._lines, self._too_long)
+                none = "none of which holds" if self._size else "expected"
                 raise WorkloadFailed(
-                    f"{self._name} printed {printed} a reading for metric {pick.metric!r} "
-                    f"(pick: {pick})"
+                    f"{self._name} printed {self.printed}, {none} a reading for metric "
+                    f"{pick.metric!r} (pick: {pick})"
                 )
+
+    @property
+    def printed(self) -> str:
+        """How much was printed."""
+        if not self._size:
+            return "nothing"
+        skipped = ""
+        if self._too_long:
+            skipped = f" ({self._too_long} longer than 1 MiB, not searched)"
+        return f"{show_value(self._size, 'B')} in {many(self._lines, 'line')}{skipped}"
 
     def _add(self, text: str) -> None:
         *lines, self._begun = (self._begun + text).split("\n")
@@ -326,11 +336,3 @@ def _number(item: Any, pick: Pick, line: str) -> float:
             f"expected a finite number (pick: {pick})"
         )
     return number
-
-
-def _amount(size: int, lines: int, too_long: int) -> str:
-    """Say how much was printed, in words that end before "a reading"."""
-    if not size:
-        return "nothing, expected"
-    skipped = f" ({too_long} longer than 1 MiB, not searched)" if too_long else ""
-    return f"{show_value(size, 'B')} in {many(lines, 'line')}{skipped}, none of which holds"

@@ -137,6 +137,7 @@ class StreamWorkload:
                 raise StopIteration
             if not stream.is_over or self._stopping:
                 recorder.cut()
+        recorder.fact("printed", stream.printed)
         for metric, numbers in stream.taken(plan.readings):
             recorder.unit_readings(metric, np.frombuffer(numbers))
 
@@ -183,6 +184,11 @@ class _Stream:
     def n(self) -> int:
         """Number of readings of the metric that has most of them."""
         return max(map(len, self._search.found.values()))
+
+    @property
+    def printed(self) -> str:
+        """How much it has printed so far."""
+        return self._search.printed
 
     def take_in(self, seconds: float) -> None:
         """Wait for output, at most so long, and search it."""

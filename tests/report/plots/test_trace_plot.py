@@ -480,7 +480,7 @@ def test_what_cannot_be_drawn_is_named() -> None:
     record, found = told(THREE), find_stable_phase(THREE)
     with pytest.raises(br.InvalidInput, match="metric 'tme' is unknown"):
         plot_trace(record, "tme")
-    with pytest.raises(br.InvalidInput, match="'empty' has no readings"):
+    with pytest.raises(br.NotEstimable, match="empty has no readings"):
         plot_trace(br.Session(name="empty", seed=1).result())
     with pytest.raises(br.InvalidInput, match="record is a list, expected a RunRecord"):
         plot_trace([1.0, 2.0])  # type: ignore[arg-type]

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput
-from benchrigor.model import Analysis, Estimate, Floats, Kind, RunRecord, StablePhase, as_series
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Estimate,
+    Floats,
+    Kind,
+    Notice,
+    RunRecord,
+    StablePhase,
+    as_series,
+)
 from benchrigor.model.text import no_number, show_estimate, show_value
 from benchrigor.report.plots.drawing import draw
 from benchrigor.report.plots.trace import Part, Trace
@@ -49,7 +59,9 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
     Raises
     ------
     InvalidInput
-        When no metric has that name, or the run has no readings of it.
+        When no metric has that name.
+    NotEstimable
+        When the run has no readings of it.
     MissingExtra
         Without matplotlib, which comes with ``pip install 'benchrigor[report]'``.
 
@@ -66,7 +78,9 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
     _check(record)
     analysis, series = record.analysis(metric), record.counted(metric)
     if analysis is None or series.size == 0:
-        raise InvalidInput(f"{record.name!r} has no readings, expected at least one to draw")
+        raise NotEstimable(
+            Notice.refusal(Code.NO_DATA, f"{record.name} has no readings, and none can be drawn.")
+        )
     if analysis.kind is Kind.WORK:
         return draw_work(work_line(record, analysis), axes)
     words = _named(record.options.statistic, analysis.estimate, analysis.metric.unit)

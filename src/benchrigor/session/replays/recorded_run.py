@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import (
     Analysis,
     Code,
@@ -173,9 +173,11 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         kind, left_out = Kind.WORK, analysis.left_out
         pairs = [(each.plan.work, each.duration_s) for each in record.whole_rounds]
         series = tuple(np.array(pairs).T.copy())
-    elif analysis is None or not (units or single):
-        raise InvalidInput(
-            f"the run of {record.name} holds no readings{f' of {name!r}' if name else ''}"
+    elif analysis is None:
+        raise InvalidInput(f"the run of {record.name} holds no readings")
+    elif not (units or single):
+        raise NotEstimable(
+            Notice.refusal(Code.NO_DATA, f"The run of {record.name} holds no readings of {name!r}.")
         )
     elif not units:
         kind, series = Kind.READINGS, (np.asarray(single, dtype=np.float64),)
