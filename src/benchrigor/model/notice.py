@@ -32,6 +32,7 @@ class Code(enum.StrEnum):
     PERSISTENT_AND_SKEWED = "persistent-and-skewed"
     STILL_CORRELATED = "still-correlated"
     SHORT_RUN = "short-run"
+    START_CUT = "start-cut"
     MOVED_ON = "moved-on"
     REPEATED_WARM_UPS = "repeated-warm-ups"
     CONSTANT = "constant-readings"

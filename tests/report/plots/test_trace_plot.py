@@ -40,7 +40,7 @@ def steps(*levels: tuple[float, int], seed: int = 1) -> np.ndarray:
     return means * np.random.default_rng(seed).normal(1.0, 0.05, means.size)
 
 
-THREE = steps((5e-3, 100), (2e-3, 800), (3e-3, 100))
+THREE = steps((5e-3, 100), (2e-3, 800), (2.2e-3, 100))
 
 
 def named(axes: Axes, label: str) -> list:

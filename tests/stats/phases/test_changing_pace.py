@@ -47,7 +47,7 @@ STEADY = {
     "a very slow start": ([(3.0, 400), (1.0, 600)], (400, 1_000)),
     "a start in several steps": ([(2.0, 150), (1.5, 150), (1.0, 700)], (300, 1_000)),
     "a brief step up": ([(1.0, 40), (1.3, 960)], (40, 1_000)),
-    "a cool-down": ([(1.0, 920), (1.3, 80)], (0, 920)),
+    "a cool-down": ([(1.0, 930), (1.3, 70)], (0, 930)),
     "a step within the materiality": ([(1.004, 400), (1.0, 600)], (0, 1_000)),
 }
 
@@ -101,6 +101,40 @@ def test_a_slight_drift_is_held_by_the_interval() -> None:
     assert hits >= 35
     with pytest.raises(NotEstimable, match="it rises from"):
         estimate_mean(values * np.linspace(1.0, 1.06, 2_000), trim=True)
+
+
+@pytest.mark.parametrize(("n", "slower"), [(9, 1_000.0), (36, 1_000.0), (80, 30.0)])
+def test_a_slow_end_that_takes_most_of_the_time_is_no_cool_down(n: int, slower: float) -> None:
+    with pytest.raises(NotEstimable, match="it rises from") as caught:
+        estimate_mean(readings((1.0, 800), (slower, n)), trim=True)
+    evidence = caught.value.notice.evidence
+    assert (evidence["first"], evidence["last"]) == pytest.approx((1.0, slower), rel=0.05)
+
+
+def test_a_short_end_of_rates_that_takes_much_of_the_time_is_no_cool_down() -> None:
+    parts = (100.0, 950), (30.0, 50)
+    assert found(*parts, rates=True).reason is PhaseReason.CHANGING_PACE
+    assert found(*parts).reason is PhaseReason.STABLE
+
+
+def test_a_start_that_may_be_another_pace_is_told() -> None:
+    (notice,) = found((1.3, 200), (1.0, 800)).notices
+    assert (notice.code, notice.severity) == (Code.START_CUT, Severity.NOTE)
+    assert notice.evidence["readings"] == pytest.approx(200, abs=3)
+    assert notice.evidence["ratio"] == pytest.approx(1.3, rel=0.02)
+    assert found((3.0, 200), (1.0, 800)).notices == ()
+    assert found((1.3, 30), (1.0, 970)).notices == ()
+
+
+@pytest.mark.parametrize("n", [7, 12, 20, 29])
+def test_few_readings_that_climb_have_no_mean(n: int) -> None:
+    rng = np.random.default_rng([20271126, n])
+    for way in (np.linspace(1.0, 2.0, n), np.linspace(2.0, 1.0, n)):
+        with pytest.raises(NotEstimable, match=r"it (rises|falls) from"):
+            estimate_mean(way * rng.normal(1.0, 0.02, n), trim=True)
+    assert estimate_mean(rng.normal(1.0, 0.1, n), trim=True).n_effective > 1.0
+    step = np.repeat((1.0, 1.4), (n // 2, n - n // 2)) * rng.normal(1.0, 0.05, n)
+    assert estimate_mean(step, trim=True).value == pytest.approx(1.2, abs=0.1)
 
 
 def test_mean_and_quantile_come_from_blocks() -> None:

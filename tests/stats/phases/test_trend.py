@@ -56,12 +56,22 @@ def test_what_stays_or_comes_back_is_no_trend(levels: Floats) -> None:
     assert find_trend(noisy(levels), tuple(int(each) for each in places)) is None
 
 
+def test_a_valley_is_no_trend_though_its_second_half_rises() -> None:
+    assert find_trend(noisy(1.0 + 0.3 * np.abs(SHARE - 0.35)), ()) is None
+
+
+def test_a_rise_of_a_tenth_behind_a_dip_is_a_trend() -> None:
+    dip = 0.2 * np.clip(0.3 - SHARE, 0.0, None) + 0.1 * np.clip(SHARE - 0.3, 0.0, None)
+    assert find_trend((1.0 + dip) * RNG.normal(1.0, 0.01, SHARE.size), ()) is not None
+
+
 def test_an_immaterial_rise_is_no_trend() -> None:
     assert find_trend(noisy(1.0 + 0.02 * SHARE), ()) is None
 
 
 def test_too_few_readings_and_constant_ones_have_none() -> None:
-    assert find_trend(np.arange(20.0), ()) is None
+    assert find_trend(np.arange(6.0), ()) is None
+    assert find_trend(np.arange(7.0), ()) is not None
     assert find_trend(np.ones(100), ()) is None
 
 

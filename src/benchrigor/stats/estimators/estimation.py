@@ -37,7 +37,7 @@ from benchrigor.stats.estimators.proportion import (
     estimate_outcomes,
 )
 from benchrigor.stats.estimators.rate import reciprocal, weighted_mean
-from benchrigor.stats.phases.changing_pace import phase_at_any_pace
+from benchrigor.stats.phases.changing_pace import few_in_order, phase_at_any_pace
 from benchrigor.stats.phases.common_warm_up import common_phases
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import (
@@ -119,6 +119,9 @@ def estimate(
 
     ``weights`` are what the readings of one series count in its mean.
     """
+    looked_for = policy.trim is True and policy.kind is not Kind.INVOCATIONS
+    if looked_for and not policy.share and (moving := few_in_order(series[0])):
+        return Estimation(notices=(moving,))
     if phases is None:
         phases = trim(series, policy) if policy.trim else ()
     policy = adapted(policy, phases)
@@ -128,8 +131,7 @@ def estimate(
     rejected, count = estimation.values.count(None), len(estimation.values)
     if rejected < count or not notices:  # otherwise they say why none counts
         notices = (*rejected_notices(rejected, count), *notices)
-    looked_for = policy.trim is True and policy.kind is Kind.UNIT_READINGS
-    if estimation.estimate is not None and looked_for:
+    if estimation.estimate is not None and looked_for and policy.kind is Kind.UNIT_READINGS:
         notices += short_run(series[0].size)
     return replace(_noted(estimation, one_each(notices)), phases=tuple(phases))
 
@@ -242,18 +244,26 @@ def _of_series(series: Floats, policy: Policy, weights: Floats | None) -> Estima
         else:
             fits = (_fit(series, policy, transients),)
             level = estimate_level(fits[0], confidence)
-            if policy.method == BLOCKS:
-                level = _among(level, 1.0 / series if policy.harmonic else series)
-            estimate = _inverted(level, policy)
+            values = 1.0 / series if policy.harmonic else series
+            estimate = _inverted(_among(level, values, policy), policy)
     except NotEstimable as error:
         return Estimation(fits=fits, notices=(notice_of(error),))
     return Estimation(estimate=estimate, fits=fits, notices=estimate.notices)
 
 
-def _among(estimate: Estimate, values: Floats) -> Estimate:
-    """Keep the interval among the values: their mean, which it is about, lies there for certain."""
+def _among(estimate: Estimate, values: Floats, policy: Policy) -> Estimate:
+    """Keep the interval where the mean can be.
+
+    That of this time lies among the values. That of the process lies above the least of 30
+    independent values, and of fewer that are not negative at 0 or above.
+    """
     least, most = float(values.min()), float(values.max())
-    return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, most))
+    if policy.method == BLOCKS:
+        return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, most))
+    if least < 0.0 or policy.harmonic:
+        return estimate
+    lowest = min(least, estimate.value) if estimate.n_effective >= MIN_FOR_AUTOCORRELATION else 0.0
+    return replace(estimate, low=max(estimate.low, lowest))
 
 
 def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> LevelFit:

@@ -14,22 +14,26 @@ from benchrigor.model import (
     Code,
     Floats,
     Notice,
+    Phase,
     PhaseLabel,
     PhaseReason,
     Severity,
     StablePhase,
 )
+from benchrigor.model.notice import Figure
 from benchrigor.model.text import counted
 from benchrigor.stats.phases.trend import Trend, ends_of, find_trend
 from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
 _WARM_UP = 0.3  # of the readings at most that one step down at the start may cut
 _BRIEF = 0.05  # and any step
-_COOL_DOWN = 0.1  # and any step at the end
+_COOL_DOWN = 0.1  # of the readings and of the time, and any step at the end
 _SLIGHT = 0.95  # paces that are nearer to each other are only good to know
 _FAR = 2.0  # a start so many times as slow as all that follows is no matter of pace
 _FARTHEST = 16.0  # levels further apart are of the work, not of the machine
 _CLIMB = 0.05  # from the start to the end at least: an interval holds what moves less
+_CLIMB_OF_FEW = 0.1  # of fewer than 30 readings
 _MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
 
 
@@ -50,7 +54,7 @@ def phase_at_any_pace(
     """
     phase = measured_phase(series, confidence, change_points)
     if phase.start is not None and is_one_pace(phase, rates=rates):
-        return phase
+        return _with_doubt(phase)
     trend = find_trend(series, [each.start for each in phase.phases[1:]])
     if trend is not None or phase.reason in _MOVING:
         ends = trend or ends_of(series)
@@ -62,7 +66,21 @@ def phase_at_any_pace(
         return _admitted(phase)
     paced = _paced(phase, rates=rates)
     levels = [each.median for each in paced.phases if each.label is PhaseLabel.OTHER]
-    return phase if max(levels) > _FARTHEST * min(levels) > 0.0 else paced
+    if not max(levels) > _FARTHEST * min(levels) > 0.0:
+        return paced
+    if phase.start is None:
+        return phase
+    first, last = levels[0], levels[-1]
+    is_far = max(first, last) > _FARTHEST * min(first, last)
+    return _refused(phase, Trend(first=first, last=last)) if is_far else paced
+
+
+def few_in_order(series: Floats) -> Notice | None:
+    """Refuse fewer than 30 readings that climb or fall to the end; they have no phases."""
+    trend = find_trend(series, ()) if series.size < MIN_FOR_AUTOCORRELATION else None
+    if trend is None or not _differ(trend.first, trend.last, by=_CLIMB_OF_FEW):
+        return None
+    return _moving(trend, reason=str(PhaseReason.TREND))
 
 
 def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
@@ -71,14 +89,26 @@ def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
     stable = next(each for each in phase.phases if each.start == phase.start)
     apart = [each for each in phase.phases if _differ(each.median, stable.median)]
     before = [each for each in apart if each.start < stable.start]
-    after = sum(each.n for each in apart if each.start > stable.start)
-    if after > _COOL_DOWN * n or any(each.label is PhaseLabel.OTHER for each in apart):
+    after = [each for each in apart if each.start > stable.start]
+    took = sum(_time(each, rates=rates) for each in after)
+    if took > _COOL_DOWN * sum(_time(each, rates=rates) for each in phase.phases):
+        return False
+    if sum(each.n for each in after) > _COOL_DOWN * n:
+        return False
+    if any(each.label is PhaseLabel.OTHER for each in apart):
         return False
     if len(before) != 1:
         return True
     slower = _times_slower(before[0].median, stable.median, rates=rates)
     share = before[0].n / n
     return slower > _FAR or share <= _BRIEF or (slower > 1.0 and share <= _WARM_UP)
+
+
+def _time(phase: Phase, *, rates: bool) -> float:
+    """Return how long a phase lasted: its readings are durations, or rates of equal work."""
+    if phase.median <= 0.0:
+        return float(phase.n)
+    return phase.n / phase.median if rates else phase.n * phase.median
 
 
 def _differ(one: float, other: float, *, by: float = MATERIALITY) -> bool:
@@ -90,6 +120,23 @@ def _times_slower(one: float, other: float, *, rates: bool) -> float:
     """Return how many times as slow one level is as another; 0 unless both are above 0."""
     slow, fast = (other, one) if rates else (one, other)
     return slow / fast if min(slow, fast) > 0.0 else 0.0
+
+
+def _with_doubt(phase: StablePhase) -> StablePhase:
+    """Say that a start which was cut may have been another pace of the machine."""
+    stable = next(each for each in phase.phases if each.start == phase.start)
+    cut = [each for each in phase.phases if each.start < stable.start]
+    slower = 0.0 if len(cut) != 1 else cut[0].median / stable.median if stable.median else 0.0
+    if not cut or cut[0].n <= _BRIEF * phase.change_points.n or not 1.0 / _FAR < slower < _FAR:
+        return phase
+    doubt = Notice.note(
+        Code.START_CUT,
+        f"The first {counted(cut[0].n)} readings are {slower:.3g} times as large and left out as a "
+        "warm-up: only another run shows whether the machine had another pace then.",
+        readings=cut[0].n,
+        ratio=slower,
+    )
+    return replace(phase, notices=(*phase.notices, doubt))
 
 
 def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
@@ -157,13 +204,14 @@ def say_changed(least: float, greatest: float, over: str) -> str:
 
 def _refused(phase: StablePhase, trend: Trend) -> StablePhase:
     reason = phase.reason if phase.reason in _MOVING else PhaseReason.TREND
-    evidence = phase.notices[0].evidence if phase.notices else {}
-    moving = Notice.refusal(
-        Code.NO_STABLE_PHASE,
-        say_moving(trend),
-        **{**evidence, "reason": str(reason), "first": trend.first, "last": trend.last},
-    )
-    return replace(phase, start=None, stop=None, reason=reason, notices=(moving,))
+    known = phase.notices[0].evidence if phase.notices else {}
+    notices = (_moving(trend, **{**known, "reason": str(reason)}),)
+    return replace(phase, start=None, stop=None, reason=reason, notices=notices)
+
+
+def _moving(trend: Trend, **known: Figure) -> Notice:
+    known |= {"first": trend.first, "last": trend.last}
+    return Notice.refusal(Code.NO_STABLE_PHASE, say_moving(trend), **known)
 
 
 def say_moving(trend: Trend, unit: str = "") -> str:

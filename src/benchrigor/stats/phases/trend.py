@@ -21,6 +21,7 @@ _TURNING = 1.25  # the way there and back, relative to the way gained, that is s
 _MOST_STEPS = 16  # beside more a ramp is what they leave over
 _PARTS = 16
 _ORDER = 0.8  # rank correlation of their medians with time
+_FEWEST, _ERRORS, _LATE = 7, 3.0, 0.5  # of few readings in order
 _EVIDENCE = 2.0  # difference of information criteria, in favour of a movement
 
 
@@ -46,11 +47,14 @@ def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
     criterion (Schwarz 1978), with the long-run variance as noise: levels between the ``steps``;
     these levels and a ramp through all of them, as of a leak on a machine that changes its pace;
     and a cubic polynomial, which is any smooth movement. A smooth one is a trend if over the second
-    half of the series it moves one way, by 2 % of the level or more.
+    half of the series it moves one way, by 2 % of the level or more. Fewer than 30 readings must be
+    in order.
     """
+    if series.size < MIN_FOR_AUTOCORRELATION:
+        return ends_of(series) if _is_in_order(series) else None
     points = _batch_medians(series)
     m = points.size
-    if m < MIN_FOR_AUTOCORRELATION or float(points.min()) == float(points.max()):
+    if float(points.min()) == float(points.max()):
         return None
     if float(points.min()) > 0.0:
         points = np.log(points)
@@ -79,6 +83,21 @@ def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
         slope = float(np.linalg.lstsq(ramp, points, rcond=None)[0][-1])
         return ends_of(series) if abs(slope) / 2.0 >= _MATERIAL else None
     return ends_of(series) if _goes_one_way(points - by_smooth, points) else None
+
+
+def _is_in_order(series: Floats) -> bool:
+    """Whether few readings are in an order that chance does not make, and a single step neither.
+
+    Kendall's (1938) test at three standard errors, which takes seven readings at least; the second
+    half must follow the order too.
+    """
+    n = series.size
+    if n < _FEWEST:
+        return False
+    order = concordance(series.tolist())
+    late = concordance(series[n // 2 :].tolist()) * math.copysign(1.0, order)
+    error = math.sqrt(2.0 * (2 * n + 5) / (9.0 * n * (n - 1)))
+    return abs(order) >= _ERRORS * error and late >= _LATE
 
 
 def _goes_one_way(path: Floats, points: Floats) -> bool:

@@ -18,6 +18,8 @@ TRANSIENTS = (1 / 30, 1 / 7)  # time constants fitted beside the level, as share
 COMPLETE = (*TRANSIENTS, -1 / 24)  # of a complete series, which may end with a cool-down
 
 _MAX_POINTS = 4096  # longer series are averaged to this many batch means
+_FAR = 10.0  # standard deviations (by the central 80 %) from what all others foretell
+_TENTHS = 2.563  # standard deviations of a normal distribution from p10 to p90
 _ROUNDING = 1e-24  # variance, relative to the squared largest deviation, that is rounding
 _MIN_BATCHES_FOR_SKEWNESS = 15
 # Long-run variance that each transient absorbs, over its share of the effective sample size; by
@@ -99,10 +101,30 @@ def _regress(points: Floats, basis: Floats) -> tuple[float, float, Floats]:
     centred = basis - means[:, None]
     residuals = points - points.mean()
     inverse = np.linalg.inv(centred @ centred.T)
-    weights: Floats = inverse @ (centred @ residuals)
-    factor = 1.0 + points.size * float(means @ inverse @ means)
+    solved = inverse @ centred
+    weights = solved @ _uncarried(residuals, centred, solved, means @ solved)
     rest: Floats = residuals - weights @ centred
+    factor = 1.0 + points.size * float(means @ inverse @ means)
     return -float(weights @ means), factor, rest
+
+
+def _uncarried(residuals: Floats, centred: Floats, solved: Floats, pull: Floats) -> Floats:
+    """Put a reading that carries transients alone where all others foretell it.
+
+    Such a reading makes a fifth or more of what the transients move the level by (``pull`` times
+    the residuals), and lies far from its prediction (Cook & Weisberg 1982, section 2.2). An outlier
+    at the very end would else turn the level away from itself, below all readings.
+    """
+    carried = np.abs(pull * residuals)
+    at = int(carried.argmax())
+    if 5.0 * carried[at] <= carried.sum():
+        return residuals
+    others = residuals.copy()
+    rest = residuals - (solved @ residuals) @ centred
+    others[at] -= rest[at] / (1.0 - float(centred[:, at] @ solved[:, at]))
+    low, high = np.quantile(others - (solved @ others) @ centred, (0.1, 0.9))
+    is_far = abs(residuals[at] - others[at]) > _FAR * (high - low) / _TENTHS
+    return others if is_far else residuals
 
 
 def _skewness_of_mean(residuals: Floats, tau: float) -> float:
