@@ -113,17 +113,24 @@ def test_a_generator_cut_by_the_budget_is_not_exhausted() -> None:
     assert Code.EXHAUSTED not in [notice.code for notice in record.notices]
 
 
-def test_a_function_that_slows_down_within_a_round_is_cut_soon() -> None:
-    clock, durations = FakeClock(), iter([1_000_000] * 3_000)
-    record = br.measure(
-        lambda: clock.advance(next(durations, 20_000_000)),
-        target=1e-9,
-        budget_s=10.0,
-        seed=1,
-        clock=clock,
-    )
-    assert clock.now_ns() / 1e9 < 12.0
+class Jumping(Slow):
+    """A function that is a thousand times slower from its 30th call on."""
+
+    def __call__(self) -> None:
+        self.seconds = 0.001 if self.calls < 29 else 1.0
+        super().__call__()
+
+
+@pytest.mark.parametrize("door", ONE_SERIES)
+def test_a_function_that_slows_down_within_a_round_is_cut_after_the_call_under_way(
+    door: Callable[[Slow], br.RunRecord],
+) -> None:
+    jumping = Jumping(0.001)
+    record = door(jumping)
+    assert BUDGET_S <= jumping.elapsed_s < BUDGET_S + 1.01
+    assert record.readings("time").size >= jumping.calls - 10  # some choose the calls per reading
     assert record.decision is not None
+    assert record.decision.reason is StopReason.TIME_BUDGET
 
 
 @pytest.mark.parametrize(("seconds", "calls"), [(3.0, 3), (30.0, 1)])

@@ -138,6 +138,29 @@ def test_each_segment_has_the_wall_time_of_its_readings_whatever_they_are_called
     assert delays.seconds["run queue"] == pytest.approx(readings * 10 * 1e-6)
 
 
+@pytest.mark.parametrize("setup", [None, lambda: None])
+def test_a_segment_is_not_finished_when_its_readings_become_slow(
+    clock: FakeClock, meter: FakeMeter, setup: Callable[[], None] | None
+) -> None:
+    durations = iter([40_000] * 2_010)
+
+    def function() -> None:
+        clock.advance(next(durations, 500_000_000))
+        meter.lose(1_000)
+
+    plan, recorder = RoundPlan(index=0, readings=5_000, seconds=3.0), RoundRecorder()
+    workload = CallableWorkload(function, clock=clock, meter=meter, setup=setup)
+    workload.run(plan, recorder)
+    finished = recorder.finish(plan, elapsed_ns=0)
+    assert finished.cut
+    assert 3.0 <= clock.now_ns() / 1e9 < 3.6
+    delays = delays_of(finished)
+    readings = np.diff(delays.stops, prepend=0)
+    assert delays.stops[-1] == finished.unit_readings["time"].size
+    assert delays.seconds["run queue"] == pytest.approx(readings * 1e-6)
+    assert delays.duration_s.sum() == pytest.approx(finished.unit_readings["time"].sum())
+
+
 def test_without_a_meter_nothing_is_claimed(clock: FakeClock) -> None:
     workload = CallableWorkload(lambda: clock.advance(1_000_000), clock=clock)
     assert run(workload, 20).delays is None
@@ -159,7 +182,7 @@ def test_work_of_others_between_rounds_counts_for_no_round(meter: FakeMeter) -> 
         recorder = RoundRecorder()
         recorder.unit_readings("time", [1.0])
         delays.begin([], done=0, readings=1)(1_000_000_000)
-        delays.report(recorder, 1)
+        delays.report(recorder)
         assert recorder.finish(plan, elapsed_ns=0).delays is not None
 
 

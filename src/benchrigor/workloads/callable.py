@@ -17,6 +17,7 @@ from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import (
+    NEVER,
     Chunk,
     TimedWorkload,
     failures_of,
@@ -192,13 +193,14 @@ class CallableWorkload(TimedWorkload):
             self._delays.expect(first_call_ns)
         return first_call_ns
 
-    def _next_chunk(self, n: int, done: int) -> Chunk:
-        """Return up to ``n`` readings, after ``done`` others; those first that are kept."""
+    def _next_chunk(self, n: int, done: int, until_ns: int) -> Chunk:
+        """Return up to ``n`` readings until then, after ``done`` others; kept ones first."""
         if not (self.inner or self._kept_ns):
             self.inner = self._calibrated(done)
         if self._kept_ns:
             return Chunk([self._kept_ns.pop(0)])
-        return Chunk(self._timed(n, done, inner=self.inner, delays=self._delays), self.inner)
+        elapsed_ns = self._timed(n, done, inner=self.inner, delays=self._delays, until_ns=until_ns)
+        return Chunk(elapsed_ns, self.inner)
 
     def _calibrated(self, done: int) -> int:
         """Return the calls that a reading needs to last long enough for the clock.
@@ -232,9 +234,15 @@ class CallableWorkload(TimedWorkload):
             (elapsed_ns,) = self._timed(1, None, inner=inner)
 
     def _timed(
-        self, n: int, done: int | None, *, inner: int = 1, delays: ReadingDelays | None = None
+        self,
+        n: int,
+        done: int | None,
+        *,
+        inner: int = 1,
+        delays: ReadingDelays | None = None,
+        until_ns: int = NEVER,
     ) -> list[int]:
-        """Return ``n`` readings of ``inner`` calls each, in nanoseconds."""
+        """Return ``n`` readings of ``inner`` calls each, in nanoseconds; none begins after then."""
         elapsed_ns: list[int] = []
         taken = elapsed_ns.append
         if delays is not None:
@@ -242,6 +250,8 @@ class CallableWorkload(TimedWorkload):
         if self._one_by_one:
             for _ in repeat(None, n):
                 taken(self._time_call(self._func, self.name, elapsed_ns, done, delays))
+                if until_ns < NEVER and self._clock.now_ns() >= until_ns:
+                    break
             return elapsed_ns
         loop = [repeat(None, inner)]  # the calls of the reading under way
 
@@ -251,10 +261,10 @@ class CallableWorkload(TimedWorkload):
 
         with failures_of(self.name, elapsed_ns, done, call), self._watched(elapsed_ns, done):
             if inner == 1:
-                _time_calls(self._func, self._clock.now_ns, taken, n)
+                _time_calls(self._func, self._clock.now_ns, taken, n, until_ns)
             else:
-                _time_loops(self._func, self._clock.now_ns, taken, n, loop)
-        self._calls += n * inner
+                _time_loops(self._func, self._clock.now_ns, taken, n, until_ns=until_ns, loop=loop)
+        self._calls += len(elapsed_ns) * inner
         return elapsed_ns
 
     def _time_call(
@@ -336,7 +346,7 @@ class AmountWorkload(CallableWorkload):
         recorder.reading(self._metric, float(in_seconds([elapsed_ns], done=plan.index)[0]))
         if self._delays is not None:
             taken(elapsed_ns)
-            self._delays.report(recorder, readings=1)
+            self._delays.report(recorder)
         # A first short round only tries out which amounts are enough.
         stopwatch.report(recorder, [elapsed_ns] if amount == self._before else [])
         self._before = amount
@@ -359,16 +369,24 @@ class _FirstResult:
             raise InvalidInput(f"{name} returned a coroutine: {_UNAWAITED}")
 
 
-# The hot loops: all names local, nothing but the call between two reads of the clock.
+# The hot loops: all names local, nothing but the call between two reads of the clock. Calls may
+# become far slower at any time, so that each reading is followed by a look whether to go on.
 
 
 def _time_calls(
-    func: Call, now: Callable[[], int], append: Callable[[int], None], readings: int
+    func: Call,
+    now: Callable[[], int],
+    append: Callable[[int], None],
+    readings: int,
+    until_ns: int,
 ) -> None:
     for _ in repeat(None, readings):
         start = now()
         func()
-        append(now() - start)
+        stop = now()
+        append(stop - start)
+        if stop >= until_ns:
+            break
 
 
 def _time_loops(
@@ -376,6 +394,8 @@ def _time_loops(
     now: Callable[[], int],
     append: Callable[[int], None],
     readings: int,
+    *,
+    until_ns: int,
     loop: list[repeat[None]],
 ) -> None:
     inner = length_hint(loop[0])
@@ -384,7 +404,10 @@ def _time_loops(
         start = now()
         for _ in calls:
             func()
-        append(now() - start)
+        stop = now()
+        append(stop - start)
+        if stop >= until_ns:
+            break
 
 
 def misfits(

@@ -88,11 +88,14 @@ class ReadingDelays:
         if not kept:
             self._used_ns = None
 
-    def report(self, recorder: Recorder, readings: int) -> None:
-        """Record the delays of a round, or a Notice where others did most of the work."""
+    def close(self, readings: int) -> None:
+        """End the segment under way, if there is one, after so many readings of the round."""
         if readings > (self.stops[-1] if self.stops else 0):
             self.pause()
             self._keep(readings)
+
+    def report(self, recorder: Recorder) -> None:
+        """Record the delays of a round, or a Notice where others did most of the work."""
         used_ns = _used_ns()
         own_ns, others_ns, wall_ns = map(sub, used_ns, self._used_ns or used_ns)
         if others_ns > max(own_ns, _MOST_ELSEWHERE * wall_ns):

@@ -107,14 +107,14 @@ class StepwiseWorkload(TimedWorkload):
                 )
             )
 
-    def _timed(self, steps: Iterator[object], n: int, done: int) -> Chunk:
-        """Return the nanoseconds of ``n`` steps, fewer where the generator ends."""
+    def _timed(self, steps: Iterator[object], n: int, done: int, until_ns: int) -> Chunk:
+        """Return the nanoseconds of ``n`` steps until then, fewer where the generator ends."""
         elapsed_ns: list[int] = []
         taking = elapsed_ns.append
         if self._delays is not None:
             taking = self._delays.begin(elapsed_ns, done=done, readings=n)
         with failures_of(self.name, elapsed_ns, done), self._watched(elapsed_ns, done):
-            _time_steps(steps, self._clock.now_ns, taking, n)
+            _time_steps(steps, self._clock.now_ns, taking, n, until_ns)
         return Chunk(elapsed_ns)
 
     def _close(self, steps: Iterator[object]) -> None:
@@ -132,12 +132,16 @@ def _time_steps(
     now: Callable[[], int],
     append: Callable[[int], None],
     readings: int,
+    until_ns: int,
 ) -> None:
-    """Time steps until there are ``readings`` of them or the generator ends."""
+    """Time steps until there are ``readings`` of them, the time is up, or the generator ends."""
     try:
         for _ in repeat(None, readings):
             start = now()
             next(steps)
-            append(now() - start)
+            stop = now()
+            append(stop - start)
+            if stop >= until_ns:
+                break
     except StopIteration:
         return

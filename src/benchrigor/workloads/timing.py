@@ -6,6 +6,7 @@ import functools
 import math
 import signal
 import statistics
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,7 @@ CHUNK = 65_536
 _RESOLUTIONS = 1_000
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
-_PIECE_NS = 50_000_000  # so often a round looks whether its time is up
+NEVER = sys.maxsize  # no clock shows so many nanoseconds
 _SHORTEST_TICK_S = 0.001
 _TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up
 
@@ -75,13 +76,14 @@ class TimedWorkload:
         recorder: Recorder,
         metric: str,
         wanted: int,
-        time_chunk: Callable[[int, int], Chunk],
+        time_chunk: Callable[[int, int, int], Chunk],
         *,
         deadline: Deadline | None,
     ) -> tuple[int, bool]:
         """Record readings in chunks; return how many there were, and whether the time was up.
 
-        ``time_chunk`` takes how many readings it should give, after how many others.
+        ``time_chunk`` takes how many readings it should give, after how many others, and when to
+        give no more.
         """
         taken, cut, elapsed_ns = 0, False, list[int]()
         now_ns = self._clock.now_ns() if deadline else 0
@@ -91,10 +93,12 @@ class TimedWorkload:
                 cut = True
                 break
             n = min(CHUNK, wanted - taken)
-            chunk = time_chunk(min(n, self._in_a_piece) if deadline else n, taken)
+            chunk = time_chunk(n, taken, deadline.next_look_ns(now_ns) if deadline else NEVER)
             if not chunk.elapsed_ns:
                 break
             elapsed_ns = chunk.elapsed_ns
+            if self._delays is not None:
+                self._delays.close(taken + len(elapsed_ns))
             recorder.unit_readings(metric, in_seconds(elapsed_ns, done=taken, inner=chunk.inner))
             taken += len(elapsed_ns)
             if deadline:
@@ -102,34 +106,31 @@ class TimedWorkload:
                 self._pace_ns = (now_ns - began_ns) / len(elapsed_ns)
         if taken:
             if self._delays is not None:
-                self._delays.report(recorder, taken)
+                self._delays.report(recorder)
             self._stopwatch.report(recorder, elapsed_ns)
         return taken, cut
-
-    @property
-    def _in_a_piece(self) -> int:
-        """Readings until the next look whether the time is up; one while the pace is not known."""
-        if self._pace_ns is None:
-            return 1
-        return max(1, int(_PIECE_NS / max(self._pace_ns, 1.0)))
 
     def _deadline(self, plan: RoundPlan) -> Deadline | None:
         """Return when the time of a round that begins now is up."""
         if plan.seconds is None:
             return None
         now_ns, left_ns = self._clock.now_ns(), plan.seconds * 1e9
-        return Deadline(now_ns + left_ns, now_ns + LATEST * left_ns)
+        return Deadline(now_ns + int(left_ns), now_ns + int(LATEST * left_ns))
 
 
 class Deadline(NamedTuple):
     """When the time of a round is up, and when its last reading must have ended."""
 
-    until_ns: float
-    latest_ns: float
+    until_ns: int
+    latest_ns: int
 
     def is_over(self, now_ns: int, taken: int, reading_ns: float) -> bool:
         """Return whether no further reading should begin: from two on, none that ends too late."""
         return now_ns >= self.until_ns or (taken >= 2 and now_ns + reading_ns > self.latest_ns)
+
+    def next_look_ns(self, now_ns: int) -> int:
+        """Return when to ask again: soon enough for readings that might end too late."""
+        return min(self.until_ns, now_ns + self.latest_ns - self.until_ns)
 
 
 class Chunk(NamedTuple):
