@@ -56,6 +56,28 @@ def test_each_function_is_measured_for_two_seconds_at_most(pytester):
     assert config.getoption("bench_target") is None  # that of `measure`
 
 
+def test_a_call_that_spends_the_budget_alone_is_the_reading(pytester):
+    pytester.makepyfile("""
+        import time
+
+        def test_slow(bench):
+            calls = []
+
+            def slow(value):
+                calls.append(value)
+                time.sleep(0.1)
+                return value * len(calls)
+
+            assert bench(slow, 3) == 3
+            assert calls == [3]
+            (reading,) = bench.record.readings()
+            assert reading >= 0.1
+    """)
+    result = pytester.runpytest(*QUICK)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*observed*"])
+
+
 def test_a_suite_that_does_not_use_it_sees_and_loads_nothing(pytester):
     pytester.makepyfile("""
         import sys

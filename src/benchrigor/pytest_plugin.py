@@ -106,7 +106,7 @@ class Bench:
         self._calls = 0
 
     def __call__(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Call ``func(*args, **kwargs)``, measure further calls, and return the first result."""
+        """Measure calls of ``func(*args, **kwargs)``, and return what the first one returned."""
         __tracebackhide__ = True
         if inspect.iscoroutinefunction(func):
             pytest.fail(
@@ -114,17 +114,39 @@ class Bench:
                 "lambda: asyncio.run(f())",
                 pytrace=False,
             )
-        result = func(*args, **kwargs)
+        name = self._name if not self._calls else f"{self._name} #{self._calls + 1}"
+        # With pytest-xdist, the workers call it once.
+        if self._config.getoption("bench_skip") or hasattr(self._config, "workerinput"):
+            result = func(*args, **kwargs)
+            if not self._config.getoption("bench_skip"):
+                self._config.stash.setdefault(_UNMEASURED, []).append(name)
+        else:
+            call, first = _first_kept(func, args, kwargs)
+            self.record = _measured(call, name, self._config)
+            self._config.stash.setdefault(_RECORDS, []).append(self.record)
+            (result,) = first
         self._calls += 1
-        if self._config.getoption("bench_skip"):
-            return result
-        name = self._name if self._calls == 1 else f"{self._name} #{self._calls}"
-        if hasattr(self._config, "workerinput"):  # a worker of pytest-xdist
-            self._config.stash.setdefault(_UNMEASURED, []).append(name)
-            return result
-        self.record = _measured(lambda: func(*args, **kwargs), name, self._config)
-        self._config.stash.setdefault(_RECORDS, []).append(self.record)
         return result
+
+
+def _first_kept(
+    func: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Callable[[], T], list[T]]:
+    """Return a call of a function, and where its first result will be.
+
+    Later calls pay nothing for that: the first one puts the function in its own place.
+    """
+    kept: list[T] = []
+    called = func
+
+    def first(*args: Any, **kwargs: Any) -> T:
+        nonlocal called
+        called = func
+        kept.append(func(*args, **kwargs))
+        return kept[0]
+
+    called = first
+    return lambda: called(*args, **kwargs), kept
 
 
 def _measured(func: Callable[[], object], name: str, config: pytest.Config) -> RunRecord:
