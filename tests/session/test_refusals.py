@@ -153,6 +153,19 @@ def without_readings() -> RunRecord:
     return session.result()
 
 
+def cut_before_a_reading() -> RunRecord:
+    session = br.Session(Options(budget_s=10.0), (TIME,), seed=1)
+    session.tell(br.Round(plan=session.ask(), elapsed_ns=10**10, cut=True))
+    return session.result()
+
+
+def test_a_run_without_readings_gives_figures_where_it_had_no_time() -> None:
+    (analysis,) = cut_before_a_reading().analyses
+    assert analysis.notices[0].evidence == {"metric": "time", "rounds": 1, "seconds": 10.0}
+    (analysis,) = without_readings().analyses
+    assert analysis.notices[0].evidence == {"metric": "time"}
+
+
 def test_a_record_from_before_has_nothing_observed_and_is_shown_without() -> None:
     data = read([30.0]).to_dict()
     del data["analyses"][0]["observed"]
@@ -169,6 +182,7 @@ BARE: dict[str, tuple[Code, Callable[[], RunRecord], str]] = {
         "1 MB to 4 MB of work took 0 ns to 0 ns",
     ),
     "no reading": (Code.NO_DATA, without_readings, "no number: No round gave"),
+    "no time": (Code.NO_DATA, cut_before_a_reading, "Give it more time, such as --budget 60"),
 }
 
 

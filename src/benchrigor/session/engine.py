@@ -28,7 +28,13 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.controller import FIGURE_READINGS, Controller, Pace, next_readings
-from benchrigor.session.outcomes import disagreement, failed_hook, not_converged, without_readings
+from benchrigor.session.outcomes import (
+    disagreement,
+    failed_hook,
+    no_readings,
+    not_converged,
+    without_readings,
+)
 from benchrigor.session.red_rounds import (
     disturbed,
     interference_of,
@@ -248,7 +254,7 @@ class Engine(Controller[RoundPlan, Round]):
         analyses = all_red or tuple(
             self._flagged(reports[metric.name])
             if metric.name in reports
-            else without_readings(metric)
+            else without_readings(metric, self._rounds)
             for metric in self._traces.metrics
         )
         interference = vouched_for(self._interference(analyses, counted), analyses)
@@ -316,6 +322,5 @@ class Engine(Controller[RoundPlan, Round]):
         }
         no_data = []
         if self._decision is not None and not self._traces.metrics and not self._red:
-            why = "No round gave any reading."
-            no_data.append(Notice.refusal(Code.NO_DATA, why, metric=None))
+            no_data.append(no_readings(self._rounds))
         return (*self._notices, *of_rounds.values(), *no_data)

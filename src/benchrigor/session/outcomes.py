@@ -34,6 +34,7 @@ from benchrigor.stats.phases.changing_pace import say_changed, say_moving
 from benchrigor.stats.phases.trend import Trend
 
 _SAME_UNITS = 0.1  # rounds whose units per work differ by at most this share have the same units
+_MORE_TIME = 6.0  # times of a budget that gave no reading, to try next
 
 
 def failed_workload(error: BenchrigorError) -> Notice:
@@ -76,11 +77,27 @@ def earlier_numbers(before: RunRecord) -> tuple[Notice, ...]:
     return tuple(kept)
 
 
-def without_readings(metric: Metric) -> Analysis:
+def without_readings(metric: Metric, rounds: Sequence[Round]) -> Analysis:
     """Return the analysis of a metric for which no round gave a reading."""
-    sentence = f"No round gave a reading of {metric.name!r}."
-    notice = Notice.refusal(Code.NO_DATA, sentence, metric=metric.name)
+    notice = no_readings(rounds, metric.name)
     return Analysis(metric=metric, kind=Kind.READINGS, n=0, notices=(notice,))
+
+
+def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
+    """Say that no round gave a reading, and that none had the time for it where that is so."""
+    sentence = f"No round gave {f'a reading of {metric!r}' if metric else 'any reading'}."
+    seconds = rounds[-1].plan.seconds if rounds and all(each.cut for each in rounds) else None
+    if seconds is None:
+        return Notice.refusal(Code.NO_DATA, sentence, metric=metric)
+    index, budget = rounds[-1].plan.index, counted(math.ceil(_MORE_TIME * seconds))
+    sentence += (
+        f" Round {index} was still running when it was ended after {show_value(seconds, 's')}, "
+        "since the budget was spent; expected a reading by then. Give it more time, such as "
+        f"--budget {budget} (budget_s={budget})."
+    )
+    return Notice.refusal(
+        Code.NO_DATA, sentence, metric=metric, rounds=len(rounds), seconds=seconds
+    )
 
 
 def not_converged(half_width: float, wanted: float, whole: float, noun: str) -> Notice:
