@@ -18,7 +18,7 @@ from benchrigor.model import (
     RunRecord,
     Severity,
 )
-from benchrigor.model.text import show_figures
+from benchrigor.model.text import show_figures, show_value
 from benchrigor.report import explain, render, tabulate
 from benchrigor.session import Engine
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
@@ -145,6 +145,19 @@ def test_a_record_without_a_number_shows_why_and_what_was_observed(name: str) ->
     assert "~ observed median, no interval" in tabulate([record])
     again = RunRecord.from_dict(record.to_dict())
     assert again.analyses[0].observed == record.analyses[0].observed
+
+
+def test_how_long_the_readings_wanted_take_is_told_of_durations_alone() -> None:
+    kept = 0.002 * noise(60)
+    with_warm_up = np.concatenate([np.full(20, 0.02), kept])
+    sentence = sentence_of(read(with_warm_up, statistic="p99"), Code.FEW_IN_TAIL)
+    required = int(re.search(r"about ([\d,]+) readings", sentence)[1].replace(",", ""))  # type: ignore[index]
+    each_s = with_warm_up.mean()
+    assert sentence.endswith(
+        f"readings have as many, and take {show_value(required * each_s, 's')}."
+    )
+    points = read(kept, metric=Metric(name="score", unit="points"), statistic="p99")
+    assert sentence_of(points, Code.FEW_IN_TAIL).endswith("readings have as many.")
 
 
 def without_readings() -> RunRecord:

@@ -194,7 +194,8 @@ def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
         phases = cut(material.series[0], material.policy, material.detector)
     estimation = estimate(material.series, material.policy, phases, material.weights)
     moved = _moved_on(material, analysis.n, estimation.phases)
-    told = (in_units(each, material.metric, material.busy_s) for each in estimation.notices)
+    taken = material.metric, material.busy_s, analysis.n
+    told = (in_units(each, *taken) for each in estimation.notices)
     notices = (*analysis.notices, *told, *moved)
     return replace(
         analysis,

@@ -26,6 +26,7 @@ from benchrigor.model.text import (
     no_number,
     percent,
     show_amount,
+    show_duration,
     show_estimate,
     show_value,
 )
@@ -116,10 +117,10 @@ def not_converged(half_width: float, wanted: float, whole: float, noun: str) -> 
     )
 
 
-def in_units(notice: Notice, metric: Metric, measured_s: float) -> Notice:
-    """Tell with the unit of a metric where a movement goes, and over which time the pace changed.
+def in_units(notice: Notice, metric: Metric, measured_s: float, n: int) -> Notice:
+    """Tell with the unit of a metric where a movement goes, and of times how long they are.
 
-    ``measured_s`` is the time that the readings took, 0 where it is not known.
+    ``measured_s`` is the time that the ``n`` readings took, 0 where it is not known.
     """
     known = notice.evidence
     if notice.code is Code.NO_STABLE_PHASE and {"first", "last"} <= known.keys():
@@ -128,6 +129,9 @@ def in_units(notice: Notice, metric: Metric, measured_s: float) -> Notice:
     if notice.code is Code.CHANGING_PACE and measured_s:
         ends = _number(known["least"]), _number(known["greatest"])
         return replace(notice, sentence=say_changed(*ends, show_value(measured_s, "s")))
+    if notice.code is Code.FEW_IN_TAIL and measured_s and "required" in known:
+        lasting = show_duration(_number(known["required"]) * measured_s / n)
+        return replace(notice, sentence=f"{notice.sentence.removesuffix('.')}, and take {lasting}.")
     return notice
 
 

@@ -198,6 +198,12 @@ def test_a_tail_with_fewer_than_five_readings_is_refused() -> None:
     assert estimate_quantile(NORMAL_READINGS[:required], 0.99).high in NORMAL_READINGS
 
 
+def test_one_reading_in_the_tail_is_not_several() -> None:
+    spread_out = np.arange(100.0) * 0.618034 % 1.0
+    sentence = refusal(lambda: estimate_quantile(spread_out, 0.99)).sentence
+    assert sentence.startswith("Only 1 effective reading lies above the 99% quantile, 5 are")
+
+
 @pytest.mark.parametrize("q", [0.1, 0.9])
 def test_five_readings_in_the_tail_are_enough_and_fewer_never_are(q: float) -> None:
     spread_out = np.arange(50.0) * 0.618034 % 1.0  # neighbours repel each other

@@ -11,6 +11,7 @@ import scipy
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice
 from benchrigor.model.series import Ints
+from benchrigor.model.text import many
 from benchrigor.stats.estimators.proportion import MIN_IN_TAIL, fit_indicators
 from benchrigor.stats.series.interval import estimate_level, student_t
 from benchrigor.stats.series.level import (
@@ -165,10 +166,11 @@ def _check_tail(fit: LevelFit, q: float, confidence: float) -> None:
     in_tail = tail * fit.n_effective
     required = math.ceil(fit.n * wanted / in_tail)
     side = "below" if q <= 0.5 else "above"
+    shown = math.floor(in_tail * 10.0) / 10.0
+    lie = "effective reading lies" if shown == 1.0 else "effective readings lie"
     sentence = (
-        f"Only {math.floor(in_tail * 10.0) / 10.0:g} effective readings lie {side} the "
-        f"{q * 100.0:g}% quantile, {wanted:.3g} are wanted: about {required:,} readings have as "
-        "many."
+        f"Only {shown:g} {lie} {side} the {q * 100.0:g}% quantile, {wanted:.3g} are wanted: about "
+        f"{many(required, 'reading')} have as many."
     )
     notice = Notice.refusal(
         Code.FEW_IN_TAIL,
