@@ -22,6 +22,7 @@ from benchrigor.model import (
     Severity,
     StopReason,
 )
+from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.report import explain, render
 from benchrigor.session import Session, compare_runs, retraced
 from benchrigor.session.engine import Engine
@@ -342,6 +343,31 @@ def test_readings_that_come_without_delays_have_no_light() -> None:
     assert "light" not in str(record)
     assert "light" not in render(record)
     assert not {each.code for each in record.notices} & {Code.DELAY_NOT_MEASURED, Code.DISTURBED}
+
+
+@pytest.mark.parametrize(("seconds", "warned"), [(0.9, False), (1.5, True)])
+def test_a_round_in_which_others_ran_says_nothing_of_a_session_that_was_measured(
+    seconds: float, warned: bool
+) -> None:
+    engine = Engine(Options(max_rounds=10, target=1e-6), seed=1)
+    why = Notice.warning(Code.DELAY_NOT_MEASURED, DELAY_ELSEWHERE)
+    while (plan := engine.ask()) is not None:
+        values, is_first = [9.5 + 0.1 * (plan.index % 3)], not plan.index
+        lasts_s = seconds if is_first else (10.0 - seconds) / 9
+        engine.tell(
+            Round(
+                plan=plan,
+                elapsed_ns=round(lasts_s * 1e9),
+                unit_readings={"lat": values},
+                delays=None
+                if is_first
+                else Delays(stops=[1], duration_s=[lasts_s], seconds={"run queue": [0.0]}),
+                notices=(why,) if is_first else (),
+            )
+        )
+    record = engine.result()
+    assert bool(notices(record, Code.DELAY_NOT_MEASURED)) == warned
+    assert record.rounds[0].notices == (why,)
 
 
 def older(percent: float) -> RunRecord:

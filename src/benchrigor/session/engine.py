@@ -267,7 +267,7 @@ class Engine(Controller[RoundPlan, Round]):
             analyses=analyses,
             decision=self._decision,
             session_notices=(
-                *with_light(self._all_notices(), interference),
+                *with_light(self._all_notices(), interference, self._rounds),
                 *disagreement(counted, tuple(reports.values())),
                 *(() if all_red else red),
                 *(disturbed(interference) if len(self._red) < len(self._rounds) else ()),

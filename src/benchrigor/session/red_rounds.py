@@ -21,7 +21,7 @@ from benchrigor.model import (
     SegmentProfile,
     Severity,
 )
-from benchrigor.model.interference import KNOWN_FROM
+from benchrigor.model.interference import ELSEWHERE, KNOWN_FROM
 from benchrigor.model.text import many
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP
@@ -32,7 +32,7 @@ _MIN_SEGMENT_S = 2e-3  # shorter segments show what disturbs clocks rather than 
 _WHY_UNKNOWN = {
     "shared": "other threads of the process may have had the processor that it waited for",
     "unseen": "work was done in child processes or threads that ended unseen",
-    "elsewhere": "other threads or processes used most of the processor time",
+    "elsewhere": ELSEWHERE,
     "unmeasured": "in some rounds nothing measured how long the work waited for a processor",
 }
 # Advice about segment profiles: who measures a session can give no reference, and no features.
@@ -262,12 +262,21 @@ def advice(interference: Interference) -> str:
     return then
 
 
-def with_light(notices: Sequence[Notice], interference: Interference | None) -> tuple[Notice, ...]:
-    """Let the light say why it is unknown, for the whole run, in place of its last round."""
+def with_light(
+    notices: Sequence[Notice], interference: Interference | None, rounds: Sequence[Round]
+) -> tuple[Notice, ...]:
+    """Let the light say why it is unknown, for the whole run, in place of its last round.
+
+    What was not measured in so little of the time that the light is known all the same is left
+    to the rounds.
+    """
     of_light = () if interference is None else interference.notices
     why = [each for each in of_light if each.code is Code.DELAY_NOT_MEASURED]
     why = [each for each in why if each.severity is not Severity.NOTE]
-    others = (each for each in notices if not (why and each.code is Code.DELAY_NOT_MEASURED))
+    unseen_ns = sum(each.elapsed_ns for each in rounds if _was_sought(each))
+    most_ns = (1.0 - KNOWN_FROM / 100.0) * sum(each.elapsed_ns for each in rounds)
+    is_told = bool(why) or unseen_ns <= most_ns
+    others = (each for each in notices if not (is_told and each.code is Code.DELAY_NOT_MEASURED))
     return (*others, *why)
 
 

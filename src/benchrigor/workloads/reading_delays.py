@@ -11,6 +11,7 @@ from operator import sub
 
 from benchrigor.clocks import cpu_ns_with_children, processors
 from benchrigor.model import Code, Notice
+from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.protocols import DelayMeter, Recorder
 
 # Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this.
@@ -102,8 +103,7 @@ class ReadingDelays:
             recorder.notice(
                 Notice.warning(
                     Code.DELAY_NOT_MEASURED,
-                    "Other threads or processes used most of the processor time, and their delay "
-                    "is not measured.",
+                    DELAY_ELSEWHERE,
                     own_cpu_s=own_ns / 1e9,
                     other_cpu_s=others_ns / 1e9,
                 )

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Code, Floats, Notice, SegmentProfile
+from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.model.series import Ints
 from benchrigor.model.text import many
 from benchrigor.stats.interference.clustering import Labels
@@ -97,12 +98,8 @@ def of_recording(profile: SegmentProfile, total_s: float) -> Iterator[Notice]:
     """Yield what the recording of a profile means for the estimate."""
     other_s, own_s = _fact(profile, "other_cpu_s"), _fact(profile, "thread_cpu_s")
     if other_s > own_s and 100.0 * other_s > MATERIAL * total_s:
-        sentence = (
-            "Other threads or processes used most of the processor time, and their delay is not "
-            "measured."
-        )
-        code = Code.DELAY_NOT_MEASURED
-        yield Notice.warning(code, sentence, other_cpu_s=other_s, thread_cpu_s=own_s)
+        evidence = {"other_cpu_s": other_s, "thread_cpu_s": own_s}
+        yield Notice.warning(Code.DELAY_NOT_MEASURED, DELAY_ELSEWHERE, **evidence)
     elif not profile.delays:
         sentence = (
             "No delay was measured: a neighbour that keeps the processor busy all the time slows "
