@@ -19,6 +19,8 @@ BEGUN = Pace(readings=100, elapsed_s=1.0, last_readings=100, last_s=0.1, to_next
         (replace(BEGUN, last_readings=10, last_s=0.001), {}, 100),
         (replace(BEGUN, last_s=10.0, elapsed_s=9.5), {}, 5),  # what is left of ten seconds
         (replace(BEGUN, elapsed_s=99.0), {}, 1),
+        # None ends more than a tenth too late: of 0.5 s each two would begin in the 0.6 s left.
+        (replace(BEGUN, last_s=3.0, last_readings=6, elapsed_s=0.4), {"budget_s": 1.0}, 1),
         (replace(BEGUN, last_s=3.0, last_readings=1, elapsed_s=57.5), {}, 1),  # in time, with some
         (replace(BEGUN, last_s=0.0, last_readings=10**6, to_next_check=10**7), {}, 10**6),
         (BEGUN, {"budget_readings": 150}, 50),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Delays, Round, RoundPlan
+from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.protocols import Workload
 from benchrigor.testing import FakeClock, FakeMeter
 from benchrigor.workloads import RoundRecorder, StepwiseWorkload, reading_delays
@@ -184,6 +185,22 @@ def test_work_of_others_between_rounds_counts_for_no_round(meter: FakeMeter) -> 
         delays.begin([], done=0, readings=1)(1_000_000_000)
         delays.report(recorder)
         assert recorder.finish(plan, elapsed_ns=0).delays is not None
+
+
+@pytest.mark.parametrize(("others_ms", "is_told"), [(9, True), (11, False)])
+def test_where_others_used_a_tenth_of_the_time_and_more_than_the_work_no_delay_is_told(
+    monkeypatch: pytest.MonkeyPatch, meter: FakeMeter, others_ms: int, is_told: bool
+) -> None:
+    used = iter([(0, 0, 0), (5 * MS, others_ms * MS, 100 * MS)])
+    monkeypatch.setattr(reading_delays, "_used_ns", lambda: next(used))
+    delays, recorder = ReadingDelays(meter), RoundRecorder()
+    delays.begin([], done=0, readings=1)(100 * MS)
+    recorder.unit_readings("time", [0.1])
+    delays.report(recorder)
+    finished = recorder.finish(RoundPlan(index=0, readings=1), elapsed_ns=0)
+    assert (finished.delays is not None) == is_told
+    sentences = [] if is_told else [DELAY_ELSEWHERE]
+    assert [each.sentence for each in finished.notices] == sentences
 
 
 def test_a_warm_up_does_not_fix_the_length_for_good(meter: FakeMeter) -> None:
