@@ -31,7 +31,7 @@ def test_one_number_fixes_the_prefix(typical: float, unit: str, name: str) -> No
 
 def test_a_number_is_shown_in_the_scale_of_another() -> None:
     assert scale_for(0.00123, "s").show(0.0101, 2) == "10.10"
-    assert scale_for(1.0, "s").show(1.5e-12, 12) == "1.500e-12"
+    assert scale_for(1.0, "s").show(1.5e-12, 13) == "0.0000000000015"
 
 
 @pytest.mark.parametrize(

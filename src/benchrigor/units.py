@@ -98,13 +98,10 @@ class Scale:
     name: str
 
     def show(self, number: float, digits: int) -> str:
-        """Format ``number`` in this scale with ``digits`` decimals, or with an exponent."""
-        if digits > _MOST_DIGITS:
-            return f"{number * self.factor:.3e}"
+        """Format ``number`` in this scale with ``digits`` decimals."""
         return f"{number * self.factor:,.{digits}f}"
 
 
-_MOST_DIGITS = 9
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _DECIMAL = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
@@ -113,7 +110,7 @@ def scale_for(typical: float, unit: str) -> Scale:
     """Choose the prefix in which ``typical`` has one to three digits before the point.
 
     Seconds are scaled down to ns; "B", "B/s", "Hz" and "…/s" are scaled up with decimal prefixes;
-    every other unit is left as it is.
+    every other unit is left as it is. The unit 1, of plain numbers, has no name.
     """
     size = abs(typical)
     if unit == "s":
@@ -123,7 +120,7 @@ def scale_for(typical: float, unit: str) -> Scale:
         step, prefix = next((row for row in _DECIMAL if size >= row[0]), _DECIMAL[-1])
         joined = unit in {"B", "Hz", "B/s", "/s"} or not prefix
         return Scale(factor=1.0 / step, name=f"{prefix}{'' if joined else ' '}{unit}")
-    return Scale(factor=1.0, name=unit)
+    return Scale(factor=1.0, name="" if unit == "1" else unit)
 
 
 def digits_for(half_width: float, typical: float) -> int:

@@ -30,6 +30,7 @@ from benchrigor.model.text import (
     show_chance,
     show_estimate,
     show_value,
+    show_values,
     wrapped,
 )
 
@@ -169,3 +170,28 @@ def test_rows_and_notices_are_wrapped_below_their_text() -> None:
     assert second.startswith("    ")
     assert second.endswith("[few-effective-readings]")
     assert wrapped("a " * 60, hanging=2)[1].startswith("  a")
+
+
+@pytest.mark.parametrize(
+    ("value", "half_width", "unit", "shown"),
+    [
+        (10**9 + 52.0, 5.9, "B", "1.0000000520 GB [1.0000000461, 1.0000000579]"),
+        (10**9 + 52.0, 5.9, "points", "1,000,000,052.0 points [1,000,000,046.1, 1,000,000,057.9]"),
+        (1e13 + 52.0, 59.0, "", "1.0000000000052e+13 [9.9999999999930e+12, 1.0000000000111e+13]"),
+        (1e13, 1e12, "", "1.000e+13 [9.000e+12, 1.100e+13]"),
+        (1.5e-12, 1.1e-16, "points", "1.50000e-12 points [1.49989e-12, 1.50011e-12]"),
+        (1.5e-12, 0.0, "points", "1.500e-12 points [1.500e-12, 1.500e-12]"),
+        (1.0, 3e-16, "points", "1.000000000000000 points [1.000000000000000, 1.000000000000000]"),
+        (2.0, 0.5, "1", "2.00 [1.50, 2.50]"),
+    ],
+)
+def test_an_estimate_has_the_digits_that_its_interval_needs(
+    value: float, half_width: float, unit: str, shown: str
+) -> None:
+    found = estimated(value, value - half_width, value + half_width)
+    assert show_estimate(found, unit) == f"{shown} 95%"
+
+
+def test_plain_numbers_have_no_unit() -> None:
+    assert show_values((0.0, 1.0), "1") == ["0", "1"]
+    assert show_amount(1000.0, "1") == "1,000"

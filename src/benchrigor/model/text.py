@@ -21,7 +21,8 @@ WIDTH = 79  # Columns of a line
 _LABEL = 10
 _MARKS = {Severity.NOTE: "·", Severity.WARNING: "!", Severity.REFUSAL: "✗"}
 _LONG = 1e12  # Numbers from here on are written as powers of ten
-_EXPONENT = 99  # With so many decimals, a `Scale` writes powers of ten
+_SMALL, _MOST_DECIMALS = 1e-3, 9  # So are smaller ones that need more decimals
+_RESOLVED = 15  # Decimal digits that a floating point number holds
 _TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
 SHOWN_IN_TIMES = 2.0  # From this ratio on a change is shown in times: 2.5 times, not 150% higher
 _CHANGE_DIGITS = 4
@@ -140,7 +141,7 @@ def show_duration(seconds: float) -> str:
 
 def show_amount(work: float, unit: str) -> str:
     """Show an amount of work, in the unit of the speed without its "/s"."""
-    name = unit.removesuffix("/s")
+    name = "" if unit == "1" else unit.removesuffix("/s")
     if name == "B":
         return show_value(work, name)
     return f"{counted(work) if 100.0 <= work < 1e9 else f'{work:.3g}'} {name}".rstrip()
@@ -159,10 +160,23 @@ def show_estimate(estimate: Estimate, unit: str) -> str:
 
 def show_scaled(estimate: Estimate, scale: Scale, *, long: bool = False) -> tuple[str, str]:
     """Show the value and the interval in a scale; long numbers with an exponent."""
-    digits = digits_for(estimate.half_width * scale.factor, estimate.value * scale.factor)
+    half_width, typical = (x * scale.factor for x in (estimate.half_width, estimate.value))
+    digits = digits_for(half_width, typical)
     numbers = (estimate.value, estimate.low, estimate.high)
-    value, low, high = (scale.show(each, _EXPONENT if long else digits) for each in numbers)
+    if long or (digits > _MOST_DECIMALS and abs(typical) < _SMALL):
+        digits = _mantissa_digits(half_width, typical)
+        value, low, high = (f"{each * scale.factor:.{digits}e}" for each in numbers)
+    else:
+        value, low, high = (scale.show(each, min(digits, _RESOLVED)) for each in numbers)
     return value, f"[{low}, {high}]"
+
+
+def _mantissa_digits(half_width: float, typical: float) -> int:
+    """Count the decimals before an exponent that show two significant digits of a half-width."""
+    if not (math.isfinite(half_width) and 0.0 < half_width < abs(typical)):
+        return 3
+    wanted = math.floor(math.log10(abs(typical))) - math.floor(math.log10(half_width)) + 1
+    return min(max(wanted, 3), _RESOLVED)
 
 
 def show_change(ratio: Estimate) -> str:
