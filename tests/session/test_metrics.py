@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from simulated.series import persistent
 
 import benchrigor as br
 from benchrigor.model import Code, Verdict
+from benchrigor.model.metric import describe_metric
 from benchrigor.report import render
 from benchrigor.units import Quantity
 
@@ -192,3 +195,16 @@ def test_rates_of_old_records_are_higher_is_better() -> None:
     analysis = record.analysis()
     assert analysis is not None
     assert analysis.metric.direction is br.Direction.HIGHER
+
+
+@pytest.mark.parametrize(
+    ("unit", "refused"), [("s", True), ("ms", True), ("s,other", False), ("ms,other", False)]
+)
+def test_no_time_is_negative_whatever_its_unit(unit: str, refused: bool) -> None:
+    session = br.Session(br.Options(), (describe_metric("lag", unit),), seed=1)
+    plan = session.ask()
+    assert plan is not None
+    told = br.Round(plan=plan, elapsed_ns=1, unit_readings={"lag": [1.0, -2.0]})
+    message = r"round 0: lag\[1\] is -2.0 m?s, expected a duration of 0 or more"
+    with pytest.raises(br.InvalidInput, match=message) if refused else nullcontext():
+        session.tell(told)

@@ -135,6 +135,14 @@ def test_what_is_picked_but_no_finite_number_is_named_with_its_line(
         picked(f"\nother\n{bad}\n", spec)
 
 
+def test_a_negative_duration_is_named_with_its_line_and_a_difference_is_none() -> None:
+    output = "u 1\nu -2\n"
+    with pytest.raises(WorkloadFailed, match=r"line 2 of .*: '-2'.*'x', expected a duration of 0"):
+        picked(output, "x:ms=regex:u (.*)")
+    assert picked(output, "x:ms,other=regex:u (.*)") == [1.0, -2.0]
+    assert picked(output, "x:req/s=regex:u (.*)") == [1.0, -2.0]
+
+
 def test_no_output_is_told_from_output_without_a_reading() -> None:
     with pytest.raises(WorkloadFailed, match=r"printed nothing, expected a reading .* 'x' \(pick:"):
         picked("", "x=column:0")

@@ -13,6 +13,8 @@ from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.units import Direction, Quantity, direction_of, quantity_of
 
 _FROM_UNIT: Any = "auto"  # resolved when a metric is made
+# What those of kind "time" are, whatever their unit.
+A_DURATION = "a duration of 0 or more (a difference is described as 'other', such as ms,other)"
 _AVERAGINGS = ("auto", "arithmetic", "harmonic")
 
 
@@ -97,8 +99,8 @@ class Metric:
 
     @property
     def is_duration(self) -> bool:
-        """Whether its readings are durations in seconds, which cannot be negative."""
-        return self.unit == "s"
+        """Whether its readings are durations in seconds."""
+        return self.unit == "s" and self.kind is Quantity.TIME
 
 
 def _is_width(width: object) -> bool:

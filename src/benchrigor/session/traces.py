@@ -21,6 +21,7 @@ from benchrigor.model import (
     quantile_named,
 )
 from benchrigor.model.checks import refuse
+from benchrigor.model.metric import A_DURATION
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, observed_of, report
 from benchrigor.session.stop_rules import agrees, min_evidence, next_check
@@ -384,8 +385,8 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
         return [f"{where}: {metric.name} is {least!r} to {float(values.max())!r}, expected 0 to 1"]
     if metric.averaging == "harmonic" and least <= 0.0:
         return [f"{reading}, expected more than 0 for a harmonic mean"]
-    if metric.is_duration and least < 0.0:
-        return [f"{reading} s, expected a duration of 0 or more"]
+    if metric.kind is Quantity.TIME and least < 0.0:
+        return [f"{reading} {metric.unit}, expected {A_DURATION}"]
     return []
 
 

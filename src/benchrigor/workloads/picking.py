@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Literal, Self
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Metric
-from benchrigor.model.metric import describe_metric
+from benchrigor.model.metric import A_DURATION, describe_metric
 from benchrigor.model.text import many, show_value
 from benchrigor.units import Quantity
 from benchrigor.workloads.table_rows import TableRows
@@ -147,6 +147,7 @@ class OutputSearch:
         self.found: dict[str, array[float]] = {pick.metric: array("d") for pick in picks}
         self.trials: dict[str, float] = {}  # behind the last share that was found as 998/1000
         self._counts = {pick.metric for pick in picks if _may_count(pick)}
+        self._durations = {each.metric for each in picks if each.measured.kind is Quantity.TIME}
         self._finders = [(pick, pick.finder()) for pick in picks]
         tables = (pick.metric for pick in picks if pick.how == "column" and pick.unit_readings)
         self._tables = {metric: TableRows() for metric in tables}
@@ -233,13 +234,13 @@ class OutputSearch:
         successes, slash, trials = str(item).partition("/")
         self.trials.pop(pick.metric, None)
         if not slash or pick.metric not in self._counts:
-            return _number(item, pick, line)
+            number = _number(item, pick, line)
+            if number < 0.0 and pick.metric in self._durations:
+                raise _misprinted(item, pick, line, A_DURATION)
+            return number
         number, of = (_number(each, pick, line) for each in (successes, trials))
         if not 0.0 <= number <= of or of == 0.0:
-            raise WorkloadFailed(
-                f"{line}: {item[:80]!r} is picked for metric {pick.metric!r}, expected "
-                f"successes/trials, such as 998/1000 (pick: {pick})"
-            )
+            raise _misprinted(item, pick, line, "successes/trials, such as 998/1000")
         self.trials[pick.metric] = of
         return number / of
 
@@ -331,8 +332,12 @@ def _number(item: Any, pick: Pick, line: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise WorkloadFailed(
-            f"{line}: {str(item)[:80]!r} is picked for metric {pick.metric!r}, "
-            f"expected a finite number (pick: {pick})"
-        )
+        raise _misprinted(item, pick, line, "a finite number")
     return number
+
+
+def _misprinted(item: Any, pick: Pick, line: str, expected: str) -> WorkloadFailed:
+    return WorkloadFailed(
+        f"{line}: {str(item)[:80]!r} is picked for metric {pick.metric!r}, expected {expected} "
+        f"(pick: {pick})"
+    )
