@@ -27,7 +27,7 @@ from benchrigor.report import explain
 from benchrigor.session import analysis_chain
 from benchrigor.session import engine as session_engine
 from benchrigor.session.engine import Engine
-from benchrigor.session.red_rounds import interference_of
+from benchrigor.session.red_rounds import measured_interference
 from benchrigor.session.replays.recorded_run import retraced
 from benchrigor.stats import RupturesDetector, detect_changes
 from benchrigor.testing import FakeClock, MemoryStore, StepWarmUp, SyntheticWorkload
@@ -354,9 +354,9 @@ def test_a_finished_session_estimates_interference_once(monkeypatch: pytest.Monk
 
     def counting(*given: Any) -> Interference | None:
         calls.append(given)
-        return interference_of(*given)
+        return measured_interference(*given)
 
-    monkeypatch.setattr(session_engine, "interference_of", counting)
+    monkeypatch.setattr(session_engine, "measured_interference", counting)
     clock = FakeClock()
     session = br.Session(br.Options(target=0.05), seed=1, clock=clock)
     record = session.run(SyntheticWorkload(mean=0.001, cv=0.1, seed=3, clock=clock))

@@ -28,7 +28,7 @@ from benchrigor.model.text import (
     show_value,
     wrapped,
 )
-from benchrigor.report.interference_text import is_estimated, show_parts, show_total, warnings_of
+from benchrigor.report.interference_text import show_total
 from benchrigor.report.text import (
     NOTABLE,
     cold,
@@ -378,24 +378,17 @@ def _stop(analysis: Analysis, record: RunRecord) -> list[str]:
 
 def _notices(analysis: Analysis, record: RunRecord) -> list[str]:
     """Return the Notices of the run, of the analysis, and of the light."""
-    of_light = () if record.interference is None else warnings_of(record.interference)
-    return [*map(str, (*record.session_notices, *analysis.notices, *of_light))]
+    return [*map(str, (*record.session_notices, *analysis.notices))]
 
 
 def _light(interference: Interference | None) -> list[str]:
-    """Explain the light, and what it does not see."""
+    """Explain where the light comes from."""
     if interference is None:
         return []
     sources = ", ".join(each for each, share in interference.delays.items() if share)
+    by = f" by measured delay ({sources})" if sources else ""
     return [
-        f"Interference, of {many(interference.n, 'segment')}: {show_parts(interference)}. "
-        + (f"Measured delay ({sources}) is taken off first. " if sources else "")
-        + (
-            f"{interference.flagged_percent:.1f}% lasted longer than median + 4 MAD of those that "
-            "did the same; what exceeds it is lost."
-            if is_estimated(interference)
-            else "None has enough others like it to tell whether it lasted longer than usual."
-        ),
-        f"{show_total(interference)[2:].capitalize()} (green below 7.5%, red above 15%). What "
-        "slows all segments alike does not show.",
+        f"{show_total(interference)[2:].capitalize()}{by}: green below 7.5%, red above 15%. Long "
+        "readings count as the program's own; `benchrigor interference` estimates what else may "
+        "have been lost."
     ]

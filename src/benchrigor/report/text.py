@@ -38,12 +38,7 @@ from benchrigor.model.text import (
     show_overhead,
     show_value,
 )
-from benchrigor.report.interference_text import (
-    show_parts,
-    show_reliability,
-    show_total,
-    warnings_of,
-)
+from benchrigor.report.interference_text import show_total
 from benchrigor.session.red_rounds import advice
 from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats import readings_per_invocation
@@ -54,6 +49,7 @@ from benchrigor.units import Direction, Quantity
 
 _MOST_NAMED = 6
 _FEWEST_TO_FORESEE = 10  # from fewer readings nobody can tell how many more it takes
+_KNOWN = 99.5  # per cent of the time that are shown as all of it
 NOTABLE = 1.05  # Autocorrelation that inflates the variance by less is not reported
 _SAME = 5e-4
 
@@ -80,8 +76,6 @@ def render(record: RunRecord) -> str:
         name = f"{analysis.metric.name}: " if len(record.analyses) > 1 else ""
         lines += rows
         marks += _untold(analysis.notices, rows, name)
-    of_light = () if record.interference is None else warnings_of(record.interference)
-    marks += _untold([each for each in of_light if each not in record.session_notices], light)
     lines += light
     # Readings that were recorded elsewhere took no time here.
     lines += row("rounds", [_ending(record)] if record.elapsed_s else [])
@@ -101,7 +95,9 @@ def _light(record: RunRecord) -> list[str]:
     lost = record.interference
     if lost is None:
         return []
-    parts = [show_total(lost), show_parts(lost), show_reliability(lost)]
+    parts = [show_total(lost)]
+    if lost.known_percent < _KNOWN and lost.is_measured:
+        parts.append(f"delay is known for {lost.known_percent:.0f}% of the time")
     if any(each.code is Code.DISTURBED for each in record.session_notices):
         parts.append(f"{advice(lost)} [{Code.DISTURBED}]")
     return row("light", parts)

@@ -14,7 +14,6 @@ from benchrigor.model import (
     Analysis,
     Code,
     Decision,
-    Interference,
     Kind,
     Metric,
     Notice,
@@ -37,7 +36,6 @@ from benchrigor.session.outcomes import (
 )
 from benchrigor.session.red_rounds import (
     disturbed,
-    interference_of,
     is_red,
     left_out,
     measured_interference,
@@ -257,7 +255,8 @@ class Engine(Controller[RoundPlan, Round]):
             else without_readings(metric, self._rounds)
             for metric in self._traces.metrics
         )
-        interference = vouched_for(self._interference(analyses, counted), analyses)
+        delayed = None if self._recorded else measured_interference(counted or self._rounds)
+        interference = vouched_for(delayed, analyses)
         return RunRecord(
             name=self.name,
             options=self.options,
@@ -283,17 +282,6 @@ class Engine(Controller[RoundPlan, Round]):
             return ()
         traces = Traces(self.options, self._traces.metrics or None, None, seed=self.seed)
         return traces.refused(self._rounds, red[0])
-
-    def _interference(
-        self, analyses: Sequence[Analysis], counted: Sequence[Round]
-    ) -> Interference | None:
-        """Return the interference by the first metric that shows it; none of a recording."""
-        if self._recorded:
-            return None
-        if len(self._red) == len(self._rounds):
-            return measured_interference(self._rounds)
-        shown = (interference_of(each, counted) for each in analyses)
-        return next((each for each in shown if each is not None), None)
 
     def _flagged(self, analysis: Analysis) -> Analysis:
         """Warn of an estimate of one process only, or one that did not reach its target."""

@@ -233,7 +233,7 @@ def vouched_for(
 
 def is_disturbed(interference: Interference) -> bool:
     """Whether what was seen of a run makes its light yellow or red, or would if it were known."""
-    return interference.is_measured and light_of(interference.total_percent) is not Light.GREEN
+    return interference.is_measured and light_of(interference.measured_percent) is not Light.GREEN
 
 
 def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
@@ -243,10 +243,8 @@ def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
     return (
         Notice.warning(
             Code.DISTURBED,
-            f"Interference took {interference.total_percent:.1f}% of the time "
-            f"({interference.measured_percent:.1f}% measured, {interference.percent:.1f}% "
-            f"estimated): {advice(interference)}.",
-            percent=interference.percent,
+            f"Other work took {interference.measured_percent:.1f}% of the time: "
+            f"{advice(interference)}.",
             measured_percent=interference.measured_percent,
             light=interference.light.value,
         ),
@@ -254,12 +252,9 @@ def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
 
 
 def advice(interference: Interference) -> str:
-    """Say what to do about a run that lost so much, and what else the loss may be."""
-    is_red = light_of(interference.total_percent) is Light.RED
-    then = "run it again" if is_red else "another run shows more"
-    if interference.percent > interference.measured_percent:
-        then += ", the estimated part may also be slow moments of the program itself"
-    return then
+    """Say what to do about a run that lost so much."""
+    is_red = light_of(interference.measured_percent) is Light.RED
+    return "run it again" if is_red else "another run shows more"
 
 
 def with_light(
