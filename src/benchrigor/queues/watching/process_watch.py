@@ -97,7 +97,8 @@ class ProcessWatch:
                 env=_environment(),
                 start_new_session=True,  # what interrupts the program is not meant for it
             )
-            self._send(self._process, self._order.to_line())
+            with contextlib.suppress(BrokenPipeError):  # what it says last tells more
+                self._send(self._process, self._order.to_line())
         except OSError as error:
             self._own_failure = f"no process can be started: {error}"
             return

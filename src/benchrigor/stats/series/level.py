@@ -18,6 +18,7 @@ TRANSIENTS = (1 / 30, 1 / 7)  # time constants fitted beside the level, as share
 COMPLETE = (*TRANSIENTS, -1 / 24)  # of a complete series, which may end with a cool-down
 
 _MAX_POINTS = 4096  # longer series are averaged to this many batch means
+_UNSEEN = 10  # fewer readings than a segment has, which no change point cuts
 _FAR = 10.0  # standard deviations (by the central 80 %) from what all others foretell
 _TENTHS = 2.563  # standard deviations of a normal distribution from p10 to p90
 _ROUNDING = 1e-24  # variance, relative to the squared largest deviation, that is rounding
@@ -109,12 +110,18 @@ def _regress(points: Floats, basis: Floats) -> tuple[float, float, Floats]:
 
 
 def _uncarried(residuals: Floats, centred: Floats, solved: Floats, pull: Floats) -> Floats:
-    """Put a reading that carries transients alone where all others foretell it.
+    """Put a few readings that carry the transients where the others foretell them.
 
-    Such a reading makes a fifth or more of what the transients move the level by (``pull`` times
-    the residuals), and lies far from its prediction (Cook & Weisberg 1982, section 2.2). An outlier
-    at the very end would else turn the level away from itself, below all readings.
+    Those at the very end that lie far from all others would else turn the level away from
+    themselves, below all readings; they are put at the median. So would a single one that makes a
+    fifth or more of what the transients move the level by (``pull`` times the residuals), and lies
+    far from its prediction (Cook & Weisberg 1982, section 2.2).
     """
+    low, middle, high = np.quantile(residuals, (0.1, 0.5, 0.9))
+    near = np.abs(residuals - middle) <= _FAR * (high - low) / _TENTHS
+    last = int(near[::-1].argmax())
+    if 0 < last < _UNSEEN:
+        residuals = np.append(residuals[:-last], np.full(last, middle))
     carried = np.abs(pull * residuals)
     at = int(carried.argmax())
     if 5.0 * carried[at] <= carried.sum():
