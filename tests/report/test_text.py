@@ -105,6 +105,15 @@ def test_the_report_tells_every_notice_once(name: str) -> None:
         assert (notice.sentence in flat) == (notice.code is not Code.NOT_CONVERGED)
 
 
+def test_a_narrow_interval_of_little_evidence_says_so() -> None:
+    session = br.Session(br.Options(rounds="restarted", max_rounds=5), seed=1)
+    for index in range(5):
+        taken = np.array([1.0 + 0.001 * index])
+        session.tell(br.Round(plan=session.ask(), elapsed_ns=1, unit_readings={"time": taken}))
+    flat = " ".join(render(session.result()).split())
+    assert "wanted 2%, but too little to be sure [not-converged]" in flat
+
+
 def test_a_row_tells_what_its_notice_would_say() -> None:
     flat = " ".join(render(RECORDS["out of budget"]).split())
     assert "half-width 0.579% of the value, wanted 0.001%: about" in flat

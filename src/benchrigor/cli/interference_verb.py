@@ -22,7 +22,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Interference, Light, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
 from benchrigor.report import plot_interference, render_composite, render_interference
-from benchrigor.session.red_rounds import interference_of
+from benchrigor.session.red_rounds import measured_interference, vouched_for
 
 T = TypeVar("T")
 
@@ -136,9 +136,9 @@ def _load(source: str) -> SegmentProfile:
 
 
 def _of_record(record: RunRecord, source: str) -> Interference:
-    """Return the interference of a session: measured, and estimated from its readings."""
-    estimates = (interference_of(each, record.counted_rounds) for each in record.analyses)
-    estimate = next((each for each in estimates if each is not None), record.interference)
+    """Return the interference of a session, of an older record from its rounds."""
+    estimate = record.interference or measured_interference(record.counted_rounds)
+    estimate = vouched_for(estimate, record.analyses)
     if estimate is None:
         raise InvalidInput(
             f"{source} has no interference: nothing measured how long its rounds waited for a "

@@ -68,7 +68,7 @@ class Interference:
     measured_percent
         Measured delay: waiting for a processor, throttling, steal.
     light
-        Of the sum of both.
+        Of the sum of both; a session has measured delay alone.
     probability_high
         Probability that a run with this sum is highly interfered (logistic function).
     unclustered_percent

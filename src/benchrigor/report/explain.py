@@ -386,9 +386,8 @@ def _light(interference: Interference | None) -> list[str]:
     if interference is None:
         return []
     sources = ", ".join(each for each, share in interference.delays.items() if share)
-    by = f" by measured delay ({sources})" if sources else ""
+    by = f" by measured delay ({sources})" if sources and not interference.percent else ""
     return [
         f"{show_total(interference)[2:].capitalize()}{by}: green below 7.5%, red above 15%. Long "
-        "readings count as the program's own; `benchrigor interference` estimates what else may "
-        "have been lost."
+        "readings count as the program's own, and what slows all of them alike does not show."
     ]

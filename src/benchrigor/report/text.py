@@ -10,6 +10,7 @@ from benchrigor.model import (
     Code,
     Estimate,
     Kind,
+    Light,
     Notice,
     Options,
     Phase,
@@ -98,6 +99,8 @@ def _light(record: RunRecord) -> list[str]:
     parts = [show_total(lost)]
     if lost.known_percent < _KNOWN and lost.is_measured:
         parts.append(f"delay is known for {lost.known_percent:.0f}% of the time")
+    elif lost.light is Light.UNKNOWN and lost.is_measured:
+        parts.append("no light without a number of five readings")
     if any(each.code is Code.DISTURBED for each in record.session_notices):
         parts.append(f"{advice(lost)} [{Code.DISTURBED}]")
     return row("light", parts)
@@ -157,7 +160,8 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
             took_s = record.elapsed_s * required / analysis.n
             width += f", about {show_duration(took_s)} of measuring"
     if any(each.code is Code.NOT_CONVERGED for each in analysis.notices):
-        width += f"{'' if is_wide else ', but too few readings to be sure'} [{Code.NOT_CONVERGED}]"
+        unsure = estimate.half_width <= wanted
+        width += f"{', but too little to be sure' if unsure else ''} [{Code.NOT_CONVERGED}]"
     return width
 
 

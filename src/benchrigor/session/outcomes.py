@@ -88,6 +88,9 @@ def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
     """Say that no round gave a reading, and that none had the time for it where that is so."""
     sentence = f"No round gave {f'a reading of {metric!r}' if metric else 'any reading'}."
     seconds = rounds[-1].plan.seconds if rounds and all(each.cut for each in rounds) else None
+    if rounds and (printed := rounds[-1].facts.get("printed")):
+        sentence += f" It printed {printed}, and no reading is in that."
+        return Notice.refusal(Code.NO_DATA, sentence, metric=metric)
     if seconds is None:
         return Notice.refusal(Code.NO_DATA, sentence, metric=metric)
     index, budget = rounds[-1].plan.index, counted(math.ceil(_MORE_TIME * seconds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,6 @@ from benchrigor.model import (
     Code,
     Floats,
     Interference,
-    Kind,
     Light,
     Notice,
     Round,
@@ -26,7 +25,7 @@ from benchrigor.model.text import many
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP
 from benchrigor.stats.interference.one_run import estimate_interference, profile_interference
-from benchrigor.stats.interference.traffic_light import light_of, probability_high
+from benchrigor.stats.interference.traffic_light import light_of
 
 _MIN_SEGMENT_S = 2e-3  # shorter segments show what disturbs clocks rather than programs
 _WHY_UNKNOWN = {
@@ -34,23 +33,6 @@ _WHY_UNKNOWN = {
     "unseen": "work was done in child processes or threads that ended unseen",
     "elsewhere": ELSEWHERE,
     "unmeasured": "in some rounds nothing measured how long the work waited for a processor",
-}
-# Advice about segment profiles: who measures a session can give no reference, and no features.
-_OF_PROFILES = {
-    Code.DELAY_NOT_MEASURED,
-    Code.NO_REFERENCE,
-    Code.HIGH_SEGMENT_RATE,
-    Code.MIXED_SEGMENTS,
-    Code.CHAINED,
-}
-_IN_SESSIONS = {
-    Code.FEW_SEGMENTS: "Too few readings are alike, below {wanted}, to estimate reliably which of "
-    "them lasted too long: the light rests on measured delay.",
-    Code.UNCLUSTERED: "{unclustered_percent:.1f}% of the time is in readings with too few like "
-    "them: of these only measured delay counts.",
-    Code.MEDIAN_MOVED: "In {time_percent:.0f}% of the time half of the readings or more took far "
-    "longer than the others. If that is interference, the light misses it; it may be work of two "
-    "kinds.",
 }
 _ROUNDED = 1.0 + 1e-6  # sums of readings are rounded otherwise than clock times
 _RECENT = 10  # earlier rounds that a round is compared with: once five are slow, slow is typical
@@ -72,44 +54,12 @@ class Segments:
         return np.minimum(total, self.duration_s)
 
 
-def interference_of(analysis: Analysis, rounds: Sequence[Round]) -> Interference | None:
-    """Estimate the interference in a session's rounds; None if nothing tells of it.
+def measured_interference(rounds: Sequence[Round]) -> Interference | None:
+    """Return the interference in rounds by measured delay; None if nothing tells of any.
 
-    Whatever the metric of the analysis, it is that of the wall time. Interference is estimated in
-    the stable phase, since a warm-up is not interference. Without a stable phase, and where work
-    amounts vary, it is only measured. Where nothing was measured, long readings are no evidence:
-    they may be the program's own.
+    Whatever the metric, it is that of the wall time. Long readings are no evidence: they may be
+    the program's own.
     """
-    if analysis.kind is Kind.WORK:
-        sentence = "Work amounts vary: the light shows measured delay only, nothing was estimated."
-        return measured_interference(rounds, Notice.note(Code.UNCLUSTERED, sentence))
-    if all(each.delays is None for each in rounds):
-        return measured_interference(rounds)
-    by_round = [segments_of(each) for each in rounds]
-    stable = [*_in_stable_phase(analysis, rounds, by_round)]
-    if not any(each.any() for each in stable):
-        return measured_interference(rounds)
-    nominal: dict[str, npt.NDArray[np.int64]] = {}
-    by_round = [_chosen(each, which) for each, which in zip(by_round, stable, strict=True)]
-    sizes = [each.readings.size for each in by_round]
-    if analysis.kind is Kind.INVOCATIONS and max(sizes) > 1:
-        nominal["round"] = np.repeat(np.arange(len(sizes)), sizes)
-    whole = _joined(by_round)
-    if whole.duration_s.size < MIN_IN_GROUP and not whole.delays:
-        return measured_interference(rounds)
-    if whole.duration_s.sum() <= 0.0:
-        return None
-    profile = SegmentProfile(
-        duration_s=whole.duration_s,
-        computation={"readings": whole.readings},
-        nominal=nominal,
-        delays=whole.delays,
-    )
-    return _as_known(profile_interference(profile), rounds, by_round)
-
-
-def measured_interference(rounds: Sequence[Round], *why: Notice) -> Interference | None:
-    """Return the interference by measured delay alone; None if nothing tells of any."""
     if not any(each.delays is not None or _was_sought(each) for each in rounds):
         return None
     by_round = [segments_of(each) for each in rounds]
@@ -120,16 +70,13 @@ def measured_interference(rounds: Sequence[Round], *why: Notice) -> Interference
     interference = profile_interference(
         SegmentProfile(duration_s=whole.duration_s, nominal=each_its_own, delays=whole.delays)
     )
-    return _as_known(replace(interference, notices=why), rounds, by_round)
+    return _as_known(replace(interference, notices=()), rounds, by_round)
 
 
 def _as_known(
     interference: Interference, rounds: Sequence[Round], by_round: Sequence[Segments]
 ) -> Interference:
-    """Say for how much of the time delay is known; below 90 % the light is unknown, and why.
-
-    Then only what was measured counts: long readings may be due to what was not seen, or their own.
-    """
+    """Say for how much of the time delay is known; below 90 % the light is unknown, and why."""
     unknown_s = dict.fromkeys(_WHY_UNKNOWN, 0.0)
     for finished, segments in zip(rounds, by_round, strict=True):
         why = "elsewhere" if _was_sought(finished) else "unmeasured"
@@ -139,8 +86,7 @@ def _as_known(
     known_s = sum(float(each.known_s.sum()) for each in by_round)
     known = min(100.0 * known_s / interference.duration_s, 100.0)
     if known >= KNOWN_FROM:
-        others = [each for each in interference.notices if each.code not in _OF_PROFILES]
-        return replace(interference, known_percent=known, notices=tuple(map(_of_session, others)))
+        return replace(interference, known_percent=known)
     why = max(unknown_s, key=unknown_s.__getitem__)
     notice = Notice(
         code=Code.DELAY_NOT_MEASURED,
@@ -149,26 +95,7 @@ def _as_known(
         f"is unknown below {KNOWN_FROM:.0f}%, and what was seen is a lower limit.",
         evidence={"known_percent": known, "wanted_percent": KNOWN_FROM},
     )
-    return replace(
-        interference,
-        percent=0.0,
-        light=Light.UNKNOWN,
-        probability_high=probability_high(interference.measured_percent),
-        unclustered_percent=100.0,
-        above_median_percent=0.0,
-        flagged_percent=0.0,
-        groups=(),
-        known_percent=known,
-        notices=(notice,),
-    )
-
-
-def _of_session(notice: Notice) -> Notice:
-    """Say what a Notice means for a session, whose segments nobody can cut or label."""
-    sentence = _IN_SESSIONS.get(notice.code)
-    if sentence is None or not notice.evidence:
-        return notice
-    return replace(notice, sentence=sentence.format(**notice.evidence))
+    return replace(interference, light=Light.UNKNOWN, known_percent=known, notices=(notice,))
 
 
 def _was_sought(finished: Round) -> bool:
@@ -253,7 +180,7 @@ def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
 
 def advice(interference: Interference) -> str:
     """Say what to do about a run that lost so much."""
-    is_red = light_of(interference.measured_percent) is Light.RED
+    is_red = Light.RED in {interference.light, light_of(interference.measured_percent)}
     return "run it again" if is_red else "another run shows more"
 
 
@@ -342,16 +269,6 @@ def _reading_seconds(finished: Round) -> Floats:
     return seconds if seconds.size and is_own else np.array([whole_ns / 1e9])
 
 
-def _chosen(segments: Segments, which: npt.NDArray[np.bool_]) -> Segments:
-    """Return some of the segments."""
-    return Segments(
-        duration_s=segments.duration_s[which],
-        delays={source: values[which] for source, values in segments.delays.items()},
-        readings=segments.readings[which],
-        known_s=segments.known_s[which],
-    )
-
-
 def _joined(by_round: Sequence[Segments]) -> Segments:
     """Return the segments of all rounds, in order."""
     sources = dict.fromkeys(source for each in by_round for source in each.delays)
@@ -366,31 +283,3 @@ def _joined(by_round: Sequence[Segments]) -> Segments:
         readings=np.concatenate([[], *(each.readings for each in by_round)]).astype(np.int64),
         known_s=np.concatenate([[], *(each.known_s for each in by_round)]),
     )
-
-
-def _in_stable_phase(
-    analysis: Analysis, rounds: Sequence[Round], by_round: Sequence[Segments]
-) -> Iterator[npt.NDArray[np.bool_]]:
-    """Tell, round by round, which segments lie within a stable phase of the metric's readings.
-
-    Those of other readings, or of none, are in it together where the round is, in part.
-    """
-    before, phases = 0, iter(analysis.phases)
-    phase = next(phases, None) if analysis.kind is Kind.UNIT_READINGS else None
-    for finished, segments in zip(rounds, by_round, strict=True):
-        stops = before + np.cumsum(segments.readings)
-        starts = stops - segments.readings
-        values = finished.unit_readings.get(analysis.metric.name, ())
-        if analysis.kind is Kind.UNIT_READINGS:
-            before += len(values)
-        elif len(values):
-            phase = next(phases, None)
-        if analysis.kind is Kind.READINGS:
-            yield np.ones(stops.size, dtype=bool)
-        elif not len(values) or phase is None or phase.start is None or phase.stop is None:
-            yield np.zeros(stops.size, dtype=bool)
-        elif stops.size > 1 and stops[-1] - starts[0] == len(values):
-            yield (starts >= phase.start) & (stops <= phase.stop)
-        else:
-            is_part = starts[0] < phase.stop and starts[0] + len(values) > phase.start
-            yield np.full(stops.size, is_part)

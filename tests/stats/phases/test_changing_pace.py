@@ -137,6 +137,21 @@ def test_few_readings_that_climb_have_no_mean(n: int) -> None:
     assert estimate_mean(step, trim=True).value == pytest.approx(1.2, abs=0.1)
 
 
+def test_a_cold_first_reading_of_few_is_left_out_and_told() -> None:
+    values = [0.8, *np.random.default_rng(20271129).normal(0.1, 0.002, 10)]
+    estimate = estimate_mean(values, trim=True)
+    assert estimate.n == 10
+    assert estimate.low < 0.1 < estimate.high < 0.11
+    assert [each.code for each in estimate.notices] == [Code.START_CUT, Code.FEW_READINGS]
+    assert estimate_mean([0.19, *values[1:]], trim=True).n == 11
+    assert estimate_mean([0.8, 0.1, 0.1, 0.1], trim=True).n == 4
+
+
+def test_a_tail_that_hardly_moves_is_no_climb() -> None:
+    ordered = [1.5, 1.001, 1.0009, 1.0008, 1.0007, 1.0006, 1.0005, 1.0004]
+    assert estimate_mean(ordered, trim=True).value == pytest.approx(1.063, abs=1e-3)
+
+
 def test_mean_and_quantile_come_from_blocks() -> None:
     values = readings(*PACED["levels that come back"])
     mean, median = estimate_mean(values, trim=True), estimate_quantile(values, 0.5, trim=True)

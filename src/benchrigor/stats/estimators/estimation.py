@@ -37,7 +37,7 @@ from benchrigor.stats.estimators.proportion import (
     estimate_outcomes,
 )
 from benchrigor.stats.estimators.rate import reciprocal, weighted_mean
-from benchrigor.stats.phases.changing_pace import few_in_order, phase_at_any_pace
+from benchrigor.stats.phases.changing_pace import cold_first, few_in_order, phase_at_any_pace
 from benchrigor.stats.phases.common_warm_up import common_phases
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import (
@@ -122,12 +122,15 @@ def estimate(
     looked_for = policy.trim is True and policy.kind is not Kind.INVOCATIONS
     if looked_for and not policy.share and (moving := few_in_order(series[0])):
         return Estimation(notices=(moving,))
+    cold = cold_first(series[0]) if looked_for and not policy.higher else None
+    if cold is not None:
+        series = (series[0][1:],)
     if phases is None:
         phases = trim(series, policy) if policy.trim else ()
     policy = adapted(policy, phases)
     kept_weights = None if weights is None else keep((weights,), phases)[0]
     estimation = estimate_kept(keep(series, phases), policy, kept_weights)
-    notices = _once((*_phase_notices(phases), *estimation.notices))
+    notices = _once((*filter(None, (cold,)), *_phase_notices(phases), *estimation.notices))
     rejected, count = estimation.values.count(None), len(estimation.values)
     if rejected < count or not notices:  # otherwise they say why none counts
         notices = (*rejected_notices(rejected, count), *notices)
@@ -263,7 +266,7 @@ def _among(estimate: Estimate, values: Floats, policy: Policy) -> Estimate:
     if least < 0.0 or policy.harmonic:
         return estimate
     lowest = min(least, estimate.value) if estimate.n_effective >= MIN_FOR_AUTOCORRELATION else 0.0
-    return replace(estimate, low=max(estimate.low, lowest))
+    return replace(estimate, low=max(estimate.low, min(lowest, estimate.value)))
 
 
 def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> LevelFit:

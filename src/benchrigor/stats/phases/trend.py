@@ -89,15 +89,18 @@ def _is_in_order(series: Floats) -> bool:
     """Whether few readings are in an order that chance does not make, and a single step neither.
 
     Kendall's (1938) test at three standard errors, which takes seven readings at least; the second
-    half must follow the order too.
+    half must follow the order too, and move materially.
     """
     n = series.size
     if n < _FEWEST:
         return False
     order = concordance(series.tolist())
-    late = concordance(series[n // 2 :].tolist()) * math.copysign(1.0, order)
+    half = series[n // 2 :]
+    late = concordance(half.tolist()) * math.copysign(1.0, order)
+    moved = abs(float(half[-2:].mean() - half[:2].mean()))
     error = math.sqrt(2.0 * (2 * n + 5) / (9.0 * n * (n - 1)))
-    return abs(order) >= _ERRORS * error and late >= _LATE
+    is_ordered = abs(order) >= _ERRORS * error and late >= _LATE
+    return is_ordered and moved >= _MATERIAL * abs(float(half.mean()))
 
 
 def _goes_one_way(path: Floats, points: Floats) -> bool:

@@ -18,9 +18,7 @@ TRANSIENTS = (1 / 30, 1 / 7)  # time constants fitted beside the level, as share
 COMPLETE = (*TRANSIENTS, -1 / 24)  # of a complete series, which may end with a cool-down
 
 _MAX_POINTS = 4096  # longer series are averaged to this many batch means
-_UNSEEN = 10  # fewer readings than a segment has, which no change point cuts
-_FAR = 10.0  # standard deviations (by the central 80 %) from what all others foretell
-_TENTHS = 2.563  # standard deviations of a normal distribution from p10 to p90
+_NEXT = 0.1  # of the way from the median to the least or the greatest reading
 _ROUNDING = 1e-24  # variance, relative to the squared largest deviation, that is rounding
 _MIN_BATCHES_FOR_SKEWNESS = 15
 # Long-run variance that each transient absorbs, over its share of the effective sample size; by
@@ -59,6 +57,8 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     size = n // points.size
     shift, factor, residuals = _regress(points, transient_basis(points.size, shares))
     level = mean + shift * scale
+    if shares and not _is_among(level, series):
+        return fit_level(series)  # a few outliers at an end carry the transients
     constants = tuple(share * n for share in shares)
     explained = float(points @ points - residuals @ residuals) * size
     marginal = (float(deviations @ deviations) - explained) / max(n - 1 - len(shares), 1)
@@ -84,6 +84,13 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     )
 
 
+def _is_among(level: float, series: Floats) -> bool:
+    """Whether a level is among the readings, or next to them where transients fade towards it."""
+    least, middle, greatest = float(series.min()), float(np.median(series)), float(series.max())
+    below, above = _NEXT * (middle - least), _NEXT * (greatest - middle)
+    return least - below <= level <= greatest + above
+
+
 def transient_basis(size: int, shares: tuple[float, ...]) -> Floats:
     """Return exponentials at the centres of points, a row each; negative shares grow to the end."""
     rates = 1.0 / np.array(shares)[:, np.newaxis]
@@ -102,36 +109,10 @@ def _regress(points: Floats, basis: Floats) -> tuple[float, float, Floats]:
     centred = basis - means[:, None]
     residuals = points - points.mean()
     inverse = np.linalg.inv(centred @ centred.T)
-    solved = inverse @ centred
-    weights = solved @ _uncarried(residuals, centred, solved, means @ solved)
-    rest: Floats = residuals - weights @ centred
+    weights: Floats = inverse @ (centred @ residuals)
     factor = 1.0 + points.size * float(means @ inverse @ means)
+    rest: Floats = residuals - weights @ centred
     return -float(weights @ means), factor, rest
-
-
-def _uncarried(residuals: Floats, centred: Floats, solved: Floats, pull: Floats) -> Floats:
-    """Put a few readings that carry the transients where the others foretell them.
-
-    Those at the very end that lie far from all others would else turn the level away from
-    themselves, below all readings; they are put at the median. So would a single one that makes a
-    fifth or more of what the transients move the level by (``pull`` times the residuals), and lies
-    far from its prediction (Cook & Weisberg 1982, section 2.2).
-    """
-    low, middle, high = np.quantile(residuals, (0.1, 0.5, 0.9))
-    near = np.abs(residuals - middle) <= _FAR * (high - low) / _TENTHS
-    last = int(near[::-1].argmax())
-    if 0 < last < _UNSEEN:
-        residuals = np.append(residuals[:-last], np.full(last, middle))
-    carried = np.abs(pull * residuals)
-    at = int(carried.argmax())
-    if 5.0 * carried[at] <= carried.sum():
-        return residuals
-    others = residuals.copy()
-    rest = residuals - (solved @ residuals) @ centred
-    others[at] -= rest[at] / (1.0 - float(centred[:, at] @ solved[:, at]))
-    low, high = np.quantile(others - (solved @ others) @ centred, (0.1, 0.9))
-    is_far = abs(residuals[at] - others[at]) > _FAR * (high - low) / _TENTHS
-    return others if is_far else residuals
 
 
 def _skewness_of_mean(residuals: Floats, tau: float) -> float:
