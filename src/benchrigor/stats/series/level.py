@@ -48,7 +48,8 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     mean = float(series.mean())
     # Scaled by the largest deviation, powers of tiny and of huge readings stay in range.
     scale = float(np.abs(series - mean).max())
-    if series.min() == series.max() or scale == 0.0:
+    ends = float(series.min()), float(series.max())
+    if ends[0] == ends[1] or scale == 0.0:
         return exact_fit(float(series[0]), n)
     deviations = (series - mean) / scale
     enough = n >= MIN_FOR_AUTOCORRELATION
@@ -57,7 +58,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     size = n // points.size
     shift, factor, residuals = _regress(points, transient_basis(points.size, shares))
     level = mean + shift * scale
-    if shares and not _is_among(level, series):
+    if shares and not _is_among(level, ends, series):
         return fit_level(series)  # a few outliers at an end carry the transients
     constants = tuple(share * n for share in shares)
     explained = float(points @ points - residuals @ residuals) * size
@@ -84,9 +85,12 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     )
 
 
-def _is_among(level: float, series: Floats) -> bool:
+def _is_among(level: float, ends: tuple[float, float], series: Floats) -> bool:
     """Whether a level is among the readings, or next to them where transients fade towards it."""
-    least, middle, greatest = float(series.min()), float(np.median(series)), float(series.max())
+    least, greatest = ends
+    if least <= level <= greatest:
+        return True
+    middle = float(np.median(series))
     below, above = _NEXT * (middle - least), _NEXT * (greatest - middle)
     return least - below <= level <= greatest + above
 
