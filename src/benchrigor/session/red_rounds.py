@@ -17,15 +17,13 @@ from benchrigor.model import (
     Light,
     Notice,
     Round,
-    SegmentProfile,
     Severity,
 )
 from benchrigor.model.interference import ELSEWHERE, KNOWN_FROM
 from benchrigor.model.text import many
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP
-from benchrigor.stats.interference.one_run import estimate_interference, profile_interference
-from benchrigor.stats.interference.traffic_light import light_of
+from benchrigor.stats.interference.traffic_light import light_of, probability_high
 
 _MIN_SEGMENT_S = 2e-3  # shorter segments show what disturbs clocks rather than programs
 _WHY_UNKNOWN = {
@@ -64,13 +62,28 @@ def measured_interference(rounds: Sequence[Round]) -> Interference | None:
         return None
     by_round = [segments_of(each) for each in rounds]
     whole = _joined(by_round)
-    if whole.duration_s.sum() <= 0.0:
+    spent_s = float(whole.duration_s.sum())
+    if spent_s <= 0.0:
         return None
-    each_its_own = {"segment": np.arange(whole.duration_s.size)}
-    interference = profile_interference(
-        SegmentProfile(duration_s=whole.duration_s, nominal=each_its_own, delays=whole.delays)
+
+    def share(delay_s: Floats) -> float:
+        return 100.0 * float(np.minimum(delay_s, whole.duration_s).sum()) / spent_s
+
+    measured = share(whole.delay_s)
+    interference = Interference(
+        percent=0.0,
+        measured_percent=measured,
+        light=light_of(measured),
+        probability_high=probability_high(measured),
+        unclustered_percent=100.0,
+        continuous_percent=None,
+        above_median_percent=0.0,
+        flagged_percent=0.0,
+        n=whole.duration_s.size,
+        duration_s=spent_s,
+        delays={source: share(delay_s) for source, delay_s in whole.delays.items()},
     )
-    return _as_known(replace(interference, notices=()), rounds, by_round)
+    return _as_known(interference, rounds, by_round)
 
 
 def _as_known(
@@ -128,6 +141,10 @@ def is_red(
 
 def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
     """Return the share of each round's time that exceeds the thresholds common to all rounds."""
+    from benchrigor.stats.interference.one_run import (  # noqa: PLC0415  # where rounds are judged
+        estimate_interference,
+    )
+
     whole = _joined(by_round)
     undelayed_s, readings = whole.duration_s - whole.delay_s, whole.readings
     excess_s = np.zeros(undelayed_s.size)
