@@ -6,7 +6,7 @@ Each has a law suite in ``tests/laws`` that every implementation passes; what to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -79,6 +79,12 @@ class Recorder(Protocol):
         own: npt.ArrayLike | None = None,
     ) -> None:
         """Add the measured delay of groups of successive readings, as `Delays` has them."""
+
+    def starts_ns(self, values: npt.ArrayLike) -> None:
+        """Add when so many further unit readings began, in nanoseconds of a clock."""
+
+    def references(self, stops: npt.ArrayLike, seconds: Mapping[str, npt.ArrayLike]) -> None:
+        """Add times of fixed work in turn with the readings, as `References` has them."""
 
     def notice(self, notice: Notice) -> None:
         """Add what the reader of the numbers must know."""

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from benchrigor.model.pipeline import StageAdvice as StageAdvice
     from benchrigor.model.pipeline import StageLoad as StageLoad
     from benchrigor.model.readings import Delays as Delays
+    from benchrigor.model.readings import References as References
     from benchrigor.model.readings import Round as Round
     from benchrigor.model.readings import RoundPlan as RoundPlan
     from benchrigor.model.replay import Replay as Replay
@@ -86,7 +87,7 @@ __getattr__, __dir__ = lazy_names(
         "pipeline": (
             "Bottleneck BufferSize PipelineAdvice PipelineStage ReplicaCount StageAdvice StageLoad"
         ),
-        "readings": "Delays Round RoundPlan",
+        "readings": "Delays References Round RoundPlan",
         "replay": "Replay Ruling",
         "run": "Capability Provenance RunRecord",
         "sample_size": "Plan Price",

@@ -24,6 +24,7 @@ CHOICES = {
     "detector": ("ranks", "edm", "pelt", "binseg", "kernel"),
     "preset": (None, "quick", "normal", "strict"),
     "red_rounds": ("keep", "drop", "repeat"),
+    "disturbed": ("leave-out", "keep"),
 }
 # Of a time budget: no reading begins that would end later, once there are two.
 LATEST = 1.1
@@ -111,6 +112,12 @@ class Options:
         What becomes of a round that lost more than 15 % of its time to interference: "keep";
         "drop", it stays in the record and is left out of the analysis; or "repeat", and it does
         not count for ``max_rounds`` either.
+    disturbed
+        What becomes of readings during which the kernel counted delay: "leave-out", where it was
+        measured and enough others are left; or "keep".
+    reference
+        Whether fixed work is timed in turn with the readings on the wall clock, to tell the pace
+        of the machine; it takes 3 % of the time.
 
     Raises
     ------
@@ -150,6 +157,8 @@ class Options:
     max_rounds: int | None = None
     max_rejected: int = 100
     red_rounds: str = "keep"
+    disturbed: str = "leave-out"
+    reference: bool = True
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in (*_NUMBERS, *CHOICES)}
@@ -163,6 +172,8 @@ class Options:
             problems.append(
                 f"statistic is {self.statistic!r}, expected 'mean': subsessions merge means"
             )
+        if not isinstance(self.reference, bool):
+            problems.append(f"reference is {short(self.reference)}, expected True or False")
         trim = attempt(problems, check_trim, self.trim)
         if self.detector != CHOICES["detector"][0] and (trim != "auto" or self.analysis == "wps"):
             asked = f"trim is {trim!r}" if trim != "auto" else "analysis is 'wps'"

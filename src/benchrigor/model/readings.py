@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.model.notice import Notice
-from benchrigor.model.series import as_series
+from benchrigor.model.series import Ints, as_series
 
 Facts = Mapping[str, str | int | float | bool | None]
 
@@ -75,8 +76,7 @@ class Delays:
     own: Any = None
 
     def __post_init__(self) -> None:
-        stops = as_series(self.stops, name="stops").astype(np.int64)
-        problems = [] if (np.diff(stops, prepend=0) > 0).all() else ["stops do not rise from 1 on"]
+        stops, problems = _rising(self.stops)
         columns = {f"seconds[{name!r}]": each for name, each in self.seconds.items()}
         others = {"duration_s": self.duration_s, "known": self.known, "own": self.own}
         columns |= {name: each for name, each in others.items() if each is not None}
@@ -88,12 +88,56 @@ class Delays:
             if values.size != stops.size or values.min() < 0.0
         ]
         refuse(problems)
-        stops.flags.writeable = False
         object.__setattr__(self, "stops", stops)
         seconds = {name: series[f"seconds[{name!r}]"] for name in self.seconds}
         object.__setattr__(self, "seconds", seconds)
         for name in others:
             object.__setattr__(self, name, series.get(name))
+
+
+def _rising(values: object) -> tuple[Ints, list[str]]:
+    """Return indices after groups of readings, read-only, and what is wrong with them."""
+    stops: Ints = as_series(values, name="stops").astype(np.int64)
+    stops.flags.writeable = False
+    return stops, [] if (np.diff(stops, prepend=0) > 0).all() else ["stops do not rise from 1 on"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class References:
+    """How long fixed work took that was done in turn with the readings of a round.
+
+    Parameters
+    ----------
+    stops
+        Index after the last unit reading before each measurement, ascending, shape (k,).
+    seconds
+        By kind of work ("interpreter", "memory"), seconds that it took, each more than 0, shape
+        (k,).
+    version
+        Of the work: times of another version cannot be compared with these.
+
+    Raises
+    ------
+    InvalidInput
+        When a kind does not have a time for each measurement.
+    """
+
+    stops: Any
+    seconds: Mapping[str, Any]
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        stops, problems = _rising(self.stops)
+        seconds = {name: as_series(each, name=name) for name, each in self.seconds.items()}
+        problems += [
+            f"references {name!r} has {values.size} items from {values.min():g} on, expected "
+            f"{stops.size} of more than 0"
+            for name, values in seconds.items()
+            if values.size != stops.size or not values.min() > 0.0
+        ]
+        refuse(problems, [] if seconds else ["references are empty, expected times of some work"])
+        object.__setattr__(self, "stops", stops)
+        object.__setattr__(self, "seconds", seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,8 +159,15 @@ class Round:
         How the workload measured (inner loop, cost of the clock, first call).
     ran_ns
         Wall time of the workload alone; None where it is not known.
+    starts_ns
+        When each unit reading began, by a clock that goes on from round to round, shape (n,); None
+        where it is not known.
     delays
-        Measured delays; None where nothing was measured.
+        Measured delays, as `Delays`, or as seconds of each unit reading, shape (n,); None where
+        nothing was measured.
+    references
+        Times of fixed work in turn with the readings, as `References`, or as seconds of one kind of
+        work after each unit reading, shape (n,); None where none was done.
     weights
         Per metric what its one reading counts in the mean: the trials behind a share, the seconds
         behind a rate. Without one, a rate counts by the duration of the round, others all alike.
@@ -138,7 +189,9 @@ class Round:
     facts: Facts = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     ran_ns: int | None = None
+    starts_ns: Ints | None = None
     delays: Delays | None = None
+    references: References | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
     cut: bool = False
 
@@ -171,6 +224,37 @@ class Round:
         object.__setattr__(self, "unit_readings", units)
         object.__setattr__(self, "readings", single)
         object.__setattr__(self, "weights", weights)
+        self._take_measured(where)
+
+    def _take_measured(self, where: str) -> None:
+        """Check clock times, delays and references, and bring each into its own shape."""
+        n, given = self.n_readings, self.delays
+        if given is not None and not isinstance(given, Delays):
+            seconds = as_series(given, name=f"{where}: delays")
+            stops = np.arange(1, seconds.size + 1)
+            object.__setattr__(self, "delays", Delays(stops=stops, seconds={"run queue": seconds}))
+        work = self.references
+        if work is not None and not isinstance(work, References):
+            seconds = as_series(work, name=f"{where}: references")
+            stops = np.arange(1, seconds.size + 1)
+            references = References(stops=stops, seconds={"interpreter": seconds})
+            object.__setattr__(self, "references", references)
+        starts, problems = self.starts_ns, []
+        if starts is not None:
+            starts = _clock_times(starts, f"{where}: starts_ns")
+            if starts.size != n or (np.diff(starts) < 0).any():
+                problems.append(
+                    f"{where}: starts_ns has {starts.size} items, expected {n}, one for each unit "
+                    "reading, none before the one before it"
+                )
+            object.__setattr__(self, "starts_ns", starts)
+        for name, groups in (("delays", given), ("references", work)):
+            if groups is None or isinstance(groups, Delays):
+                continue
+            stop = int(getattr(self, name).stops[-1])
+            if stop > n or (not isinstance(groups, References) and stop != n):
+                problems.append(f"{where}: {name} are of {stop} readings, and the round has {n}")
+        refuse(problems)
 
     @property
     def duration_s(self) -> float:
@@ -183,3 +267,16 @@ class Round:
     def n_readings(self) -> int:
         """Number of readings of the metric that has most of them."""
         return max([*map(len, self.unit_readings.values()), int(bool(self.readings))])
+
+
+def _clock_times(values: object, name: str) -> Ints:
+    """Return clock times in nanoseconds as a read-only int64 array; whole numbers stay exact."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or array.ndim != 1 or array.size == 0:
+        array = as_series(values, name=name)
+    try:
+        starts = array.astype(np.int64)
+    except OverflowError as error:
+        raise InvalidInput(f"{name}: {error}") from error
+    starts.flags.writeable = False
+    return starts

@@ -14,8 +14,9 @@ import numpy as np
 
 from benchrigor.model import Floats, codec
 
-# Stands in the JSON where an array was: {"float64-le": [start, stop]} counts floats in the BLOB.
-_MARK = "float64-le"
+# Stands in the JSON where an array was: {"float64-le": [start, stop]} counts items of 8 bytes in
+# the BLOB, which are floats or whole numbers.
+_MARKS = {"float64": "float64-le", "int64": "int64-le"}
 
 
 def pack(record: object) -> tuple[str, memoryview]:
@@ -34,8 +35,10 @@ def unpack(text: str, floats: bytes | memoryview) -> dict[str, Any]:
     numbers = np.frombuffer(floats, dtype="<f8")
 
     def restored(item: dict[str, Any]) -> object:
-        place = item.get(_MARK)
-        return numbers[slice(*place)] if isinstance(place, list) else item
+        for kind, mark in _MARKS.items():
+            if isinstance(place := item.get(mark), list):
+                return numbers[slice(*place)].view(f"<{kind[0]}8")
+        return item
 
     plain: dict[str, Any] = json.loads(text, object_hook=restored)
     return plain
@@ -43,10 +46,10 @@ def unpack(text: str, floats: bytes | memoryview) -> dict[str, Any]:
 
 def _without_arrays(item: object, arrays: list[Floats]) -> object:
     """Move the arrays of ``item`` to ``arrays`` and leave marks in their places."""
-    if isinstance(item, np.ndarray) and item.ndim == 1 and item.dtype == np.float64:
+    if isinstance(item, np.ndarray) and item.ndim == 1 and item.dtype.name in _MARKS:
         start = sum(each.size for each in arrays)
-        arrays.append(item)
-        return {_MARK: [start, start + item.size]}
+        arrays.append(item.view(np.float64))
+        return {_MARKS[item.dtype.name]: [start, start + item.size]}
     if dataclasses.is_dataclass(item):
         item = {field.name: getattr(item, field.name) for field in dataclasses.fields(item)}
     if isinstance(item, Mapping):

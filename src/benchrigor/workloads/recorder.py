@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Delays, Floats, Notice, Round, RoundPlan, as_series
+from benchrigor.model import (
+    Code,
+    Delays,
+    Floats,
+    Notice,
+    References,
+    Round,
+    RoundPlan,
+    as_series,
+)
+from benchrigor.model.series import Ints
 
 
 class RoundRecorder:
@@ -34,6 +46,8 @@ class RoundRecorder:
         self._facts: dict[str, str | float | bool | None] = {}
         self._notices: dict[tuple[Code, object], Notice] = {}
         self._delays: dict[str, list[Floats]] = {}
+        self._starts: list[Ints] = []
+        self._references: list[References] = []
         self._cut = False
 
     def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
@@ -70,6 +84,14 @@ class RoundRecorder:
             if values is not None:
                 self._delays.setdefault(name, []).append(as_series(values, name=name))
 
+    def starts_ns(self, values: npt.ArrayLike) -> None:
+        """Add when so many further unit readings began, shape (n,), in nanoseconds of a clock."""
+        self._starts.append(np.asarray(values))
+
+    def references(self, stops: npt.ArrayLike, seconds: Mapping[str, npt.ArrayLike]) -> None:
+        """Add times of fixed work in turn with the readings, as `References` has them."""
+        self._references.append(References(stops=stops, seconds=seconds))
+
     def fact(self, name: str, value: str | float | bool | None) -> None:
         """State how the measuring was done; the last value of a name counts."""
         self._facts[name] = value
@@ -98,6 +120,15 @@ class RoundRecorder:
         if self._delays:
             columns = {name: np.concatenate(parts) for name, parts in self._delays.items()}
             delays = Delays(seconds={"run queue": columns.pop("seconds")}, **columns)
+        references = self._references[0] if self._references else None
+        if len(self._references) > 1:
+            references = References(
+                stops=np.concatenate([each.stops for each in self._references]),
+                seconds={
+                    name: np.concatenate([each.seconds[name] for each in self._references])
+                    for name in self._references[0].seconds
+                },
+            )
         return Round(
             plan=plan,
             elapsed_ns=elapsed_ns,
@@ -106,7 +137,9 @@ class RoundRecorder:
             readings=self._readings,
             facts=dict(self._facts),
             notices=tuple(self._notices.values()),
+            starts_ns=np.concatenate(self._starts) if self._starts else None,
             delays=delays,
+            references=references,
             weights=self._weights,
             cut=self._cut,
         )
