@@ -176,7 +176,7 @@ def test_delay_between_rounds_counts_for_no_reading(clock: FakeClock, meter: Fak
 
 
 def test_work_of_others_between_rounds_counts_for_no_round(meter: FakeMeter) -> None:
-    delays, plan = ReadingDelays(meter), RoundPlan(index=0, readings=1)
+    delays, plan = ReadingDelays(meter, WallClock.now_ns), RoundPlan(index=0, readings=1)
     for _ in range(2):
         code = "import time\nwhile time.process_time() < 0.1: pass"
         subprocess.run([sys.executable, "-S", "-c", code], check=True)

@@ -47,6 +47,7 @@ from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.callable import takes_amount
+from benchrigor.workloads.reference import Reference
 from benchrigor.workloads.timing import TimedWorkload
 
 # One line for each decision; nothing is written unless the program that measures adds a handler.
@@ -230,6 +231,8 @@ class Session(Engine):
         fresh = self.options.rounds == "restarted"
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)
+        if isinstance(adapted, TimedWorkload) and self._is_paced:
+            adapted.take_turns(Reference(self._clock))
         if fresh and isinstance(adapted, CallableWorkload):
             sentence = f"{adapted.name} is a plain function: nothing restarts it between rounds."
             self.note(Notice.warning(Code.THIS_PROCESS_ONLY, sentence, name=adapted.name))
@@ -249,6 +252,11 @@ class Session(Engine):
                 host.start()
             drive(self, performer(adapted, self._clock, host), self._clock, self._hooks)
         return self.result()
+
+    @property
+    def _is_paced(self) -> bool:
+        """Whether a reference is measured in turn: simulated time shows no pace of a machine."""
+        return self.options.reference and isinstance(self._clock, WallClock)
 
     @classmethod
     def resume(cls, store: str | Path | Store, run_id: str, **kwargs: Any) -> Session:

@@ -1,4 +1,4 @@
-"""Measured delay of readings, read between them about every two milliseconds."""
+"""What is measured between readings, about every two milliseconds: delay, and the reference."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from bisect import bisect_right
 from collections.abc import Callable
 from operator import sub
 
+import numpy as np
+
 from benchrigor.clocks import cpu_ns_with_children, processors
 from benchrigor.model import Code, Notice
 from benchrigor.model.interference import DELAY_ELSEWHERE
+from benchrigor.model.series import Floats, Ints
 from benchrigor.protocols import DelayMeter, Recorder
+from benchrigor.workloads.reference import INTERPRETER, Reference
 
 # Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this.
-_SHORTEST_NS = 2_000_000
+_SHORTEST_NS = 500_000
 # Segments after which their length is adjusted; again whenever there are four times as many. It
 # stays as it is where that is near enough: only segments of equal length can be compared.
 _TRIED = 16
@@ -25,21 +29,35 @@ _NEGLIGIBLE = 0.01  # and without being asked what they made the measured thread
 
 
 class ReadingDelays:
-    """Measures the delay of readings while they are taken, outside of what is timed.
+    """Measures the delay of readings while they are taken, and the reference in turn with them.
+
+    Both happen outside of what is timed. Either may be missing.
 
     Segments of about equally many readings last one to four milliseconds, or a single reading.
     What other threads of the process may have made it wait is told apart, see `delay_by_others`;
     where they did most of the work, no delay is told.
     """
 
-    def __init__(self, meter: DelayMeter) -> None:
+    def __init__(
+        self,
+        meter: DelayMeter | None,
+        now_ns: Callable[[], int],
+        reference: Reference | None = None,
+    ) -> None:
+        self.reference = reference
         self.stops: list[int] = []
+        self._starts_ns: list[int] = []  # of the segments
+        self._references: list[tuple[int, int]] = []  # times, each after so many readings
+        self._now_ns = now_ns
         self.delays_ns: list[int] = []
         self.durations_ns: list[int] = []
         self._elapsed_ns: list[int] = []  # of the readings under way
         self._kept = 0  # how many of them are in a segment
-        self._meter = meter
+        self._delay_so_far_ns = (lambda: 0) if meter is None else meter.delay_ns
+        self._is_metered = meter is not None
         self._since_ns: int | None = None
+        self._paused_ns = 0
+        self._began_ns: int | None = None  # the segment under way
         self._delay_ns = 0
         self._length = 1
         self._closed = 0
@@ -58,6 +76,7 @@ class ReadingDelays:
         append, close = elapsed_ns.append, self._close
         self._elapsed_ns, self._kept = elapsed_ns, 0
         left = self._next_length(readings)
+        self._began_ns = None
         self.resume()
 
         def take(reading_ns: int) -> None:
@@ -74,18 +93,23 @@ class ReadingDelays:
         """Count from here on."""
         if self._used_ns is None:
             self._used_ns = _used_ns()
-        self._since_ns = self._meter.delay_ns()
+        if self._began_ns is None:
+            self._began_ns = self._now_ns()
+        self._since_ns = self._delay_so_far_ns()
 
     def pause(self) -> None:
         """Count up to here; delay before the next `resume` counts for no reading."""
         if self._since_ns is not None:
-            self._delay_ns += max(self._meter.delay_ns() - self._since_ns, 0)
+            self._paused_ns = self._delay_so_far_ns()
+            self._delay_ns += max(self._paused_ns - self._since_ns, 0)
             self._since_ns = None
 
     def forget(self, readings: int) -> None:
         """Forget what was measured after so many readings of the round."""
         kept = bisect_right(self.stops, readings)
         del self.stops[kept:], self.delays_ns[kept:], self.durations_ns[kept:]
+        del self._starts_ns[kept:]
+        self._references = [each for each in self._references if each[0] <= readings]
         if not kept:
             self._used_ns = None
 
@@ -97,6 +121,15 @@ class ReadingDelays:
 
     def report(self, recorder: Recorder) -> None:
         """Record the delays of a round, or a Notice where others did most of the work."""
+        if self._references:
+            stops, times_ns = zip(*self._references, strict=True)
+            recorder.references(stops, {INTERPRETER: [each / 1e9 for each in times_ns]})
+        if self._is_metered:
+            self._report_delays(recorder)
+        self.stops, self.delays_ns, self.durations_ns, self._used_ns = [], [], [], None
+        self._starts_ns, self._references = [], []
+
+    def _report_delays(self, recorder: Recorder) -> None:
         used_ns = _used_ns()
         own_ns, others_ns, wall_ns = map(sub, used_ns, self._used_ns or used_ns)
         if others_ns > max(own_ns, _MOST_ELSEWHERE * wall_ns):
@@ -112,7 +145,6 @@ class ReadingDelays:
             delay_ns = sum(self.delays_ns)
             bounds = delay_by_others(delay_ns, own_ns, others_ns, wall_ns, processors())
             self._record(recorder, *(each / max(delay_ns, 1) for each in (*bounds, delay_ns)))
-        self.stops, self.delays_ns, self.durations_ns, self._used_ns = [], [], [], None
 
     def _record(self, recorder: Recorder, least: float, most: float, whole: float) -> None:
         """Record the delays, of which so large a share is by others at least, and at most."""
@@ -133,10 +165,15 @@ class ReadingDelays:
 
     def _close(self, elapsed_ns: list[int], done: int) -> None:
         """End a segment."""
-        if self._since_ns is not None:
+        is_running = self._since_ns is not None
+        if is_running:
             self.pause()
-            self.resume()
         self._keep(done + len(elapsed_ns))
+        time_ns, before_ns = self._reference_ns(is_running)
+        if is_running:
+            self.resume()
+        if time_ns and (self._since_ns if is_running else self._delay_so_far_ns()) == before_ns:
+            self._references.append((self.stops[-1], time_ns))
         self._closed += 1
         if self._closed >= self._adjusted_at:
             self._adjusted_at *= 4
@@ -145,8 +182,30 @@ class ReadingDelays:
             if before <= 2 * self._length <= 4 * before:
                 self._length = before
 
+    def _reference_ns(self, is_paused: bool) -> tuple[int, int]:
+        """Measure the reference if it is due, else 0; and tell the delay until before it."""
+        reference = self.reference
+        if reference is None or not reference.is_due(self._now_ns()):
+            return 0, 0
+        before_ns = self._paused_ns if is_paused else self._delay_so_far_ns()
+        return reference.measure(self.durations_ns[-1]), before_ns
+
+    def starts_ns(self, readings_s: Floats, done: int) -> Ints:
+        """Return when readings began that took so long, after so many others of the round.
+
+        Within a segment as if each began where the one before it ended.
+        """
+        first = bisect_right(self.stops, done)
+        begun = np.array([done, *self.stops[first:-1]]) - done
+        lasting_ns = np.rint(readings_s * 1e9).astype(np.int64)
+        before_ns = np.cumsum(lasting_ns) - lasting_ns
+        shifts_ns = np.array(self._starts_ns[first:]) - before_ns[begun]
+        return before_ns + np.repeat(shifts_ns, np.diff(begun, append=readings_s.size))
+
     def _keep(self, stop: int) -> None:
         self.stops.append(stop)
+        self._starts_ns.append(self._began_ns or 0)
+        self._began_ns = None
         self.delays_ns.append(self._delay_ns)
         self.durations_ns.append(sum(self._elapsed_ns[self._kept :]))
         self._delay_ns, self._kept = 0, len(self._elapsed_ns)

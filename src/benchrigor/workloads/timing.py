@@ -24,6 +24,7 @@ from benchrigor.model.options import LATEST
 from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.reading_delays import ReadingDelays
+from benchrigor.workloads.reference import Reference
 
 # Readings held as Python integers before they are handed over: bounds memory at a few MB.
 CHUNK = 65_536
@@ -51,8 +52,13 @@ class TimedWorkload:
         self._func = func
         self._limit = None if timeout_s is None else TimeLimit(timeout_s)
         self._clock = clock
-        self._delays = None if meter is None else ReadingDelays(meter)
+        self._meter = meter
+        self._delays = None if meter is None else ReadingDelays(meter, clock.now_ns)
         self._pace_ns: float | None = None  # wall time of the last readings, each
+
+    def take_turns(self, reference: Reference) -> None:
+        """Time this reference in turn with the readings."""
+        self._delays = ReadingDelays(self._meter, self._clock.now_ns, reference)
 
     @functools.cached_property
     def name(self) -> str:
@@ -99,7 +105,10 @@ class TimedWorkload:
             elapsed_ns = chunk.elapsed_ns
             if self._delays is not None:
                 self._delays.close(taken + len(elapsed_ns))
-            recorder.unit_readings(metric, in_seconds(elapsed_ns, done=taken, inner=chunk.inner))
+            readings_s = in_seconds(elapsed_ns, done=taken, inner=chunk.inner)
+            recorder.unit_readings(metric, readings_s)
+            if self._delays is not None:
+                recorder.starts_ns(self._delays.starts_ns(readings_s * chunk.inner, taken))
             taken += len(elapsed_ns)
             if deadline:
                 began_ns, now_ns = now_ns, self._clock.now_ns()

@@ -1,0 +1,51 @@
+"""The pace of a machine while something was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+INTERPRETER = "interpreter"  # kind of the reference: byte code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast a machine was during a run, by fixed work timed in turn with the readings.
+
+    Parameters
+    ----------
+    full_s
+        By kind of that work, seconds that it takes at full pace: the best level so far of this
+        machine, interpreter and version of the work.
+    version
+        Of the work.
+    mean, slowest, fastest
+        The pace, 1 at full pace, below 1 where it was slower: over all readings that count, and of
+        the slowest and the fastest of blocks of wall time.
+    blocks
+        How many there were.
+    ratio
+        Mean reading over the mean time of that work beside it.
+    sensitivity, sensitivity_sd
+        By how many per cent a reading takes longer where that work takes 1 % longer, and the
+        standard deviation of that.
+    factor
+        From the level of this run to that at full pace.
+    error
+        Relative standard error of the level, from blocks, without those below.
+    between
+        Relative standard deviation between runs that the reference does not explain, assumed.
+    """
+
+    full_s: Mapping[str, float]
+    version: int
+    mean: float
+    slowest: float
+    fastest: float
+    blocks: int
+    ratio: float
+    sensitivity: float
+    sensitivity_sd: float
+    factor: float
+    error: float
+    between: float

@@ -1,0 +1,148 @@
+"""What readings would have been at the full pace of the machine, by a reference in turn with them.
+
+The pace of a shared machine changes within a millisecond, and nothing that the kernel counts shows
+it. The reference around a short segment of readings does: segments between two slow references and
+segments between two fast ones tell how sensitive the readings are to the pace, whatever else makes
+them differ, and the mean pace of all of them tells how far the machine was from its full pace.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.special
+
+from benchrigor.model import Code, Estimate, Floats, Notice, Pace
+from benchrigor.stats.series.wall_time_blocks import block_starts
+
+# Learned on recordings of 48 workloads, see docs/evidence/pace.py. By how many per cent a reading
+# takes longer where the reference takes 1 % longer, before a run tells:
+SENSITIVITY, SENSITIVITY_SD = 0.8, 0.25
+BETWEEN = 0.02  # relative sd between runs that is left
+# The same of work that the pace of the interpreter does not limit, such as copies in memory.
+BETWEEN_UNLIKE, UNLIKE = 0.08, 0.5
+_CONTRAST = 0.04  # relative error of the contrast between segments at either pace
+_FREEDOM = 30.0  # degrees of freedom of these
+
+_EXTREME = 0.1  # share of the segments that are taken as fast at least, and as slow
+_FAST, _SLOW = math.log(1.1), math.log(1.4)  # log of the reference over that at full pace
+_LEVEL = 0.25  # quantile that is compared: of few segments does the pace change inside
+_LEAST_CONTRAST = 0.03  # log of the pace, below which there is nothing to compare
+_INTERRUPTED = 2.0  # times the median: a reference that was interrupted tells no pace
+FEWEST = 30  # segments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Segments:
+    """Segments of undisturbed readings between two references each, arrays of shape (k,).
+
+    Parameters
+    ----------
+    level
+        Mean reading of each, more than 0.
+    before, after
+        Seconds that the reference took before and after each.
+    duration_s
+        Wall time of each.
+    """
+
+    level: Floats
+    before: Floats
+    after: Floats
+    duration_s: Floats
+
+
+def pace_of(segments: Segments, full_s: float, *, version: int) -> Pace | None:
+    """Return the pace of the machine during segments, and how sensitive they are to it.
+
+    The sensitivity is the difference between the quartiles of the logarithm of slow and of fast
+    segments, over that of their pace, and its prior. Inside a segment the pace is not quite that
+    around it. Of a pace that flips at random between two states the mean inside, given both ends,
+    moves by the share 2 (1 - r) / (-log(r) (1 + r)) of what the mean of the ends moves, r the
+    correlation of the ends (the bridge of a telegraph process, averaged over the segment).
+
+    None with fewer than 30 segments whose references were not interrupted.
+    """
+    ends = np.stack([segments.before, segments.after]) / full_s
+    counted = (ends < _INTERRUPTED * np.median(ends)).all(axis=0)
+    if counted.sum() < FEWEST:
+        return None
+    ends, level = ends[:, counted], segments.level[counted]
+    log_ends = np.log(ends)
+    sensitivity, sd = _sensitivity(np.log(level), log_ends)
+    relative = (ends**sensitivity).mean(axis=0)
+    starts = block_starts(segments.duration_s[counted])
+    sizes = np.diff(starts, append=level.size)
+    residuals = np.add.reduceat(np.log(level / relative), starts) / sizes
+    blocks = np.add.reduceat(log_ends.mean(axis=0), starts) / sizes
+    return Pace(
+        full_s={"interpreter": full_s},
+        version=version,
+        mean=math.exp(-float(log_ends.mean())),
+        slowest=math.exp(-float(blocks.max())),
+        fastest=math.exp(-float(blocks.min())),
+        ratio=float(level.mean()) / float(ends.mean() * full_s),
+        sensitivity=sensitivity,
+        sensitivity_sd=sd,
+        factor=1.0 / float(relative.mean()),
+        error=float(residuals.std(ddof=1)) / math.sqrt(starts.size),
+        between=BETWEEN if sensitivity >= UNLIKE else BETWEEN_UNLIKE,
+        blocks=starts.size,
+    )
+
+
+def _sensitivity(log_level: Floats, log_ends: Floats) -> tuple[float, float]:
+    """Return the sensitivity of segments to the pace, and its standard deviation."""
+    worse, better = log_ends.max(axis=0), log_ends.min(axis=0)
+    fast = worse <= max(_FAST, float(np.quantile(worse, _EXTREME)))
+    slow = better >= min(_SLOW, float(np.quantile(better, 1.0 - _EXTREME)))
+    around = log_ends.mean(axis=0)
+    contrast = _share_inside(log_ends) * float(around[slow].mean() - around[fast].mean())
+    if contrast < _LEAST_CONTRAST:
+        return SENSITIVITY, SENSITIVITY_SD
+    difference = float(np.quantile(log_level[slow], _LEVEL) - np.quantile(log_level[fast], _LEVEL))
+    known, told = SENSITIVITY_SD**-2, (contrast / _CONTRAST) ** 2
+    mean = (known * SENSITIVITY + told * difference / contrast) / (known + told)
+    return mean, math.sqrt(1.0 / (known + told))
+
+
+def _share_inside(log_ends: Floats) -> float:
+    """Return the share of a movement of the pace around segments that it makes inside of them."""
+    before, after = log_ends - log_ends.mean(axis=1, keepdims=True)
+    scale = math.sqrt(float(before @ before) * float(after @ after))
+    r = float(before @ after) / scale if scale > 0.0 else 0.0
+    if not 0.0 < r < 1.0:
+        return 0.0 if r <= 0.0 else 1.0
+    return 2.0 * (1.0 - r) / (-math.log(r) * (1.0 + r))
+
+
+def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Estimate:
+    """Return an estimate of a time, measured at this pace, as it would be at full pace.
+
+    On the logarithmic scale, its variance has the error of blocks of wall time, the uncertainty of
+    the sensitivity times the distance from full pace, and a component between runs. That of a
+    quantile has its own error in place of that of blocks where it is greater.
+    """
+    distance = math.log(pace.mean)
+    own = pace.error
+    quantile = float(scipy.special.stdtrit(max(estimate.n_effective - 1.0, 1.0), 0.5 + estimate.confidence / 2.0))
+    if not is_mean and estimate.value:
+        own = max(own, estimate.relative_half_width / quantile)
+    others = (distance * pace.sensitivity_sd) ** 2 + pace.between**2
+    variance = own**2 + others
+    freedom = variance**2 / (own**4 / max(pace.blocks - 1.0, 1.0) + others**2 / _FREEDOM)
+    t = float(scipy.special.stdtrit(freedom, 0.5 + estimate.confidence / 2.0))
+    factor, reach = pace.factor, math.exp(t * math.sqrt(variance))
+    value = estimate.value * factor
+    return Estimate(
+        value=value,
+        low=value / reach,
+        high=value * reach,
+        confidence=estimate.confidence,
+        n=estimate.n,
+        n_effective=min(estimate.n_effective, freedom + 1.0),
+        method=AT_FULL_PACE,
+        notices=_unlike(pace),
+    )

@@ -1,0 +1,74 @@
+"""The full pace of a machine, kept from run to run in the user's data folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchrigor.errors import StoreFailed
+from benchrigor.model.checks import is_number
+from benchrigor.model.codec import write_whole
+
+_FILE = "full_pace.json"
+# A run's fastest tenth differs by about so much from the next one's on an idle machine.
+_ALIKE = 0.01
+
+
+def full_pace_path() -> Path:
+    """Return the file of the user in which full paces are kept."""
+    import platformdirs  # noqa: PLC0415  # needed where a session runs, not where one is imported
+
+    return platformdirs.user_data_path("benchrigor", appauthor=False) / _FILE
+
+
+def kept_full_pace(machine: str) -> dict[str, float]:
+    """Return the best times of a machine's reference so far, in seconds by kind of work.
+
+    Empty where none are known, or the file holds something else.
+    """
+    return _kept().get(machine, {})
+
+
+def keep_full_pace(machine: str, seconds: Mapping[str, float]) -> None:
+    """Keep times of a machine's reference that are plainly better than those known.
+
+    Raises
+    ------
+    StoreFailed
+        When they cannot be written.
+    """
+    paces = _kept()
+    known = paces.get(machine, {})
+    better = {
+        kind: value
+        for kind, value in seconds.items()
+        if kind not in known or value < (1.0 - _ALIKE) * known[kind]
+    }
+    if not better:
+        return
+    paces[machine] = known | better
+    path = full_pace_path()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(paces, indent=1, sort_keys=True))
+    except OSError as error:
+        raise StoreFailed(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _kept() -> dict[str, dict[str, float]]:
+    try:
+        found = json.loads(full_pace_path().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {
+        machine: {kind: float(value) for kind, value in seconds.items() if _is_time(value)}
+        for machine, seconds in found.items()
+        if isinstance(seconds, dict)
+    }
+
+
+def _is_time(value: object) -> bool:
+    return is_number(value) and float(value) > 0.0  # type: ignore[arg-type]  # a number
