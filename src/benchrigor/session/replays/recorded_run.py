@@ -13,6 +13,7 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import (
     Analysis,
     Code,
+    Floats,
     Kind,
     Metric,
     Notice,
@@ -23,10 +24,16 @@ from benchrigor.model import (
     as_series,
 )
 from benchrigor.protocols import Detector
-from benchrigor.session.analysis_chain import Material, cut, look, report
+from benchrigor.session.analysis_chain import Material, cut, look, report, selected
 from benchrigor.session.engine import Engine
-from benchrigor.session.traces import calls_per_reading, is_single, weights_of
+from benchrigor.session.traces import (
+    calls_per_reading,
+    is_single,
+    reading_groups,
+    weights_of,
+)
 from benchrigor.stats.changepoints.named_detector import detector_named
+from benchrigor.stats.series.undisturbed import joined
 from benchrigor.units import Quantity
 
 FILE = "file"  # kind of the subject of readings that were recorded elsewhere
@@ -83,10 +90,11 @@ class Recording(Material):
         """Return the readings from ``start`` on, counted as in `n`; None if there are none."""
         if start >= self.n:
             return None
+        rest = replace(self, disturbed=None, whole=None)
         if self.kind is Kind.INVOCATIONS:
-            return replace(self, series=self.series[start:])
+            return replace(rest, series=self.series[start:])
         weights = None if self.weights is None else self.weights[start:]
-        return replace(self, series=(self.series[0][start:],), weights=weights)
+        return replace(rest, series=(self.series[0][start:],), weights=weights)
 
 
 def recording_of(
@@ -189,7 +197,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         kind, series = Kind.UNIT_READINGS, (np.concatenate(units),)
     for each in series:
         each.flags.writeable = False
-    return Recording(
+    recording = Recording(
         name=record.name,
         # The metric that is asked for is the one that must be satisfied.
         metric=replace(analysis.metric, must_satisfy=True),
@@ -200,6 +208,19 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         batch=max(map(calls_per_reading, rounds), default=1),
         left_out=left_out,
     )
+    if kind is Kind.WORK:  # its analysis says which rounds do not count
+        return recording
+    groups = [
+        reading_groups(each, values, analysis.metric, kind)
+        for each in rounds
+        if (values := each.unit_readings.get(name, _single(each, name))).size
+    ]
+    return selected(recording, groups if kind is Kind.INVOCATIONS else [joined(groups)])
+
+
+def _single(finished: Round, name: str) -> Floats:
+    """Return the one reading of a round in an array, empty where it has none."""
+    return np.array([finished.readings[name]] if name in finished.readings else [])
 
 
 def retraced(record: RunRecord) -> RunRecord:

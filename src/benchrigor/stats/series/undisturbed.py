@@ -1,0 +1,193 @@
+"""Readings during which no delay was measured, chosen so that long ones keep their share.
+
+Readings are told apart by what was measured beside them, never by their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchrigor.model import Code, Disturbed, Floats, Notice, Round
+from benchrigor.model.series import Ints
+from benchrigor.model.text import many, percent
+
+_MOST_DELAY = 1e-3  # of its duration that an undisturbed group waited: nobody sees it in the mean
+# So many readings must be left for an analysis, of few readings half of them.
+LEAST_SHARE, _FEWEST = 0.1, 20
+_STRATUM = 10  # undisturbed groups of each length: fewer weigh too unequally, more differ in length
+_NEGLIGIBLE = 5e-4  # change of the mean that is not worth a correction
+_MISSED = 0.01  # of the mean that even the longest undisturbed groups lack: it is told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Groups:
+    """Groups of successive readings, with what each took and waited, arrays of shape (k,)."""
+
+    sizes: Ints
+    delay_s: Floats
+    duration_s: Floats
+
+    @property
+    def n(self) -> int:
+        """Number of readings in all groups."""
+        return int(self.sizes.sum())
+
+    @property
+    def lost(self) -> float:
+        """Share of the time that was waited."""
+        whole = float(self.duration_s.sum())
+        return float(np.minimum(self.delay_s, self.duration_s).sum()) / whole if whole else 0.0
+
+    @property
+    def are_hit(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which groups are disturbed."""
+        return self.delay_s > _MOST_DELAY * self.duration_s
+
+
+def groups_of(finished: Round, n: int, seconds: Floats | None = None) -> Groups:
+    """Return the groups of ``n`` readings of a round, which took so many seconds if that is known.
+
+    A round whose delays are not those of these readings is one group without delay; one with a
+    single reading is a group, whatever its parts.
+    """
+    given = finished.delays
+    if seconds is None:
+        whole_ns = finished.elapsed_ns if finished.ran_ns is None else finished.ran_ns
+        seconds = np.full(n, whole_ns / 1e9 / n)
+    if given is None or (n > 1 and given.stops[-1] != n):
+        return Groups(
+            sizes=np.array([n]), delay_s=np.zeros(1), duration_s=seconds.sum(keepdims=True)
+        )
+    sizes = np.diff(given.stops, prepend=0)
+    delay_s: Floats = sum(given.seconds.values(), start=np.zeros(sizes.size))
+    duration_s = given.duration_s
+    if n == 1:
+        whole_s = seconds.sum() if duration_s is None else duration_s.sum()
+        sizes, delay_s, duration_s = (
+            np.array([each]) for each in (1, delay_s.sum(), whole_s)
+        )
+    elif duration_s is None:
+        duration_s = np.add.reduceat(seconds, given.stops - sizes)
+    return Groups(sizes=sizes, delay_s=delay_s, duration_s=duration_s)
+
+
+def joined(by_round: Sequence[Groups]) -> Groups:
+    """Return the groups of successive rounds as one series."""
+    return Groups(
+        **{
+            name: np.concatenate([getattr(each, name) for each in by_round])
+            for name in ("sizes", "delay_s", "duration_s")
+        }
+    )
+
+
+def undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, ...]]:
+    """Choose the undisturbed readings of a series; all, with a Notice, where too few are.
+
+    Long groups are hit more often. So groups are sorted into strata by the time that a reading
+    needs without its delay, and each undisturbed one stands for as many as its stratum holds for
+    each of them (post-stratification; Holt & Smith 1979). In the last one, where nothing limits
+    the length, weights are linear in it, so that the mean is that of the stratum (Deville &
+    Sarndal 1992). Systematic sampling by cumulated weights repeats or drops groups in place: every
+    estimator sees the corrected series, and repeated neighbours show as autocorrelation.
+
+    Nothing is assumed of when groups are hit. A Poisson process of one rate does not do: of
+    disturbances that come in bursts it makes the mean 5 to 60 % too high.
+    """
+    hit = groups.are_hit
+    left, n = int(groups.sizes[~hit].sum()), groups.n
+    if left == n:
+        return None, ()
+    if left < max(LEAST_SHARE * n, min(_FEWEST, n / 2)):
+        return None, (hardly_any(left, n, groups.lost),)
+    weights, missed = _weights(groups)
+    counts = np.diff(np.floor(np.cumsum(weights) + 1e-9).astype(np.int64), prepend=0)
+    chosen = np.repeat(np.flatnonzero(~hit), counts)
+    notices: tuple[Notice, ...] = ()
+    if missed > _MISSED:
+        sentence = (
+            f"The longest readings were hardly ever undisturbed: those that are have a mean "
+            f"{percent(missed)} shorter than all without their delay, and high quantiles are too "
+            "low."
+        )
+        notices = (Notice.warning(Code.LONGEST_DISTURBED, sentence, missed=missed),)
+    stops = np.cumsum(groups.sizes)[chosen]
+    starts = stops - groups.sizes[chosen]
+    goes_on = starts[1:] == stops[:-1]
+    return Disturbed(
+        n=n,
+        left_out=n - left,
+        lost=groups.lost,
+        starts=starts[np.append(True, ~goes_on)],
+        stops=stops[np.append(~goes_on, True)],
+    ), notices
+
+
+def hardly_any(left: int, n: int, lost: float, noun: str = "reading") -> Notice:
+    """Say that all readings count, since so few of them are undisturbed."""
+    sentence = (
+        f"{left} of {many(n, noun)} {'was' if left == 1 else 'were'} taken without delay, too few "
+        f"to go by: all count, with their waiting, {percent(lost)} of the time."
+    )
+    return Notice.warning(
+        Code.HARDLY_UNDISTURBED, sentence, undisturbed=left, taken=n, lost=round(lost, 4)
+    )
+
+
+def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Disturbed | None:
+    """Tell of several series as one what was left out; None where all readings count."""
+    if not any(chosen):
+        return None
+    before = np.cumsum([0, *(each.n for each in series)])
+    whole = [
+        each or Disturbed(n=groups.n, left_out=0, lost=groups.lost, starts=[0], stops=[groups.n])
+        for each, groups in zip(chosen, series, strict=True)
+    ]
+    return Disturbed(
+        n=int(before[-1]),
+        left_out=sum(each.left_out for each in whole),
+        lost=joined(series).lost,
+        starts=np.concatenate([n + each.starts for n, each in zip(before, whole, strict=False)]),
+        stops=np.concatenate([n + each.stops for n, each in zip(before, whole, strict=False)]),
+    )
+
+
+def _weights(groups: Groups) -> tuple[Floats, float]:
+    """Return what each undisturbed group counts, 1 on average, and what the mean still lacks."""
+    hit, sizes = groups.are_hit, groups.sizes
+    own = np.maximum(groups.duration_s - groups.delay_s, 0.0) / sizes
+    alone, mean = own[~hit], float(np.average(own, weights=sizes))
+    equal = np.ones(alone.size)
+    apart = mean - float(np.average(alone, weights=sizes[~hit]))
+    if alone.size < 2 * _STRATUM or _most_change(own, ~hit) < _NEGLIGIBLE or mean == 0.0:
+        return equal, 0.0
+    if abs(apart) < _NEGLIGIBLE * mean:
+        return equal, 0.0
+    edges = np.unique(np.sort(alone)[_STRATUM : 1 - _STRATUM : _STRATUM])
+    stratum = np.searchsorted(edges, own, side="right")
+    whole, left = (
+        np.bincount(stratum[part], sizes[part], edges.size + 1) for part in (slice(None), ~hit)
+    )
+    weights: Floats = (whole / left)[stratum[~hit]]
+    last = stratum == edges.size
+    top, of_top = own[last & ~hit], sizes[last & ~hit]
+    level = float(np.average(top, weights=of_top))
+    if (spread := float(np.average((top - level) ** 2, weights=of_top))) > 0.0:
+        lacking = float(np.average(own[last], weights=sizes[last])) - level
+        tilt = np.maximum(1.0 + lacking / spread * (top - level), 0.0)
+        weights[last[~hit]] *= tilt / np.average(tilt, weights=of_top)
+    lacks = 1.0 - float(np.average(alone, weights=weights * sizes[~hit])) / mean
+    return weights / weights.mean(), lacks
+
+
+def _most_change(own: Floats, alone: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+    """Return twice by how much hits at one rate change the mean, relative; bursts change it less.
+
+    Readings of equal work so keep what little a hit adds to their own time, by cold caches.
+    """
+    left = own[alone]
+    return float(-2.0 * np.log(alone.mean()) * left.var() / max(own.mean() * left.mean(), 1e-300))
+
