@@ -75,8 +75,8 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "analysis": (
-            "Analysis ChangePoints Disturbed Kind LevelFit Mode Observed Phase PhaseLabel PhaseReason "
-            "StablePhase Subsessions VarianceSplit WpsFit"
+            "Analysis ChangePoints Disturbed Kind LevelFit Mode Observed Phase PhaseLabel "
+            "PhaseReason StablePhase Subsessions VarianceSplit WpsFit"
         ),
         "comparison": "Comparison Family Ranked Verdict",
         "decision": "Decision Progress StopReason",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -370,6 +372,11 @@ class Disturbed:
         sizes = self.stops - self.starts
         after = np.cumsum(sizes)
         return np.repeat(self.stops - after, sizes) + np.arange(int(sizes.sum()))
+
+    def sizes(self, rounds: Sequence[int]) -> list[int]:
+        """Return how many readings count of each round, by how many it has."""
+        borders = np.searchsorted(self.indices, np.cumsum([0, *rounds])).tolist()
+        return [stop - start for start, stop in pairwise(borders)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

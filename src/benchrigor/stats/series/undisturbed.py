@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.model import Code, Disturbed, Floats, Notice, Round
 from benchrigor.model.series import Ints
@@ -19,7 +20,7 @@ _MOST_DELAY = 1e-3  # of its duration that an undisturbed group waited: nobody s
 LEAST_SHARE, _FEWEST = 0.1, 20
 _STRATUM = 10  # undisturbed groups of each length: fewer weigh too unequally, more differ in length
 _NEGLIGIBLE = 5e-4  # change of the mean that is not worth a correction
-_MISSED = 0.01  # of the mean that even the longest undisturbed groups lack: it is told
+_MOST_WEIGHT = 3.0  # of the stratum of the longest, over the average: more is told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,7 +43,7 @@ class Groups:
         return float(np.minimum(self.delay_s, self.duration_s).sum()) / whole if whole else 0.0
 
     @property
-    def are_hit(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def are_hit(self) -> npt.NDArray[np.bool_]:
         """Which groups are disturbed."""
         return self.delay_s > _MOST_DELAY * self.duration_s
 
@@ -66,9 +67,7 @@ def groups_of(finished: Round, n: int, seconds: Floats | None = None) -> Groups:
     duration_s = given.duration_s
     if n == 1:
         whole_s = seconds.sum() if duration_s is None else duration_s.sum()
-        sizes, delay_s, duration_s = (
-            np.array([each]) for each in (1, delay_s.sum(), whole_s)
-        )
+        sizes, delay_s, duration_s = (np.array([each]) for each in (1, delay_s.sum(), whole_s))
     elif duration_s is None:
         duration_s = np.add.reduceat(seconds, given.stops - sizes)
     return Groups(sizes=sizes, delay_s=delay_s, duration_s=duration_s)
@@ -89,10 +88,10 @@ def undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, ...]]:
 
     Long groups are hit more often. So groups are sorted into strata by the time that a reading
     needs without its delay, and each undisturbed one stands for as many as its stratum holds for
-    each of them (post-stratification; Holt & Smith 1979). In the last one, where nothing limits
-    the length, weights are linear in it, so that the mean is that of the stratum (Deville &
-    Sarndal 1992). Systematic sampling by cumulated weights repeats or drops groups in place: every
-    estimator sees the corrected series, and repeated neighbours show as autocorrelation.
+    each of them (post-stratification; Holt & Smith 1979). Within a stratum weights are linear in
+    that time, so that its mean is kept (calibration; Deville & Sarndal 1992). Systematic sampling
+    by cumulated weights repeats or drops groups in place: every estimator sees the corrected
+    series, and repeated neighbours show as autocorrelation.
 
     Nothing is assumed of when groups are hit. A Poisson process of one rate does not do: of
     disturbances that come in bursts it makes the mean 5 to 60 % too high.
@@ -103,17 +102,17 @@ def undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, ...]]:
         return None, ()
     if left < max(LEAST_SHARE * n, min(_FEWEST, n / 2)):
         return None, (hardly_any(left, n, groups.lost),)
-    weights, missed = _weights(groups)
-    counts = np.diff(np.floor(np.cumsum(weights) + 1e-9).astype(np.int64), prepend=0)
+    weights, longest = _weights(groups)
+    counts = np.diff(np.floor(np.cumsum(weights) + 1e-9), prepend=0.0).astype(np.int64)
     chosen = np.repeat(np.flatnonzero(~hit), counts)
     notices: tuple[Notice, ...] = ()
-    if missed > _MISSED:
+    if longest > _MOST_WEIGHT:
         sentence = (
-            f"The longest readings were hardly ever undisturbed: those that are have a mean "
-            f"{percent(missed)} shorter than all without their delay, and high quantiles are too "
-            "low."
+            f"The longest readings were hardly ever undisturbed: the {_STRATUM} longest that were "
+            f"count {longest:.0f} times as much as others. Their share is uncertain, and high "
+            "quantiles are too low."
         )
-        notices = (Notice.warning(Code.LONGEST_DISTURBED, sentence, missed=missed),)
+        notices = (Notice.warning(Code.LONGEST_DISTURBED, sentence, weight=longest),)
     stops = np.cumsum(groups.sizes)[chosen]
     starts = stops - groups.sizes[chosen]
     goes_on = starts[1:] == stops[:-1]
@@ -143,7 +142,14 @@ def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Di
         return None
     before = np.cumsum([0, *(each.n for each in series)])
     whole = [
-        each or Disturbed(n=groups.n, left_out=0, lost=groups.lost, starts=[0], stops=[groups.n])
+        each
+        or Disturbed(
+            n=groups.n,
+            left_out=0,
+            lost=groups.lost,
+            starts=np.array([0]),
+            stops=np.array([groups.n]),
+        )
         for each, groups in zip(chosen, series, strict=True)
     ]
     return Disturbed(
@@ -156,38 +162,39 @@ def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Di
 
 
 def _weights(groups: Groups) -> tuple[Floats, float]:
-    """Return what each undisturbed group counts, 1 on average, and what the mean still lacks."""
-    hit, sizes = groups.are_hit, groups.sizes
+    """Return what each undisturbed group counts, 1 on average, and what the longest one do most."""
+    sizes, alone = groups.sizes, ~groups.are_hit
     own = np.maximum(groups.duration_s - groups.delay_s, 0.0) / sizes
-    alone, mean = own[~hit], float(np.average(own, weights=sizes))
-    equal = np.ones(alone.size)
-    apart = mean - float(np.average(alone, weights=sizes[~hit]))
-    if alone.size < 2 * _STRATUM or _most_change(own, ~hit) < _NEGLIGIBLE or mean == 0.0:
-        return equal, 0.0
-    if abs(apart) < _NEGLIGIBLE * mean:
-        return equal, 0.0
-    edges = np.unique(np.sort(alone)[_STRATUM : 1 - _STRATUM : _STRATUM])
+    equal, mean = np.ones(int(alone.sum())), float(np.average(own, weights=sizes))
+    apart = abs(mean - float(np.average(own[alone], weights=sizes[alone])))
+    most = min(apart / max(mean, 1e-300), _most_change(own, alone))
+    if equal.size < 2 * _STRATUM or most < _NEGLIGIBLE:
+        return equal, 1.0
+    edges = np.unique(np.sort(own[alone])[_STRATUM : 1 - _STRATUM : _STRATUM])
     stratum = np.searchsorted(edges, own, side="right")
-    whole, left = (
-        np.bincount(stratum[part], sizes[part], edges.size + 1) for part in (slice(None), ~hit)
+
+    def summed(of: Floats, part: npt.NDArray[np.bool_] | slice) -> Floats:
+        return np.bincount(stratum[part], (of * sizes)[part], edges.size + 1).astype(np.float64)
+
+    everything, ones = slice(None), np.ones(own.size)
+    number, left = summed(ones, everything), summed(ones, alone)
+    level = summed(own, alone) / left
+    apart_s = own - level[stratum]
+    spread = summed(apart_s**2, alone) / left
+    slope = np.divide(
+        summed(apart_s, everything) / number, spread, out=np.zeros(left.size), where=spread > 0.0
     )
-    weights: Floats = (whole / left)[stratum[~hit]]
-    last = stratum == edges.size
-    top, of_top = own[last & ~hit], sizes[last & ~hit]
-    level = float(np.average(top, weights=of_top))
-    if (spread := float(np.average((top - level) ** 2, weights=of_top))) > 0.0:
-        lacking = float(np.average(own[last], weights=sizes[last])) - level
-        tilt = np.maximum(1.0 + lacking / spread * (top - level), 0.0)
-        weights[last[~hit]] *= tilt / np.average(tilt, weights=of_top)
-    lacks = 1.0 - float(np.average(alone, weights=weights * sizes[~hit])) / mean
-    return weights / weights.mean(), lacks
+    tilt = np.maximum(1.0 + slope[stratum] * apart_s, 0.0)
+    tilt /= (summed(tilt, alone) / left)[stratum]
+    weights = ((number / left)[stratum] * tilt)[alone]
+    weights /= weights.mean()
+    return weights, float(number[-1] / left[-1] / (number.sum() / left.sum()))
 
 
-def _most_change(own: Floats, alone: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+def _most_change(own: Floats, alone: npt.NDArray[np.bool_]) -> float:
     """Return twice by how much hits at one rate change the mean, relative; bursts change it less.
 
     Readings of equal work so keep what little a hit adds to their own time, by cold caches.
     """
     left = own[alone]
     return float(-2.0 * np.log(alone.mean()) * left.var() / max(own.mean() * left.mean(), 1e-300))
-
