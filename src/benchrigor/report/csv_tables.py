@@ -93,7 +93,7 @@ def _with_disturbed(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list
         yield from _parts(analysis, sizes)
         return
     parts = list(_parts(analysis, disturbed.sizes(sizes)))
-    labels = np.full(sum(sizes), "disturbed", dtype=object)
+    labels = np.full(sum(sizes), "left out", dtype=object)
     kept = np.zeros(labels.size, dtype=bool)
     labels[disturbed.indices] = [label for part, _ in parts for label in part]
     kept[disturbed.indices] = [each for _, part in parts for each in part]

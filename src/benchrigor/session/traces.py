@@ -77,6 +77,14 @@ class Trace:
             return sum(phase.n >= MIN_FOR_VARIANCE for phase in self.phases)
         return sum(chunk.size >= MIN_FOR_VARIANCE for chunk in self.chunks)
 
+    @property
+    def disturbed(self) -> int:
+        """How many of the units did not count in the last analysis because of delay."""
+        analysis = self.analysis
+        if analysis is None or analysis.disturbed is None or analysis.kind is Kind.INVOCATIONS:
+            return 0
+        return analysis.disturbed.left_out
+
 
 class Traces:
     """Adds the readings of rounds to a trace for each metric, and analyses them."""
@@ -327,7 +335,11 @@ class Traces:
     @property
     def missing(self) -> tuple[str, ...]:
         """Names of the metrics that must be satisfied and have too few readings for an analysis."""
-        enough = {name for name, trace in self.by_name.items() if trace.units >= trace.first_check}
+        enough = {
+            name
+            for name, trace in self.by_name.items()
+            if trace.units - trace.disturbed >= trace.first_check
+        }
         return tuple(
             metric.name
             for metric in self.metrics
@@ -428,9 +440,11 @@ def calls_per_reading(finished: Round) -> int:
 def reading_groups(finished: Round, values: Floats, metric: Metric, kind: Kind) -> Groups:
     """Return the groups of a round's readings of a metric; of various work it is one group."""
     if kind is Kind.WORK:
-        return groups_of(finished, 1, np.array([finished.duration_s]))
-    seconds = values * calls_per_reading(finished) if metric.is_duration else None
-    return groups_of(finished, values.size, seconds)
+        return groups_of(finished.delays, np.array([finished.duration_s]))
+    seconds = np.full(values.size, finished.duration_s / values.size)
+    if metric.is_duration:
+        seconds = values * calls_per_reading(finished)
+    return groups_of(finished.delays, seconds)
 
 
 def as_detector(detector: object) -> Detector | None:

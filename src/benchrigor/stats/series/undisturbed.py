@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Code, Disturbed, Floats, Notice, Round
+from benchrigor.model import Code, Delays, Disturbed, Floats, Notice
 from benchrigor.model.series import Ints
 from benchrigor.model.text import many, percent
 
@@ -48,29 +48,27 @@ class Groups:
         return self.delay_s > _MOST_DELAY * self.duration_s
 
 
-def groups_of(finished: Round, n: int, seconds: Floats | None = None) -> Groups:
-    """Return the groups of ``n`` readings of a round, which took so many seconds if that is known.
+def groups_of(delays: Delays | None, seconds: Floats) -> Groups:
+    """Return the groups of readings that took so many seconds each.
 
-    A round whose delays are not those of these readings is one group without delay; one with a
-    single reading is a group, whatever its parts.
+    Where the delays are not those of these readings, they are one group without delay; a single
+    reading is a group, whatever its parts.
     """
-    given = finished.delays
-    if seconds is None:
-        whole_ns = finished.elapsed_ns if finished.ran_ns is None else finished.ran_ns
-        seconds = np.full(n, whole_ns / 1e9 / n)
-    if given is None or (n > 1 and given.stops[-1] != n):
-        return Groups(
-            sizes=np.array([n]), delay_s=np.zeros(1), duration_s=seconds.sum(keepdims=True)
-        )
-    sizes = np.diff(given.stops, prepend=0)
-    delay_s: Floats = sum(given.seconds.values(), start=np.zeros(sizes.size))
-    duration_s = given.duration_s
-    if n == 1:
-        whole_s = seconds.sum() if duration_s is None else duration_s.sum()
-        sizes, delay_s, duration_s = (np.array([each]) for each in (1, delay_s.sum(), whole_s))
-    elif duration_s is None:
-        duration_s = np.add.reduceat(seconds, given.stops - sizes)
-    return Groups(sizes=sizes, delay_s=delay_s, duration_s=duration_s)
+    n = seconds.size
+    whole_s = seconds.sum(keepdims=True)
+    if delays is None or (n > 1 and delays.stops[-1] != n):
+        return Groups(sizes=np.array([n]), delay_s=np.zeros(1), duration_s=whole_s)
+    sizes, duration_s = np.diff(delays.stops, prepend=0), delays.duration_s
+    delay_s: Floats = sum(delays.seconds.values(), start=np.zeros(sizes.size))
+    if n > 1:
+        if duration_s is None:
+            duration_s = np.add.reduceat(seconds, delays.stops - sizes)
+        return Groups(sizes=sizes, delay_s=delay_s, duration_s=duration_s)
+    return Groups(
+        sizes=np.array([1]),
+        delay_s=delay_s.sum(keepdims=True),
+        duration_s=whole_s if duration_s is None else duration_s.sum(keepdims=True),
+    )
 
 
 def joined(by_round: Sequence[Groups]) -> Groups:
@@ -142,15 +140,8 @@ def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Di
         return None
     before = np.cumsum([0, *(each.n for each in series)])
     whole = [
-        each
-        or Disturbed(
-            n=groups.n,
-            left_out=0,
-            lost=groups.lost,
-            starts=np.array([0]),
-            stops=np.array([groups.n]),
-        )
-        for each, groups in zip(chosen, series, strict=True)
+        each or Disturbed(n=n, left_out=0, lost=0.0, starts=np.array([0]), stops=np.array([n]))
+        for each, n in zip(chosen, np.diff(before), strict=True)
     ]
     return Disturbed(
         n=int(before[-1]),
