@@ -104,11 +104,9 @@ def measure_pair(
     (1.03, 'worse', 'satisfied')
     """
     functions = {BASELINE: baseline, CANDIDATE: candidate}
-    problems = [
-        problem
-        for name, func in functions.items()
-        for problem in wrong_function(name, func, "a function without arguments")
-    ]
+    problems: list[str] = []
+    for name, func in functions.items():
+        problems += wrong_function(name, func, "a function without arguments")
     engine = attempt(
         problems,
         lambda: PairEngine(
@@ -130,8 +128,7 @@ def measure_pair(
         CallableWorkload, clock=clock, setup=setup, teardown=teardown, inner=batch, gc=gc
     )
     workloads = {name: timed(func) for name, func in functions.items()}
-    meter = meter_for(clock)
-    runner = _PairRunner(workloads, clock, gc=gc, of_means=statistic == "mean", meter=meter)
+    runner = _PairRunner(workloads, clock, gc=gc, of_means=statistic == "mean")
 
     def result() -> Comparison:
         return replace(engine.result(), readings_in="s")
@@ -151,7 +148,6 @@ class _PairRunner:
         *,
         gc: str,
         of_means: bool,
-        meter: DelayMeter | None = None,
     ) -> None:
         self._workloads = workloads
         self._gc = gc
@@ -159,7 +155,7 @@ class _PairRunner:
         self._taken = 0
         self._clock = clock
         self._stopwatch = Stopwatch(clock)
-        self._meter = meter
+        self._meter = meter_for(clock)
 
     @property
     def _are_chosen(self) -> bool:

@@ -13,7 +13,6 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import (
     Analysis,
     Code,
-    Floats,
     Kind,
     Metric,
     Notice,
@@ -208,19 +207,20 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         batch=max(map(calls_per_reading, rounds), default=1),
         left_out=left_out,
     )
-    if kind is Kind.WORK:  # its analysis says which rounds do not count
-        return recording
-    groups = [
-        reading_groups(each, values, analysis.metric, kind)
-        for each in rounds
-        if (values := each.unit_readings.get(name, _single(each, name))).size
-    ]
+    # Of various work, the analysis says which rounds do not count.
+    return recording if kind is Kind.WORK else _undisturbed(recording, rounds)
+
+
+def _undisturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
+    """Leave the disturbed readings out, as the session did."""
+    metric, kind = recording.metric, recording.kind
+    groups = []
+    for each in rounds:
+        single = [each.readings[metric.name]] if metric.name in each.readings else []
+        values = each.unit_readings.get(metric.name, np.array(single))
+        if values.size:
+            groups.append(reading_groups(each, values, metric, kind))
     return selected(recording, groups if kind is Kind.INVOCATIONS else [joined(groups)])
-
-
-def _single(finished: Round, name: str) -> Floats:
-    """Return the one reading of a round in an array, empty where it has none."""
-    return np.array([finished.readings[name]] if name in finished.readings else [])
 
 
 def retraced(record: RunRecord) -> RunRecord:
