@@ -330,6 +330,9 @@ class WpsFit:
     notices: tuple[Notice, ...] = ()
 
 
+_TOLD = 0.01  # share of the time
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Disturbed:
     """What the readings are that do not count because delay was measured during them.
@@ -345,7 +348,8 @@ class Disturbed:
         of various work among the rounds. Spans that stand for disturbed ones like them come twice
         or more, so that long readings keep their share.
     estimate
-        What all readings give, with their waiting; None where they allow no number.
+        What all readings give, with their waiting; None where `matters` is not so, and where they
+        allow no number.
 
     Examples
     --------
@@ -365,6 +369,11 @@ class Disturbed:
             indices = np.asarray(getattr(self, name), dtype=np.int64)
             indices.flags.writeable = False
             object.__setattr__(self, name, indices)
+
+    @property
+    def matters(self) -> bool:
+        """Whether so much was lost that it stands beside the number."""
+        return self.lost >= _TOLD
 
     @property
     def indices(self) -> Ints:

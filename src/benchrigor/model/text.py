@@ -235,13 +235,10 @@ def show_overhead(overhead: Estimate) -> str:
     return "none" if _is_nothing(overhead) else show_estimate(overhead, "s")
 
 
-_TOLD = 0.01  # share of the time lost from which on it stands beside the number
-
-
 def with_waiting(analysis: Analysis) -> str:
     """Show what all readings give, and their delay, where that is much and its readings are out."""
     disturbed = analysis.disturbed
-    if disturbed is None or disturbed.lost < _TOLD:
+    if disturbed is None or not disturbed.matters:
         return ""
     delay = f"{percent(disturbed.lost, digits=2)} run delay"
     if disturbed.estimate is None:

@@ -223,7 +223,7 @@ def report(material: Material, looked: Analysis | None = None) -> Analysis:
         analysis = check_line(material, looked)
     else:
         analysis = describe(material, doubt_one_series(material, looked))
-    if material.whole is not None and analysis.disturbed is not None:
+    if material.whole is not None and analysis.disturbed and analysis.disturbed.matters:
         beside = replace(analysis.disturbed, estimate=look(material.whole).estimate)
         analysis = replace(analysis, disturbed=beside)
     if analysis.estimate is not None:

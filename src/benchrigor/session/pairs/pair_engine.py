@@ -69,7 +69,6 @@ _BLOCKS = (
     (CANDIDATE, BASELINE, BASELINE, CANDIDATE),
 )
 _CLASSICAL = 0.005  # default half-width without a margin
-_TOLD = 0.01  # share of the time that pairs waited from which on a Notice tells it
 _RATIO = Metric(name="ratio")  # candidate over baseline; its readings are pairs
 
 
@@ -290,7 +289,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         chosen, notices = undisturbed(self._groups[0])
         if chosen is None:
             return baseline, candidate, notices
-        if chosen.lost >= _TOLD:
+        if chosen.matters:
             sentence = (
                 f"Other work took {100.0 * chosen.lost:.1f}% of the time: the ratio is of pairs "
                 f"without delay, {chosen.left_out} of {chosen.n} are left out."

@@ -91,8 +91,9 @@ def undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, ...]]:
     by cumulated weights repeats or drops groups in place: every estimator sees the corrected
     series, and repeated neighbours show as autocorrelation.
 
-    Nothing is assumed of when groups are hit. A Poisson process of one rate does not do: of
-    disturbances that come in bursts it makes the mean 5 to 60 % too high.
+    Nothing is assumed of when groups are hit. Weights exp(rate d), of a Poisson process of one
+    rate, do not do: of disturbances in bursts they make the mean up to 60 % too high, and 340 %
+    where readings have a heavy tail (docs/evidence/undisturbed.py).
     """
     hit = groups.are_hit
     left, n = int(groups.sizes[~hit].sum()), groups.n
