@@ -57,10 +57,12 @@ def summary(record: RunRecord) -> dict[str, Any]:
 
 
 def outlined(analysis: Analysis) -> dict[str, Any]:
-    """Return an analysis as plain data without the means of subsessions."""
+    """Return an analysis as plain data without the means of subsessions, and places of readings."""
     document: dict[str, Any] = codec.encode(analysis)
     if analysis.subsessions:
         del document["subsessions"]["means"]
+    if analysis.disturbed:
+        del document["disturbed"]["starts"], document["disturbed"]["stops"]
     return document
 
 

@@ -102,6 +102,10 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
     "--red-rounds",
     "What becomes of rounds that lost more than 15% of their time to interference.",
 )
+@shared.choice_option(
+    "--disturbed",
+    "What becomes of readings during which delay was measured, where enough others are left.",
+)
 @click.option(
     "--read",
     multiple=True,

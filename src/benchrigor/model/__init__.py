@@ -8,6 +8,7 @@ TYPE_CHECKING = False  # type checkers take it for True; importing typing would 
 if TYPE_CHECKING:
     from benchrigor.model.analysis import Analysis as Analysis
     from benchrigor.model.analysis import ChangePoints as ChangePoints
+    from benchrigor.model.analysis import Disturbed as Disturbed
     from benchrigor.model.analysis import Kind as Kind
     from benchrigor.model.analysis import LevelFit as LevelFit
     from benchrigor.model.analysis import Mode as Mode
@@ -74,8 +75,8 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "analysis": (
-            "Analysis ChangePoints Kind LevelFit Mode Observed Phase PhaseLabel PhaseReason "
-            "StablePhase Subsessions VarianceSplit WpsFit"
+            "Analysis ChangePoints Disturbed Kind LevelFit Mode Observed Phase PhaseLabel "
+            "PhaseReason StablePhase Subsessions VarianceSplit WpsFit"
         ),
         "comparison": "Comparison Family Ranked Verdict",
         "decision": "Decision Progress StopReason",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
 
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
-from benchrigor.model.series import Floats
+from benchrigor.model.series import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,6 +330,64 @@ class WpsFit:
     notices: tuple[Notice, ...] = ()
 
 
+_TOLD = 0.01  # share of the time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Disturbed:
+    """What the readings are that do not count because delay was measured during them.
+
+    Parameters
+    ----------
+    n, left_out
+        Readings in all, and those that do not count.
+    lost
+        Share of their time that all readings waited for a processor.
+    starts, stops
+        Spans of successive readings that count, shape (k,), among those of all rounds that count;
+        of various work among the rounds. Spans that stand for disturbed ones like them come twice
+        or more, so that long readings keep their share.
+    estimate
+        What all readings give, with their waiting; None where `matters` is not so, and where they
+        allow no number.
+
+    Examples
+    --------
+    >>> Disturbed(n=5, left_out=2, lost=0.3, starts=[0, 4], stops=[2, 5]).indices
+    array([0, 1, 4])
+    """
+
+    n: int
+    left_out: int
+    lost: float
+    starts: Ints
+    stops: Ints
+    estimate: Estimate | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("starts", "stops"):
+            indices = np.asarray(getattr(self, name), dtype=np.int64)
+            indices.flags.writeable = False
+            object.__setattr__(self, name, indices)
+
+    @property
+    def matters(self) -> bool:
+        """Whether so much was lost that it stands beside the number."""
+        return self.lost >= _TOLD
+
+    @property
+    def indices(self) -> Ints:
+        """Indices of the readings that count, in order."""
+        sizes = self.stops - self.starts
+        after = np.cumsum(sizes)
+        return np.repeat(self.stops - after, sizes) + np.arange(int(sizes.sum()))
+
+    def sizes(self, rounds: Sequence[int]) -> list[int]:
+        """Return how many readings count of each round, by how many it has."""
+        borders = np.searchsorted(self.indices, np.cumsum([0, *rounds])).tolist()
+        return [stop - start for start, stop in pairwise(borders)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Analysis:
     """All that is known of one metric, every intermediate result kept.
@@ -335,7 +397,7 @@ class Analysis:
     kind
         How the readings came.
     n
-        Readings so far.
+        Readings so far, without the disturbed ones that are left out.
     n_kept
         Readings inside the stable phases.
     phases
@@ -367,6 +429,8 @@ class Analysis:
     observed
         What the readings show by themselves where there is no estimate, else None; of pairs of
         work amount and duration, work over duration of each round.
+    disturbed
+        The readings that were left out because of delay, and what all give; None where none was.
     """
 
     metric: Metric
@@ -386,3 +450,9 @@ class Analysis:
     wps: WpsFit | None = None
     left_out: tuple[int, ...] = ()
     observed: Observed | None = None
+    disturbed: Disturbed | None = None
+
+    @property
+    def taken(self) -> int:
+        """Readings so far, disturbed ones included."""
+        return self.n if self.disturbed is None else self.disturbed.n

@@ -84,6 +84,8 @@ class Code(enum.StrEnum):
     NATURAL_TAIL = "natural-tail"
     DOUBTFUL_RUNS = "doubtful-runs"
     RED_ROUNDS = "red-rounds"
+    HARDLY_UNDISTURBED = "hardly-undisturbed"
+    LONGEST_DISTURBED = "longest-disturbed"
     DISTURBED_RATE = "disturbed-rate"
     DROPPED_PERIODS = "dropped-periods"
     RESTLESS_RATE = "restless-rate"

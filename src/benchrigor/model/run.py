@@ -32,6 +32,7 @@ from benchrigor.model.text import (
     show_estimate,
     show_light,
     show_observed,
+    with_waiting,
 )
 from benchrigor.units import Direction, Quantity
 
@@ -217,8 +218,12 @@ class RunRecord:
         return series
 
     def counted(self, metric: str | None = None) -> Floats:
-        """Return the readings of `counted_rounds`, to which the indices of phases point."""
-        return replace(self, rounds=self.counted_rounds).readings(metric)
+        """Return the readings of `counted_rounds` that are undisturbed, to which phases point."""
+        readings = replace(self, rounds=self.counted_rounds).readings(metric)
+        analysis = self.analysis(metric)
+        if analysis is None or analysis.disturbed is None or analysis.kind is Kind.WORK:
+            return readings
+        return readings[analysis.disturbed.indices]
 
     def __str__(self) -> str:
         return _headline(self)
@@ -277,7 +282,8 @@ def _headline(record: RunRecord) -> str:
         evidence = f"n={many(estimate.n, 'round')}, {show_added(analysis.wps.overhead)}"
     else:
         evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
-    return f"{name}: {shown} · {evidence} · {tail}"
+    waiting = with_waiting(analysis)
+    return " · ".join(filter(None, (f"{name}: {shown}", waiting, evidence, tail)))
 
 
 def _without_number(record: RunRecord, analysis: Analysis | None) -> str:
@@ -297,7 +303,9 @@ def _tail(record: RunRecord) -> str:
     parts, light = [], record.interference
     # Without a number, only a light that may explain why is worth its words.
     if light is not None and (record.estimate() or light.light in (Light.YELLOW, Light.RED)):
-        parts.append(show_light(light))
+        analysis = record.analysis()
+        told = analysis is not None and bool(with_waiting(analysis))
+        parts.append(show_light(light, lost=not told))
     if record.red_rounds:
         rounds = many(len(record.rounds), "round")
         parts.append(f"{len(record.red_rounds)} of {rounds} left out")

@@ -11,7 +11,7 @@ from benchrigor.model.notice import Notice, Severity
 from benchrigor.units import Scale, digits_for, scale_for
 
 if TYPE_CHECKING:
-    from benchrigor.model.analysis import Observed
+    from benchrigor.model.analysis import Analysis, Observed
     from benchrigor.model.decision import Decision
     from benchrigor.model.estimate import Estimate
     from benchrigor.model.interference import Interference
@@ -235,15 +235,26 @@ def show_overhead(overhead: Estimate) -> str:
     return "none" if _is_nothing(overhead) else show_estimate(overhead, "s")
 
 
-def show_light(interference: Interference) -> str:
-    """Show the traffic light of a run, and the share of time lost unless it is green."""
+def with_waiting(analysis: Analysis) -> str:
+    """Show what all readings give, and their delay, where that is much and its readings are out."""
+    disturbed = analysis.disturbed
+    if disturbed is None or not disturbed.matters:
+        return ""
+    delay = f"{percent(disturbed.lost, digits=2)} run delay"
+    if disturbed.estimate is None:
+        return f"without {delay}"
+    return f"{show_value(disturbed.estimate.value, analysis.metric.unit)} with waiting, {delay}"
+
+
+def show_light(interference: Interference, *, lost: bool = True) -> str:
+    """Show the traffic light of a run, and the share of time lost unless it is green or told."""
     light, percent = interference.light, interference.total_percent
     if light == "unknown":
-        is_seen = interference.is_measured and percent >= 0.5
+        is_seen = lost and interference.is_measured and percent >= 0.5
         return f"{light} light{f': {interference.least}{percent:.0f}% lost' if is_seen else ''}"
-    lost = "" if light == "green" else f": {percent:.0f}% lost"
+    share = "" if light == "green" or not lost else f": {percent:.0f}% lost"
     doubtful = any(each.severity is not Severity.NOTE for each in interference.notices)
-    return f"{light} light{lost}{' (doubtful)' if doubtful else ''}"
+    return f"{light} light{share}{' (doubtful)' if doubtful else ''}"
 
 
 # Runs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def _of_metric(record: RunRecord, analysis: Analysis) -> Iterator[Row]:
     red = set(record.red_rounds)
     taken = [(each, _values(each, name)) for each in record.rounds]
     sizes = [values.size for each, values in taken if each.plan.index not in red]
-    parts = iter(_parts(analysis, sizes))
+    parts = iter(_with_disturbed(analysis, sizes))
     for each, values in taken:
         if each.plan.index in red:
             labels, kept = ["red round"] * values.size, [False] * values.size
@@ -84,6 +85,20 @@ def _values(finished: Round, name: str) -> Floats:
     if name in finished.readings:
         return np.array([finished.readings[name]])
     return np.asarray(finished.unit_readings.get(name, ()), dtype=np.float64)
+
+
+def _with_disturbed(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:
+    """Yield phase and use of the readings of each counted round, disturbed ones among them."""
+    if (disturbed := analysis.disturbed) is None:
+        yield from _parts(analysis, sizes)
+        return
+    parts = list(_parts(analysis, disturbed.sizes(sizes)))
+    labels = np.full(sum(sizes), "left out", dtype=object)
+    kept = np.zeros(labels.size, dtype=bool)
+    labels[disturbed.indices] = [label for part, _ in parts for label in part]
+    kept[disturbed.indices] = [each for _, part in parts for each in part]
+    for stop, size in zip(accumulate(sizes), sizes, strict=True):
+        yield labels[stop - size : stop].tolist(), kept[stop - size : stop].tolist()
 
 
 def _parts(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:

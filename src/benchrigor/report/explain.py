@@ -26,6 +26,7 @@ from benchrigor.model.text import (
     show_levels,
     show_overhead,
     show_value,
+    with_waiting,
     wrapped,
 )
 from benchrigor.report.interference_text import show_total
@@ -197,7 +198,15 @@ def _readings(analysis: Analysis, record: RunRecord) -> str:
     red = len(record.rounds) - len(record.counted_rounds)
     more = f"; {red} more, with too much interference, are left out" if red else ""
     rounds = many(len(record.counted_rounds), "round")
-    return f"{counted(analysis.n)} readings were taken in {rounds}{more}."
+    taken = f"{counted(analysis.taken)} readings were taken in {rounds}{more}."
+    if (disturbed := analysis.disturbed) is None:
+        return taken
+    waiting = with_waiting(analysis)
+    return (
+        f"{taken} During {counted(disturbed.left_out)} of them, which do not count, more than a "
+        f"thousandth of the time was run delay{f' ({waiting})' if waiting else ''}. Long readings "
+        "are hit more often: the others count so that each length keeps its share."
+    )
 
 
 def _observed(analysis: Analysis) -> str:

@@ -38,6 +38,7 @@ from benchrigor.model.text import (
     show_levels,
     show_overhead,
     show_value,
+    with_waiting,
 )
 from benchrigor.report.interference_text import show_total
 from benchrigor.session.red_rounds import advice
@@ -102,7 +103,7 @@ def _light(record: RunRecord) -> list[str]:
     elif lost.light is Light.UNKNOWN and lost.is_measured:
         parts.append("no light without a number of five readings")
     if any(each.code is Code.DISTURBED for each in record.session_notices):
-        parts.append(f"{advice(lost)} [{Code.DISTURBED}]")
+        parts.append(f"{advice(lost, record.analyses)} [{Code.DISTURBED}]")
     return row("light", parts)
 
 
@@ -119,6 +120,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     else:
         prefix = "" if is_speed or statistic == "mean" else f"{statistic} "
         lines = row(metric.name, [f"{prefix}{show_estimate(estimate, metric.unit)}"])
+        lines += row("", [with_waiting(analysis)])
         lines += row("", [_width(estimate, analysis, record)])
         lines += row("", [] if is_speed else [meaning(analysis)])
     return lines + (_line if is_speed else _readings)(analysis, record)
@@ -153,11 +155,11 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
     required = analysis.required or 0
     # A narrow interval of few readings lacks evidence, not width; rounds must be narrower still.
     is_wide = estimate.half_width > wanted or analysis.kind is not Kind.UNIT_READINGS
-    if required > analysis.n >= _FEWEST_TO_FORESEE and is_wide:
+    if required > analysis.taken >= _FEWEST_TO_FORESEE and is_wide:
         noun = "round" if analysis.kind is Kind.WORK else "reading"
         width += f": about {many(required, noun)} in all are needed"
         if record.elapsed_s:  # readings that were recorded elsewhere took no time here
-            took_s = record.elapsed_s * required / analysis.n
+            took_s = record.elapsed_s * required / analysis.taken
             width += f", about {show_duration(took_s)} of measuring"
     if any(each.code is Code.NOT_CONVERGED for each in analysis.notices):
         unsure = estimate.half_width <= wanted
@@ -250,7 +252,9 @@ def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
         Code.SMALL_WORK: "with too little work",
     }
     numbers = {each.code: each.evidence.get("rounds") for each in analysis.notices}
-    return [f"{numbers[code]} {why}" for code, why in reasons.items() if numbers.get(code)]
+    waited = analysis.disturbed
+    hit = [] if waited is None else [f"{waited.left_out} with delay"]
+    return [f"{numbers[code]} {why}" for code, why in reasons.items() if numbers.get(code)] + hit
 
 
 def grown(fit: WpsFit) -> str:
@@ -313,6 +317,9 @@ def _split(analysis: Analysis, record: RunRecord) -> list[str]:
 
 def _evidence(estimate: Estimate, analysis: Analysis) -> str:
     kept = f"{counted(analysis.n)} readings, {counted(analysis.n_kept)} kept"
+    if analysis.disturbed is not None:
+        taken = f"{counted(analysis.disturbed.left_out)} of {counted(analysis.taken)} readings"
+        kept = f"{taken} left out for delay, {counted(analysis.n_kept)} kept"
     if analysis.kind is Kind.INVOCATIONS:
         return f"{kept}, from {many(estimate.n, 'invocation')}"
     return f"{kept}, effective sample size {counted(estimate.n_effective)}"

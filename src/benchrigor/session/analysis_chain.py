@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from benchrigor.model import (
     Analysis,
     ChangePoints,
     Code,
+    Disturbed,
     Floats,
     Kind,
     Metric,
@@ -36,6 +39,7 @@ from benchrigor.session.stop_rules import (
     needed_for_width,
     wanted_half_width,
 )
+from benchrigor.session.work_schedule import FEWEST_ROUNDS
 from benchrigor.stats import fit_wps, merge_subsessions
 from benchrigor.stats.estimators.estimation import (
     Policy,
@@ -52,6 +56,13 @@ from benchrigor.stats.estimators.proportion import are_outcomes, are_shares
 from benchrigor.stats.estimators.variance_components import split_variance
 from benchrigor.stats.phases.repeated_warm_up import find_repeated_warm_ups
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
+from benchrigor.stats.series.undisturbed import (
+    LEAST_SHARE,
+    Groups,
+    hardly_any,
+    together,
+    undisturbed,
+)
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction, Quantity
 
@@ -77,6 +88,8 @@ class Material:
     recorded: bool = False  # no reading will follow: the last ones may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
     notices: tuple[Notice, ...] = ()
+    disturbed: Disturbed | None = None  # what was left out of the series
+    whole: Material | None = None  # with the disturbed readings, where some were left out
 
     @property
     def is_share(self) -> bool:
@@ -119,6 +132,62 @@ class Material:
         )
 
 
+M = TypeVar("M", bound=Material)
+
+
+def selected(material: M, by_series: Sequence[Groups]) -> M:
+    """Leave the disturbed readings out of each series, by its groups, unless the options keep them.
+
+    Of various work a group is a round. A restarted round in which hardly any reading is undisturbed
+    keeps all of them.
+    """
+    if material.options.disturbed == "keep" or not any(each.are_hit.any() for each in by_series):
+        return material
+    if material.kind is Kind.WORK:
+        return _selected_rounds(material, by_series[0])
+    chosen = [undisturbed(each) for each in by_series]
+    notices = one_each(tuple(notice for _, told in chosen for notice in told))
+    told = replace(material, notices=(*material.notices, *notices))
+    disturbed = together([each for each, _ in chosen], by_series)
+    if disturbed is None:
+        return told
+    return replace(
+        told,
+        series=tuple(
+            each if counted is None else each[counted.indices]
+            for each, (counted, _) in zip(material.series, chosen, strict=True)
+        ),
+        weights=None if material.weights is None else material.weights[disturbed.indices],
+        disturbed=disturbed,
+        whole=material,
+    )
+
+
+def _selected_rounds(material: M, rounds: Groups) -> M:
+    """Leave disturbed rounds of various work out, where a line through enough others remains."""
+    counts = np.ones(rounds.sizes.size, dtype=bool)
+    counts[list(material.left_out)] = False
+    hit = rounds.are_hit & counts
+    left = np.flatnonzero(counts & ~hit)
+    if not hit.any():
+        return material
+    if left.size < max(FEWEST_ROUNDS, LEAST_SHARE * counts.sum()):
+        notice = hardly_any(left.size, int(counts.sum()), rounds.lost, "round")
+        return replace(material, notices=(*material.notices, notice))
+    return replace(
+        material,
+        left_out=tuple(np.flatnonzero(~counts | hit).tolist()),
+        disturbed=Disturbed(
+            n=counts.size,
+            left_out=int(hit.sum()),
+            lost=rounds.lost,
+            starts=left,
+            stops=left + 1,
+        ),
+        whole=material,
+    )
+
+
 def look(material: Material) -> Analysis:
     """Estimate the statistic, and predict how many readings the target takes."""
     by_work = material.kind is Kind.WORK
@@ -128,6 +197,7 @@ def look(material: Material) -> Analysis:
         kind=material.kind,
         n=sum(each.size for each in series),
         notices=(*material.notices, *_taken_by_time(material)),
+        disturbed=material.disturbed,
     )
     estimated = (fit_line if by_work else estimate_statistic)(material, analysis)
     return predict_readings(material, estimated)
@@ -153,6 +223,9 @@ def report(material: Material, looked: Analysis | None = None) -> Analysis:
         analysis = check_line(material, looked)
     else:
         analysis = describe(material, doubt_one_series(material, looked))
+    if material.whole is not None and analysis.disturbed and analysis.disturbed.matters:
+        beside = replace(analysis.disturbed, estimate=look(material.whole).estimate)
+        analysis = replace(analysis, disturbed=beside)
     if analysis.estimate is not None:
         return analysis
     return replace(analysis, observed=observed_of(material, analysis.phases))
@@ -236,8 +309,8 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
         needed = max(needed, needed_for_share(before))
     if material.kind is Kind.WORK:  # rounds that were left out are not repeated
         needed += analysis.n - units
-    else:
-        needed *= analysis.n / units
+    else:  # disturbed readings have to be taken, too
+        needed *= analysis.taken / units
     return replace(analysis, required=int(needed + 1.0 - 1e-9))
 
 

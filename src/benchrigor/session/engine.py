@@ -269,7 +269,7 @@ class Engine(Controller[RoundPlan, Round]):
                 *with_light(self._all_notices(), interference, self._rounds),
                 *disagreement(counted, tuple(reports.values())),
                 *(() if all_red else red),
-                *(disturbed(interference) if len(self._red) < len(self._rounds) else ()),
+                *(disturbed(interference, analyses) if len(self._red) < len(self._rounds) else ()),
             ),
             subject=self.subject,
             interference=interference,

@@ -180,7 +180,9 @@ def is_disturbed(interference: Interference) -> bool:
     return interference.is_measured and light_of(interference.measured_percent) is not Light.GREEN
 
 
-def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
+def disturbed(
+    interference: Interference | None, analyses: Sequence[Analysis]
+) -> tuple[Notice, ...]:
     """Warn if a run lost so much that its light is not green, or would not be."""
     if interference is None or not is_disturbed(interference):
         return ()
@@ -188,15 +190,18 @@ def disturbed(interference: Interference | None) -> tuple[Notice, ...]:
         Notice.warning(
             Code.DISTURBED,
             f"Other work took {interference.measured_percent:.1f}% of the time: "
-            f"{advice(interference)}.",
+            f"{advice(interference, analyses)}.",
             measured_percent=interference.measured_percent,
             light=interference.light.value,
         ),
     )
 
 
-def advice(interference: Interference) -> str:
-    """Say what to do about a run that lost so much."""
+def advice(interference: Interference, analyses: Sequence[Analysis]) -> str:
+    """Say what to do about a run that lost so much, if its readings do not tell the others."""
+    wanted = [each for each in analyses if each.metric.must_satisfy and each.estimate is not None]
+    if wanted and all(each.disturbed is not None for each in wanted):
+        return "the number is of undisturbed readings"
     is_red = Light.RED in {interference.light, light_of(interference.measured_percent)}
     return "run it again" if is_red else "another run shows more"
 

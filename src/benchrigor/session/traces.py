@@ -23,7 +23,7 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse
 from benchrigor.model.metric import A_DURATION
 from benchrigor.protocols import Detector
-from benchrigor.session.analysis_chain import Material, cut, look, observed_of, report
+from benchrigor.session.analysis_chain import Material, cut, look, observed_of, report, selected
 from benchrigor.session.stop_rules import agrees, min_evidence, next_check
 from benchrigor.session.work_schedule import WorkSchedule
 from benchrigor.stats import RupturesDetector
@@ -31,6 +31,7 @@ from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
 from benchrigor.units import Direction, Quantity
 
 _ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
@@ -46,6 +47,7 @@ class Trace:
     first_check: int
     next_check: int
     chunks: list[Floats] = field(default_factory=list)
+    groups: list[Groups] = field(default_factory=list)  # of each round
     weights: list[float] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)
     n: int = 0
@@ -53,7 +55,9 @@ class Trace:
     busy_s: float = 0.0  # of readings that are durations: how long their calls took
     schedule: WorkSchedule | None = None
     analysis: Analysis | None = None
+    analysed: int = 0  # how many readings there were then
     report: Analysis | None = None
+    reported: int = 0
     looked: Analysis | None = None  # the last full look
     agreed: bool = False  # whether it agrees with the one before
 
@@ -72,6 +76,14 @@ class Trace:
         if self.phases:
             return sum(phase.n >= MIN_FOR_VARIANCE for phase in self.phases)
         return sum(chunk.size >= MIN_FOR_VARIANCE for chunk in self.chunks)
+
+    @property
+    def disturbed(self) -> int:
+        """How many of the units did not count in the last analysis because of delay."""
+        analysis = self.analysis
+        if analysis is None or analysis.disturbed is None or analysis.kind is Kind.INVOCATIONS:
+            return 0
+        return analysis.disturbed.left_out
 
 
 class Traces:
@@ -160,16 +172,19 @@ class Traces:
         usable = False
         for name, kind, values in self._readings(finished):
             trace = self.by_name.get(name) or self._open(name, kind)
+            groups = reading_groups(finished, values, trace.metric, kind)
             if trace.schedule is not None:
                 trace.schedule.tell(*values)
                 usable = True
             elif kind == Kind.INVOCATIONS and self._detector is not None:
                 # Before the readings are added, because a detector may fail.
-                trace.phases += cut(values, self._material(trace).policy, self._detector)
+                policy = self._material(trace).policy
+                trace.phases += cut(self._counted(values, groups), policy, self._detector)
                 usable |= trace.phases[-1].n >= MIN_FOR_VARIANCE
             else:
                 usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
             trace.chunks.append(values)
+            trace.groups.append(groups)
             trace.busy_s += float(values.sum()) * calls_per_reading(finished)
             usable |= trace.is_single
             trace.weights += weights_of(finished, trace.metric)
@@ -177,6 +192,11 @@ class Traces:
             trace.batch = max(trace.batch, calls_per_reading(finished))
         if usable or not finished.cut:  # one that was cut may have had no time to give anything
             self.rejected = 0 if usable else self.rejected + 1
+
+    def _counted(self, values: Floats, groups: Groups) -> Floats:
+        """Return the readings of a restarted round that count."""
+        chosen = None if self.options.disturbed == "keep" else undisturbed(groups)[0]
+        return values if chosen is None else values[chosen.indices]
 
     def _readings(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
         """Return name, kind and values of all readings of a round."""
@@ -242,8 +262,8 @@ class Traces:
 
     def _analyse(self, trace: Trace) -> None:
         """Analyse a trace, once for the same readings."""
-        if trace.analysis is None or trace.analysis.n < trace.n:
-            trace.analysis = look(self._material(trace))
+        if trace.analysis is None or trace.analysed < trace.n:
+            trace.analysis, trace.analysed = look(self._material(trace)), trace.n
             stable = any(each.n >= MIN_FOR_VARIANCE for each in trace.analysis.phases)
             if trace.analysis.kind is Kind.INVOCATIONS and not stable:
                 self.rejected = max(self.rejected, len(trace.chunks))
@@ -254,8 +274,8 @@ class Traces:
 
     def _reported(self, trace: Trace) -> Analysis:
         """Analyse for the record, even if the detector fails."""
-        if trace.report is None or trace.report.n < trace.n:
-            fresh = trace.analysis is not None and trace.analysis.n == trace.n
+        if trace.report is None or trace.reported < trace.n:
+            fresh, trace.reported = trace.analysed == trace.n, trace.n
             try:
                 trace.report = report(self._material(trace), trace.analysis if fresh else None)
             except DetectorFailed as error:
@@ -315,7 +335,11 @@ class Traces:
     @property
     def missing(self) -> tuple[str, ...]:
         """Names of the metrics that must be satisfied and have too few readings for an analysis."""
-        enough = {name for name, trace in self.by_name.items() if trace.units >= trace.first_check}
+        enough = {
+            name
+            for name, trace in self.by_name.items()
+            if trace.units - trace.disturbed >= trace.first_check
+        }
         return tuple(
             metric.name
             for metric in self.metrics
@@ -331,15 +355,16 @@ class Traces:
             series = tuple(np.array(trace.chunks).T)
             notices = trace.schedule.notices
             left_out = tuple(np.flatnonzero(~np.array(trace.schedule.counted)).tolist())
+            groups = [joined(trace.groups)]
         elif trace.is_single:
-            series = (np.concatenate(trace.chunks),)
+            series, groups = (np.concatenate(trace.chunks),), [joined(trace.groups)]
         elif trace.kind == Kind.INVOCATIONS:
-            series = tuple(trace.chunks)
+            series, groups = tuple(trace.chunks), trace.groups
         else:
             if len(trace.chunks) > 1:
-                trace.chunks = [np.concatenate(trace.chunks)]
-            series = (trace.chunks[0],)
-        return Material(
+                trace.chunks, trace.groups = [np.concatenate(trace.chunks)], [joined(trace.groups)]
+            series, groups = (trace.chunks[0],), trace.groups
+        material = Material(
             metric=trace.metric,
             options=self.options,
             kind=Kind.READINGS if trace.is_single else trace.kind,
@@ -353,6 +378,7 @@ class Traces:
             left_out=left_out,
             notices=notices,
         )
+        return selected(material, groups)
 
 
 def _agree(later: Analysis | None, earlier: Analysis | None) -> bool:
@@ -409,6 +435,16 @@ def calls_per_reading(finished: Round) -> int:
     """Return how many calls each reading of a round averages."""
     calls = finished.facts.get("inner_loop", 1)
     return calls if isinstance(calls, int) else 1
+
+
+def reading_groups(finished: Round, values: Floats, metric: Metric, kind: Kind) -> Groups:
+    """Return the groups of a round's readings of a metric; of various work it is one group."""
+    if kind is Kind.WORK:
+        return groups_of(finished.delays, np.array([finished.duration_s]))
+    seconds = np.full(values.size, finished.duration_s / values.size)
+    if metric.is_duration:
+        seconds = values * calls_per_reading(finished)
+    return groups_of(finished.delays, seconds)
 
 
 def as_detector(detector: object) -> Detector | None:

@@ -19,7 +19,7 @@ from benchrigor.protocols import DelayMeter, Recorder
 from benchrigor.workloads.reference import INTERPRETER, Reference
 
 # Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this.
-_SHORTEST_NS = 500_000
+GROUP_NS = 500_000
 # Segments after which their length is adjusted; again whenever there are four times as many. It
 # stays as it is where that is near enough: only segments of equal length can be compared.
 _TRIED = 16
@@ -66,7 +66,7 @@ class ReadingDelays:
 
     def expect(self, typical_ns: float) -> None:
         """Choose how many readings a segment holds, from how long one takes."""
-        self._length = max(1, math.ceil(_SHORTEST_NS / max(typical_ns, 1)))
+        self._length = max(1, math.ceil(GROUP_NS / max(typical_ns, 1)))
 
     def begin(self, elapsed_ns: list[int], *, done: int, readings: int) -> Callable[[int], None]:
         """Return a function that appends a reading, and measures delay between them.

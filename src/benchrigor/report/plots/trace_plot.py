@@ -224,6 +224,7 @@ def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part,
     if analysis.kind == Kind.INVOCATIONS:
         rounds = [each.unit_readings.get(analysis.metric.name) for each in record.counted_rounds]
         sizes = [readings.size for readings in rounds if readings is not None]
+        sizes = sizes if analysis.disturbed is None else analysis.disturbed.sizes(sizes)
     offsets = [0, *accumulate(sizes)]
     pieces = np.split(series, offsets[1:-1])
     phases = analysis.phases or (None,) * len(pieces)

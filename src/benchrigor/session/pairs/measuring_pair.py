@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
-from benchrigor.model import Comparison, Progress
+from benchrigor.model import Comparison, Delays, Progress
 from benchrigor.model.checks import attempt
-from benchrigor.protocols import Clock
+from benchrigor.protocols import Clock, DelayMeter
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
 from benchrigor.session.pairs.pair_engine import (
     BASELINE,
@@ -21,9 +22,11 @@ from benchrigor.session.pairs.pair_engine import (
     PairPlan,
     PairRound,
 )
+from benchrigor.session.session import meter_for
 from benchrigor.stats.estimators.estimation import batched
 from benchrigor.workloads import CallableWorkload
 from benchrigor.workloads.callable import FEW_CALLS, Call, collector_kept, misfits, wrong_function
+from benchrigor.workloads.reading_delays import GROUP_NS
 from benchrigor.workloads.timing import Stopwatch, in_seconds
 
 
@@ -43,6 +46,7 @@ def measure_pair(
     batch: int | None = None,
     gc: str = "on",
     preset: str | None = None,
+    disturbed: str = "leave-out",
     clock: Clock | None = None,
 ) -> Comparison:
     """Time ``baseline()`` and ``candidate()`` in turn until the ratio of their times is known.
@@ -61,6 +65,9 @@ def measure_pair(
         whose readings are pairs; ``seed`` is that of the order.
     preset
         Evidence needed, see `benchrigor.model.Options`: "quick", "normal", "strict".
+    disturbed
+        "leave-out": only pairs count whose readings are both undisturbed, where enough are; or
+        "keep".
 
     Returns
     -------
@@ -97,11 +104,9 @@ def measure_pair(
     (1.03, 'worse', 'satisfied')
     """
     functions = {BASELINE: baseline, CANDIDATE: candidate}
-    problems = [
-        problem
-        for name, func in functions.items()
-        for problem in wrong_function(name, func, "a function without arguments")
-    ]
+    problems: list[str] = []
+    for name, func in functions.items():
+        problems += wrong_function(name, func, "a function without arguments")
     engine = attempt(
         problems,
         lambda: PairEngine(
@@ -111,6 +116,7 @@ def measure_pair(
             statistic=statistic,
             budget_s=budget_s,
             preset=preset,
+            disturbed=disturbed,
             seed=seed,
         ),
     )
@@ -149,6 +155,7 @@ class _PairRunner:
         self._taken = 0
         self._clock = clock
         self._stopwatch = Stopwatch(clock)
+        self._meter = meter_for(clock)
 
     @property
     def _are_chosen(self) -> bool:
@@ -185,7 +192,8 @@ class _PairRunner:
         if not (self._taken and self._are_chosen):
             self._choose_calls(plan)
         with collector_kept(self._gc):
-            elapsed_ns = self._timed(plan.order, began_ns, until_ns)
+            delays = None if self._meter is None else _PairDelays(self._meter, self._clock)
+            elapsed_ns = self._timed(plan.order, began_ns, until_ns, delays)
         pairs = len(elapsed_ns[BASELINE])
         readings = {}
         for name, taken in elapsed_ns.items():
@@ -204,11 +212,21 @@ class _PairRunner:
 
         def finish(elapsed_ns: int) -> PairRound:
             cut = pairs < plan.pairs
-            return PairRound(plan=plan, elapsed_ns=elapsed_ns, notices=notices, cut=cut, **readings)
+            return PairRound(
+                plan=plan,
+                elapsed_ns=elapsed_ns,
+                notices=notices,
+                cut=cut,
+                delays=None if delays is None else delays.of_pairs(pairs),
+                baseline=readings[BASELINE],
+                candidate=readings[CANDIDATE],
+            )
 
         return finish
 
-    def _timed(self, order: Sequence[str], since_ns: int, until_ns: float) -> dict[str, list[int]]:
+    def _timed(
+        self, order: Sequence[str], since_ns: int, until_ns: float, delays: _PairDelays | None
+    ) -> dict[str, list[int]]:
         """Return the readings of either function; no pair begins whose last call would be late."""
         elapsed_ns: dict[str, list[int]] = {name: [] for name in self._workloads}
         time_once = {name: each.time_once for name, each in self._workloads.items()}
@@ -219,12 +237,46 @@ class _PairRunner:
                 taken.append(time_once[name](self._taken + len(taken)))
                 if place % 2:
                     before_ns, since_ns = since_ns, now_ns()
+                    if delays is not None and since_ns >= delays.due_ns:
+                        delays.close(len(taken))
                     late = since_ns + (since_ns - before_ns) / 2 >= until_ns
                     if late or not self._are_chosen:
                         break
         except WorkloadFailed as error:
             raise WorkloadFailed(f"{name}: {error}") from error
         return elapsed_ns
+
+
+class _PairDelays:
+    """The delay of the pairs of a round, in groups of about two milliseconds."""
+
+    def __init__(self, meter: DelayMeter, clock: Clock) -> None:
+        self._meter = meter
+        self._clock = clock
+        self._stops: list[int] = []
+        self._delays_ns = [meter.delay_ns()]
+        self._times_ns = [clock.now_ns()]
+
+    @property
+    def due_ns(self) -> int:
+        """When the group under way is long enough."""
+        return self._times_ns[-1] + GROUP_NS
+
+    def close(self, pairs: int) -> None:
+        """End a group after so many pairs of the round."""
+        self._stops.append(pairs)
+        self._delays_ns.append(self._meter.delay_ns())
+        self._times_ns.append(self._clock.now_ns())
+
+    def of_pairs(self, pairs: int) -> Delays:
+        """Return the delays of so many pairs, which is the whole round."""
+        if pairs > (self._stops[-1] if self._stops else 0):
+            self.close(pairs)
+        delay_s, duration_s = (
+            [(stop - start) / 1e9 for start, stop in pairwise(each)]
+            for each in (self._delays_ns, self._times_ns)
+        )
+        return Delays(stops=self._stops, seconds={"run queue": delay_s}, duration_s=duration_s)
 
 
 @contextmanager

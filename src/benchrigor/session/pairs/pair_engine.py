@@ -14,8 +14,10 @@ import numpy as np
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import (
     Analysis,
+    Code,
     Comparison,
     Decision,
+    Delays,
     Estimate,
     Floats,
     Kind,
@@ -58,6 +60,7 @@ from benchrigor.stats.estimators.estimation import Policy, notice_of
 from benchrigor.stats.estimators.observation import observe
 from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
+from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
 
 BASELINE, CANDIDATE = "baseline", "candidate"
 
@@ -93,6 +96,7 @@ class PairRound:
     elapsed_ns: int  # wall time since the plan before
     cut: bool = False  # whether the time was up
     notices: tuple[Notice, ...] = ()
+    delays: Delays | None = None  # measured, of groups of successive pairs
 
     def __post_init__(self) -> None:
         problems: list[str] = []
@@ -118,9 +122,13 @@ class PairRound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """The comparison of ``n`` pairs; those from ``start`` to ``stop`` count, if it is estimable."""
+    """The comparison of ``n`` undisturbed of the pairs that were taken.
+
+    Those from ``start`` to ``stop`` count, if it is estimable.
+    """
 
     comparison: Comparison
+    taken: int
     n: int
     start: int
     stop: int
@@ -175,6 +183,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             in_time(checked.budget_s, calls=2),
         )
         self._chunks: tuple[list[Floats], list[Floats]] = ([], [])
+        self._groups: list[Groups] = []
         self.pairs = 0
         self._last = (0, 0)
         self._next_check = self._floor.first_check
@@ -210,6 +219,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._check_plan(plan)
         self._chunks[0].append(finished.baseline)
         self._chunks[1].append(finished.candidate)
+        self._groups.append(groups_of(finished.delays, finished.baseline + finished.candidate))
         for each in finished.notices:
             self.note(each)
         self.pairs += finished.baseline.size
@@ -254,16 +264,39 @@ class PairEngine(Controller[PairPlan, PairRound]):
         return self._target * max(1.0, ratio / SHOWN_IN_TIMES)
 
     def _looked(self) -> _Look:
-        if self._latest is None or self._latest.n != self.pairs:
+        if self._latest is None or self._latest.taken != self.pairs:
             baseline, candidate = (np.concatenate([np.empty(0), *each]) for each in self._chunks)
             self._chunks = [baseline], [candidate]
+            baseline, candidate, told = self._undisturbed(baseline, candidate)
             try:
                 comparison, pairs = compare_pairs(baseline, candidate, self._question)
+                comparison = replace(comparison, notices=(*comparison.notices, *told))
                 start, stop = pairs.start, pairs.stop
             except NotEstimable as error:
                 comparison, start, stop = _unknown(self._question, notice_of(error)), 0, 0
-            self._latest = _Look(comparison=comparison, n=self.pairs, start=start, stop=stop)
+            self._latest = _Look(
+                comparison=comparison, taken=self.pairs, n=baseline.size, start=start, stop=stop
+            )
         return self._latest
+
+    def _undisturbed(
+        self, baseline: Floats, candidate: Floats
+    ) -> tuple[Floats, Floats, tuple[Notice, ...]]:
+        """Return the pairs that count, both of whose readings are undisturbed."""
+        if self.options.disturbed == "keep" or not self._groups:
+            return baseline, candidate, ()
+        self._groups = [joined(self._groups)]
+        chosen, notices = undisturbed(self._groups[0])
+        if chosen is None:
+            return baseline, candidate, notices
+        if chosen.matters:
+            sentence = (
+                f"Other work took {100.0 * chosen.lost:.1f}% of the time: the ratio is of pairs "
+                f"without delay, {chosen.left_out} of {chosen.n} are left out."
+            )
+            percent = 100.0 * chosen.lost
+            notices += (Notice.note(Code.DISTURBED, sentence, measured_percent=percent),)
+        return baseline[chosen.indices], candidate[chosen.indices], notices
 
     @property
     def _is_due(self) -> bool:
@@ -291,6 +324,8 @@ class PairEngine(Controller[PairPlan, PairRound]):
         return self._rules
 
     def _current(self, *, fresh: bool) -> Progress:
+        look = self._latest
+        counted = self.pairs - (0 if look is None else look.taken - look.n)
         return self._progress_of(
             readings=self.pairs,
             rounds=self._told,
@@ -300,7 +335,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             agreed=self._agreed,
             reading_s=self._pace().reading_s,
             kept=2 * self.pairs,
-            missing=() if self.pairs >= self._floor.first_check else (_RATIO.name,),
+            missing=() if counted >= self._floor.first_check else (_RATIO.name,),
         )
 
     def _analysis_of(self, look: _Look) -> Analysis:
@@ -310,7 +345,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             excess = ratio.half_width / self._wanted_at(ratio.value)
             needed = needed_for_width(ratio, excess, look.n, self._floor)
             before = look.start if look.stop == look.n else look.stop  # an ended phase counts not
-            required = math.ceil(max(needed, needed_for_share(before)))
+            required = math.ceil(max(needed, needed_for_share(before)) * look.taken / look.n)
         return Analysis(
             metric=_RATIO,
             kind=Kind.UNIT_READINGS,

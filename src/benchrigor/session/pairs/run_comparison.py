@@ -305,9 +305,11 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
         for label, run in runs
         if ended(run.decision) != "satisfied"
     ]
-    for label, run in runs:
-        found = run.interference
-        if found is None or not is_disturbed(found):
+    for each in sources:
+        label, found = each.label, None if each.run is None else each.run.interference
+        # Undisturbed readings tell the same of a busy machine as of an idle one.
+        is_left_out = each.recorded.disturbed is not None
+        if found is None or is_left_out or not is_disturbed(found):
             continue
         percent = found.total_percent
         sentence = (

@@ -23,10 +23,16 @@ from benchrigor.model import (
     as_series,
 )
 from benchrigor.protocols import Detector
-from benchrigor.session.analysis_chain import Material, cut, look, report
+from benchrigor.session.analysis_chain import Material, cut, look, report, selected
 from benchrigor.session.engine import Engine
-from benchrigor.session.traces import calls_per_reading, is_single, weights_of
+from benchrigor.session.traces import (
+    calls_per_reading,
+    is_single,
+    reading_groups,
+    weights_of,
+)
 from benchrigor.stats.changepoints.named_detector import detector_named
+from benchrigor.stats.series.undisturbed import joined
 from benchrigor.units import Quantity
 
 FILE = "file"  # kind of the subject of readings that were recorded elsewhere
@@ -83,10 +89,11 @@ class Recording(Material):
         """Return the readings from ``start`` on, counted as in `n`; None if there are none."""
         if start >= self.n:
             return None
+        rest = replace(self, disturbed=None, whole=None)
         if self.kind is Kind.INVOCATIONS:
-            return replace(self, series=self.series[start:])
+            return replace(rest, series=self.series[start:])
         weights = None if self.weights is None else self.weights[start:]
-        return replace(self, series=(self.series[0][start:],), weights=weights)
+        return replace(rest, series=(self.series[0][start:],), weights=weights)
 
 
 def recording_of(
@@ -189,7 +196,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         kind, series = Kind.UNIT_READINGS, (np.concatenate(units),)
     for each in series:
         each.flags.writeable = False
-    return Recording(
+    recording = Recording(
         name=record.name,
         # The metric that is asked for is the one that must be satisfied.
         metric=replace(analysis.metric, must_satisfy=True),
@@ -200,6 +207,20 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         batch=max(map(calls_per_reading, rounds), default=1),
         left_out=left_out,
     )
+    # Of various work, the analysis says which rounds do not count.
+    return recording if kind is Kind.WORK else _undisturbed(recording, rounds)
+
+
+def _undisturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
+    """Leave the disturbed readings out, as the session did."""
+    metric, kind = recording.metric, recording.kind
+    groups = []
+    for each in rounds:
+        single = [each.readings[metric.name]] if metric.name in each.readings else []
+        values = each.unit_readings.get(metric.name, np.array(single))
+        if values.size:
+            groups.append(reading_groups(each, values, metric, kind))
+    return selected(recording, groups if kind is Kind.INVOCATIONS else [joined(groups)])
 
 
 def retraced(record: RunRecord) -> RunRecord:

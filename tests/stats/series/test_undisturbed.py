@@ -1,0 +1,142 @@
+"""Undisturbed readings are told apart by measured delay, and each length keeps its share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchrigor.model import Code, Delays, Floats
+from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, together, undisturbed
+
+
+def groups(delay_s: Floats, own_s: Floats, size: int = 1) -> Groups:
+    return Groups(sizes=np.full(own_s.size, size), delay_s=delay_s, duration_s=own_s + delay_s)
+
+
+def hit(n: int, seed: int, *, cv: float = 0.3, hits: float = 0.5) -> tuple[Floats, Floats]:
+    """Draw the time that groups need, and their delay; long ones are hit more often."""
+    rng = np.random.default_rng(seed)
+    own = rng.gamma(1.0 / cv**2, cv**2, n)
+    return np.where(rng.random(n) < -np.expm1(-hits * own), rng.uniform(0.1, 2.0, n), 0.0), own
+
+
+def test_without_delay_all_readings_count() -> None:
+    assert undisturbed(groups(np.zeros(50), np.ones(50))) == (None, ())
+
+
+def test_a_thousandth_of_delay_does_not_matter_and_more_does() -> None:
+    delay = np.zeros(50)
+    delay[7], delay[9] = 0.9e-3, 1.1e-3
+    chosen, notices = undisturbed(groups(delay, np.ones(50), size=3))
+    assert chosen is not None
+    assert notices == ()
+    assert chosen.indices.tolist() == [*range(27), *range(30, 150)]
+    assert (chosen.n, chosen.left_out, chosen.starts.size) == (150, 3, 2)
+    assert chosen.lost == pytest.approx(2e-3 / 50, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("n", "left", "counts"),
+    [(1000, 99, False), (1000, 100, True), (60, 19, False), (60, 20, True), (15, 8, True)],
+)
+def test_where_hardly_any_reading_is_undisturbed_all_count_and_that_is_said(
+    n: int, left: int, counts: bool
+) -> None:
+    delay = np.ones(n)
+    delay[:left] = 0.0
+    chosen, notices = undisturbed(groups(delay, np.ones(n)))
+    assert (chosen is not None) == counts
+    assert [each.code for each in notices] == ([] if counts else [Code.HARDLY_UNDISTURBED])
+
+
+def test_long_readings_keep_their_share() -> None:
+    delay, own = hit(20_000, 1, cv=0.5, hits=1.0)
+    chosen, _ = undisturbed(groups(delay, own))
+    assert chosen is not None
+    counted, alone = own[chosen.indices], own[delay == 0.0]
+    assert (delay[chosen.indices] == 0.0).all()
+    assert alone.mean() < 0.87 * own.mean()
+    assert counted.mean() == pytest.approx(own.mean(), rel=0.005)
+    for q in (0.1, 0.5, 0.9):
+        assert np.quantile(counted, q) == pytest.approx(np.quantile(own, q), rel=0.01)
+    assert counted.size == pytest.approx(alone.size, rel=0.001)
+
+
+def test_readings_of_equal_work_are_not_corrected_for_what_a_hit_adds() -> None:
+    delay, own = hit(5_000, 2, cv=0.01)
+    own = np.where(delay > 0.0, 1.01 * own, own)  # cold caches after it
+    chosen, _ = undisturbed(groups(delay, own))
+    assert chosen is not None
+    assert chosen.indices.tolist() == np.flatnonzero(delay == 0.0).tolist()
+
+
+def test_longest_readings_that_were_hardly_ever_undisturbed_are_told() -> None:
+    delay, own = hit(2_000, 3, cv=1.0, hits=1.5)
+    _, (notice,) = undisturbed(groups(delay, own))
+    assert notice.code is Code.LONGEST_DISTURBED
+
+
+def test_delays_of_other_readings_are_none_of_these() -> None:
+    delays = Delays(stops=[1], seconds={"run queue": [0.5]})
+    assert groups_of(delays, np.ones(30)).delay_s.tolist() == [0.0]
+    assert groups_of(None, np.ones(30)).n == 30
+
+
+def test_sources_of_delay_add_up_and_a_single_reading_is_one_group() -> None:
+    delays = Delays(stops=[2, 3], seconds={"run queue": [0.1, 0.0], "steal": [0.2, 0.3]})
+    of_three = groups_of(delays, np.array([1.0, 2.0, 4.0]))
+    assert of_three.delay_s == pytest.approx([0.3, 0.3])
+    assert of_three.duration_s.tolist() == [3.0, 4.0]
+    of_one = groups_of(delays, np.array([7.0]))
+    assert (of_one.n, of_one.delay_s.tolist()) == (1, [pytest.approx(0.6)])
+
+
+def test_series_together_say_where_their_readings_are() -> None:
+    delay = np.zeros(40)
+    delay[3] = 1.0
+    parts = [groups(delay, np.ones(40)), groups(np.zeros(40), np.ones(40))]
+    whole = together([undisturbed(each)[0] for each in parts], parts)
+    assert whole is not None
+    assert whole.indices.tolist() == [index for index in range(80) if index != 3]
+    assert whole.sizes([40, 40]) == [39, 40]
+    assert whole.lost == joined(parts).lost
+
+
+cases = st.tuples(
+    st.integers(20, 200), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 1.0, 3.0])
+)
+
+
+@given(case=cases, scale=st.sampled_from([1e-9, 1e-3, 8.0, 1e6]), size=st.integers(1, 5))
+def test_the_unit_of_time_does_not_matter(
+    case: tuple[int, int, float], scale: float, size: int
+) -> None:
+    n, seed, hits = case
+    delay, own = hit(n, seed, hits=hits)
+    one, _ = undisturbed(groups(delay, own, size))
+    other, _ = undisturbed(groups(scale * delay, scale * own, size))
+    assert (one is None) == (other is None)
+    if one is not None and other is not None:
+        assert other.left_out == one.left_out
+        # A rounding error may shift where cumulated weights pass a whole number.
+        assert abs(other.indices.size - one.indices.size) <= size
+        assert np.isin(one.indices, other.indices).mean() > 0.9
+
+
+@given(case=cases, size=st.integers(1, 5))
+def test_only_undisturbed_readings_count_in_order_about_as_often_as_there_are(
+    case: tuple[int, int, float], size: int
+) -> None:
+    n, seed, hits = case
+    delay, own = hit(n, seed, hits=hits)
+    chosen, notices = undisturbed(groups(delay, own, size))
+    if chosen is None:
+        assert not (delay > 0.0).any() or notices[0].code is Code.HARDLY_UNDISTURBED
+        return
+    indices = chosen.indices
+    assert (delay[indices // size] == 0.0).all()
+    assert (np.diff(indices // size) >= 0).all()
+    assert chosen.left_out == size * int((delay > 0.0).sum())
+    assert abs(indices.size - (chosen.n - chosen.left_out)) <= size
