@@ -12,6 +12,7 @@ import numpy as np
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
+from benchrigor.model.pace import Pace
 from benchrigor.model.series import Floats, Ints
 
 
@@ -429,6 +430,12 @@ class Analysis:
     observed
         What the readings show by themselves where there is no estimate, else None; of pairs of
         work amount and duration, work over duration of each round.
+    pace
+        That of the machine during the readings that count; None where no reference was measured
+        in turn, or too seldom.
+    at_full_pace
+        The estimate of a time or speed as it would be at the full pace of the machine; None without
+        a pace.
     disturbed
         The readings that were left out because of delay, and what all give; None where none was.
     """
@@ -450,6 +457,8 @@ class Analysis:
     wps: WpsFit | None = None
     left_out: tuple[int, ...] = ()
     observed: Observed | None = None
+    pace: Pace | None = None
+    at_full_pace: Estimate | None = None
     disturbed: Disturbed | None = None
 
     @property

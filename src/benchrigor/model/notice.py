@@ -79,6 +79,8 @@ class Code(enum.StrEnum):
     DELAY_NOT_MEASURED = "delay-not-measured"
     RECORDING_COST = "recording-cost"
     DISTURBED = "disturbed-run"
+    FULL_PACE_NOT_KEPT = "full-pace-not-kept"
+    REFERENCE_UNLIKE = "reference-unlike"
     PROCESSOR_TIME = "processor-time"
     WIDE_GROUPS = "wide-groups"
     NATURAL_TAIL = "natural-tail"

@@ -197,6 +197,16 @@ class RunRecord:
         analysis = self.analysis(metric)
         return None if analysis is None else analysis.estimate
 
+    def at_full_pace(self, metric: str | None = None) -> Estimate | None:
+        """Return a time or speed as it would be at the full pace of the machine.
+
+        Full pace is the best level of the reference that was timed in turn with the readings, its
+        fastest tenth, for this machine and interpreter. None without references, and for other
+        metrics; ``metric`` as in `analysis`.
+        """
+        analysis = self.analysis(metric)
+        return None if analysis is None else analysis.at_full_pace
+
     def readings(self, metric: str | None = None) -> Floats:
         """Return all raw readings of a metric, as in `analysis`, in a read-only array.
 

@@ -34,6 +34,7 @@ from benchrigor.session.outcomes import (
     not_converged,
     without_readings,
 )
+from benchrigor.session.pace_of_rounds import full_pace_of, with_pace
 from benchrigor.session.red_rounds import (
     disturbed,
     is_red,
@@ -98,6 +99,7 @@ class Engine(Controller[RoundPlan, Round]):
         self._recorded = recorded
         self._next_work = next_work
         self._traces = Traces(self.options, metrics, detector, recorded=recorded, seed=seed)
+        self.full_pace: dict[str, float] = {}  # of the reference, known before
         self._rounds: list[Round] = []
         self._red: dict[int, None] = {}
 
@@ -254,6 +256,10 @@ class Engine(Controller[RoundPlan, Round]):
             if metric.name in reports
             else without_readings(metric, self._rounds)
             for metric in self._traces.metrics
+        )
+        full_s = full_pace_of(counted, self.full_pace)
+        analyses = tuple(
+            with_pace(each, counted, full_s, self.options.statistic) for each in analyses
         )
         delayed = None if self._recorded else measured_interference(counted or self._rounds)
         interference = vouched_for(delayed, analyses)

@@ -41,13 +41,15 @@ from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
 from benchrigor.session.loop import Hooks, drive, ended_by_errors, least_span_s, performer
 from benchrigor.session.outcomes import begun, decided, earlier_numbers
+from benchrigor.session.pace_of_rounds import full_pace_of
 from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal
+from benchrigor.storage.full_pace import keep_full_pace, kept_full_pace
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.callable import takes_amount
-from benchrigor.workloads.reference import Reference
+from benchrigor.workloads.reference import VERSION, Reference
 from benchrigor.workloads.timing import TimedWorkload
 
 # One line for each decision; nothing is written unless the program that measures adds a handler.
@@ -250,6 +252,8 @@ class Session(Engine):
         ):
             if host is not None:
                 host.start()
+            if self._is_paced:
+                self.full_pace = kept_full_pace(self._machine)
             drive(self, performer(adapted, self._clock, host), self._clock, self._hooks)
         return self.result()
 
@@ -325,6 +329,7 @@ class Session(Engine):
         self._finished = True
         if self._provenance is not None:
             self._provenance = replace(self._provenance, load_after=instrument.load_average())
+        self._keep_full_pace()
         self._final = record = self._record()
         _LOG.info("%s", record)
         if self._store is not None and self._run_id is not None:
@@ -334,6 +339,26 @@ class Session(Engine):
                 error.record = record
                 raise
         return record
+
+    @property
+    def _machine(self) -> str:
+        """What a full pace is of."""
+        self._describe()
+        known = self._provenance
+        if known is None:
+            return ""
+        return f"{known.host}, {known.cpu}, {known.python}, reference {VERSION}"
+
+    def _keep_full_pace(self) -> None:
+        """Keep the full pace for later runs, or note that it cannot be kept."""
+        found = full_pace_of(self._rounds, self.full_pace)
+        if not found or not self._is_paced:
+            return
+        try:
+            keep_full_pace(self._machine, found)
+        except StoreFailed as error:
+            sentence = f"Full pace is that of this run alone: {error}."
+            self.note(Notice.note(Code.FULL_PACE_NOT_KEPT, sentence))
 
     def _rescued(self) -> RunRecord:
         """Return the record after an error, even if the store fails too."""

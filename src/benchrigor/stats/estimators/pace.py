@@ -15,6 +15,7 @@ import numpy as np
 import scipy.special
 
 from benchrigor.model import Code, Estimate, Floats, Notice, Pace
+from benchrigor.model.text import percent
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
 # Learned on recordings of 48 workloads, see docs/evidence/pace.py. By how many per cent a reading
@@ -23,6 +24,7 @@ SENSITIVITY, SENSITIVITY_SD = 0.8, 0.25
 BETWEEN = 0.02  # relative sd between runs that is left
 # The same of work that the pace of the interpreter does not limit, such as copies in memory.
 BETWEEN_UNLIKE, UNLIKE = 0.08, 0.5
+AT_FULL_PACE = "at full pace"
 _CONTRAST = 0.04  # relative error of the contrast between segments at either pace
 _FREEDOM = 30.0  # degrees of freedom of these
 
@@ -125,24 +127,38 @@ def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Est
     the sensitivity times the distance from full pace, and a component between runs. That of a
     quantile has its own error in place of that of blocks where it is greater.
     """
-    distance = math.log(pace.mean)
-    own = pace.error
-    quantile = float(scipy.special.stdtrit(max(estimate.n_effective - 1.0, 1.0), 0.5 + estimate.confidence / 2.0))
+    distance, own = math.log(pace.mean), pace.error
+    tail = 0.5 + estimate.confidence / 2.0
     if not is_mean and estimate.value:
-        own = max(own, estimate.relative_half_width / quantile)
+        t = float(scipy.special.stdtrit(max(estimate.n_effective - 1.0, 1.0), tail))
+        own = max(own, estimate.relative_half_width / t)
     others = (distance * pace.sensitivity_sd) ** 2 + pace.between**2
-    variance = own**2 + others
-    freedom = variance**2 / (own**4 / max(pace.blocks - 1.0, 1.0) + others**2 / _FREEDOM)
-    t = float(scipy.special.stdtrit(freedom, 0.5 + estimate.confidence / 2.0))
-    factor, reach = pace.factor, math.exp(t * math.sqrt(variance))
-    value = estimate.value * factor
+    error = math.sqrt(own**2 + others)
+    freedom = error**4 / (own**4 / max(pace.blocks - 1.0, 1.0) + others**2 / _FREEDOM)
+    reach = math.exp(float(scipy.special.stdtrit(freedom, tail)) * error)
+    value = estimate.value * pace.factor
     return Estimate(
         value=value,
         low=value / reach,
         high=value * reach,
         confidence=estimate.confidence,
         n=estimate.n,
-        n_effective=min(estimate.n_effective, freedom + 1.0),
+        n_effective=estimate.n_effective,
         method=AT_FULL_PACE,
+        standard_error=value * error,
+        degrees_of_freedom=freedom,
         notices=_unlike(pace),
     )
+
+
+def _unlike(pace: Pace) -> tuple[Notice, ...]:
+    """Say where the pace of the interpreter is not what limits the readings."""
+    if pace.sensitivity >= UNLIKE:
+        return ()
+    sentence = (
+        f"Where the interpreter takes 10% longer, this takes {percent(0.1 * pace.sensitivity)} "
+        "longer: something else limits it, which the reference does not see, and the interval at "
+        "full pace is wide."
+    )
+    evidence = {"sensitivity": pace.sensitivity, "sensitivity_sd": pace.sensitivity_sd}
+    return (Notice.note(Code.REFERENCE_UNLIKE, sentence, **evidence),)

@@ -1,0 +1,112 @@
+"""The pace of the machine during the rounds of a run, and its figures at full pace. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from benchrigor.model import Analysis, Estimate, Floats, Kind, Pace, Round, quantile_named
+from benchrigor.model.pace import INTERPRETER
+from benchrigor.session.traces import calls_per_reading
+from benchrigor.stats.estimators.pace import FEWEST, Segments, at_full_pace, pace_of
+from benchrigor.stats.estimators.rate import reciprocal
+from benchrigor.stats.series.undisturbed import groups_of
+
+_BEST = 0.1  # the fastest share of references is at full pace
+
+
+def full_pace_of(rounds: Sequence[Round], kept: Mapping[str, float]) -> dict[str, float]:
+    """Return the best level of the reference: that of these rounds, or a better one known before.
+
+    Empty where too few references were measured and none is known.
+    """
+    times = [each.references.seconds[INTERPRETER] for each in _with_references(rounds)]
+    best = dict(kept)
+    if sum(each.size for each in times) >= FEWEST:
+        fastest = float(np.quantile(np.concatenate(times), _BEST))
+        best[INTERPRETER] = min(fastest, best.get(INTERPRETER, fastest))
+    return best
+
+
+def with_pace(
+    analysis: Analysis, rounds: Sequence[Round], full_s: Mapping[str, float], statistic: str
+) -> Analysis:
+    """Add to the analysis of a time or a speed the pace of its rounds, and what it is at full pace.
+
+    Without an estimate, references or enough segments between them, it is returned unchanged.
+    """
+    estimate, full = analysis.estimate, full_s.get(INTERPRETER)
+    if estimate is None or full is None or not (analysis.metric.is_duration or analysis.wps):
+        return analysis
+    segments, version = _segments(analysis, rounds), _version(rounds)
+    pace = None if segments is None else pace_of(segments, full, version=version)
+    if pace is None:
+        return analysis
+    return replace(
+        analysis, pace=pace, at_full_pace=_corrected(estimate, pace, analysis, statistic)
+    )
+
+
+def _corrected(estimate: Estimate, pace: Pace, analysis: Analysis, statistic: str) -> Estimate:
+    if analysis.wps is not None:  # a speed is the reciprocal of a time per work
+        return reciprocal(at_full_pace(reciprocal(estimate), pace))
+    return at_full_pace(estimate, pace, is_mean=quantile_named(statistic) is None)
+
+
+def _with_references(rounds: Sequence[Round]) -> Iterator[Round]:
+    for each in rounds:
+        if each.references is not None and INTERPRETER in each.references.seconds:
+            yield each
+
+
+def _version(rounds: Sequence[Round]) -> int:
+    return next(each.references.version for each in _with_references(rounds))
+
+
+def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
+    """Gather the undisturbed readings between references, from the start of the stable phase on."""
+    first, done = _first(analysis), 0
+    columns: list[Floats] = []
+    last = np.nan  # time of the reference before
+    for each in rounds:
+        values = _values(analysis, each)
+        references = each.references
+        if references is None or references.stops[-1] > values.size:
+            last, done = np.nan, done + values.size
+            continue
+        times, edges = references.seconds[INTERPRETER], np.append(0, references.stops)
+        seconds = values * calls_per_reading(each)
+        groups = groups_of(each.delays, seconds)
+        hit = np.repeat(groups.are_hit, groups.sizes)
+        sizes = np.diff(edges)
+        is_out = np.add.reduceat(hit, edges[:-1]) > 0
+        is_out |= done + edges[:-1] < first
+        level = np.add.reduceat(values, edges[:-1]) / sizes
+        before = np.append(last, times[:-1])
+        rows = np.stack([level, before, times, np.add.reduceat(seconds, edges[:-1])])
+        columns.append(rows[:, ~is_out & (level > 0.0) & (before > 0.0)])
+        last, done = times[-1], done + values.size
+    if not columns:
+        return None
+    level, before, after, duration_s = np.concatenate(columns, axis=1)
+    return Segments(level=level, before=before, after=after, duration_s=duration_s)
+
+
+def _values(analysis: Analysis, finished: Round) -> Floats:
+    """Return the readings of a round; of various work, its duration over that of its line."""
+    name, line = analysis.metric.name, analysis.wps
+    if line is not None:
+        expected = line.overhead.value + line.slope.value * (finished.plan.work or 0.0)
+        return np.array([finished.duration_s / expected if expected > 0.0 else 0.0])
+    single = [finished.readings[name]] if name in finished.readings else []
+    return finished.unit_readings.get(name, np.array(single))
+
+
+def _first(analysis: Analysis) -> int:
+    """Return the index of the first reading of a continuous series that counts."""
+    if analysis.kind is not Kind.UNIT_READINGS or len(analysis.phases) != 1:
+        return 0
+    start = analysis.phases[0].start or 0
+    return start if analysis.disturbed is None else int(analysis.disturbed.indices[start])
