@@ -1,5 +1,7 @@
 import gc
+import os
 import signal
+import tempfile
 
 import pytest
 from hypothesis import settings
@@ -10,6 +12,10 @@ settings.register_profile("steady", derandomize=True, deadline=None, max_example
 settings.load_profile("steady")
 
 pytest_plugins = ["pytester"]
+
+# Tests leave the user's folders as they are; processes that they start inherit this.
+_FOLDER = tempfile.TemporaryDirectory(prefix="benchrigor-")
+os.environ["XDG_DATA_HOME"] = _FOLDER.name
 
 
 def pytest_configure():

@@ -26,8 +26,8 @@ from benchrigor.model import (
 from benchrigor.report import explain
 from benchrigor.session import analysis_chain
 from benchrigor.session import engine as session_engine
+from benchrigor.session.conditions.red_rounds import measured_interference
 from benchrigor.session.engine import Engine
-from benchrigor.session.red_rounds import measured_interference
 from benchrigor.session.replays.recorded_run import retraced
 from benchrigor.stats import RupturesDetector, detect_changes
 from benchrigor.testing import FakeClock, MemoryStore, StepWarmUp, SyntheticWorkload

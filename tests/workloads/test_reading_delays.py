@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from benchrigor.clocks import WallClock
 from benchrigor.model import Delays, Round, RoundPlan
 from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.protocols import Workload
@@ -57,10 +58,10 @@ def test_long_readings_are_a_segment_each_and_have_their_own_delay(
     assert finished.unit_readings["time"][102] == pytest.approx(0.008)
 
 
-def test_short_readings_share_segments_of_two_milliseconds(
+def test_short_readings_share_segments_of_half_a_millisecond(
     clock: FakeClock, meter: FakeMeter
 ) -> None:
-    function = delayed_once(clock, meter, nth=1000, lasting_ns=40_000)
+    function = delayed_once(clock, meter, nth=1000, lasting_ns=10_000)
     finished = run(CallableWorkload(function, clock=clock, meter=meter, inner=1), 2_000)
     stops = delays_of(finished).stops
     assert set(np.diff(stops, prepend=0)) == {50}
@@ -68,13 +69,13 @@ def test_short_readings_share_segments_of_two_milliseconds(
     (delays,) = delays_of(finished).seconds.values()
     place = int(np.argmax(delays))
     assert stops[place - 1] < 999 <= stops[place]
-    assert delays.sum() == pytest.approx(0.005)
+    assert delays.sum() == pytest.approx(0.005, rel=0.1)  # other threads may have some
 
 
 def test_segments_have_the_same_length_from_round_to_round(
     clock: FakeClock, meter: FakeMeter
 ) -> None:
-    workload = CallableWorkload(lambda: clock.advance(40_000), clock=clock, meter=meter, inner=1)
+    workload = CallableWorkload(lambda: clock.advance(10_000), clock=clock, meter=meter, inner=1)
     run(workload, 500)
     assert set(np.diff(delays_of(run(workload, 500)).stops, prepend=0)) == {50}
 
@@ -193,7 +194,7 @@ def test_where_others_used_a_tenth_of_the_time_and_more_than_the_work_no_delay_i
 ) -> None:
     used = iter([(0, 0, 0), (5 * MS, others_ms * MS, 100 * MS)])
     monkeypatch.setattr(reading_delays, "_used_ns", lambda: next(used))
-    delays, recorder = ReadingDelays(meter), RoundRecorder()
+    delays, recorder = ReadingDelays(meter, WallClock.now_ns), RoundRecorder()
     delays.begin([], done=0, readings=1)(100 * MS)
     recorder.unit_readings("time", [0.1])
     delays.report(recorder)
@@ -204,7 +205,7 @@ def test_where_others_used_a_tenth_of_the_time_and_more_than_the_work_no_delay_i
 
 
 def test_a_warm_up_does_not_fix_the_length_for_good(meter: FakeMeter) -> None:
-    delays, elapsed_ns = ReadingDelays(meter), list[int]()
+    delays, elapsed_ns = ReadingDelays(meter, WallClock.now_ns), list[int]()
     take = delays.begin(elapsed_ns, done=0, readings=20_016)
     for reading_ns in [900_000] * 16 + [10_000] * 20_000:
         take(reading_ns)
@@ -213,7 +214,7 @@ def test_a_warm_up_does_not_fix_the_length_for_good(meter: FakeMeter) -> None:
 
 @pytest.mark.parametrize("readings", [7, 490, 523, 1_009])
 def test_the_segments_of_a_round_are_about_equal(meter: FakeMeter, readings: int) -> None:
-    delays, elapsed_ns = ReadingDelays(meter), list[int]()
+    delays, elapsed_ns = ReadingDelays(meter, WallClock.now_ns), list[int]()
     delays.expect(40_000)
     take = delays.begin(elapsed_ns, done=0, readings=readings)
     for _ in range(readings):

@@ -22,7 +22,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Interference, Light, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
 from benchrigor.report import plot_interference, render_composite, render_interference
-from benchrigor.session.red_rounds import measured_interference, vouched_for
+from benchrigor.session.conditions.red_rounds import measured_interference, vouched_for
 
 T = TypeVar("T")
 

@@ -41,7 +41,7 @@ from benchrigor.model.text import (
     with_waiting,
 )
 from benchrigor.report.interference_text import show_total
-from benchrigor.session.red_rounds import advice
+from benchrigor.session.conditions.red_rounds import advice
 from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats import readings_per_invocation
 from benchrigor.stats.estimators.proportion import WILSON, whole_of

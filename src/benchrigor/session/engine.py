@@ -26,6 +26,15 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Detector, StopRule
+from benchrigor.session.conditions.pace_of_rounds import full_pace_of, with_pace
+from benchrigor.session.conditions.red_rounds import (
+    disturbed,
+    is_red,
+    left_out,
+    measured_interference,
+    vouched_for,
+    with_light,
+)
 from benchrigor.session.controller import FIGURE_READINGS, Controller, Pace, next_readings
 from benchrigor.session.outcomes import (
     disagreement,
@@ -33,15 +42,6 @@ from benchrigor.session.outcomes import (
     no_readings,
     not_converged,
     without_readings,
-)
-from benchrigor.session.pace_of_rounds import full_pace_of, with_pace
-from benchrigor.session.red_rounds import (
-    disturbed,
-    is_red,
-    left_out,
-    measured_interference,
-    vouched_for,
-    with_light,
 )
 from benchrigor.session.stop_rules import default_rules, wanted_half_width
 from benchrigor.session.traces import Traces

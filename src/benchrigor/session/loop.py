@@ -20,9 +20,9 @@ from benchrigor.errors import (
 from benchrigor.instrument.host_delays import HostDelay, HostDelays, attribute_delay
 from benchrigor.model import Options, Progress, Round, RoundPlan, StopReason
 from benchrigor.protocols import Clock, Workload
+from benchrigor.session.conditions.red_rounds import segments_of
 from benchrigor.session.controller import Controller, P, R
 from benchrigor.session.outcomes import failed_hook, failed_workload
-from benchrigor.session.red_rounds import segments_of
 from benchrigor.workloads import RoundRecorder
 
 

@@ -37,11 +37,11 @@ from benchrigor.protocols import (
     Store,
     Workload,
 )
+from benchrigor.session.conditions.pace_of_rounds import full_pace_of
 from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
 from benchrigor.session.loop import Hooks, drive, ended_by_errors, least_span_s, performer
 from benchrigor.session.outcomes import begun, decided, earlier_numbers
-from benchrigor.session.pace_of_rounds import full_pace_of
 from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels

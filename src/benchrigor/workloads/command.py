@@ -19,8 +19,8 @@ from benchrigor.model.text import many, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.command_line import GRACE_S, STDERR_KEPT, CommandLine, end_of, shown
 from benchrigor.workloads.picking import OutputSearch, Pick, read_picks
-from benchrigor.workloads.process_delay import record_process
-from benchrigor.workloads.process_group import Ended
+from benchrigor.workloads.processes.process_delay import record_process
+from benchrigor.workloads.processes.process_group import Ended
 
 _TIME = "time"
 

@@ -15,7 +15,7 @@ from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock
 from benchrigor.workloads.picking import Pick
-from benchrigor.workloads.process_group import ProcessGroup
+from benchrigor.workloads.processes.process_group import ProcessGroup
 
 GRACE_S = 2.0  # from being asked to end to being killed
 

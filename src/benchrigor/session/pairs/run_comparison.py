@@ -23,7 +23,7 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse
 from benchrigor.model.text import ended, show_observed
 from benchrigor.session.analysis_chain import observed_of
-from benchrigor.session.red_rounds import is_disturbed
+from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare

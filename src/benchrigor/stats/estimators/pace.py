@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.special
+import scipy
 
 from benchrigor.model import Code, Estimate, Floats, Notice, Pace
 from benchrigor.model.text import percent
@@ -26,11 +26,11 @@ BETWEEN = 0.02  # relative sd between runs that is left
 BETWEEN_UNLIKE, UNLIKE = 0.08, 0.5
 AT_FULL_PACE = "at full pace"
 _CONTRAST = 0.04  # relative error of the contrast between segments at either pace
+_DEPENDENT = 10.0  # segments that tell as much as one independent one
 _FREEDOM = 30.0  # degrees of freedom of these
 
 _EXTREME = 0.1  # share of the segments that are taken as fast at least, and as slow
 _FAST, _SLOW = math.log(1.1), math.log(1.4)  # log of the reference over that at full pace
-_LEVEL = 0.25  # quantile that is compared: of few segments does the pace change inside
 _LEAST_CONTRAST = 0.03  # log of the pace, below which there is nothing to compare
 _INTERRUPTED = 2.0  # times the median: a reference that was interrupted tells no pace
 FEWEST = 30  # segments
@@ -104,10 +104,17 @@ def _sensitivity(log_level: Floats, log_ends: Floats) -> tuple[float, float]:
     contrast = _share_inside(log_ends) * float(around[slow].mean() - around[fast].mean())
     if contrast < _LEAST_CONTRAST:
         return SENSITIVITY, SENSITIVITY_SD
-    difference = float(np.quantile(log_level[slow], _LEVEL) - np.quantile(log_level[fast], _LEVEL))
-    known, told = SENSITIVITY_SD**-2, (contrast / _CONTRAST) ** 2
-    mean = (known * SENSITIVITY + told * difference / contrast) / (known + told)
+    high, low = _quartile(log_level[slow]), _quartile(log_level[fast])
+    known, told = SENSITIVITY_SD**-2, contrast**2 / (_CONTRAST**2 + high[1] + low[1])
+    mean = (known * SENSITIVITY + told * (high[0] - low[0]) / contrast) / (known + told)
     return mean, math.sqrt(1.0 / (known + told))
+
+
+def _quartile(values: Floats) -> tuple[float, float]:
+    """Return the first quartile, and its variance: that of normal values of this spread."""
+    first, third = np.quantile(values, [0.25, 0.75])
+    spread = float(third - first) / 1.349
+    return float(first), 1.86 * spread**2 * _DEPENDENT / values.size
 
 
 def _share_inside(log_ends: Floats) -> float:

@@ -8,7 +8,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.instrument import RunDelay
 from benchrigor.model import Delays, RoundPlan
 from benchrigor.workloads import CommandWorkload, Pick, RoundRecorder
-from benchrigor.workloads.process_delay import record_process
+from benchrigor.workloads.processes.process_delay import record_process
 
 PLAN = RoundPlan(index=0)
 MS = 1_000_000

@@ -40,8 +40,8 @@ def with_pace(
     estimate, full = analysis.estimate, full_s.get(INTERPRETER)
     if estimate is None or full is None or not (analysis.metric.is_duration or analysis.wps):
         return analysis
-    segments, version = _segments(analysis, rounds), _version(rounds)
-    pace = None if segments is None else pace_of(segments, full, version=version)
+    segments = _segments(analysis, rounds)
+    pace = None if segments is None else pace_of(segments, full, version=_version(rounds))
     if pace is None:
         return analysis
     return replace(

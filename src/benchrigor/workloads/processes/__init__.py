@@ -1,0 +1,1 @@
+"""Processes that a workload starts: their end, and how long they waited."""
