@@ -53,7 +53,7 @@ class ReadingDelays:
         self.durations_ns: list[int] = []
         self._elapsed_ns: list[int] = []  # of the readings under way
         self._kept = 0  # how many of them are in a segment
-        self._delay_so_far_ns = (lambda: 0) if meter is None else meter.delay_ns
+        self._delay_so_far_ns: Callable[[], int] = _nothing if meter is None else meter.delay_ns
         self._is_metered = meter is not None
         self._since_ns: int | None = None
         self._paused_ns = 0
@@ -200,7 +200,8 @@ class ReadingDelays:
         lasting_ns = np.rint(readings_s * 1e9).astype(np.int64)
         before_ns = np.cumsum(lasting_ns) - lasting_ns
         shifts_ns = np.array(self._starts_ns[first:]) - before_ns[begun]
-        return before_ns + np.repeat(shifts_ns, np.diff(begun, append=readings_s.size))
+        starts: Ints = before_ns + np.repeat(shifts_ns, np.diff(begun, append=readings_s.size))
+        return starts
 
     def _keep(self, stop: int) -> None:
         self.stops.append(stop)
@@ -230,6 +231,10 @@ def delay_by_others(
     least = max(delay_ns - siblings_ns, 0)
     left_ns = max(processors * wall_ns - own_ns - siblings_ns, 0)
     return least, max(least, min(delay_ns, left_ns))
+
+
+def _nothing() -> int:
+    return 0
 
 
 def _used_ns() -> tuple[int, int, int]:

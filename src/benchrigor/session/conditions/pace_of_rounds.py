@@ -7,7 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchrigor.model import Analysis, Estimate, Floats, Kind, Pace, Round, quantile_named
+from benchrigor.model import (
+    Analysis,
+    Estimate,
+    Floats,
+    Kind,
+    Pace,
+    References,
+    Round,
+    quantile_named,
+)
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.estimators.pace import FEWEST, Segments, at_full_pace, pace_of
@@ -22,7 +31,7 @@ def full_pace_of(rounds: Sequence[Round], kept: Mapping[str, float]) -> dict[str
 
     Empty where too few references were measured and none is known.
     """
-    times = [each.references.seconds[INTERPRETER] for each in _with_references(rounds)]
+    times = [each.seconds[INTERPRETER] for each in _references(rounds)]
     best = dict(kept)
     if sum(each.size for each in times) >= FEWEST:
         fastest = float(np.quantile(np.concatenate(times), _BEST))
@@ -55,14 +64,14 @@ def _corrected(estimate: Estimate, pace: Pace, analysis: Analysis, statistic: st
     return at_full_pace(estimate, pace, is_mean=quantile_named(statistic) is None)
 
 
-def _with_references(rounds: Sequence[Round]) -> Iterator[Round]:
+def _references(rounds: Sequence[Round]) -> Iterator[References]:
     for each in rounds:
         if each.references is not None and INTERPRETER in each.references.seconds:
-            yield each
+            yield each.references
 
 
 def _version(rounds: Sequence[Round]) -> int:
-    return next(each.references.version for each in _with_references(rounds))
+    return next(each.version for each in _references(rounds))
 
 
 def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
@@ -72,7 +81,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
     last = np.nan  # time of the reference before
     for each in rounds:
         values = _values(analysis, each)
-        references = each.references
+        references = next(_references([each]), None)
         if references is None or references.stops[-1] > values.size:
             last, done = np.nan, done + values.size
             continue
@@ -101,7 +110,8 @@ def _values(analysis: Analysis, finished: Round) -> Floats:
         expected = line.overhead.value + line.slope.value * (finished.plan.work or 0.0)
         return np.array([finished.duration_s / expected if expected > 0.0 else 0.0])
     single = [finished.readings[name]] if name in finished.readings else []
-    return finished.unit_readings.get(name, np.array(single))
+    values: Floats = finished.unit_readings.get(name, np.array(single))
+    return values
 
 
 def _first(analysis: Analysis) -> int:
