@@ -60,7 +60,8 @@ def test_two_dashes_before_the_command_are_allowed(cli, strict):
 
 
 def test_the_json_summary_is_a_record_without_raw_readings(cli, strict):
-    document = strict(cli("run", "--budget", "none", *TEN_ROUNDS, "--json", "true").stdout)
+    options = ("--budget", "none", *TEN_ROUNDS, "--disturbed", "keep")
+    document = strict(cli("run", *options, "--json", "true").stdout)
     assert document["schema"] >= 1
     assert document["options"]["budget_s"] == "inf"
     assert [each["index"] for each in document["rounds"]] == list(range(10))

@@ -12,10 +12,13 @@ from benchrigor.storage import Journal
 NAMES = ["readings.csv", "rounds.csv", "summary.csv"]
 
 
+LIMITS = ("--max-rounds", "10", "--target", "0.0001%", "--disturbed", "keep")
+
+
 @pytest.fixture
 def run_id(cli, store):
     """A run that spent its ten rounds."""
-    assert cli("run", "--max-rounds", "10", "--target", "0.0001%", "true").exit_code == 3
+    assert cli("run", *LIMITS, "true").exit_code == 3
     return Journal(store).runs()[0]["run_id"]
 
 

@@ -78,6 +78,7 @@ class Code(enum.StrEnum):
     REFERENCE_DIFFERS = "reference-differs"
     DELAY_NOT_MEASURED = "delay-not-measured"
     RECORDING_COST = "recording-cost"
+    AT_FULL_PACE = "at-full-pace"
     DISTURBED = "disturbed-run"
     FULL_PACE_NOT_KEPT = "full-pace-not-kept"
     REFERENCE_UNLIKE = "reference-unlike"

@@ -71,4 +71,4 @@ def _kept() -> dict[str, dict[str, float]]:
 
 
 def _is_time(value: object) -> bool:
-    return is_number(value) and float(value) > 0.0  # type: ignore[arg-type]  # a number
+    return is_number(value) and float(value) > 0.0

@@ -19,7 +19,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.session.traces import calls_per_reading
-from benchrigor.stats.estimators.pace import FEWEST, Segments, at_full_pace, pace_of
+from benchrigor.stats.estimators.pace import AT_FULL_PACE, FEWEST, Segments, at_full_pace, pace_of
 from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.series.undisturbed import groups_of
 
@@ -60,7 +60,8 @@ def with_pace(
 
 def _corrected(estimate: Estimate, pace: Pace, analysis: Analysis, statistic: str) -> Estimate:
     if analysis.wps is not None:  # a speed is the reciprocal of a time per work
-        return reciprocal(at_full_pace(reciprocal(estimate), pace))
+        speed = reciprocal(at_full_pace(reciprocal(estimate), pace))
+        return replace(speed, method=AT_FULL_PACE)
     return at_full_pace(estimate, pace, is_mean=quantile_named(statistic) is None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.model import (
+    Analysis,
     Code,
     Comparison,
     Estimate,
@@ -21,13 +23,15 @@ from benchrigor.model import (
     RunRecord,
 )
 from benchrigor.model.checks import refuse
-from benchrigor.model.text import ended, show_observed
+from benchrigor.model.text import ended, percent, show_observed
 from benchrigor.session.analysis_chain import observed_of
+from benchrigor.session.conditions.pace_of_rounds import with_pace
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS, notice_of
+from benchrigor.stats.estimators.pace import AT_FULL_PACE
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 
 _ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
@@ -133,7 +137,8 @@ def compare_named(
             found = compare(*series, paired=True, trim=True, **options)
         return replace(found, readings_in=_common_unit(sources))
     with _showing_readings(sources):
-        estimates = [each.estimate(statistic, confidence) for each in sources]
+        analyses = [each.analysis(statistic, confidence) for each in sources]
+    estimates, told = _at_one_pace(sources, analyses, statistic)
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
     )
@@ -142,7 +147,7 @@ def compare_named(
         comparison,
         baseline=estimates[0],
         candidate=estimates[1],
-        notices=(*_other_differences(sources), *comparison.notices),
+        notices=(*told, *_other_differences(sources), *comparison.notices),
         readings_in=_common_unit(sources),
     )
 
@@ -159,14 +164,15 @@ def rank_runs(
     sources = _averaged_alike([_source(each, metric, name) for name, each in runs.items()])
     statistic, direction = _common_options(sources, statistic, direction)
     with _showing_readings(sources):
-        estimates = [each.estimate(statistic, confidence) for each in sources]
+        analyses = [each.analysis(statistic, confidence) for each in sources]
+    estimates, told = _at_one_pace(sources, analyses, statistic)
     places = rank(
         dict(zip(runs, estimates, strict=True)),
         statistic=statistic,
         confidence=confidence,
         direction=direction,
     )
-    notices = _other_differences(sources)
+    notices = (*told, *_other_differences(sources))
     if direction is None:
         sentence = (
             "Ranked from the lowest on: which way is better is not known; choose a direction."
@@ -198,7 +204,13 @@ class _Source:
         by_round = self.recorded.kind in (Kind.READINGS, Kind.WORK)
         return by_round and self.run is not None and self.run.subject.get("kind") == "command"
 
-    def estimate(self, statistic: str, confidence: float) -> Estimate:
+    @property
+    def full_pace(self) -> Mapping[str, float]:
+        """The full pace that the run knows; empty where it measured no reference."""
+        own = None if self.run is None else self.run.analysis(self.recorded.metric.name)
+        return {} if own is None or own.pace is None else own.pace.full_s
+
+    def analysis(self, statistic: str, confidence: float) -> Analysis:
         """Estimate the stable phase; the target of a run does not matter."""
         if self.recorded.kind is Kind.WORK and statistic != "mean":
             raise InvalidInput(
@@ -216,10 +228,12 @@ class _Source:
         if analysis.estimate is None:
             why = analysis.notices[0]
             raise NotEstimable(replace(why, sentence=f"{self.label}: {why.sentence}"))
-        return analysis.estimate
+        return analysis
 
     def of_processes(self, estimate: Estimate) -> Estimate:
-        """Mark an estimate as of one process or of several."""
+        """Mark an estimate as of one process or of several; at full pace it is of any."""
+        if estimate.method == AT_FULL_PACE:
+            return estimate
         if self.recorded.kind is Kind.WORK:
             notices = () if self.by_process else (_ONE_PROCESS,)
             return replace(estimate, notices=(*notices, *estimate.notices))
@@ -250,6 +264,36 @@ def _showing_readings(sources: Sequence[_Source]) -> Iterator[None]:
                 shown.append(f"{each.label} {figures}")
         sentence = f"{why.sentence} Observed: {'; '.join(shown)}."
         raise NotEstimable(replace(why, sentence=sentence)) from error
+
+
+def _at_one_pace(
+    sources: Sequence[_Source], analyses: Sequence[Analysis], statistic: str
+) -> tuple[list[Estimate], tuple[Notice, ...]]:
+    """Return the estimates at full pace where each run tells its pace, else as measured.
+
+    Full pace is the best that any of them knows, unless they are of several machines.
+    """
+    measured = [each.estimate for each in analyses if each.estimate is not None]
+    known = [each.full_pace for each in sources]
+    if not all(known):
+        return measured, ()
+    if len(_hosts(sources)) == 1:
+        best = {kind: min(each.get(kind, math.inf) for each in known) for kind in known[0]}
+        known = [best] * len(sources)
+    paced = [
+        with_pace(analysis, source.run.counted_rounds, full_s, statistic)
+        for source, analysis, full_s in zip(sources, analyses, known, strict=True)
+        if source.run is not None
+    ]
+    at_full = [each.at_full_pace for each in paced if each.at_full_pace is not None]
+    if len(at_full) < len(sources):
+        return measured, ()
+    paces = [percent(each.pace.mean) for each in paced if each.pace is not None]
+    sentence = (
+        f"Compared at full pace: the machine ran at {' and '.join(paces)} of it. The interval "
+        "allows for the difference between runs."
+    )
+    return at_full, (Notice.note(Code.AT_FULL_PACE, sentence),)
 
 
 def _averaged_alike(sources: Sequence[_Source]) -> Sequence[_Source]:
@@ -317,7 +361,7 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
             f"interference took {found.least}{percent:.1f}% of its time, which may be what differs."
         )
         notices.append(Notice.warning(Code.DISTURBED, sentence, percent=percent))
-    hosts = sorted({run.provenance.host for _, run in runs if run.provenance is not None})
+    hosts = _hosts(sources)
     if len(hosts) > 1:
         sentence = f"Made on different machines ({', '.join(hosts)}): they may be what differs."
         notices.append(Notice.warning(Code.HOSTS_DIFFER, sentence, hosts=", ".join(hosts)))
@@ -326,3 +370,9 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
         sentence = f"The metrics have different names: {', '.join(names)}."
         notices.append(Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names)))
     return tuple(notices)
+
+
+def _hosts(sources: Sequence[_Source]) -> list[str]:
+    """Return the machines that the runs were made on."""
+    runs = [each.run for each in sources if each.run is not None]
+    return sorted({each.provenance.host for each in runs if each.provenance is not None})

@@ -63,7 +63,7 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
         ratio=contrast,
         difference=contrast,
         methods=("Welch", "Fieller") if symmetric else ("MOVER", "MOVER"),
-        unit=units.pop() if len(units) == 1 else None,
+        unit=units.pop() if len(units) == 1 and "run" not in units else None,
         n=one.n + two.n,
         n_effective=one.n_effective + two.n_effective,
         notices=(*_processes(single), *_merged(one.notices, two.notices)),

@@ -20,6 +20,7 @@ from benchrigor.stats.estimators.estimation import (
     estimate,
     rejected_notices,
 )
+from benchrigor.stats.estimators.pace import AT_FULL_PACE
 from benchrigor.stats.estimators.proportion import are_outcomes
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.wps.work_line import WPS
@@ -75,8 +76,10 @@ def are_shares(*samples: Sample) -> bool:
 
 
 def unit_of(sample: Sample) -> str:
-    """Name the unit of inference: "invocation", "reading", or "round" of various work."""
+    """Name the unit of inference: "invocation", "reading", "round" of various work, or "run"."""
     if isinstance(sample, Estimate):
+        if sample.method == AT_FULL_PACE:
+            return "run"
         if sample.method.startswith(WPS):
             return "round"
         return "invocation" if INVOCATION_MEANS in sample.method else "reading"

@@ -67,6 +67,8 @@ def pace_of(segments: Segments, full_s: float, *, version: int) -> Pace | None:
 
     None with fewer than 30 segments whose references were not interrupted.
     """
+    if segments.level.size < FEWEST:
+        return None
     ends = np.stack([segments.before, segments.after]) / full_s
     counted = (ends < _INTERRUPTED * np.median(ends)).all(axis=0)
     if counted.sum() < FEWEST:
