@@ -47,6 +47,7 @@ from benchrigor.stats.estimators.estimation import (
     estimate,
     estimate_kept,
     keep,
+    later_pieces,
     notice_of,
     trim,
 )
@@ -265,6 +266,7 @@ def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
     phases = material.phases or None
     if phases is None and material.kind is not Kind.INVOCATIONS:
         phases = cut(material.series[0], material.policy, material.detector)
+        phases += later_pieces(material.series[1:], material.policy)
     estimation = estimate(material.series, material.policy, phases, material.weights)
     moved = _moved_on(material, analysis.n, estimation.phases)
     taken = material.metric, material.busy_s, analysis.n
@@ -274,6 +276,7 @@ def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
         analysis,
         phases=estimation.phases,
         fits=estimation.fits,
+        levels=estimation.values if material.kind is Kind.PIECES else (),
         n_kept=sum(series.size for series in estimation.kept if series is not None),
         estimate=estimation.estimate and replace(estimation.estimate, notices=notices),
         notices=notices,
@@ -294,6 +297,8 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     known = analysis.estimate
     if known is None or any(each.reason is PhaseReason.CHANGING_PACE for each in analysis.phases):
         return analysis  # blocks of a changing pace differ, however many readings they hold
+    if material.kind is Kind.PIECES:
+        return analysis  # so do pieces
     wanted = wanted_half_width(known, analysis.metric, material.options)
     if not wanted > 0.0:
         return analysis
@@ -344,7 +349,7 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
     values = next((series for series in kept if series is not None), None)
     if values is None:
         return analysis
-    if material.kind is not Kind.INVOCATIONS:
+    if material.kind not in (Kind.INVOCATIONS, Kind.PIECES):
         limit = material.options.autocorrelation_limit
         analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
     if analysis.estimate is None or material.policy.share:
@@ -356,6 +361,8 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
     if material.kind is Kind.INVOCATIONS:
         fits = analysis.fits
         return replace(analysis, split=split_variance(fits) if len(fits) > 1 else None)
+    if material.kind is Kind.PIECES:
+        return analysis
     modes, notices = merge_near_modes(find_modes(values, _SEVERAL_MODES)), analysis.notices
     if len(modes) > 1 and material.policy.q is None:
         sentence = f"The readings have {len(modes)} modes; the mean may be near none of them."

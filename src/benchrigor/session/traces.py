@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,12 +31,15 @@ from benchrigor.session.work_schedule import WorkSchedule
 from benchrigor.stats import RupturesDetector
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.estimators.estimation import MIN_PIECES, few_pieces
 from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
 from benchrigor.units import Direction, Quantity
 
 _ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
+T = TypeVar("T")
+FIRST_PIECES = 3  # Student's t of fewer is of no use
 SPEED = Metric(name="speed", unit="/s")  # by rounds of various work
 
 
@@ -48,6 +53,7 @@ class Trace:
     next_check: int
     chunks: list[Floats] = field(default_factory=list)
     groups: list[Groups] = field(default_factory=list)  # of each round
+    pieces: list[int] = field(default_factory=list)  # of which each chunk is
     weights: list[float] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)
     n: int = 0
@@ -59,6 +65,7 @@ class Trace:
     report: Analysis | None = None
     reported: int = 0
     looked: Analysis | None = None  # the last full look
+    pieces_over: int = 0  # which the trace has readings of
     agreed: bool = False  # whether it agrees with the one before
 
     @property
@@ -71,6 +78,8 @@ class Trace:
         """Units of inference so far: readings, or rounds that count."""
         if self.schedule is not None:
             return self.schedule.sample
+        if self.kind is Kind.PIECES:
+            return self.pieces_over
         if self.kind != Kind.INVOCATIONS or self.is_single:
             return self.n
         if self.phases:
@@ -84,6 +93,11 @@ class Trace:
         if analysis is None or analysis.disturbed is None or analysis.kind is Kind.INVOCATIONS:
             return 0
         return analysis.disturbed.left_out
+
+    @property
+    def to_next_check(self) -> int:
+        """Further readings until the next analysis is due; of a piece, no end."""
+        return sys.maxsize if self.kind is Kind.PIECES else self.next_check - self.n
 
 
 class Traces:
@@ -110,6 +124,7 @@ class Traces:
                 quick_rounds=options.quick_rounds,
                 seed=seed,
             )
+        self._piece = 0
         self.rejected = 0  # latest rounds in a row that allow no estimate
         self.options = options
         given = as_detector(detector)
@@ -138,6 +153,17 @@ class Traces:
         if not any(metric.must_satisfy for metric in self.metrics):
             raise InvalidInput("no metric must be satisfied, expected at least one that must")
 
+    @property
+    def piece(self) -> int:
+        """The piece under way; those before it are over."""
+        return self._piece
+
+    @piece.setter
+    def piece(self, piece: int) -> None:
+        self._piece = piece
+        for each in self.by_name.values():
+            each.pieces_over = len({one for one in each.pieces if one < piece})
+
     def check(self, finished: Round) -> None:
         """Collect all problems of a round, and raise InvalidInput once."""
         where = f"round {finished.plan.index}"
@@ -157,6 +183,11 @@ class Traces:
             if name not in metrics:
                 known = ", ".join(map(repr, metrics))
                 problems.append(f"{where}: metric {name!r} is unknown, expected one of {known}")
+            elif kind is Kind.READINGS and self.options.pieces > 1:
+                problems.append(
+                    f"{where}: {name!r} is one reading of the whole round, expected readings of "
+                    f"units of work: pieces is {self.options.pieces}"
+                )
             elif trace is not None and trace.kind != kind:
                 problems.append(f"{where}: {name!r} came as {kind}, before as {trace.kind}")
             else:
@@ -185,6 +216,7 @@ class Traces:
                 usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
             trace.chunks.append(values)
             trace.groups.append(groups)
+            trace.pieces.append(finished.plan.piece)
             trace.busy_s += float(values.sum()) * calls_per_reading(finished)
             usable |= trace.is_single
             trace.weights += weights_of(finished, trace.metric)
@@ -200,7 +232,8 @@ class Traces:
 
     def _readings(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
         """Return name, kind and values of all readings of a round."""
-        kind = Kind.INVOCATIONS if self.options.rounds == "restarted" else Kind.UNIT_READINGS
+        kind = Kind.PIECES if self.options.pieces > 1 else Kind.UNIT_READINGS
+        kind = Kind.INVOCATIONS if self.options.rounds == "restarted" else kind
         units = [(name, kind, values) for name, values in finished.unit_readings.items()]
         single = [
             (name, Kind.READINGS, np.array([value]))
@@ -237,11 +270,14 @@ class Traces:
     def _open(self, name: str, kind: Kind) -> Trace:
         metric = next(each for each in self.metrics if each.name == name)
         first = min_evidence(self.options, by_round=kind != Kind.UNIT_READINGS).first_check
+        look = first
+        if kind is Kind.PIECES:
+            first, look = (min(each, self.options.pieces) for each in (MIN_PIECES, FIRST_PIECES))
         self.by_name[name] = Trace(
             metric=metric,
             kind=kind,
             first_check=first,
-            next_check=first,
+            next_check=look,
             schedule=self.schedule if kind is Kind.WORK else None,
         )
         return self.by_name[name]
@@ -255,7 +291,8 @@ class Traces:
             if fully or trace.kind is Kind.WORK:
                 self._analyse(trace)
             if fully and trace.units >= trace.next_check:
-                trace.next_check = next_check(trace.units)
+                by_piece = trace.kind is Kind.PIECES
+                trace.next_check = trace.units + 1 if by_piece else next_check(trace.units)
             if fully and trace.analysis is not trace.looked:
                 trace.agreed = _agree(trace.analysis, trace.looked)
                 trace.looked = trace.analysis
@@ -348,7 +385,7 @@ class Traces:
 
     def _material(self, trace: Trace) -> Material:
         """Return a trace as the chain of analysis takes it."""
-        notices: tuple[Notice, ...] = ()
+        kind, notices = trace.kind, tuple[Notice, ...]()
         left_out: tuple[int, ...] = ()
         weights = np.array(trace.weights) if len(trace.weights) == trace.n else None
         if trace.schedule is not None:
@@ -360,6 +397,11 @@ class Traces:
             series, groups = (np.concatenate(trace.chunks),), [joined(trace.groups)]
         elif trace.kind == Kind.INVOCATIONS:
             series, groups = tuple(trace.chunks), trace.groups
+        elif trace.kind is Kind.PIECES:
+            trace.chunks = by_piece(trace.pieces, trace.chunks, np.concatenate)
+            trace.groups = by_piece(trace.pieces, trace.groups, joined)
+            trace.pieces = [*dict.fromkeys(trace.pieces)]
+            kind, series, groups, notices = in_pieces(trace.chunks, trace.groups, self.options)
         else:
             if len(trace.chunks) > 1:
                 trace.chunks, trace.groups = [np.concatenate(trace.chunks)], [joined(trace.groups)]
@@ -367,7 +409,7 @@ class Traces:
         material = Material(
             metric=trace.metric,
             options=self.options,
-            kind=Kind.READINGS if trace.is_single else trace.kind,
+            kind=Kind.READINGS if trace.is_single else kind,
             series=series,
             phases=() if trace.is_single else tuple(trace.phases),
             weights=weights,
@@ -414,6 +456,26 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
     if metric.kind is Quantity.TIME and least < 0.0:
         return [f"{reading} {metric.unit}, expected {A_DURATION}"]
     return []
+
+
+def by_piece(
+    pieces: Sequence[int], parts: Sequence[T], join: Callable[[Sequence[T]], T]
+) -> list[T]:
+    """Join the successive parts of each piece."""
+    whole: dict[int, list[T]] = {}
+    for piece, part in zip(pieces, parts, strict=True):
+        whole.setdefault(piece, []).append(part)
+    return [each[0] if len(each) == 1 else join(each) for each in whole.values()]
+
+
+def in_pieces(
+    series: Sequence[Floats], groups: Sequence[Groups], options: Options
+) -> tuple[Kind, tuple[Floats, ...], Sequence[Groups], tuple[Notice, ...]]:
+    """Return kind, series and groups of readings in pieces; few pieces are one series so far."""
+    if len(series) >= min(FIRST_PIECES, options.pieces):
+        return Kind.PIECES, tuple(series), groups, ()
+    few = few_pieces(len(series), options.pieces)
+    return Kind.UNIT_READINGS, (np.concatenate(series),), [joined(groups)], (few,)
 
 
 def is_single(rounds: Sequence[Floats]) -> bool:
