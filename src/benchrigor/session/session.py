@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -243,7 +243,7 @@ class Session(Engine):
 
     def pieces(
         self, workload: Workload | Callable[..., object], *, over_s: float | None = None
-    ) -> Iterator[Progress]:
+    ) -> Generator[Progress, None, None]:
         """Measure a workload piece by piece; after each but the last, the caller may do else.
 
         The parameters and errors are those of `run`. What passes between pieces counts for no

@@ -401,7 +401,8 @@ class Traces:
             trace.chunks = by_piece(trace.pieces, trace.chunks, np.concatenate)
             trace.groups = by_piece(trace.pieces, trace.groups, joined)
             trace.pieces = [*dict.fromkeys(trace.pieces)]
-            kind, series, groups, notices = in_pieces(trace.chunks, trace.groups, self.options)
+            kind, series, notices = in_pieces(trace.chunks, self.options)
+            groups = trace.groups if kind is Kind.PIECES else [joined(trace.groups)]
         else:
             if len(trace.chunks) > 1:
                 trace.chunks, trace.groups = [np.concatenate(trace.chunks)], [joined(trace.groups)]
@@ -469,13 +470,12 @@ def by_piece(
 
 
 def in_pieces(
-    series: Sequence[Floats], groups: Sequence[Groups], options: Options
-) -> tuple[Kind, tuple[Floats, ...], Sequence[Groups], tuple[Notice, ...]]:
-    """Return kind, series and groups of readings in pieces; few pieces are one series so far."""
+    series: Sequence[Floats], options: Options
+) -> tuple[Kind, tuple[Floats, ...], tuple[Notice, ...]]:
+    """Return kind and series of readings in pieces; few pieces are one series so far."""
     if len(series) >= min(FIRST_PIECES, options.pieces):
-        return Kind.PIECES, tuple(series), groups, ()
-    few = few_pieces(len(series), options.pieces)
-    return Kind.UNIT_READINGS, (np.concatenate(series),), [joined(groups)], (few,)
+        return Kind.PIECES, tuple(series), ()
+    return Kind.UNIT_READINGS, (np.concatenate(series),), (few_pieces(len(series), options.pieces),)
 
 
 def is_single(rounds: Sequence[Floats]) -> bool:

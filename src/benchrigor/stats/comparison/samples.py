@@ -15,6 +15,7 @@ from benchrigor.model import Estimate, Floats, Kind, as_invocations, as_series
 from benchrigor.model.checks import refuse, wrong_choice, wrong_number
 from benchrigor.stats.estimators.estimation import (
     INVOCATION_MEANS,
+    PIECE_MEANS,
     Estimation,
     Policy,
     estimate,
@@ -75,11 +76,12 @@ def are_shares(*samples: Sample) -> bool:
 
 
 def unit_of(sample: Sample) -> str:
-    """Name the unit of inference: "invocation", "reading", or "round" of various work."""
+    """Name the unit of inference: "invocation", "piece", "reading", "round" of various work."""
     if isinstance(sample, Estimate):
         if sample.method.startswith(WPS):
             return "round"
-        return "invocation" if INVOCATION_MEANS in sample.method else "reading"
+        units = {INVOCATION_MEANS: "invocation", PIECE_MEANS: "piece"}
+        return next((unit for name, unit in units.items() if name in sample.method), "reading")
     return "invocation" if isinstance(sample, tuple) else "reading"
 
 

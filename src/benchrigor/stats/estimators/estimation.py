@@ -411,8 +411,9 @@ def _of_one(inner: Estimate) -> Estimate:
 
 
 def few_pieces(told: int, of: int, *, refused: bool = False) -> Notice:
-    """Say that few of the pieces count, or were measured at all."""
-    sentence = f"Only {told} of {many(of, 'piece')} can be used: {MIN_PIECES} are wanted."
+    """Say that few of the pieces count, or were measured so far."""
+    counts = many(told, "piece") if told == of else f"{told} of {many(of, 'piece')}"
+    sentence = f"Only {counts}: fewer than {MIN_PIECES} tell little of the pace at other times."
     say = Notice.refusal if refused else Notice.warning
     return say(Code.FEW_PIECES, sentence, pieces=told, wanted=MIN_PIECES)
 
