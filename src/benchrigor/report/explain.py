@@ -241,13 +241,10 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[str]:
 
 def _pieces(analysis: Analysis, record: RunRecord) -> str:
     """Say what counts of each piece, and where it lies."""
-    without = ""
-    if analysis.phases[0].start is None:
-        without = ", but has no steady level and does not count"
     return (
-        f"They came in {many(len(analysis.phases), 'piece')}. The first one held the warm-up"
-        f"{without}; of each of the others the first reading, or hundredth, is left out: caches "
-        f"are cold after a pause. Levels: {', '.join(piece_levels(analysis, record))}."
+        f"They came in {many(len(analysis.phases), 'piece')}. The first one held the warm-up; of "
+        "each of the others the first reading, or hundredth, is left out: caches are cold after a "
+        f"pause. Levels: {', '.join(piece_levels(analysis, record))}."
     )
 
 

@@ -51,6 +51,7 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.proportion import whole_of
 
 _ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by so much
+_LEAST = 0.01  # of its time a piece has, where those before it took too long
 
 
 class Engine(Controller[RoundPlan, Round]):
@@ -121,6 +122,8 @@ class Engine(Controller[RoundPlan, Round]):
     def _next_plan(self) -> RoundPlan | None:
         index = len(self._rounds)
         left_s = (self.piece + 1) * self.options.piece_s - self._elapsed_ns / 1e9
+        if self.options.pieces > 1:
+            left_s = max(left_s, _LEAST * self.options.piece_s)
         plan = RoundPlan(
             index=index,
             work=self._scheduled_work(),
@@ -169,15 +172,17 @@ class Engine(Controller[RoundPlan, Round]):
     def _piece_after(self, finished: Round) -> int:
         """Return the piece that the next round is of, their number when all are over.
 
-        A piece is over when its time is, or when the next reading would end too late.
+        A piece is over when its time is, or when the next reading would end too late. None is
+        skipped: one whose time is gone has a reading.
         """
         if self.options.pieces == 1:
             return 0
         each_s = self.options.piece_s
         elapsed_s = (self._elapsed_ns + finished.elapsed_ns) / 1e9
-        by_time = math.floor(elapsed_s / each_s + _ROUNDING)
-        by_reading = math.ceil((elapsed_s + self._reading_s) / each_s - LATEST)
-        return min(max(finished.plan.piece, by_time, by_reading), self.options.pieces)
+        piece = finished.plan.piece
+        by_time = elapsed_s / each_s >= piece + 1.0 - _ROUNDING
+        by_reading = (elapsed_s + self._reading_s) / each_s > piece + LATEST
+        return piece + int(by_time or by_reading)
 
     @property
     def _reading_s(self) -> float:

@@ -294,18 +294,24 @@ class Session(Engine):
                 host.start()
             if self._is_paced:
                 self.full_pace = kept_full_pace(self._machine)
-            first, began = self.piece, self._clock.now_ns() if step_ns else 0
-            perform = performer(adapted, self._clock, host)
-            while self._decision is None:
-                piece = self.piece
-                if piece > first and step_ns:
-                    self._wait_until(began + (piece - first) * step_ns)
-                drive(self, perform, self._clock, self._hooks, pause=partial(self._is_over, piece))
-                if self._decision is None and self._progress is not None:
-                    yield self._progress
+            yield from self._piece_by_piece(performer(adapted, self._clock, host), step_ns)
 
-    def _is_over(self, piece: int) -> bool:
-        return self.piece > piece
+    def _piece_by_piece(
+        self, perform: Callable[[RoundPlan], Callable[[int], Round] | None], step_ns: int
+    ) -> Generator[Progress, None, None]:
+        """Drive the session to the end of each piece; they begin so far apart at least."""
+        first, began = self.piece, self._clock.now_ns() if step_ns else 0
+
+        def is_over(piece: int) -> bool:
+            return self.piece > piece
+
+        while self._decision is None:
+            piece = self.piece
+            if piece > first and step_ns:
+                self._wait_until(began + (piece - first) * step_ns)
+            drive(self, perform, self._clock, self._hooks, pause=partial(is_over, piece))
+            if self._decision is None and self._progress is not None:
+                yield self._progress
 
     def _wait_until(self, due_ns: int) -> None:
         """Sleep until a piece is due, unless the session is asked to stop; say for how long."""

@@ -39,7 +39,6 @@ from benchrigor.units import Direction, Quantity
 
 _ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
 T = TypeVar("T")
-FIRST_PIECES = 3  # Student's t of fewer is of no use
 SPEED = Metric(name="speed", unit="/s")  # by rounds of various work
 
 
@@ -90,7 +89,9 @@ class Trace:
     def disturbed(self) -> int:
         """How many of the units did not count in the last analysis because of delay."""
         analysis = self.analysis
-        if analysis is None or analysis.disturbed is None or analysis.kind is Kind.INVOCATIONS:
+        if analysis is None or analysis.disturbed is None or self.kind is Kind.PIECES:
+            return 0
+        if analysis.kind is Kind.INVOCATIONS:
             return 0
         return analysis.disturbed.left_out
 
@@ -272,7 +273,7 @@ class Traces:
         first = min_evidence(self.options, by_round=kind != Kind.UNIT_READINGS).first_check
         look = first
         if kind is Kind.PIECES:
-            first, look = (min(each, self.options.pieces) for each in (MIN_PIECES, FIRST_PIECES))
+            first, look = min(MIN_PIECES, self.options.pieces), first_pieces(self.options)
         self.by_name[name] = Trace(
             metric=metric,
             kind=kind,
@@ -469,11 +470,16 @@ def by_piece(
     return [each[0] if len(each) == 1 else join(each) for each in whole.values()]
 
 
+def first_pieces(options: Options) -> int:
+    """Return from how many pieces on their levels make an interval: one look before the last."""
+    return min(MIN_PIECES - 1, max(2, options.pieces - 1))
+
+
 def in_pieces(
     series: Sequence[Floats], options: Options
 ) -> tuple[Kind, tuple[Floats, ...], tuple[Notice, ...]]:
     """Return kind and series of readings in pieces; few pieces are one series so far."""
-    if len(series) >= min(FIRST_PIECES, options.pieces):
+    if len(series) >= first_pieces(options):
         return Kind.PIECES, tuple(series), ()
     return Kind.UNIT_READINGS, (np.concatenate(series),), (few_pieces(len(series), options.pieces),)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
@@ -88,9 +89,10 @@ def measure_many(
 
 def pieces_for(budget_s: object) -> int:
     """Return how many pieces a budget has where nobody says: six, or four, of a good length."""
-    if not is_number(budget_s) or not SHORTEST_PIECE_S <= budget_s < np.inf:
+    if not is_number(budget_s) or not SHORTEST_PIECE_S <= budget_s < math.inf:
         return 1  # it is wrong, or too short for two
-    return int(min(_PIECES, max(_FEWEST, budget_s / _GOOD_S), budget_s / SHORTEST_PIECE_S))
+    good, most = (int(budget_s / each + 1e-9) for each in (_GOOD_S, SHORTEST_PIECE_S))
+    return min(_PIECES, max(_FEWEST, good), most)
 
 
 def seed_of(seed: int, index: int) -> int:

@@ -40,7 +40,7 @@ from benchrigor.stats.estimators.proportion import (
 from benchrigor.stats.estimators.rate import reciprocal, weighted_mean
 from benchrigor.stats.phases.changing_pace import cold_first, few_in_order, phase_at_any_pace
 from benchrigor.stats.phases.common_warm_up import common_phases
-from benchrigor.stats.phases.pieces import whole_piece
+from benchrigor.stats.phases.pieces import first_piece, whole_piece
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import (
     LONG_RUN_VARIANCE,
@@ -135,12 +135,10 @@ def estimate(
     policy = adapted(policy, phases)
     kept_weights = None if weights is None else keep((weights,), phases)[0]
     estimation = estimate_kept(keep(series, phases), policy, kept_weights)
-    told = () if policy.kind is Kind.PIECES else _phase_notices(phases)
-    notices = _once((*filter(None, (cold,)), *told, *estimation.notices))
+    notices = _once((*filter(None, (cold,)), *_phase_notices(phases), *estimation.notices))
     rejected, count = estimation.values.count(None), len(estimation.values)
     if rejected < count or not notices:  # otherwise they say why none counts
-        noun = "piece" if policy.kind is Kind.PIECES else "round"
-        notices = (*rejected_notices(rejected, count, noun), *notices)
+        notices = (*rejected_notices(rejected, count), *notices)
     if estimation.estimate is not None and looked_for and policy.kind is Kind.UNIT_READINGS:
         notices += short_run(series[0].size)
     return replace(_noted(estimation, one_each(notices)), phases=tuple(phases))
@@ -170,8 +168,8 @@ def trim(
         return _invocation_phases(series, policy.confidence)
     if policy.kind is Kind.PIECES:
         one = replace(policy, kind=Kind.UNIT_READINGS)
-        first = trim(series[:1], one, change_points) or (whole_piece(series[0]),)
-        return (*first, *later_pieces(series[1:], policy))
+        first = first_piece(series[0], trim(series[:1], one, change_points))
+        return (first, *later_pieces(series[1:], policy))
     fewest = MIN_FOR_AUTOCORRELATION if policy.kind is Kind.READINGS else MIN_FOR_CHANGES
     if series[0].size < fewest:
         return ()
@@ -356,8 +354,6 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
         shortest = min(series.size for series, _ in counted)
         thin = _thin_tail(shortest, policy.q, unit)
         return replace(estimate, notices=(*thin, *estimate.notices))
-    if unit == "piece":
-        raise NotEstimable(few_pieces(1, len(kept), refused=True))
     confidence, transients = policy.confidence, policy.transients(len(kept))
     if policy.q is not None:
         return _of_one(quantile_of(counted[0][0], policy.q, confidence, transients=transients))
@@ -410,19 +406,18 @@ def _of_one(inner: Estimate) -> Estimate:
     return replace(inner, n=1, n_effective=1.0, notices=(only, *inner.notices))
 
 
-def few_pieces(told: int, of: int, *, refused: bool = False) -> Notice:
-    """Say that few of the pieces count, or were measured so far."""
+def few_pieces(told: int, of: int) -> Notice:
+    """Say that few pieces were measured so far."""
     counts = many(told, "piece") if told == of else f"{told} of {many(of, 'piece')}"
     sentence = f"Only {counts}: fewer than {MIN_PIECES} tell little of the pace at other times."
-    say = Notice.refusal if refused else Notice.warning
-    return say(Code.FEW_PIECES, sentence, pieces=told, wanted=MIN_PIECES)
+    return Notice.warning(Code.FEW_PIECES, sentence, pieces=told, wanted=MIN_PIECES)
 
 
-def rejected_notices(rejected: int, total: int, noun: str = "round") -> tuple[Notice, ...]:
+def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
     """Say how many invocations do not count; where none does, the refusal of their phases tells."""
     if rejected in {0, total}:
         return ()
-    sentence = f"{rejected} of {total} {noun}s have no stable phase and do not count."
+    sentence = f"{rejected} of {total} rounds have no stable phase and do not count."
     return (Notice.warning(Code.ROUNDS_REJECTED, sentence, rejected=rejected, rounds=total),)
 
 

@@ -1,4 +1,4 @@
-"""Which readings of a piece count: of a part of a run that came after a pause.
+"""Which readings of a piece count, a part of a run that may have come after a pause.
 
 One process has one warm-up, in its first piece. After a pause caches are cold for a moment, and
 nobody can tell for how long: the start is left out by its place, never for being slow.
@@ -6,18 +6,46 @@ nobody can tell for how long: the start is left out by its place, never for bein
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
-from benchrigor.model import ChangePoints, Floats, Phase, PhaseLabel, PhaseReason, StablePhase
+from benchrigor.model import (
+    ChangePoints,
+    Code,
+    Floats,
+    Notice,
+    Phase,
+    PhaseLabel,
+    PhaseReason,
+    StablePhase,
+)
 
 _FEWEST = 3  # of fewer readings each is needed
 _AT_START = 0.01  # of the readings
+_UNSTEADY = 0.5
 
 
-def whole_piece(series: Floats) -> StablePhase:
-    """Take a piece whole but for its first reading, or its first hundredth."""
+def first_piece(series: Floats, found: Sequence[StablePhase]) -> StablePhase:
+    """Return the stable phase of a first piece; else take its second half, where it is unsteady.
+
+    Whether its level moves because it warms up, or the machine changes its pace, nobody knows.
+    """
+    if not found:
+        return whole_piece(series)
+    (phase,) = found
+    if phase.start is not None:
+        return replace(phase, notices=())  # they are about the interval of one series
+    sentence = "The first piece has no steady level: only its second half counts."
+    half = Notice.note(Code.START_CUT, sentence, readings=int(_UNSTEADY * series.size))
+    return replace(whole_piece(series, _UNSTEADY), notices=(half,))
+
+
+def whole_piece(series: Floats, share: float = _AT_START) -> StablePhase:
+    """Take a piece whole but for its first reading, or this share of them at its start."""
     n = series.size
-    start = max(1, int(_AT_START * n)) if n >= _FEWEST else 0
+    start = max(1, int(share * n)) if n >= _FEWEST else 0
     labels = {0: PhaseLabel.WARM_UP} if start else {}
     phases = (
         Phase(

@@ -73,8 +73,7 @@ def plan_sizes(
         for factor in (1.0, *factors)
     )
     estimate = _at_confidence(pilot, noise, level)
-    units = {INVOCATION_MEANS: "invocation", PIECE_MEANS: "piece"}
-    unit = units.get(pilot.method, "reading")
+    unit = _UNITS.get(pilot.method, "reading")
     return Plan(
         pilot=estimate,
         counted_in=unit,
@@ -111,6 +110,9 @@ def _price(estimate: Estimate, width: float, factors: tuple[float, float], least
     n = required_readings(estimate, width * whole / abs(estimate.value))
     low, high = (math.ceil(n * factor) for factor in factors)
     return Price(half_width=width, n=max(n, least), n_low=max(low, least), n_high=max(high, least))
+
+
+_UNITS = {INVOCATION_MEANS: "invocation", PIECE_MEANS: "piece"}  # of inference, by method
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
