@@ -40,7 +40,8 @@ from benchrigor.session.stop_rules import (
     wanted_half_width,
 )
 from benchrigor.session.work_schedule import FEWEST_ROUNDS
-from benchrigor.stats import fit_wps, merge_subsessions
+from benchrigor.stats import RupturesDetector, fit_wps, merge_subsessions
+from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import (
     Policy,
     adapted,
@@ -259,6 +260,19 @@ def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[Stab
         return trim((series,), policy, points)
     except InvalidInput as error:
         raise DetectorFailed(f"detector {detector!r}: {error}") from error
+
+
+def as_detector(detector: object) -> Detector | None:
+    """Adapt a ruptures estimator; return a Detector, or None for the built-in one, unchanged."""
+    is_class = isinstance(detector, type)
+    if detector is None or (isinstance(detector, Detector) and not is_class):
+        return detector
+    if isinstance(detector, Estimator) and not is_class:
+        return RupturesDetector(detector)
+    raise InvalidInput(
+        f"detector is {detector!r}, expected a function that returns the ChangePoints of readings, "
+        "or a ruptures estimator such as ruptures.Pelt()"
+    )
 
 
 def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 import numpy as np
 
@@ -25,20 +24,27 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse
 from benchrigor.model.metric import A_DURATION
 from benchrigor.protocols import Detector
-from benchrigor.session.analysis_chain import Material, cut, look, observed_of, report, selected
+from benchrigor.session.analysis_chain import (
+    Material,
+    as_detector,
+    cut,
+    look,
+    observed_of,
+    report,
+    selected,
+)
 from benchrigor.session.stop_rules import agrees, min_evidence, next_check
+from benchrigor.session.turns.series_of_pieces import by_piece, first_pieces, in_pieces
 from benchrigor.session.work_schedule import WorkSchedule
-from benchrigor.stats import RupturesDetector
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
-from benchrigor.stats.estimators.estimation import MIN_PIECES, few_pieces
+from benchrigor.stats.estimators.estimation import MIN_PIECES
 from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
 from benchrigor.units import Direction, Quantity
 
 _ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
-T = TypeVar("T")
 SPEED = Metric(name="speed", unit="/s")  # by rounds of various work
 
 
@@ -292,8 +298,8 @@ class Traces:
             if fully or trace.kind is Kind.WORK:
                 self._analyse(trace)
             if fully and trace.units >= trace.next_check:
-                by_piece = trace.kind is Kind.PIECES
-                trace.next_check = trace.units + 1 if by_piece else next_check(trace.units)
+                one_more = trace.kind is Kind.PIECES
+                trace.next_check = trace.units + 1 if one_more else next_check(trace.units)
             if fully and trace.analysis is not trace.looked:
                 trace.agreed = _agree(trace.analysis, trace.looked)
                 trace.looked = trace.analysis
@@ -460,30 +466,6 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
     return []
 
 
-def by_piece(
-    pieces: Sequence[int], parts: Sequence[T], join: Callable[[Sequence[T]], T]
-) -> list[T]:
-    """Join the successive parts of each piece."""
-    whole: dict[int, list[T]] = {}
-    for piece, part in zip(pieces, parts, strict=True):
-        whole.setdefault(piece, []).append(part)
-    return [each[0] if len(each) == 1 else join(each) for each in whole.values()]
-
-
-def first_pieces(options: Options) -> int:
-    """Return from how many pieces on their levels make an interval: one look before the last."""
-    return min(MIN_PIECES - 1, max(2, options.pieces - 1))
-
-
-def in_pieces(
-    series: Sequence[Floats], options: Options
-) -> tuple[Kind, tuple[Floats, ...], tuple[Notice, ...]]:
-    """Return kind and series of readings in pieces; few pieces are one series so far."""
-    if len(series) >= first_pieces(options):
-        return Kind.PIECES, tuple(series), ()
-    return Kind.UNIT_READINGS, (np.concatenate(series),), (few_pieces(len(series), options.pieces),)
-
-
 def is_single(rounds: Sequence[Floats]) -> bool:
     """Return whether there are rounds, and each gave one unit reading."""
     return len(rounds) > 0 and all(each.size == 1 for each in rounds)
@@ -513,16 +495,3 @@ def reading_groups(finished: Round, values: Floats, metric: Metric, kind: Kind) 
     if metric.is_duration:
         seconds = values * calls_per_reading(finished)
     return groups_of(finished.delays, seconds)
-
-
-def as_detector(detector: object) -> Detector | None:
-    """Adapt a ruptures estimator; return a Detector, or None for the built-in one, unchanged."""
-    is_class = isinstance(detector, type)
-    if detector is None or (isinstance(detector, Detector) and not is_class):
-        return detector
-    if isinstance(detector, Estimator) and not is_class:
-        return RupturesDetector(detector)
-    raise InvalidInput(
-        f"detector is {detector!r}, expected a function that returns the ChangePoints of readings, "
-        "or a ruptures estimator such as ruptures.Pelt()"
-    )

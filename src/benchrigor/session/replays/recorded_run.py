@@ -26,13 +26,12 @@ from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report, selected
 from benchrigor.session.engine import Engine
 from benchrigor.session.traces import (
-    by_piece,
     calls_per_reading,
-    in_pieces,
     is_single,
     reading_groups,
     weights_of,
 )
+from benchrigor.session.turns.series_of_pieces import by_piece, in_pieces
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.series.undisturbed import joined
 from benchrigor.units import Quantity
@@ -176,12 +175,8 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     analysis = record.analysis(metric)
     name = "" if analysis is None else analysis.metric.name
     rounds = record.counted_rounds
-    weights = [
-        weight
-        for each in rounds
-        if analysis is not None
-        for weight in weights_of(each, analysis.metric)
-    ]
+    metrics = () if analysis is None else (analysis.metric,)
+    weights = [weight for each in rounds for one in metrics for weight in weights_of(each, one)]
     units = tuple(each.unit_readings[name] for each in rounds if name in each.unit_readings)
     single = [each.readings[name] for each in rounds if name in each.readings]
     # Where nothing restarted the rounds, their readings continue one series.

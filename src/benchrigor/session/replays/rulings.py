@@ -23,10 +23,10 @@ from benchrigor.model import (
 )
 from benchrigor.model.text import no_number
 from benchrigor.protocols import Detector
+from benchrigor.session.analysis_chain import as_detector
 from benchrigor.session.engine import Engine
 from benchrigor.session.replays.recorded_run import PIECE_NS, Recording
 from benchrigor.session.stop_rules import agrees, min_evidence, next_check, wanted_half_width
-from benchrigor.session.traces import as_detector
 from benchrigor.stats import RupturesDetector, estimate_level
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import notice_of
