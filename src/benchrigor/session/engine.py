@@ -105,6 +105,7 @@ class Engine(Controller[RoundPlan, Round]):
         self._traces = Traces(self.options, metrics, detector, recorded=recorded, seed=seed)
         self.full_pace: dict[str, float] = {}  # of the reference, known before
         self._rounds: list[Round] = []
+        self._piece = 0  # under way; their number when all are over
         self._red: dict[int, None] = {}
 
     def restart_rounds(self) -> None:
@@ -167,7 +168,7 @@ class Engine(Controller[RoundPlan, Round]):
     @property
     def piece(self) -> int:
         """The piece that the next round is of, counted from 0."""
-        return min(self._traces.piece, self.options.pieces - 1)
+        return min(self._piece, self.options.pieces - 1)
 
     def _piece_after(self, finished: Round) -> int:
         """Return the piece that the next round is of, their number when all are over.
@@ -237,7 +238,8 @@ class Engine(Controller[RoundPlan, Round]):
             self._traces.rejected += 1
         else:
             self._traces.take(finished)
-        self._traces.piece = self._piece_after(finished)
+        self._piece = self._piece_after(finished)
+        self._traces.end_pieces(self._piece)
         return self._decide(finished.elapsed_ns)
 
     @property

@@ -95,9 +95,8 @@ class Trace:
     def disturbed(self) -> int:
         """How many of the units did not count in the last analysis because of delay."""
         analysis = self.analysis
-        if analysis is None or analysis.disturbed is None or self.kind is Kind.PIECES:
-            return 0
-        if analysis.kind is Kind.INVOCATIONS:
+        several = self.kind is Kind.PIECES or (analysis and analysis.kind is Kind.INVOCATIONS)
+        if analysis is None or analysis.disturbed is None or several:
             return 0
         return analysis.disturbed.left_out
 
@@ -131,7 +130,6 @@ class Traces:
                 quick_rounds=options.quick_rounds,
                 seed=seed,
             )
-        self._piece = 0
         self.rejected = 0  # latest rounds in a row that allow no estimate
         self.options = options
         given = as_detector(detector)
@@ -160,16 +158,10 @@ class Traces:
         if not any(metric.must_satisfy for metric in self.metrics):
             raise InvalidInput("no metric must be satisfied, expected at least one that must")
 
-    @property
-    def piece(self) -> int:
-        """The piece under way; those before it are over."""
-        return self._piece
-
-    @piece.setter
-    def piece(self, piece: int) -> None:
-        self._piece = piece
+    def end_pieces(self, stop: int) -> None:
+        """Take all pieces before this one for over."""
         for each in self.by_name.values():
-            each.pieces_over = len({one for one in each.pieces if one < piece})
+            each.pieces_over = len({one for one in each.pieces if one < stop})
 
     def check(self, finished: Round) -> None:
         """Collect all problems of a round, and raise InvalidInput once."""
@@ -191,10 +183,8 @@ class Traces:
                 known = ", ".join(map(repr, metrics))
                 problems.append(f"{where}: metric {name!r} is unknown, expected one of {known}")
             elif kind is Kind.READINGS and self.options.pieces > 1:
-                problems.append(
-                    f"{where}: {name!r} is one reading of the whole round, expected readings of "
-                    f"units of work: pieces is {self.options.pieces}"
-                )
+                one = f"{where}: {name!r} is one reading of the whole round, and pieces is"
+                problems.append(f"{one} {self.options.pieces}: expected unit readings")
             elif trace is not None and trace.kind != kind:
                 problems.append(f"{where}: {name!r} came as {kind}, before as {trace.kind}")
             else:
