@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from benchrigor.session import compare_runs as compare_runs
     from benchrigor.session import default_rules as default_rules
     from benchrigor.session import measure as measure
+    from benchrigor.session import measure_many as measure_many
     from benchrigor.session import measure_pair as measure_pair
     from benchrigor.session import plan as plan
     from benchrigor.session import replay as replay
@@ -76,7 +77,9 @@ _resolve, _list = lazy_names(
             "RunRecord SegmentProfile ServiceRate StablePhase StopReason Subsessions Verdict "
             "WpsFit"
         ),
-        "session": "Session compare_runs default_rules measure measure_pair plan replay",
+        "session": (
+            "Session compare_runs default_rules measure measure_many measure_pair plan replay"
+        ),
         "units": "Direction",
         "workloads": "CommandWorkload StepwiseWorkload",
     },

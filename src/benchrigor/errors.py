@@ -38,10 +38,12 @@ def without_our_frames(error: BaseException) -> BaseException:
 class BenchrigorError(Exception):
     """The base of all errors that benchrigor raises on purpose.
 
-    ``record`` is the `RunRecord` of the rounds finished before, where a session was running.
+    ``record`` is the `RunRecord` of the rounds finished before, where a session was running;
+    ``records`` are those of several by name, where they took turns.
     """
 
     record: object | None = None
+    records: object | None = None
 
 
 class InvalidInput(BenchrigorError, ValueError):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from types import FrameType
 
 from benchrigor.cli.exits import code_for, leave
-from benchrigor.cli.output import LiveLine, live_line, print_record
-from benchrigor.errors import WorkloadFailed
-from benchrigor.model import Progress, RoundPlan
+from benchrigor.cli.output import LiveLine, live_line, print_record, print_records
+from benchrigor.errors import BenchrigorError, WorkloadFailed
+from benchrigor.model import Options, Progress, RoundPlan, RunRecord
 from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
+from benchrigor.session.turns.rotation import Runs, records_of, rotate
 from benchrigor.workloads import CommandWorkload, StreamWorkload
 
 
@@ -23,6 +24,7 @@ def drive_and_print(
     *,
     target_given: bool,
     as_json: bool,
+    over_s: float | None = None,
 ) -> None:
     """Run a session, print its result, and end with its exit code.
 
@@ -34,10 +36,43 @@ def drive_and_print(
     with live_line() as line:
         session = begin(line)
         line.follow(session.name, session.options)
-        with _gentle_interrupt(session, workload, line), redirect_stdout(sys.stderr):
-            record = session.run(workload)
+        with _gentle_interrupt([session], workload, line), redirect_stdout(sys.stderr):
+            record = session.run(workload, over_s=over_s)
     print_record(record, as_json=as_json)
     leave(code_for(record, target_given=target_given))
+
+
+def drive_in_turn(
+    begin: Callable[[Callable[[Progress], object]], Runs],
+    options: Options,
+    *,
+    target_given: bool,
+    as_json: bool,
+    seed: int,
+    over_s: float | None,
+) -> None:
+    """Run sessions in turn, print a line for each, and end with the worst of their exit codes."""
+    with live_line() as line:
+        runs = begin(line)
+        line.follow("", options)
+        sessions = [session for session, _ in runs.values()]
+        with _gentle_interrupt(sessions, None, line), redirect_stdout(sys.stderr):
+            records, error = _rotated(runs, seed, over_s)
+    if records:
+        print_records(records, as_json=as_json)
+    if error is not None:
+        raise error
+    leave(max(code_for(each, target_given=target_given) for each in records.values()))
+
+
+def _rotated(
+    runs: Runs, seed: int, over_s: float | None
+) -> tuple[dict[str, RunRecord], BaseException | None]:
+    """Return all records of sessions in turn, and the error of one that failed."""
+    try:
+        return rotate(runs, seed=seed, over_s=over_s), None
+    except (BenchrigorError, KeyboardInterrupt) as error:
+        return records_of(runs), error
 
 
 class _Patient:
@@ -64,7 +99,9 @@ class _Patient:
 
 
 @contextmanager
-def _gentle_interrupt(session: Session, workload: Workload, line: LiveLine) -> Iterator[None]:
+def _gentle_interrupt(
+    sessions: Sequence[Session], workload: Workload | None, line: LiveLine
+) -> Iterator[None]:
     """Let the first Ctrl-C finish the round under way; a second one, or SIGTERM, ends at once.
 
     A round of a stream is finished with what there is.
@@ -74,7 +111,8 @@ def _gentle_interrupt(session: Session, workload: Workload, line: LiveLine) -> I
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if isinstance(workload, _Patient):
             workload.interrupted = True
-        session.request_stop()
+        for session in sessions:
+            session.request_stop()
         if isinstance(workload, StreamWorkload):
             workload.stop()
             line.say("stopping the command; press Ctrl-C again to kill it")

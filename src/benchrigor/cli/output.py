@@ -6,7 +6,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,15 @@ import click
 
 from benchrigor.cli.options import hint, json_printed
 from benchrigor.model import Analysis, Kind, Options, Progress, Round, RunRecord, codec
-from benchrigor.model.text import counted, many, percent, shortened, show_estimate, show_value
+from benchrigor.model.text import (
+    counted,
+    many,
+    percent,
+    shortened,
+    show_duration,
+    show_estimate,
+    show_value,
+)
 from benchrigor.session.stop_rules import wanted_half_width
 
 _REDRAWN_EVERY_S = 0.1
@@ -46,6 +54,15 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
     click.echo(render(record))
     if record.run_id:
         click.echo(f"  kept as {record.run_id}: {hint('explain', record.run_id)}")
+
+
+def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
+    """Print the headline of each of several runs, or their summaries as JSON by name."""
+    if as_json:
+        print_json({name: summary(each) for name, each in records.items()})
+        return
+    for each in records.values():
+        click.echo(str(each) + (f" · kept as {each.run_id}" if each.run_id else ""))
 
 
 def summary(record: RunRecord) -> dict[str, Any]:
@@ -89,14 +106,15 @@ class LiveLine:
         self._name, self._options = "", Options()
 
     def follow(self, name: str, options: Options) -> None:
-        """Say what is measured, and what is wanted of it."""
-        self._name, self._options = shortened(name, _NAME), options
+        """Say what is measured, empty where several things are in turn, and what is wanted."""
+        self._name, self._options = name, options
 
     def __call__(self, progress: Progress) -> None:
         """Redraw, unless that was done a moment ago: drawing may take longer than a round."""
         now = time.monotonic()
         if self._draw is not None and now - self._drawn_at >= _REDRAWN_EVERY_S:
-            self._draw(_line(self._name, progress, self._options))
+            name = shortened(self._name or progress.name, _NAME)
+            self._draw(_line(name, progress, self._options))
             self._drawn_at = now
 
     def say(self, sentence: str) -> None:
@@ -137,7 +155,11 @@ def _line(name: str, progress: Progress, options: Options) -> str:
             parts.append(f"about {counted(progress.readings_needed)} to go")
     else:
         parts = [*_figure(progress, wanted), *_half_width(wanted, options)]
-    if progress.seconds_left is not None and progress.decision is None:
+    if options.pieces > 1:
+        parts.append(f"piece {progress.piece + 1} of {options.pieces}")
+    if progress.waiting_s:
+        parts.append(f"the next one in {show_duration(math.ceil(progress.waiting_s))}")
+    elif progress.seconds_left is not None and progress.decision is None:
         parts.append(f"at most {show_value(progress.seconds_left, 's')}")
     if not (wanted and wanted[0].kind is Kind.WORK):  # a narrow terminal cuts off the end
         parts.append(many(progress.readings, "reading"))

@@ -41,7 +41,10 @@ def resume(
     before = opened.load(run_id)
     workload = workload_of(before)
     new = {name: limit for name, limit in limits.items() if limit is not None}
-    options = replace(before.options, **new)
+    told = before.options
+    if told.pieces > 1 and "budget_s" in new:  # further pieces as long as those there are
+        new["pieces"] = max(1, round(told.pieces * new["budget_s"] / told.budget_s))
+    options = replace(told, **new)
 
     def begin(progress: Callable[[Progress], object]) -> Session:
         session = Session.resume(opened, run_id, options=options, progress=progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -13,17 +14,20 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.amounts import amounts
-from benchrigor.cli.driving import drive_and_print
+from benchrigor.cli.driving import drive_and_print, drive_in_turn
 from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import function_target, metrics_for, names_function
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Metric, Options
+from benchrigor.model import Metric, Options, Progress
 from benchrigor.model.checks import refuse
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
+from benchrigor.session.controller import check_seed
 from benchrigor.session.measuring import TIME
 from benchrigor.session.traces import SPEED
+from benchrigor.session.turns.measuring_many import pieces_for, seed_of
+from benchrigor.storage import Journal
 from benchrigor.workloads import (
     AmountWorkload,
     CallableWorkload,
@@ -43,7 +47,7 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
     # What follows the command belongs to it: `benchrigor run gzip -k file`.
     context_settings={"allow_interspersed_args": False},
 )
-@click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION")
+@click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION...")
 @shared.share_option("--target", "2%", "Half-width wanted.")
 @shared.confidence_option()
 @shared.statistic_options
@@ -148,6 +152,17 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
     text="Calls of a function that a reading averages; 1 for single calls.  "
     "[default: as many as the clock needs]",
 )
+@shared.count_option(
+    "--pieces",
+    text="Parts in which a function is measured; the interval comes from their levels.  "
+    "[default: 1; 6 for several functions and with --over, fewer where the budget is short]",
+)
+@click.option(
+    "--over",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="MINUTES",
+    help="Spread the pieces over so many minutes, with pauses between them.",
+)
 @click.option("--name", help="Name of the run.")
 @log_option
 @shared.count_option("--seed", text="Seed of the plans; drawn, and kept, when not given.", least=0)
@@ -158,7 +173,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     """Measure a command or a function until its interval is narrow enough.
 
     Options stand before the command; what follows belongs to it. A function is called without
-    arguments, or with the work amount if it has one; what it prints goes to stderr.
+    arguments, or with the work amount if it has one; what it prints goes to stderr. Several
+    functions take turns, a piece of each, so that all see the same minutes.
 
     A command under way when the budget is spent is asked to end, and killed two seconds later; of
     what it printed, whole lines of --read-units count. Ctrl-C finishes the round under way, ends
@@ -169,6 +185,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run gzip -k -f big.log
       benchrigor run --target 1% --budget 300 mypackage.bench:parse
       benchrigor run --statistic p99 --batch 1 mypackage.bench:parse
+      benchrigor run mypackage.bench:parse mypackage.bench:parse_fast
+      benchrigor run --pieces 6 --over 10 mypackage.bench:parse
       benchrigor run --timeout 30 --accept-exit 0 --accept-exit 1 ./bench.sh
       benchrigor run --read 'rate:req/s=regex:rps: ([0-9.]+)' ./load.sh
       benchrigor run --read 'ok:share,higher=regex:ok ([0-9]+/[0-9]+)' ./load.sh
@@ -178,9 +196,16 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run --work 1000:1e6 mypackage.bench:sort
     """  # noqa: D301  # click wants the backspace itself
     is_function = names_function(words[0]) and not Path(words[0]).exists()
-    options = _options(given)
+    targets = words if is_function and all(map(names_function, words)) else words[:1]
+    options = _options(given, in_turn=len(targets) > 1)
     if given["timeout"] == math.inf:  # none
         given["timeout"] = None
+    over_s = given["over"] and 60.0 * given["over"]
+    ending = {"target_given": shared.is_given("target"), "as_json": given["as_json"]}
+    store = None if given["no_store"] else shared.open_store(given["store"])
+    if len(targets) > 1:
+        _in_turn(targets, given, options, store, over_s=over_s, **ending)
+        return
     speed = _speed(given, options)
     workload, metrics, subject = (_function if is_function else _command)(words, given, speed)
     begin = partial(
@@ -190,15 +215,47 @@ def run(words: tuple[str, ...], **given: Any) -> None:
         name=given["name"] or subject["name"],
         subject=subject,
         seed=given["seed"],
-        store=None if given["no_store"] else shared.open_store(given["store"]),
+        store=store,
     )
     with logged_to(given["log"]):
-        drive_and_print(
-            lambda line: begin(progress=line),
-            workload,
-            target_given=shared.is_given("target"),
-            as_json=given["as_json"],
-        )
+        drive_and_print(lambda line: begin(progress=line), workload, over_s=over_s, **ending)
+
+
+def _in_turn(
+    targets: tuple[str, ...],
+    given: dict[str, Any],
+    options: Options,
+    store: Journal | None,
+    **ending: Any,
+) -> None:
+    """Measure several functions in turn."""
+    twice = sorted({each for each in targets if targets.count(each) > 1})
+    refuse(
+        [f"{each} is given {targets.count(each)} times, expected once" for each in twice],
+        ["--name is for one function, and several are given"] if given["name"] else [],
+    )
+    seed = check_seed(given["seed"])
+    chosen = {each: _function((each,), given, None) for each in targets}
+
+    def begin(line: Callable[[Progress], object]) -> dict[str, tuple[Session, Workload]]:
+        return {
+            name: (
+                Session(
+                    options,
+                    metrics,
+                    name=name,
+                    subject=subject,
+                    seed=seed_of(seed, index),
+                    store=store,
+                    progress=line,
+                ),
+                workload,
+            )
+            for index, (name, (workload, metrics, subject)) in enumerate(chosen.items())
+        }
+
+    with logged_to(given["log"]):
+        drive_in_turn(begin, options, seed=seed, **ending)
 
 
 def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
@@ -234,7 +291,7 @@ def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | Non
 
 
 def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
-    for name in ("gc", "batch"):
+    for name in ("gc", "batch", "pieces", "over"):
         if given[name]:
             raise InvalidInput(f"--{name} is for functions, and {words[0]} is a command")
     flag = "--work" if given["work"] else "--analysis wps"
@@ -279,7 +336,7 @@ def _stream(
     return StreamWorkload(list(words), picks=picks, accept_exit=accepted, clock=WallClock())
 
 
-def _options(given: dict[str, Any]) -> Options:
+def _options(given: dict[str, Any], *, in_turn: bool) -> Options:
     """Make Options of all options that are named like one of its fields."""
     named = {each.name: given[each.name] for each in fields(Options) if each.name in given}
     if given["thorough"]:
@@ -289,6 +346,8 @@ def _options(given: dict[str, Any]) -> Options:
                 "leave one of them out"
             )
         named["budget_s"] = _THOROUGH_S
+    if named["pieces"] is None:
+        named["pieces"] = pieces_for(named["budget_s"]) if in_turn or given["over"] else 1
     return Options(**{**named, "work": given["work"] and given["work"].work})
 
 

@@ -50,6 +50,7 @@ class Kind(enum.StrEnum):
 
     UNIT_READINGS = "unit readings"  # Many per round, continuing one series
     INVOCATIONS = "invocations"  # Many per round, each round with a warm-up of its own
+    PIECES = "pieces"  # Many per round, in parts of one run that may lie minutes apart
     READINGS = "readings"  # One per round
     # One pair of work amount and duration per round: the unit of inference is the round.
     WORK = "work amounts"
@@ -69,6 +70,7 @@ class PhaseReason(enum.StrEnum):
 
     STABLE = "stable"
     AS_ASKED = "cut as asked"
+    WHOLE = "taken whole"
     CHANGING_PACE = "the pace changed"
     SLOW_NOISE = "slow noise"
     NO_DOMINANT_SEGMENT = "no dominant segment"
@@ -427,6 +429,8 @@ class Analysis:
         are too few pairs.
     left_out
         Of pairs of work amount and duration, the indices of the rounds that do not count.
+    levels
+        Of a run in pieces, the mean or quantile of each; None for one that does not count.
     observed
         What the readings show by themselves where there is no estimate, else None; of pairs of
         work amount and duration, work over duration of each round.
@@ -456,6 +460,7 @@ class Analysis:
     split: VarianceSplit | None = None
     wps: WpsFit | None = None
     left_out: tuple[int, ...] = ()
+    levels: tuple[float | None, ...] = ()
     observed: Observed | None = None
     pace: Pace | None = None
     at_full_pace: Estimate | None = None

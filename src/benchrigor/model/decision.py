@@ -90,6 +90,12 @@ class Progress:
         Names of the metrics that must be satisfied and lack readings for a first look.
     decision
         None while the session runs.
+    name
+        What the session measures.
+    piece
+        The piece of the latest round, counted from 0.
+    waiting_s
+        Seconds until the next piece begins; 0 while readings come.
     """
 
     rounds: int
@@ -108,6 +114,9 @@ class Progress:
     provisional: Analysis | None = None
     missing: tuple[str, ...] = ()
     decision: Decision | None = None
+    name: str = ""
+    piece: int = 0
+    waiting_s: float = 0.0
 
     @property
     def half_width(self) -> float | None:

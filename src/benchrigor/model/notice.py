@@ -40,6 +40,7 @@ class Code(enum.StrEnum):
     NO_DATA = "no-data"
     THIS_PROCESS_ONLY = "this-process-only"
     FEW_INVOCATIONS = "few-invocations"
+    FEW_PIECES = "few-pieces"
     NO_RATIO = "no-ratio"
     SEVERAL_MODES = "several-modes"
     BATCHED = "batched"

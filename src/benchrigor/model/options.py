@@ -29,6 +29,7 @@ CHOICES = {
 # Of a time budget: no reading begins that would end later, once there are two.
 LATEST = 1.1
 FEWEST_QUICK_ROUNDS = 10  # of various work: a line through fewer says little
+SHORTEST_PIECE_S = 0.05  # a shorter one is mostly caches that are cold after a pause
 _POSITIVE = ("target", "budget_s", "short_round_s", "quick_s")
 _FROM_0 = ("min_seconds",)
 _COUNTS = {  # each with the least it may be
@@ -38,6 +39,7 @@ _COUNTS = {  # each with the least it may be
     "max_rounds": 1,
     "max_rejected": 1,
     "quick_rounds": FEWEST_QUICK_ROUNDS,
+    "pieces": 1,
 }
 _SHARES = ("confidence", "autocorrelation_limit")
 _NUMBERS = (*_POSITIVE, *_FROM_0, *_COUNTS, *_SHARES)
@@ -115,6 +117,11 @@ class Options:
     disturbed
         What becomes of readings during which the kernel counted delay: "leave-out", where it was
         measured and enough others are left; or "keep".
+    pieces
+        Parts of equal time in which a continuous session measures; their levels are the units of
+        inference. Between them the program may wait, or measure something else (`Session.pieces`):
+        parts that are minutes apart tell how far the pace of the machine changes meanwhile, which
+        no readings of one part can. Pauses do not count as time. It may be satisfied from 4 on.
     reference
         Whether fixed work is timed in turn with the readings on the wall clock, to tell the pace
         of the machine; it takes 3 % of the time.
@@ -159,6 +166,7 @@ class Options:
     red_rounds: str = "keep"
     disturbed: str = "leave-out"
     reference: bool = True
+    pieces: int = 1
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in (*_NUMBERS, *CHOICES)}
@@ -183,6 +191,8 @@ class Options:
         work = attempt(problems, check_work, self.work)
         if work is not None or self.work is None:
             problems += self._bad_analysis(work)
+        if not problems and self.pieces > 1:
+            problems += self._bad_pieces()
         refuse(problems)
         object.__setattr__(self, "trim", trim)
         object.__setattr__(self, "work", work)
@@ -190,6 +200,34 @@ class Options:
             if values[name] is not None:  # numbers of numpy become Python's own
                 plain = int if name in _COUNTS else float
                 object.__setattr__(self, name, plain(values[name]))
+
+    def _bad_pieces(self) -> list[str]:
+        """Return what does not go together with several pieces."""
+        pieces = f"pieces is {self.pieces}, but"
+        problems = []
+        if self.rounds == "restarted":
+            problems.append(
+                f"{pieces} rounds are restarted: each is an invocation, and no piece is needed"
+            )
+        if self.analysis == "wps" or isinstance(self.work, tuple):
+            problems.append(
+                f"{pieces} work amounts vary: the line through them has rounds, and no pieces"
+            )
+        if self.method != CHOICES["method"][0]:
+            problems.append(
+                f"{pieces} method is {self.method!r}: the interval comes from the pieces' levels"
+            )
+        if not SHORTEST_PIECE_S <= self.piece_s < math.inf:
+            problems.append(
+                f"{pieces} budget_s is {self.budget_s:g}, expected {SHORTEST_PIECE_S:g} s at least "
+                "for each piece, and an end"
+            )
+        return problems
+
+    @property
+    def piece_s(self) -> float:
+        """Seconds of measuring in each piece."""
+        return self.budget_s / self.pieces
 
     def _bad_analysis(self, amounts: Work) -> list[str]:
         """Return what does not go together with the analysis."""

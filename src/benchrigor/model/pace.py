@@ -34,7 +34,11 @@ class Pace:
     error
         Relative standard error of the level, from blocks, without those below.
     between
-        Relative standard deviation between runs that the reference does not explain, assumed.
+        Relative standard deviation between runs that the reference does not explain, assumed; of
+        runs in pieces, between processes.
+    by_piece
+        The factor of each piece; None for one with too few references. Empty for a run that is not
+        in pieces.
     """
 
     full_s: Mapping[str, float]
@@ -49,3 +53,4 @@ class Pace:
     factor: float
     error: float
     between: float
+    by_piece: tuple[float | None, ...] = ()

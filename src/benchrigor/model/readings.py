@@ -32,8 +32,10 @@ class RoundPlan:
     seed
         For what the workload draws; the same in a repeated or resumed session.
     seconds
-        Wall time that the round may take: what is left of the budget; None for no limit. A
-        workload that can be interrupted obeys it.
+        Wall time that the round may take: what is left of the budget, or of the piece; None for no
+        limit. A workload that can be interrupted obeys it.
+    piece
+        The part of the run that it belongs to, counted from 0 (see `Options`).
     """
 
     index: int
@@ -41,6 +43,7 @@ class RoundPlan:
     readings: int = 1
     seed: int = 0
     seconds: float | None = field(default=None, compare=False)  # it is the same plan later on
+    piece: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -57,7 +57,7 @@ class Replay:
     n
         How many readings (or rounds) were recorded.
     counted_in
-        "reading" or "round": what ``n`` and `Ruling.stopped` count.
+        "reading", "round" or "piece": what ``n`` and `Ruling.stopped` count.
     target
         Relative half-width wanted; None where only an absolute one was, or none at all.
     confidence

@@ -288,6 +288,8 @@ def _headline(record: RunRecord) -> str:
         shown = f"{statistic} {shown}"
     if analysis.kind is Kind.INVOCATIONS:
         evidence = f"n={many(estimate.n, 'invocation')}"
+    elif analysis.kind is Kind.PIECES:
+        evidence = f"n={many(estimate.n, 'piece')}"
     elif analysis.wps is not None:
         evidence = f"n={many(estimate.n, 'round')}, {show_added(analysis.wps.overhead)}"
     else:

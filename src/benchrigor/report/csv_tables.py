@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,9 @@ def _parts(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], li
         return
     phase = analysis.phases[0] if analysis.phases else None
     labels, kept = _labelled(phase, sum(sizes), analysis)
+    if analysis.kind is Kind.PIECES:
+        each = (_labelled(one, one.change_points.n, analysis) for one in analysis.phases)
+        labels, kept = (list(chain.from_iterable(parts)) for parts in zip(*each, strict=True))
     start = 0
     for size in sizes:
         yield labels[start : start + size], kept[start : start + size]

@@ -39,6 +39,7 @@ from benchrigor.report.text import (
     meaning,
     outlying,
     phase_table,
+    piece_levels,
     predicted,
     rounds_named,
     why_left_out,
@@ -227,6 +228,8 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[str]:
         return []
     if not analysis.phases:
         return ["Too few readings to look for change points: all of them are taken."]
+    if analysis.kind is Kind.PIECES:
+        return [_pieces(analysis, record)]
     if len(analysis.phases) > 1:
         stable = [phase for phase in analysis.phases if phase.start is not None]
         how = "All rounds are cut alike, where it suits them together"
@@ -234,6 +237,15 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[str]:
             how = "The rounds have no steady state in common, and each is cut by itself"
         return [f"{how}: that leaves a stable phase in {len(stable)} of {len(analysis.phases)}."]
     return [_change_points(analysis.phases[0]), _segments(analysis)]
+
+
+def _pieces(analysis: Analysis, record: RunRecord) -> str:
+    """Say what counts of each piece, and where it lies."""
+    return (
+        f"They came in {many(len(analysis.phases), 'piece')}. The first one held the warm-up; of "
+        "each of the others the first reading, or hundredth, is left out: caches are cold after a "
+        f"pause. Levels: {', '.join(piece_levels(analysis, record))}."
+    )
 
 
 def _change_points(stable: StablePhase) -> str:
@@ -264,6 +276,11 @@ def _segments(analysis: Analysis) -> str:
 
 def _level(analysis: Analysis, record: RunRecord) -> list[str]:
     estimate, statistic = analysis.estimate, record.options.statistic
+    if estimate is not None and analysis.kind is Kind.PIECES:
+        return [
+            f"The interval comes from the spread of the {many(estimate.n, 'level')} alone: "
+            "readings of one piece know nothing of the pace of other minutes."
+        ]
     if estimate is not None and analysis.kind is Kind.INVOCATIONS and estimate.n > 1:
         return [_invocations(analysis, estimate, statistic)]
     if estimate is not None and statistic != "mean":

@@ -138,6 +138,7 @@ def _readings(analysis: Analysis, record: RunRecord) -> list[str]:
         *row("", [_modes(analysis)]),
         *row("spread", _split(analysis, record)),
         *row("cut", _cuts(analysis, record.options)),
+        *row("pieces", piece_levels(analysis, record)),
         *row("pace", _pace(analysis)),
     ]
 
@@ -320,6 +321,8 @@ def _evidence(estimate: Estimate, analysis: Analysis) -> str:
     if analysis.disturbed is not None:
         taken = f"{counted(analysis.disturbed.left_out)} of {counted(analysis.taken)} readings"
         kept = f"{taken} left out for delay, {counted(analysis.n_kept)} kept"
+    if analysis.kind is Kind.PIECES:
+        return f"{kept}, from {many(estimate.n, 'piece')}"
     if analysis.kind is Kind.INVOCATIONS:
         return f"{kept}, from {many(estimate.n, 'invocation')}"
     return f"{kept}, effective sample size {counted(estimate.n_effective)}"
@@ -344,6 +347,8 @@ def _cuts(analysis: Analysis, options: Options) -> list[str]:
     if len(analysis.phases) > 1:
         whole = sum(phase.phases[-1].stop for phase in analysis.phases)
         share = 1.0 - analysis.n_kept / whole
+        if analysis.kind is Kind.PIECES:
+            return [f"{percent(share)} of the readings, at the start of pieces"] if share else []
         return [f"{percent(share)} of the readings, {_by_rounds(analysis)}"] if share else []
     stable = analysis.phases[0]
     parts = [
@@ -378,6 +383,22 @@ def _pace(analysis: Analysis) -> list[str]:
     if len(medians) == 1:
         changes = "changes without clear steps"
     return [changes, f"the interval is about this time, from blocks of it [{Code.CHANGING_PACE}]"]
+
+
+def piece_levels(analysis: Analysis, record: RunRecord) -> list[str]:
+    """Show the level of each piece of a run, and when it began where that is known."""
+    unit, began = analysis.metric.unit, dict[int, float]()
+    for each in record.counted_rounds:
+        if analysis.metric.name in each.unit_readings:
+            starts = each.starts_ns
+            at_s = math.nan if starts is None else float(starts[0]) / 1e9
+            began.setdefault(each.plan.piece, at_s)
+    first = next(iter(began.values()), math.nan)
+    shown = []
+    for level, at_s in zip(analysis.levels, began.values(), strict=False):
+        text = "none" if level is None else show_value(level, unit)
+        shown.append(f"{text} at {show_duration(at_s - first)}" if at_s > first else text)
+    return shown
 
 
 def cut_as_asked(options: Options) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from benchrigor.session.session import as_workload as as_workload
     from benchrigor.session.session import meter_for as meter_for
     from benchrigor.session.stop_rules import default_rules as default_rules
+    from benchrigor.session.turns.measuring_many import measure_many as measure_many
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -30,5 +31,6 @@ __getattr__, __dir__ = lazy_names(
         "sample_size": "plan",
         "session": "Session as_workload meter_for",
         "stop_rules": "default_rules",
+        "turns.measuring_many": "measure_many",
     },
 )

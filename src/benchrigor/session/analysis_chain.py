@@ -40,13 +40,15 @@ from benchrigor.session.stop_rules import (
     wanted_half_width,
 )
 from benchrigor.session.work_schedule import FEWEST_ROUNDS
-from benchrigor.stats import fit_wps, merge_subsessions
+from benchrigor.stats import RupturesDetector, fit_wps, merge_subsessions
+from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import (
     Policy,
     adapted,
     estimate,
     estimate_kept,
     keep,
+    later_pieces,
     notice_of,
     trim,
 )
@@ -260,11 +262,25 @@ def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[Stab
         raise DetectorFailed(f"detector {detector!r}: {error}") from error
 
 
+def as_detector(detector: object) -> Detector | None:
+    """Adapt a ruptures estimator; return a Detector, or None for the built-in one, unchanged."""
+    is_class = isinstance(detector, type)
+    if detector is None or (isinstance(detector, Detector) and not is_class):
+        return detector
+    if isinstance(detector, Estimator) and not is_class:
+        return RupturesDetector(detector)
+    raise InvalidInput(
+        f"detector is {detector!r}, expected a function that returns the ChangePoints of readings, "
+        "or a ruptures estimator such as ruptures.Pelt()"
+    )
+
+
 def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
     """Trim, fit and combine the readings."""
     phases = material.phases or None
     if phases is None and material.kind is not Kind.INVOCATIONS:
         phases = cut(material.series[0], material.policy, material.detector)
+        phases += later_pieces(material.series[1:], material.policy)
     estimation = estimate(material.series, material.policy, phases, material.weights)
     moved = _moved_on(material, analysis.n, estimation.phases)
     taken = material.metric, material.busy_s, analysis.n
@@ -274,6 +290,7 @@ def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
         analysis,
         phases=estimation.phases,
         fits=estimation.fits,
+        levels=estimation.values if material.kind is Kind.PIECES else (),
         n_kept=sum(series.size for series in estimation.kept if series is not None),
         estimate=estimation.estimate and replace(estimation.estimate, notices=notices),
         notices=notices,
@@ -294,6 +311,8 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     known = analysis.estimate
     if known is None or any(each.reason is PhaseReason.CHANGING_PACE for each in analysis.phases):
         return analysis  # blocks of a changing pace differ, however many readings they hold
+    if material.kind is Kind.PIECES:
+        return analysis  # so do pieces
     wanted = wanted_half_width(known, analysis.metric, material.options)
     if not wanted > 0.0:
         return analysis
@@ -344,7 +363,7 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
     values = next((series for series in kept if series is not None), None)
     if values is None:
         return analysis
-    if material.kind is not Kind.INVOCATIONS:
+    if material.kind not in (Kind.INVOCATIONS, Kind.PIECES):
         limit = material.options.autocorrelation_limit
         analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
     if analysis.estimate is None or material.policy.share:
@@ -356,6 +375,8 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
     if material.kind is Kind.INVOCATIONS:
         fits = analysis.fits
         return replace(analysis, split=split_variance(fits) if len(fits) > 1 else None)
+    if material.kind is Kind.PIECES:
+        return analysis
     modes, notices = merge_near_modes(find_modes(values, _SEVERAL_MODES)), analysis.notices
     if len(modes) > 1 and material.policy.q is None:
         sentence = f"The readings have {len(modes)} modes; the mean may be near none of them."

@@ -61,6 +61,7 @@ class Pace:
     last_readings: int
     last_s: float
     to_next_check: int  # further unit readings until the next analysis is due
+    piece: int = 0  # of which the next round is
 
     @property
     def reading_s(self) -> float:
@@ -73,9 +74,9 @@ def next_readings(pace: Pace, options: Options) -> int:
 
     The first round of a continuous session takes one reading, to learn its cost. Later ones last
     until the next analysis is due, but at most one second, and at most what is left of the
-    budgets: no reading is planned that ends more than a tenth beyond the budget of time, if it can
-    be helped. Rounds of a given size and restarted rounds are limited by the budget of readings
-    only.
+    budgets: no reading is planned that ends more than a tenth beyond the budget of time, or beyond
+    the piece that it is of, if it can be helped. Rounds of a given size and restarted rounds are
+    limited by the budget of readings only.
     """
     most = _MOST_OF_A_ROUND
     if options.budget_readings is not None:
@@ -88,10 +89,10 @@ def next_readings(pace: Pace, options: Options) -> int:
         return 1
     wanted = int(min(max(1, pace.to_next_check), most, _GROWTH * pace.last_readings))
     if pace.reading_s > 0.0:
-        left_s = options.budget_s - pace.elapsed_s
+        left_s = (pace.piece + 1) * options.piece_s - pace.elapsed_s
         wanted = min(wanted, math.ceil(min(ROUND_S, left_s) / pace.reading_s))
         if left_s < ROUND_S:
-            late_s = (LATEST - 1.0) * options.budget_s
+            late_s = (LATEST - 1.0) * options.piece_s
             wanted = min(wanted, math.floor((left_s + late_s) / pace.reading_s))
     return max(1, wanted)
 

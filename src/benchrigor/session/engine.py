@@ -25,6 +25,7 @@ from benchrigor.model import (
     StopReason,
 )
 from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.options import LATEST
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.conditions.pace_of_rounds import full_pace_of, with_pace
 from benchrigor.session.conditions.red_rounds import (
@@ -48,6 +49,9 @@ from benchrigor.session.traces import Traces
 from benchrigor.session.work_schedule import NextWork, with_work
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.proportion import whole_of
+
+_ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by so much
+_LEAST = 0.01  # of its time a piece has, where those before it took too long
 
 
 class Engine(Controller[RoundPlan, Round]):
@@ -101,6 +105,7 @@ class Engine(Controller[RoundPlan, Round]):
         self._traces = Traces(self.options, metrics, detector, recorded=recorded, seed=seed)
         self.full_pace: dict[str, float] = {}  # of the reference, known before
         self._rounds: list[Round] = []
+        self._piece = 0  # under way; their number when all are over
         self._red: dict[int, None] = {}
 
     def restart_rounds(self) -> None:
@@ -117,13 +122,16 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _next_plan(self) -> RoundPlan | None:
         index = len(self._rounds)
-        left_s = self.options.budget_s - self._elapsed_ns / 1e9
+        left_s = (self.piece + 1) * self.options.piece_s - self._elapsed_ns / 1e9
+        if self.options.pieces > 1:
+            left_s = max(left_s, _LEAST * self.options.piece_s)
         plan = RoundPlan(
             index=index,
             work=self._scheduled_work(),
             readings=next_readings(self._pace(), self.options),
             seed=int(np.random.SeedSequence([self.seed, index]).generate_state(1)[0]),
             seconds=left_s if 0.0 < left_s < math.inf else None,  # rules may know no budget
+            piece=self.piece,
         )
         if self._next_work is None:
             return plan
@@ -153,8 +161,29 @@ class Engine(Controller[RoundPlan, Round]):
             elapsed_s=self._elapsed_ns / 1e9,
             last_readings=last.n_readings if last else 0,
             last_s=last.elapsed_ns / 1e9 if last else 0.0,
-            to_next_check=min((each.next_check - each.n for each in units), default=1),
+            to_next_check=min((each.to_next_check for each in units), default=1),
+            piece=self.piece,
         )
+
+    @property
+    def piece(self) -> int:
+        """The piece that the next round is of, counted from 0."""
+        return min(self._piece, self.options.pieces - 1)
+
+    def _piece_after(self, finished: Round) -> int:
+        """Return the piece that the next round is of, their number when all are over.
+
+        A piece is over when its time is, or when the next reading would end too late. None is
+        skipped: one whose time is gone has a reading.
+        """
+        if self.options.pieces == 1:
+            return 0
+        each_s = self.options.piece_s
+        elapsed_s = (self._elapsed_ns + finished.elapsed_ns) / 1e9
+        piece = finished.plan.piece
+        by_time = elapsed_s / each_s >= piece + 1.0 - _ROUNDING
+        by_reading = (elapsed_s + self._reading_s) / each_s > piece + LATEST
+        return piece + int(by_time or by_reading)
 
     @property
     def _reading_s(self) -> float:
@@ -162,7 +191,8 @@ class Engine(Controller[RoundPlan, Round]):
         if self._traces.schedule is not None:
             return self._traces.schedule.shortest_round_s
         last = self._rounds[-1]
-        continuous = any(each.kind is Kind.UNIT_READINGS for each in self._traces.by_name.values())
+        kinds = (Kind.UNIT_READINGS, Kind.PIECES)
+        continuous = any(each.kind in kinds for each in self._traces.by_name.values())
         return self._pace().reading_s if last.n_readings and (continuous or last.cut) else 0.0
 
     def tell(self, finished: Round) -> Decision:
@@ -208,6 +238,8 @@ class Engine(Controller[RoundPlan, Round]):
             self._traces.rejected += 1
         else:
             self._traces.take(finished)
+        self._piece = self._piece_after(finished)
+        self._traces.end_pieces(self._piece)
         return self._decide(finished.elapsed_ns)
 
     @property
@@ -239,6 +271,8 @@ class Engine(Controller[RoundPlan, Round]):
             reading_s=self._reading_s,
             kept=sum(each.n for each in traces),
             missing=self._traces.missing,
+            name=self.name,
+            piece=self._rounds[-1].plan.piece if self._rounds else 0,
         )
 
     def result(self) -> RunRecord:

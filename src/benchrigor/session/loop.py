@@ -40,27 +40,19 @@ def drive(
     perform: Callable[[P], Callable[[int], R] | None],
     clock: Clock,
     hooks: Hooks,
+    *,
+    pause: Callable[[], bool] = lambda: False,
 ) -> None:
     """Ask, do, tell, until the controller stops, the workload is exhausted, or a hook fails.
 
     ``perform`` carries out a plan. It returns a function that makes the finished round from its
-    wall time in nanoseconds, or None if the workload is exhausted.
+    wall time in nanoseconds, or None if the workload is exhausted. ``pause`` says whether to leave
+    off before the next plan is asked for; what passes until the next call counts for no round.
     """
-
-    def called(name: str, hook: Callable[[Any], object] | None, argument: object) -> bool:
-        """Call a hook; if it raises, end the session with a Notice and return False."""
-        try:
-            if hook is not None:
-                hook(argument)
-        except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported
-            controller.end(StopReason.HOOK_FAILED, failed_hook(name, error))
-            return False
-        return True
-
     controller.min_seconds = least_span_s(clock, controller.options)
     since = clock.now_ns()
-    while (plan := controller.ask()) is not None:
-        if not called("before_round", hooks.before_round, plan):
+    while not pause() and (plan := controller.ask()) is not None:
+        if not called(controller, "before_round", hooks.before_round, plan):
             return
         finish = perform(plan)
         if finish is None:
@@ -73,10 +65,26 @@ def drive(
         finished = finish(now - since)
         since = now
         controller.tell(finished)
-        if not called("after_round", hooks.after_round, finished):
+        if not called(controller, "after_round", hooks.after_round, finished):
             return
-        if not called("progress", hooks.progress, controller.progress):
+        if not called(controller, "progress", hooks.progress, controller.progress):
             return
+
+
+def called(
+    controller: Controller[P, R],
+    name: str,
+    hook: Callable[[Any], object] | None,
+    argument: object,
+) -> bool:
+    """Call a hook; if it raises, end the session with a Notice and return False."""
+    try:
+        if hook is not None:
+            hook(argument)
+    except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported
+        controller.end(StopReason.HOOK_FAILED, failed_hook(name, error))
+        return False
+    return True
 
 
 def least_span_s(clock: Clock, options: Options) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from benchrigor.workloads import AmountWorkload, CallableWorkload
 from benchrigor.workloads.callable import misfits, takes_amount, wrong_function
 
 TIME = Metric(name="time", unit="s")
+_LIMITS = ("target", "confidence", "statistic", "budget_s", "work", "pieces")  # of Options
+_TIMING = ("setup", "teardown", "timeout_s", "gc")  # of the workload
 
 
 def measure(
@@ -37,6 +39,8 @@ def measure(
     metric: Metric = TIME,
     timeout_s: float | None = None,
     clock: Clock | None = None,
+    pieces: int = 1,
+    over_s: float | None = None,
 ) -> RunRecord:
     """Time ``func()`` until its time per call, or its speed, is known well enough.
 
@@ -79,6 +83,11 @@ def measure(
         outside of Python is ended when it returns; a function that catches BaseException goes on.
     clock
         Times the calls; None for the wall clock.
+    pieces
+        Parts of equal time in which it measures; the interval comes from their levels.
+    over_s
+        Seconds over which the pieces are spread, with pauses between them; at least the budget.
+        None for no pauses.
 
     Returns
     -------
@@ -108,36 +117,36 @@ def measure(
     >>> round(record.estimate().value, 3)
     100.0
     """
+    session, workload = prepared(dict(locals()))
+    return session.run(workload, over_s=over_s)
+
+
+def prepared(given: Mapping[str, Any]) -> tuple[Session, CallableWorkload | AmountWorkload]:
+    """Return a session for a function, and its workload, from all arguments of `measure`."""
+    func, work, batch, metric = (given[name] for name in ("func", "work", "batch", "metric"))
     problems = wrong_function("func", func, "something that can be called")
-    options = attempt(
-        problems,
-        lambda: Options(
-            target=target, confidence=confidence, statistic=statistic, budget_s=budget_s, work=work
-        ),
-    )
-    timing: dict[str, Any] = {"setup": setup, "teardown": teardown, "timeout_s": timeout_s}
-    timing |= {"inner": batch, "gc": gc}
+    options = attempt(problems, lambda: Options(**{name: given[name] for name in _LIMITS}))
+    timing: dict[str, Any] = {name: given[name] for name in _TIMING} | {"inner": batch}
     problems += misfits(**timing, inner_name="batch")
     in_seconds = isinstance(metric, Metric) and metric.is_duration
     problems += wrong_values([("metric", metric, in_seconds, "a Metric in seconds")])
     problems += _wrong_for_work(options, batch) if work is not None and options else []
     refuse(problems)
-    clock = clock or WallClock()
-    adapted = CallableWorkload
+    clock, adapted = given["clock"] or WallClock(), CallableWorkload
     if takes_amount(func):
-        adapted, timing["inner"] = AmountWorkload, None
+        adapted, timing = AmountWorkload, {**timing, "inner": None}
     workload = adapted(func, clock=clock, meter=meter_for(clock), **timing)
     session = Session(
         options,
         (metric,) if work is None else (SPEED,),
-        name=name or workload.name,
+        name=given["name"] or workload.name,
         subject={"kind": "function", "name": workload.name},
-        seed=seed,
-        store=store,
+        seed=given["seed"],
+        store=given["store"],
         clock=clock,
-        progress=progress,
+        progress=given["progress"],
     )
-    return session.run(workload)
+    return session, workload
 
 
 def _wrong_for_work(options: Options, batch: int | None) -> list[str]:

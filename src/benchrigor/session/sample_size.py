@@ -11,6 +11,7 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Kind, Notice, Plan, RunRecord, Severity
 from benchrigor.model.series import short
 from benchrigor.session.stop_rules import min_evidence
+from benchrigor.stats.estimators.estimation import MIN_PIECES
 from benchrigor.stats.planning.power import plan_sizes
 
 
@@ -98,6 +99,8 @@ def plan(
     evidence = min_evidence(known.options, by_round=analysis.kind is not Kind.UNIT_READINGS)
     effective = evidence.effective * pilot.n / pilot.n_effective
     least = max(evidence.second_check, math.ceil(effective * (1.0 - 1e-12)))
+    if analysis.kind is Kind.PIECES:
+        least = MIN_PIECES
     return _priced(sized(pilot, least=least), known, analysis)
 
 
@@ -112,7 +115,8 @@ def _why_none(name: str, analysis: Analysis | None) -> Notice:
 def _priced(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
     """Add name and unit, wall times, and a warning of a single process."""
     # Each invocation pays for its own warm-up, a series only once.
-    cut = 0 if analysis.kind is Kind.INVOCATIONS else max(analysis.n - sizes.pilot.n, 0)
+    once = analysis.kind not in (Kind.INVOCATIONS, Kind.PIECES)
+    cut = max(analysis.n - sizes.pilot.n, 0) if once else 0
     # Readings that were recorded elsewhere have no duration.
     spent = record.elapsed_s or None
 
@@ -120,7 +124,7 @@ def _priced(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
         return None if spent is None else spent * (size + cut) / (sizes.pilot.n + cut)
 
     notices = sizes.notices
-    if analysis.kind is Kind.UNIT_READINGS:
+    if analysis.kind in (Kind.UNIT_READINGS, Kind.PIECES):
         sentence = "The pilot is one process: variance between processes is not in the plan."
         notices = (Notice.warning(Code.THIS_PROCESS_ONLY, sentence), *notices)
     return replace(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from benchrigor.model import (
     RoundPlan,
     RunRecord,
 )
+from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.series import short
 from benchrigor.protocols import (
     Clock,
@@ -40,7 +43,7 @@ from benchrigor.protocols import (
 from benchrigor.session.conditions.pace_of_rounds import full_pace_of
 from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
-from benchrigor.session.loop import Hooks, drive, ended_by_errors, least_span_s, performer
+from benchrigor.session.loop import Hooks, called, drive, ended_by_errors, least_span_s, performer
 from benchrigor.session.outcomes import begun, decided, earlier_numbers
 from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
@@ -55,6 +58,9 @@ from benchrigor.workloads.timing import TimedWorkload
 # One line for each decision; nothing is written unless the program that measures adds a handler.
 _LOG = logging.getLogger("benchrigor.session")
 _LOG.addHandler(logging.NullHandler())
+
+
+_NAP_NS = 200_000_000  # a request to stop is obeyed that soon
 
 
 class Session(Engine):
@@ -209,7 +215,9 @@ class Session(Engine):
             run_id=self._run_id,
         )
 
-    def run(self, workload: Workload | Callable[..., object]) -> RunRecord:
+    def run(
+        self, workload: Workload | Callable[..., object], *, over_s: float | None = None
+    ) -> RunRecord:
         """Measure a workload until the session stops, and return the record.
 
         Parameters
@@ -218,6 +226,9 @@ class Session(Engine):
             A `protocols.Workload`; a plain function, which is timed; or a generator function,
             each step of which is timed. A function with one argument gets the work amount of each
             round.
+        over_s
+            Seconds over which the pieces of the options are spread, evenly, with pauses between
+            them; at least the budget. None for no pauses.
 
         Raises
         ------
@@ -226,6 +237,35 @@ class Session(Engine):
         KeyboardInterrupt
             As it came, with the attribute ``record``.
         """
+        for _ in self.pieces(workload, over_s=over_s):
+            pass
+        return self.result()
+
+    def pieces(
+        self, workload: Workload | Callable[..., object], *, over_s: float | None = None
+    ) -> Generator[Progress, None, None]:
+        """Measure a workload piece by piece; after each but the last, the caller may do else.
+
+        The parameters and errors are those of `run`. What passes between pieces counts for no
+        round. An error thrown in by the caller ends the session as one of its own does.
+
+        Yields
+        ------
+        Progress
+            After the last round of each piece.
+
+        Examples
+        --------
+        >>> from benchrigor.testing import FakeClock, SyntheticWorkload
+        >>> clock = FakeClock()
+        >>> session = Session(Options(pieces=4, budget_s=2, target=None), seed=1, clock=clock)
+        >>> for progress in session.pieces(SyntheticWorkload(mean=0.01, seed=1, clock=clock)):
+        ...     clock.sleep_ns(60 * 10**9)
+        >>> record = session.result()
+        >>> record.estimate().n, round(record.elapsed_s)
+        (4, 2)
+        """
+        step_ns = _step_ns(self.options, over_s)
         if getattr(workload, "fresh_process", False):
             self.restart_rounds()
         if getattr(workload, "prints_by_time", False):
@@ -254,8 +294,32 @@ class Session(Engine):
                 host.start()
             if self._is_paced:
                 self.full_pace = kept_full_pace(self._machine)
-            drive(self, performer(adapted, self._clock, host), self._clock, self._hooks)
-        return self.result()
+            yield from self._piece_by_piece(performer(adapted, self._clock, host), step_ns)
+
+    def _piece_by_piece(
+        self, perform: Callable[[RoundPlan], Callable[[int], Round] | None], step_ns: int
+    ) -> Generator[Progress, None, None]:
+        """Drive the session to the end of each piece; they begin so far apart at least."""
+        first, began = self.piece, self._clock.now_ns() if step_ns else 0
+
+        def is_over(piece: int) -> bool:
+            return self.piece > piece
+
+        while self._decision is None:
+            piece = self.piece
+            if piece > first and step_ns:
+                self._wait_until(began + (piece - first) * step_ns)
+            drive(self, perform, self._clock, self._hooks, pause=partial(is_over, piece))
+            if self._decision is None and self._progress is not None:
+                yield self._progress
+
+    def _wait_until(self, due_ns: int) -> None:
+        """Sleep until a piece is due, unless the session is asked to stop; say for how long."""
+        while not self._stop_requested and (left_ns := due_ns - self._clock.now_ns()) > 0:
+            waiting = self._progress and replace(self._progress, waiting_s=left_ns / 1e9)
+            if not called(self, "progress", self._hooks.progress, waiting):
+                return
+            self._clock.sleep_ns(min(left_ns, _NAP_NS))
 
     @property
     def _is_paced(self) -> bool:
@@ -401,6 +465,22 @@ def meter_for(clock: Clock | None) -> DelayMeter | None:
         return None
     meter = RunDelay()
     return meter if meter.available else None
+
+
+def _step_ns(options: Options, over_s: float | None) -> int:
+    """Return how far apart pieces begin that are spread over so many seconds; 0 for no pauses."""
+    if over_s is None:
+        return 0
+    finite = is_number(over_s) and options.budget_s <= over_s < math.inf
+    refuse(
+        wrong_values(
+            [
+                ("over_s", over_s, finite, f"{options.budget_s:g} s at least, the budget"),
+                ("pieces", options.pieces, options.pieces > 1, "2 at least, to be spread"),
+            ]
+        )
+    )
+    return round((over_s - options.piece_s) / (options.pieces - 1) * 1e9)
 
 
 def _check_amounts(workload: Workload, options: Options) -> None:

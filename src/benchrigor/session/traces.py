@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,12 +24,21 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse
 from benchrigor.model.metric import A_DURATION
 from benchrigor.protocols import Detector
-from benchrigor.session.analysis_chain import Material, cut, look, observed_of, report, selected
+from benchrigor.session.analysis_chain import (
+    Material,
+    as_detector,
+    cut,
+    look,
+    observed_of,
+    report,
+    selected,
+)
 from benchrigor.session.stop_rules import agrees, min_evidence, next_check
+from benchrigor.session.turns.series_of_pieces import by_piece, first_pieces, in_pieces
 from benchrigor.session.work_schedule import WorkSchedule
-from benchrigor.stats import RupturesDetector
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.estimators.estimation import MIN_PIECES
 from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
@@ -48,6 +58,7 @@ class Trace:
     next_check: int
     chunks: list[Floats] = field(default_factory=list)
     groups: list[Groups] = field(default_factory=list)  # of each round
+    pieces: list[int] = field(default_factory=list)  # of which each chunk is
     weights: list[float] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)
     n: int = 0
@@ -59,6 +70,7 @@ class Trace:
     report: Analysis | None = None
     reported: int = 0
     looked: Analysis | None = None  # the last full look
+    pieces_over: int = 0  # which the trace has readings of
     agreed: bool = False  # whether it agrees with the one before
 
     @property
@@ -71,6 +83,8 @@ class Trace:
         """Units of inference so far: readings, or rounds that count."""
         if self.schedule is not None:
             return self.schedule.sample
+        if self.kind is Kind.PIECES:
+            return self.pieces_over
         if self.kind != Kind.INVOCATIONS or self.is_single:
             return self.n
         if self.phases:
@@ -81,9 +95,15 @@ class Trace:
     def disturbed(self) -> int:
         """How many of the units did not count in the last analysis because of delay."""
         analysis = self.analysis
-        if analysis is None or analysis.disturbed is None or analysis.kind is Kind.INVOCATIONS:
+        several = self.kind is Kind.PIECES or (analysis and analysis.kind is Kind.INVOCATIONS)
+        if analysis is None or analysis.disturbed is None or several:
             return 0
         return analysis.disturbed.left_out
+
+    @property
+    def to_next_check(self) -> int:
+        """Further readings until the next analysis is due; of a piece, no end."""
+        return sys.maxsize if self.kind is Kind.PIECES else self.next_check - self.n
 
 
 class Traces:
@@ -138,6 +158,11 @@ class Traces:
         if not any(metric.must_satisfy for metric in self.metrics):
             raise InvalidInput("no metric must be satisfied, expected at least one that must")
 
+    def end_pieces(self, stop: int) -> None:
+        """Take all pieces before this one for over."""
+        for each in self.by_name.values():
+            each.pieces_over = len({one for one in each.pieces if one < stop})
+
     def check(self, finished: Round) -> None:
         """Collect all problems of a round, and raise InvalidInput once."""
         where = f"round {finished.plan.index}"
@@ -157,6 +182,9 @@ class Traces:
             if name not in metrics:
                 known = ", ".join(map(repr, metrics))
                 problems.append(f"{where}: metric {name!r} is unknown, expected one of {known}")
+            elif kind is Kind.READINGS and self.options.pieces > 1:
+                one = f"{where}: {name!r} is one reading of the whole round, and pieces is"
+                problems.append(f"{one} {self.options.pieces}: expected unit readings")
             elif trace is not None and trace.kind != kind:
                 problems.append(f"{where}: {name!r} came as {kind}, before as {trace.kind}")
             else:
@@ -185,6 +213,7 @@ class Traces:
                 usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
             trace.chunks.append(values)
             trace.groups.append(groups)
+            trace.pieces.append(finished.plan.piece)
             trace.busy_s += float(values.sum()) * calls_per_reading(finished)
             usable |= trace.is_single
             trace.weights += weights_of(finished, trace.metric)
@@ -200,7 +229,8 @@ class Traces:
 
     def _readings(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
         """Return name, kind and values of all readings of a round."""
-        kind = Kind.INVOCATIONS if self.options.rounds == "restarted" else Kind.UNIT_READINGS
+        kind = Kind.PIECES if self.options.pieces > 1 else Kind.UNIT_READINGS
+        kind = Kind.INVOCATIONS if self.options.rounds == "restarted" else kind
         units = [(name, kind, values) for name, values in finished.unit_readings.items()]
         single = [
             (name, Kind.READINGS, np.array([value]))
@@ -237,11 +267,14 @@ class Traces:
     def _open(self, name: str, kind: Kind) -> Trace:
         metric = next(each for each in self.metrics if each.name == name)
         first = min_evidence(self.options, by_round=kind != Kind.UNIT_READINGS).first_check
+        look = first
+        if kind is Kind.PIECES:
+            first, look = min(MIN_PIECES, self.options.pieces), first_pieces(self.options)
         self.by_name[name] = Trace(
             metric=metric,
             kind=kind,
             first_check=first,
-            next_check=first,
+            next_check=look,
             schedule=self.schedule if kind is Kind.WORK else None,
         )
         return self.by_name[name]
@@ -255,7 +288,8 @@ class Traces:
             if fully or trace.kind is Kind.WORK:
                 self._analyse(trace)
             if fully and trace.units >= trace.next_check:
-                trace.next_check = next_check(trace.units)
+                one_more = trace.kind is Kind.PIECES
+                trace.next_check = trace.units + 1 if one_more else next_check(trace.units)
             if fully and trace.analysis is not trace.looked:
                 trace.agreed = _agree(trace.analysis, trace.looked)
                 trace.looked = trace.analysis
@@ -348,7 +382,7 @@ class Traces:
 
     def _material(self, trace: Trace) -> Material:
         """Return a trace as the chain of analysis takes it."""
-        notices: tuple[Notice, ...] = ()
+        kind, notices = trace.kind, tuple[Notice, ...]()
         left_out: tuple[int, ...] = ()
         weights = np.array(trace.weights) if len(trace.weights) == trace.n else None
         if trace.schedule is not None:
@@ -360,6 +394,12 @@ class Traces:
             series, groups = (np.concatenate(trace.chunks),), [joined(trace.groups)]
         elif trace.kind == Kind.INVOCATIONS:
             series, groups = tuple(trace.chunks), trace.groups
+        elif trace.kind is Kind.PIECES:
+            trace.chunks = by_piece(trace.pieces, trace.chunks, np.concatenate)
+            trace.groups = by_piece(trace.pieces, trace.groups, joined)
+            trace.pieces = [*dict.fromkeys(trace.pieces)]
+            kind, series, notices = in_pieces(trace.chunks, self.options)
+            groups = trace.groups if kind is Kind.PIECES else [joined(trace.groups)]
         else:
             if len(trace.chunks) > 1:
                 trace.chunks, trace.groups = [np.concatenate(trace.chunks)], [joined(trace.groups)]
@@ -367,7 +407,7 @@ class Traces:
         material = Material(
             metric=trace.metric,
             options=self.options,
-            kind=Kind.READINGS if trace.is_single else trace.kind,
+            kind=Kind.READINGS if trace.is_single else kind,
             series=series,
             phases=() if trace.is_single else tuple(trace.phases),
             weights=weights,
@@ -445,16 +485,3 @@ def reading_groups(finished: Round, values: Floats, metric: Metric, kind: Kind) 
     if metric.is_duration:
         seconds = values * calls_per_reading(finished)
     return groups_of(finished.delays, seconds)
-
-
-def as_detector(detector: object) -> Detector | None:
-    """Adapt a ruptures estimator; return a Detector, or None for the built-in one, unchanged."""
-    is_class = isinstance(detector, type)
-    if detector is None or (isinstance(detector, Detector) and not is_class):
-        return detector
-    if isinstance(detector, Estimator) and not is_class:
-        return RupturesDetector(detector)
-    raise InvalidInput(
-        f"detector is {detector!r}, expected a function that returns the ChangePoints of readings, "
-        "or a ruptures estimator such as ruptures.Pelt()"
-    )

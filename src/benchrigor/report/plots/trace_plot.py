@@ -219,12 +219,14 @@ def plot_phases(
 
 
 def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part, ...]:
-    """Cut the readings of restarted rounds where one ends; all others are one part."""
+    """Cut the readings of restarted rounds, or pieces, where one ends; others are one part."""
     sizes = [series.size]
     if analysis.kind == Kind.INVOCATIONS:
         rounds = [each.unit_readings.get(analysis.metric.name) for each in record.counted_rounds]
         sizes = [readings.size for readings in rounds if readings is not None]
         sizes = sizes if analysis.disturbed is None else analysis.disturbed.sizes(sizes)
+    elif analysis.kind is Kind.PIECES:
+        sizes = [phase.change_points.n for phase in analysis.phases]
     offsets = [0, *accumulate(sizes)]
     pieces = np.split(series, offsets[1:-1])
     phases = analysis.phases or (None,) * len(pieces)

@@ -19,7 +19,14 @@ from benchrigor.model import (
 )
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.session.traces import calls_per_reading
-from benchrigor.stats.estimators.pace import AT_FULL_PACE, FEWEST, Segments, at_full_pace, pace_of
+from benchrigor.stats.estimators.pace import (
+    AT_FULL_PACE,
+    FEWEST,
+    Segments,
+    at_full_pace,
+    pace_of,
+    pieces_at_full_pace,
+)
 from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.series.undisturbed import groups_of
 
@@ -50,7 +57,10 @@ def with_pace(
     if estimate is None or full is None or not (analysis.metric.is_duration or analysis.wps):
         return analysis
     segments = _segments(analysis, rounds)
-    pace = None if segments is None else pace_of(segments, full, version=_version(rounds))
+    if segments is None:
+        return analysis
+    pieces = len(analysis.levels) or 1
+    pace = pace_of(segments, full, version=_version(rounds), pieces=pieces)
     if pace is None:
         return analysis
     return replace(
@@ -58,7 +68,11 @@ def with_pace(
     )
 
 
-def _corrected(estimate: Estimate, pace: Pace, analysis: Analysis, statistic: str) -> Estimate:
+def _corrected(
+    estimate: Estimate, pace: Pace, analysis: Analysis, statistic: str
+) -> Estimate | None:
+    if analysis.kind is Kind.PIECES:
+        return pieces_at_full_pace(estimate, analysis.levels, pace)
     if analysis.wps is not None:  # a speed is the reciprocal of a time per work
         speed = reciprocal(at_full_pace(reciprocal(estimate), pace))
         return replace(speed, method=AT_FULL_PACE)
@@ -95,13 +109,20 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
         is_out |= done + edges[:-1] < first
         level = np.add.reduceat(values, edges[:-1]) / sizes
         before = np.append(last, times[:-1])
-        rows = np.stack([level, before, times, np.add.reduceat(seconds, edges[:-1])])
+        piece = np.full(sizes.size, float(each.plan.piece))
+        rows = np.stack([level, before, times, np.add.reduceat(seconds, edges[:-1]), piece])
         columns.append(rows[:, ~is_out & (level > 0.0) & (before > 0.0)])
         last, done = times[-1], done + values.size
     if not columns:
         return None
-    level, before, after, duration_s = np.concatenate(columns, axis=1)
-    return Segments(level=level, before=before, after=after, duration_s=duration_s)
+    level, before, after, duration_s, piece = np.concatenate(columns, axis=1)
+    return Segments(
+        level=level,
+        before=before,
+        after=after,
+        duration_s=duration_s,
+        piece=piece.astype(np.int64),
+    )
 
 
 def _values(analysis: Analysis, finished: Round) -> Floats:
@@ -117,7 +138,6 @@ def _values(analysis: Analysis, finished: Round) -> Floats:
 
 def _first(analysis: Analysis) -> int:
     """Return the index of the first reading of a continuous series that counts."""
-    if analysis.kind is not Kind.UNIT_READINGS or len(analysis.phases) != 1:
-        return 0
-    start = analysis.phases[0].start or 0
+    several = analysis.kind not in (Kind.UNIT_READINGS, Kind.PIECES)
+    start = 0 if several or not analysis.phases else analysis.phases[0].start or 0
     return start if analysis.disturbed is None else int(analysis.disturbed.indices[start])

@@ -31,10 +31,12 @@ from benchrigor.session.traces import (
     reading_groups,
     weights_of,
 )
+from benchrigor.session.turns.series_of_pieces import by_piece, in_pieces
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.series.undisturbed import joined
 from benchrigor.units import Quantity
 
+PIECE_NS = 10**9  # that each piece of a recording takes, whatever it took
 FILE = "file"  # kind of the subject of readings that were recorded elsewhere
 
 
@@ -47,8 +49,13 @@ class Recording(Material):
 
     @property
     def n(self) -> int:
-        """How many readings there are, or rounds if each is an invocation."""
-        return len(self.series) if self.kind is Kind.INVOCATIONS else self.series[0].size
+        """How many readings there are, or invocations, or pieces."""
+        return len(self.series) if self.in_series else self.series[0].size
+
+    @property
+    def in_series(self) -> bool:
+        """Whether there is a series of each invocation, or of each piece."""
+        return self.kind in (Kind.INVOCATIONS, Kind.PIECES)
 
     def analyse(self, options: Options, detector: Detector | None = None) -> Analysis:
         """Analyse all readings by these options; the detector is theirs unless one is given."""
@@ -73,8 +80,10 @@ class Recording(Material):
     def piece(self, plan: RoundPlan, start: int) -> tuple[Round, int]:
         """Return the next round for a session, and where the one after it starts."""
         readings: dict[str, Any] = {}
-        stop = start + 1
-        if self.kind is Kind.INVOCATIONS:
+        stop, elapsed_ns = start + 1, 0
+        if self.in_series:
+            # A session takes a piece for over when its time is.
+            elapsed_ns = PIECE_NS if self.kind is Kind.PIECES else 0
             readings["unit_readings"] = {self.metric.name: self.series[start]}
         elif self.kind is Kind.READINGS:
             readings["readings"] = {self.metric.name: float(self.series[0][start])}
@@ -83,14 +92,15 @@ class Recording(Material):
         else:
             stop = min(start + plan.readings, self.n)
             readings["unit_readings"] = {self.metric.name: self.series[0][start:stop]}
-        return Round(plan=plan, elapsed_ns=0, facts={"inner_loop": self.batch}, **readings), stop
+        facts = {"inner_loop": self.batch}
+        return Round(plan=plan, elapsed_ns=elapsed_ns, facts=facts, **readings), stop
 
     def after(self, start: int) -> Recording | None:
         """Return the readings from ``start`` on, counted as in `n`; None if there are none."""
         if start >= self.n:
             return None
         rest = replace(self, disturbed=None, whole=None)
-        if self.kind is Kind.INVOCATIONS:
+        if self.in_series:
             return replace(rest, series=self.series[start:])
         weights = None if self.weights is None else self.weights[start:]
         return replace(rest, series=(self.series[0][start:],), weights=weights)
@@ -165,15 +175,12 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     analysis = record.analysis(metric)
     name = "" if analysis is None else analysis.metric.name
     rounds = record.counted_rounds
-    weights = [
-        weight
-        for each in rounds
-        if analysis is not None
-        for weight in weights_of(each, analysis.metric)
-    ]
+    metrics = () if analysis is None else (analysis.metric,)
+    weights = [weight for each in rounds for one in metrics for weight in weights_of(each, one)]
     units = tuple(each.unit_readings[name] for each in rounds if name in each.unit_readings)
     single = [each.readings[name] for each in rounds if name in each.readings]
     # Where nothing restarted the rounds, their readings continue one series.
+    notices: tuple[Notice, ...] = ()
     one_process = any(each.code is Code.THIS_PROCESS_ONLY for each in record.session_notices)
     left_out: tuple[int, ...] = ()
     if analysis is not None and analysis.kind is Kind.WORK:
@@ -192,6 +199,10 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         kind, series = Kind.INVOCATIONS, units
         if is_single(units):
             kind, series = Kind.READINGS, (np.concatenate(units),)
+    elif record.options.pieces > 1:
+        whose = [each.plan.piece for each in rounds if name in each.unit_readings]
+        pieces = by_piece(whose, units, np.concatenate)
+        kind, series, notices = in_pieces(pieces, record.options)
     else:
         kind, series = Kind.UNIT_READINGS, (np.concatenate(units),)
     for each in series:
@@ -206,6 +217,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         weights=np.array(weights) if single and len(weights) == len(single) else None,
         batch=max(map(calls_per_reading, rounds), default=1),
         left_out=left_out,
+        notices=notices,
     )
     # Of various work, the analysis says which rounds do not count.
     return recording if kind is Kind.WORK else _undisturbed(recording, rounds)
@@ -214,13 +226,16 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
 def _undisturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
     """Leave the disturbed readings out, as the session did."""
     metric, kind = recording.metric, recording.kind
-    groups = []
+    groups, whose = [], []
     for each in rounds:
         single = [each.readings[metric.name]] if metric.name in each.readings else []
         values = each.unit_readings.get(metric.name, np.array(single))
         if values.size:
             groups.append(reading_groups(each, values, metric, kind))
-    return selected(recording, groups if kind is Kind.INVOCATIONS else [joined(groups)])
+            whose.append(each.plan.index if kind is Kind.INVOCATIONS else each.plan.piece)
+    return selected(
+        recording, by_piece(whose, groups, joined) if recording.in_series else [joined(groups)]
+    )
 
 
 def retraced(record: RunRecord) -> RunRecord:

@@ -108,7 +108,9 @@ def replay(
     return Replay(
         name=recording.name,
         n=recording.n,
-        counted_in="reading" if recording.kind is Kind.UNIT_READINGS else "round",
+        counted_in={Kind.UNIT_READINGS: "reading", Kind.PIECES: "piece"}.get(
+            recording.kind, "round"
+        ),
         target=options.target,
         confidence=options.confidence,
         unit=recording.metric.unit,
@@ -177,11 +179,9 @@ def _why_not_yet(final: Estimate, recording: Recording, options: Options) -> str
 def _later(rest: Recording | None, options: Options) -> Estimate | None:
     """Estimate the readings after a stop; None if there are too few."""
     options = replace(options, method=LONG_RUN_VARIANCE)
-    if rest is None or rest.n < (
-        MIN_FOR_VARIANCE if rest.kind is Kind.INVOCATIONS else MIN_FOR_AUTOCORRELATION
-    ):
+    if rest is None or rest.n < (MIN_FOR_VARIANCE if rest.in_series else MIN_FOR_AUTOCORRELATION):
         return None
-    if rest.kind is Kind.INVOCATIONS:
+    if rest.in_series:
         later = rest.analyse(options).estimate
         return later if later is not None and later.n >= MIN_FOR_VARIANCE else None
     # The readings after a stop do not start with a warm-up: no transient is fitted.

@@ -23,10 +23,10 @@ from benchrigor.model import (
 )
 from benchrigor.model.text import no_number
 from benchrigor.protocols import Detector
+from benchrigor.session.analysis_chain import as_detector
 from benchrigor.session.engine import Engine
-from benchrigor.session.replays.recorded_run import Recording
+from benchrigor.session.replays.recorded_run import PIECE_NS, Recording
 from benchrigor.session.stop_rules import agrees, min_evidence, next_check, wanted_half_width
-from benchrigor.session.traces import as_detector
 from benchrigor.stats import RupturesDetector, estimate_level
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import notice_of
@@ -88,13 +88,15 @@ def _by_session(
 
 def _without_budgets(options: Options, recording: Recording) -> Options:
     """Remove the budgets, since all recorded readings may be used."""
-    continuous = recording.kind is Kind.UNIT_READINGS
+    continuous = recording.kind in (Kind.UNIT_READINGS, Kind.PIECES)
+    pieces = recording.n if recording.kind is Kind.PIECES else 1
     return replace(
         options,
         work=None,
         analysis="readings",
         rounds="restarted" if recording.kind is Kind.INVOCATIONS else "continuous",
-        budget_s=math.inf,
+        budget_s=math.inf if pieces == 1 else pieces * PIECE_NS / 1e9,
+        pieces=pieces,
         budget_readings=None,
         readings_per_round=None,
         # The pieces of a continuous series are not the rounds in which it was measured.
@@ -112,6 +114,8 @@ def _by_subsessions(name: str, recording: Recording, options: Options) -> Ruling
     if quantile_named(options.statistic) is not None:
         sentence = f"Subsessions merge means, and {options.statistic} is wanted."
         return Ruling(name=name, sentence=sentence)
+    if recording.kind is Kind.PIECES:
+        return Ruling(name=name, sentence=_several_series(recording))
     return _by_session(name, recording, replace(options, method=SUBSESSIONS))
 
 
@@ -218,8 +222,13 @@ def _check_estimate(name: str, returned: object) -> Estimate:
 
 def _several_series(recording: Recording) -> str:
     """Say why a rule for one series refuses restarted rounds, if these are."""
-    if recording.kind is not Kind.INVOCATIONS:
+    if not recording.in_series:
         return ""
+    if recording.kind is Kind.PIECES:
+        return (
+            f"This rule takes one series only, and the run came in {recording.n} pieces: joined, "
+            "the pauses between them would go unseen."
+        )
     return (
         f"This rule takes one series only, and the {recording.n} rounds were restarted: joined, "
         "their warm-ups and the differences between them would look like noise."

@@ -48,13 +48,14 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
     one, two = (estimate_sample(each, policy).estimate_or_raise() for each in (baseline, candidate))
     units = {unit_of(baseline), unit_of(candidate)}
     # The reciprocal of a fitted slope, a speed, has an asymmetric interval, and so has a share.
-    symmetric = (policy.q is None or units == {"invocation"}) and "round" not in units
+    has_t = units <= {"invocation", "piece"}
+    symmetric = (policy.q is None or has_t) and "round" not in units
     symmetric &= not any(each.method.startswith(WILSON) for each in (one, two))
     contrast = _contrast(one, two, symmetric=symmetric)
     single = [
         name
         for name, sample, estimate in (("baseline", baseline, one), ("candidate", candidate, two))
-        if unit_of(sample) == "reading"
+        if unit_of(sample) in ("reading", "piece")
         or Code.THIS_PROCESS_ONLY in {each.code for each in estimate.notices}
     ]
     return Basis(

@@ -15,6 +15,7 @@ from benchrigor.model import Estimate, Floats, Kind, as_invocations, as_series
 from benchrigor.model.checks import refuse, wrong_choice, wrong_number
 from benchrigor.stats.estimators.estimation import (
     INVOCATION_MEANS,
+    PIECE_MEANS,
     Estimation,
     Policy,
     estimate,
@@ -76,13 +77,17 @@ def are_shares(*samples: Sample) -> bool:
 
 
 def unit_of(sample: Sample) -> str:
-    """Name the unit of inference: "invocation", "reading", "round" of various work, or "run"."""
+    """Name the unit of inference.
+
+    "invocation", "piece", "reading", "round" of various work, or "run" at full pace.
+    """
     if isinstance(sample, Estimate):
         if sample.method == AT_FULL_PACE:
             return "run"
         if sample.method.startswith(WPS):
             return "round"
-        return "invocation" if INVOCATION_MEANS in sample.method else "reading"
+        units = {INVOCATION_MEANS: "invocation", PIECE_MEANS: "piece"}
+        return next((unit for name, unit in units.items() if name in sample.method), "reading")
     return "invocation" if isinstance(sample, tuple) else "reading"
 
 

@@ -27,6 +27,7 @@ from benchrigor.model import (
     StablePhase,
 )
 from benchrigor.model.notice import one_each
+from benchrigor.model.text import many
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.estimators.proportion import (
@@ -39,6 +40,7 @@ from benchrigor.stats.estimators.proportion import (
 from benchrigor.stats.estimators.rate import reciprocal, weighted_mean
 from benchrigor.stats.phases.changing_pace import cold_first, few_in_order, phase_at_any_pace
 from benchrigor.stats.phases.common_warm_up import common_phases
+from benchrigor.stats.phases.pieces import first_piece, whole_piece
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import (
     LONG_RUN_VARIANCE,
@@ -59,6 +61,9 @@ from benchrigor.stats.series.wall_time_blocks import BLOCKS, block_starts, fit_b
 
 INVOCATION_MEANS = "invocation means"
 MIN_INVOCATIONS = 10  # below so many invocations a rare memory layout or code path is easily missed
+PIECE_MEANS = "piece means"
+MIN_PIECES = 4  # below so many pieces the interval is very wide
+_SEVERAL = (Kind.INVOCATIONS, Kind.PIECES)  # of several series
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +88,7 @@ class Policy:
         Several invocations show their cool-down together; a single one may end in an unseen one.
         Single readings have no warm-up, and what was not looked for is taken as it is.
         """
-        if self.trim is not True or self.kind is Kind.READINGS:
+        if self.trim is not True or self.kind in (Kind.READINGS, Kind.PIECES):
             return ()
         if self.method == BLOCKS:
             return ()
@@ -119,7 +124,7 @@ def estimate(
 
     ``weights`` are what the readings of one series count in its mean.
     """
-    looked_for = policy.trim is True and policy.kind is not Kind.INVOCATIONS
+    looked_for = policy.trim is True and policy.kind not in _SEVERAL
     if looked_for and not policy.share and (moving := few_in_order(series[0])):
         return Estimation(notices=(moving,))
     cold = cold_first(series[0]) if looked_for and not policy.higher else None
@@ -161,6 +166,10 @@ def trim(
         return tuple(phase_by_shares(each, policy.trim) for each in series)
     if policy.kind is Kind.INVOCATIONS:
         return _invocation_phases(series, policy.confidence)
+    if policy.kind is Kind.PIECES:
+        one = replace(policy, kind=Kind.UNIT_READINGS)
+        first = first_piece(series[0], trim(series[:1], one, change_points))
+        return (first, *later_pieces(series[1:], policy))
     fewest = MIN_FOR_AUTOCORRELATION if policy.kind is Kind.READINGS else MIN_FOR_CHANGES
     if series[0].size < fewest:
         return ()
@@ -169,6 +178,13 @@ def trim(
         return (measured_phase(series[0], policy.confidence, change_points),)
     rates = policy.higher or policy.harmonic
     return (phase_at_any_pace(series[0], policy.confidence, change_points, rates=rates),)
+
+
+def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:
+    """Cut pieces after the first as asked, or take them whole: the first had the warm-up."""
+    if isinstance(policy.trim, bool):
+        return tuple(map(whole_piece, series))
+    return trim(series, policy)
 
 
 def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[StablePhase, ...]:
@@ -191,7 +207,7 @@ def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[Sta
 
 def adapted(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
     """Return the policy that the phases ask for: no transients beside slow noise, or blocks."""
-    reasons = {each.reason for each in phases}
+    reasons = {each.reason for each in phases if policy.kind is not Kind.PIECES}
     if PhaseReason.SLOW_NOISE in reasons:
         policy = replace(policy, trim=False)
     return replace(policy, method=BLOCKS) if PhaseReason.CHANGING_PACE in reasons else policy
@@ -217,8 +233,8 @@ def estimate_kept(
     kept: Sequence[Floats | None], policy: Policy, weights: Floats | None = None
 ) -> Estimation:
     """Fit and combine trimmed series."""
-    if policy.kind is Kind.INVOCATIONS:
-        estimation = _over_invocations(kept, policy)
+    if policy.kind in _SEVERAL:
+        estimation = _over_series(kept, policy)
     elif (series := kept[0]) is None:
         estimation = Estimation()
     else:
@@ -284,7 +300,7 @@ def _inverted(estimate: Estimate, policy: Policy) -> Estimate:
     return reciprocal(estimate) if policy.harmonic else estimate
 
 
-def _over_invocations(kept: Sequence[Floats | None], policy: Policy) -> Estimation:
+def _over_series(kept: Sequence[Floats | None], policy: Policy) -> Estimation:
     transients = policy.transients(len(kept))
     fits: list[LevelFit] = []
     values: list[float | None] = []
@@ -294,6 +310,8 @@ def _over_invocations(kept: Sequence[Floats | None], policy: Policy) -> Estimati
         try:
             if series is not None and policy.q is not None:
                 value = quantile_value(series, policy.q, transients=transients)
+            elif series is not None and policy.kind is Kind.PIECES:
+                value = float((1.0 / series if policy.harmonic else series).mean())
             elif series is not None and series.size < MIN_FOR_VARIANCE and policy.trim is not True:
                 # A command that is run once gives an invocation of one reading.
                 value = float(1.0 / series[0] if policy.harmonic else series[0])
@@ -322,18 +340,20 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
         for series, value in zip(kept, estimation.values, strict=True)
         if series is not None and value is not None
     ]
-    if policy.share and policy.q is None:
+    unit = "piece" if policy.kind is Kind.PIECES else "invocation"
+    if policy.share and policy.q is None and unit == "invocation":
         if len(counted) == 1:
             return _of_one(estimate_outcomes(counted[0][0], policy.confidence))
         sizes = np.array([float(series.size) for series, _ in counted])
         shares = combine_shares(np.array([value for _, value in counted]), sizes, policy.confidence)
         return replace(shares, method=f"{WILSON}, {INVOCATION_MEANS}")
     if len(counted) > 1:
-        estimate = combine_values([value for _, value in counted], policy.confidence)
+        estimate = combine_values([value for _, value in counted], policy.confidence, unit)
         if policy.q is None:
             return _inverted(estimate, policy)
         shortest = min(series.size for series, _ in counted)
-        return replace(estimate, notices=(*_thin_tail(shortest, policy.q), *estimate.notices))
+        thin = _thin_tail(shortest, policy.q, unit)
+        return replace(estimate, notices=(*thin, *estimate.notices))
     confidence, transients = policy.confidence, policy.transients(len(kept))
     if policy.q is not None:
         return _of_one(quantile_of(counted[0][0], policy.q, confidence, transients=transients))
@@ -342,8 +362,14 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
     return _inverted(_of_one(estimate_level(estimation.fits[0], confidence)), policy)
 
 
-def combine_values(values: Sequence[float], confidence: float) -> Estimate:
-    """Estimate the mean over two or more invocations from one value of each: Student's t."""
+def combine_values(
+    values: Sequence[float], confidence: float, unit: str = "invocation"
+) -> Estimate:
+    """Estimate the mean over two or more invocations, or pieces, from one value of each.
+
+    Student's t holds at 95 % also for values of unequal variance (Ibragimov & Müller 2010), as
+    pieces have of which one was on a busier machine.
+    """
     levels = np.array(values)
     count = levels.size
     constant = float(levels.min()) == float(levels.max())  # their mean may be rounded
@@ -355,15 +381,18 @@ def combine_values(values: Sequence[float], confidence: float) -> Estimate:
         confidence,
         n=count,
         n_effective=float(count),
-        method=INVOCATION_MEANS,
+        method=INVOCATION_MEANS if unit == "invocation" else PIECE_MEANS,
     )
-    return replace(estimate, notices=tuple(_combination_notices(count, error, value)))
+    return replace(estimate, notices=tuple(_combination_notices(count, error, value, unit)))
 
 
-def _combination_notices(count: int, error: float, value: float) -> Iterator[Notice]:
+def _combination_notices(count: int, error: float, value: float, unit: str) -> Iterator[Notice]:
     if error == 0.0:
-        sentence = f"All {count} invocations are at {value!r}: the interval has no width."
+        sentence = f"All {count} {unit}s are at {value!r}: the interval has no width."
         yield Notice.warning(Code.CONSTANT, sentence, n=count, value=value)
+    if unit == "piece":
+        yield from (few_pieces(count, count),) if count < MIN_PIECES else ()
+        return
     wanted = MIN_INVOCATIONS
     if count < wanted:
         sentence = f"Only {count} invocations: fewer than {wanted} easily miss a rare case."
@@ -377,6 +406,13 @@ def _of_one(inner: Estimate) -> Estimate:
     return replace(inner, n=1, n_effective=1.0, notices=(only, *inner.notices))
 
 
+def few_pieces(told: int, of: int) -> Notice:
+    """Say that few pieces were measured so far."""
+    counts = many(told, "piece") if told == of else f"{told} of {many(of, 'piece')}"
+    sentence = f"Only {counts}: fewer than {MIN_PIECES} tell little of the pace at other times."
+    return Notice.warning(Code.FEW_PIECES, sentence, pieces=told, wanted=MIN_PIECES)
+
+
 def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
     """Say how many invocations do not count; where none does, the refusal of their phases tells."""
     if rejected in {0, total}:
@@ -385,12 +421,12 @@ def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
     return (Notice.warning(Code.ROUNDS_REJECTED, sentence, rejected=rejected, rounds=total),)
 
 
-def _thin_tail(shortest: int, q: float) -> Iterator[Notice]:
+def _thin_tail(shortest: int, q: float, unit: str) -> Iterator[Notice]:
     """Warn if the shortest invocation has so few readings that its quantile is biased."""
     in_tail, wanted = shortest * min(q, 1.0 - q), MIN_IN_TAIL
     if in_tail < wanted:
         sentence = (
-            f"The shortest invocation has {shortest} readings, {in_tail:.2g} of them beyond the "
+            f"The shortest {unit} has {shortest} readings, {in_tail:.2g} of them beyond the "
             f"{q * 100:g}% quantile: below {wanted} the quantile is biased."
         )
         yield Notice.warning(Code.FEW_IN_TAIL, sentence, n=shortest, in_tail=in_tail, wanted=wanted)

@@ -9,12 +9,14 @@ them differ, and the mean pace of all of them tells how far the machine was from
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 
 from benchrigor.model import Code, Estimate, Floats, Notice, Pace
+from benchrigor.model.series import Ints
 from benchrigor.model.text import percent
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
@@ -22,6 +24,7 @@ from benchrigor.stats.series.wall_time_blocks import block_starts
 # takes longer where the reference takes 1 % longer, before a run tells:
 SENSITIVITY, SENSITIVITY_SD = 0.8, 0.25
 BETWEEN = 0.02  # relative sd between runs that is left
+BETWEEN_PROCESSES = 0.01  # the part of it that pieces of one process have in common
 # The same of work that the pace of the interpreter does not limit, such as copies in memory.
 BETWEEN_UNLIKE, UNLIKE = 0.08, 0.5
 AT_FULL_PACE = "at full pace"
@@ -48,15 +51,18 @@ class Segments:
         Seconds that the reference took before and after each.
     duration_s
         Wall time of each.
+    piece
+        The piece of the run that each is in, counted from 0.
     """
 
     level: Floats
     before: Floats
     after: Floats
     duration_s: Floats
+    piece: Ints
 
 
-def pace_of(segments: Segments, full_s: float, *, version: int) -> Pace | None:
+def pace_of(segments: Segments, full_s: float, *, version: int, pieces: int = 1) -> Pace | None:
     """Return the pace of the machine during segments, and how sensitive they are to it.
 
     The sensitivity is the difference between the quartiles of the logarithm of slow and of fast
@@ -81,6 +87,8 @@ def pace_of(segments: Segments, full_s: float, *, version: int) -> Pace | None:
     sizes = np.diff(starts, append=level.size)
     residuals = np.add.reduceat(np.log(level / relative), starts) / sizes
     blocks = np.add.reduceat(log_ends.mean(axis=0), starts) / sizes
+    between = BETWEEN if sensitivity >= UNLIKE else BETWEEN_UNLIKE
+    in_pieces = pieces > 1
     return Pace(
         full_s={"interpreter": full_s},
         version=version,
@@ -92,9 +100,16 @@ def pace_of(segments: Segments, full_s: float, *, version: int) -> Pace | None:
         sensitivity_sd=sd,
         factor=1.0 / float(relative.mean()),
         error=float(residuals.std(ddof=1)) / math.sqrt(starts.size),
-        between=BETWEEN if sensitivity >= UNLIKE else BETWEEN_UNLIKE,
+        between=BETWEEN_PROCESSES if in_pieces else between,
         blocks=starts.size,
+        by_piece=_by_piece(relative, segments.piece[counted], pieces) if in_pieces else (),
     )
+
+
+def _by_piece(relative: Floats, piece: Ints, pieces: int) -> tuple[float | None, ...]:
+    """Return the factor of each piece, from the relative time of the segments at their pace."""
+    mine = [relative[piece == each] for each in range(pieces)]
+    return tuple(1.0 / float(each.mean()) if each.size >= FEWEST else None for each in mine)
 
 
 def _sensitivity(log_level: Floats, log_ends: Floats) -> tuple[float, float]:
@@ -136,16 +151,22 @@ def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Est
     the sensitivity times the distance from full pace, and a component between runs. That of a
     quantile has its own error in place of that of blocks where it is greater.
     """
-    distance, own = math.log(pace.mean), pace.error
-    tail = 0.5 + estimate.confidence / 2.0
+    own, tail = pace.error, 0.5 + estimate.confidence / 2.0
     if not is_mean and estimate.value:
-        t = float(scipy.special.stdtrit(max(estimate.n_effective - 1.0, 1.0), tail))
+        freedom = max(estimate.n_effective - 1.0, 1.0)
+        t = float(scipy.special.stdtrit(freedom, tail))
         own = max(own, estimate.relative_half_width / t)
-    others = (distance * pace.sensitivity_sd) ** 2 + pace.between**2
+    freedom = max(pace.blocks - 1.0, 1.0)
+    return _interval(estimate, estimate.value * pace.factor, own, freedom, pace)
+
+
+def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace: Pace) -> Estimate:
+    """Return a value at full pace with all of its errors, ``own`` of so many degrees of freedom."""
+    others = (math.log(pace.mean) * pace.sensitivity_sd) ** 2 + pace.between**2
     error = math.sqrt(own**2 + others)
-    freedom = error**4 / (own**4 / max(pace.blocks - 1.0, 1.0) + others**2 / _FREEDOM)
+    freedom = error**4 / (own**4 / freedom + others**2 / _FREEDOM)
+    tail = 0.5 + estimate.confidence / 2.0
     reach = math.exp(float(scipy.special.stdtrit(freedom, tail)) * error)
-    value = estimate.value * pace.factor
     return Estimate(
         value=value,
         low=value / reach,
@@ -158,6 +179,29 @@ def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Est
         degrees_of_freedom=freedom,
         notices=_unlike(pace),
     )
+
+
+def pieces_at_full_pace(
+    estimate: Estimate, levels: Sequence[float | None], pace: Pace
+) -> Estimate | None:
+    """Return the estimate of a run in pieces, from their levels, as it would be at full pace.
+
+    What the reference leaves unexplained is in the differences between the levels at full pace,
+    whose mean has Student's t. None with fewer than two.
+    """
+    at_full = np.array(
+        [
+            level * factor
+            for level, factor in zip(levels, pace.by_piece, strict=True)
+            if level is not None and factor is not None
+        ]
+    )
+    count = at_full.size
+    if count < 2:
+        return None
+    value = float(at_full.mean())
+    own = float(at_full.std(ddof=1)) / math.sqrt(count) / value
+    return _interval(replace(estimate, n=count), value, own, count - 1.0, pace)
 
 
 def _unlike(pace: Pace) -> tuple[Notice, ...]:

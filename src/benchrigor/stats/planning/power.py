@@ -12,7 +12,12 @@ import scipy
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
-from benchrigor.stats.estimators.estimation import INVOCATION_MEANS, MIN_INVOCATIONS
+from benchrigor.stats.estimators.estimation import (
+    INVOCATION_MEANS,
+    MIN_INVOCATIONS,
+    MIN_PIECES,
+    PIECE_MEANS,
+)
 from benchrigor.stats.estimators.proportion import whole_of
 from benchrigor.stats.series.interval import (
     MAX_RELATIVE_WIDTH,
@@ -68,10 +73,10 @@ def plan_sizes(
         for factor in (1.0, *factors)
     )
     estimate = _at_confidence(pilot, noise, level)
-    by_invocation = pilot.method == INVOCATION_MEANS
+    unit = _UNITS.get(pilot.method, "reading")
     return Plan(
         pilot=estimate,
-        counted_in="invocation" if by_invocation else "reading",
+        counted_in=unit,
         change=change,
         margin=margin,
         power=power,
@@ -84,7 +89,7 @@ def plan_sizes(
         # A pilot is short of its target by nature.
         notices=(
             *(each for each in pilot.notices if each.code is not Code.NOT_CONVERGED),
-            *_too_small(n, by_invocation=by_invocation),
+            *_too_small(n, unit),
         ),
     )
 
@@ -105,6 +110,9 @@ def _price(estimate: Estimate, width: float, factors: tuple[float, float], least
     n = required_readings(estimate, width * whole / abs(estimate.value))
     low, high = (math.ceil(n * factor) for factor in factors)
     return Price(half_width=width, n=max(n, least), n_low=max(low, least), n_high=max(high, least))
+
+
+_UNITS = {INVOCATION_MEANS: "invocation", PIECE_MEANS: "piece"}  # of inference, by method
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,12 +220,14 @@ def _at_confidence(pilot: Estimate, noise: _Noise, confidence: float) -> Estimat
     return replace(pilot, low=low, high=high, confidence=confidence)
 
 
-def _too_small(n: int, *, by_invocation: bool) -> tuple[Notice, ...]:
+def _too_small(n: int, unit: str) -> tuple[Notice, ...]:
     """Note that a plan is for fewer than an interval should rest on."""
-    wanted = MIN_INVOCATIONS if by_invocation else MIN_FOR_AUTOCORRELATION
+    wanted, code, why = {
+        "invocation": (MIN_INVOCATIONS, Code.FEW_INVOCATIONS, "miss a rare case easily"),
+        "piece": (MIN_PIECES, Code.FEW_PIECES, "have a very wide interval"),
+        "reading": (MIN_FOR_AUTOCORRELATION, Code.FEW_READINGS, "do not show autocorrelation"),
+    }[unit]
     if n >= wanted:
         return ()
-    code = Code.FEW_INVOCATIONS if by_invocation else Code.FEW_READINGS
-    why = "miss a rare case easily" if by_invocation else "do not show autocorrelation"
     sentence = f"The power needs {n} a side, but fewer than {wanted} {why}: take {wanted}."
     return (Notice.note(code, sentence, n=n, wanted=wanted),)

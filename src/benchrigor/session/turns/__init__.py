@@ -1,0 +1,1 @@
+"""Several things measured in turn, a piece of each at a time."""

@@ -1,0 +1,100 @@
+"""measure_many: time several functions in turn, so that all of them see the same minutes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import RunRecord
+from benchrigor.model.checks import is_number, refuse
+from benchrigor.model.options import SHORTEST_PIECE_S
+from benchrigor.model.series import short
+from benchrigor.session.controller import check_seed
+from benchrigor.session.measuring import measure, prepared
+from benchrigor.session.turns.rotation import rotate
+
+_PIECES = 6  # by default, and fewer where they would be shorter than this
+_FEWEST = 4
+_GOOD_S = 0.2
+
+
+def measure_many(
+    functions: Mapping[str, Callable[..., object]], **options: Any
+) -> dict[str, RunRecord]:
+    """Time functions in turn, each in pieces that are spread over the whole time.
+
+    On a machine whose pace changes from minute to minute, the pieces of a function tell how far:
+    its interval comes from their levels, by Student's t. And no function has the fast minutes for
+    itself. In each turn every function has a piece, in an order drawn anew.
+
+    Parameters
+    ----------
+    functions
+        By name, which stands in the records.
+    **options
+        Those of `measure` but for the name, for each of them: ``budget_s`` is the time that each
+        is measured. ``pieces`` are 6, at least 4 where that makes them shorter than 0.2 s; with
+        ``over_s`` the turns are spread over so many seconds. ``progress`` finds in
+        `Progress.name` which function is under way.
+
+    Returns
+    -------
+    dict of RunRecord
+        By name, in the order given.
+
+    Raises
+    ------
+    InvalidInput
+        When an argument is out of range; nothing was measured then.
+    WorkloadFailed, ClockFailed, StoreFailed
+        When a function fails: the others go on to their end, then the first error is raised. Its
+        ``records`` hold all that was measured, by name, rounds before a failure included.
+    KeyboardInterrupt
+        As it came, with the attribute ``records``.
+
+    Examples
+    --------
+    >>> from benchrigor.testing import FakeClock
+    >>> clock = FakeClock()
+    >>> nap = lambda us: lambda: clock.advance(us * 1000)
+    >>> records = measure_many({"short": nap(200), "long": nap(300)}, budget_s=2, clock=clock)
+    >>> {name: round(record.estimate().value, 6) for name, record in records.items()}
+    {'short': 0.0002, 'long': 0.0003}
+    """
+    if not isinstance(functions, Mapping) or not functions:
+        raise InvalidInput(f"functions is {short(functions)}, expected functions by name")
+    wrong = options.keys() - signature(measure).parameters.keys() | options.keys() & {
+        "name",
+        "func",
+    }
+    refuse(f"{each!r} is no option of measure_many" for each in sorted(wrong))
+    budget_s = options.get("budget_s", signature(measure).parameters["budget_s"].default)
+    options = {"pieces": pieces_for(budget_s), **options}
+    seed, runs, problems = check_seed(options.pop("seed", None)), {}, list[str]()
+    for index, (name, func) in enumerate(functions.items()):
+        given = signature(measure).bind(func, name=name, seed=seed_of(seed, index), **options)
+        given.apply_defaults()
+        try:
+            runs[name] = prepared(given.arguments)
+        except InvalidInput as error:
+            problems += [f"{name}: {each}" for each in error.problems]
+    refuse(problems)
+    return rotate(runs, seed=seed, over_s=options.get("over_s"))
+
+
+def pieces_for(budget_s: object) -> int:
+    """Return how many pieces a budget has where nobody says: six, or four, of a good length."""
+    if not is_number(budget_s) or not SHORTEST_PIECE_S <= budget_s < math.inf:
+        return 1  # it is wrong, or too short for two
+    good, most = (int(budget_s / each + 1e-9) for each in (_GOOD_S, SHORTEST_PIECE_S))
+    return min(_PIECES, max(_FEWEST, good), most)
+
+
+def seed_of(seed: int, index: int) -> int:
+    """Return the seed of one of several sessions."""
+    return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])

@@ -1,0 +1,37 @@
+"""The readings of a run in pieces, as a series of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from benchrigor.model import Floats, Kind, Notice, Options
+from benchrigor.stats.estimators.estimation import MIN_PIECES, few_pieces
+
+T = TypeVar("T")
+
+
+def by_piece(
+    pieces: Sequence[int], parts: Sequence[T], join: Callable[[Sequence[T]], T]
+) -> list[T]:
+    """Join the successive parts of each piece."""
+    whole: dict[int, list[T]] = {}
+    for piece, part in zip(pieces, parts, strict=True):
+        whole.setdefault(piece, []).append(part)
+    return [each[0] if len(each) == 1 else join(each) for each in whole.values()]
+
+
+def first_pieces(options: Options) -> int:
+    """Return from how many pieces on their levels make an interval: one look before the last."""
+    return min(MIN_PIECES - 1, max(2, options.pieces - 1))
+
+
+def in_pieces(
+    series: Sequence[Floats], options: Options
+) -> tuple[Kind, tuple[Floats, ...], tuple[Notice, ...]]:
+    """Return kind and series of readings in pieces; few pieces are one series so far."""
+    if len(series) >= first_pieces(options):
+        return Kind.PIECES, tuple(series), ()
+    return Kind.UNIT_READINGS, (np.concatenate(series),), (few_pieces(len(series), options.pieces),)

@@ -1,0 +1,131 @@
+"""``run`` with several functions, and with one in pieces."""
+
+import json
+import sys
+
+import pytest
+
+from benchrigor.cli.output import LiveLine
+from benchrigor.model import Kind, Options, Progress
+from benchrigor.storage import Journal
+
+MODULE = """
+def small():
+    sum(range(100))
+
+def large():
+    sum(range(1000))
+
+def failing():
+    raise ValueError("no such thing")
+"""
+
+
+@pytest.fixture
+def functions(store, monkeypatch):
+    """Write a module of two functions and one that fails."""
+    (store.parent / "several.py").write_text(MODULE)
+    monkeypatch.delitem(sys.modules, "several", raising=False)
+    return store
+
+
+def test_several_functions_take_turns(cli, functions):
+    result = cli("run", "--budget", "0.4", "several:small", "several:large")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert [line.partition(": ")[0] for line in lines] == ["several:small", "several:large"]
+    assert all("n=4 pieces" in line for line in lines)
+    assert all(run["run_id"] in result.stdout for run in Journal(functions).runs())
+
+
+def test_json_of_several_has_them_by_name(cli, functions, strict):
+    result = cli("run", "--budget", "0.3", "--json", "several:small", "several:large")
+    document = strict(result.stdout)
+    assert list(document) == ["several:small", "several:large"]
+    for name, record in document.items():
+        assert record["name"] == name
+        assert record["analyses"][0]["kind"] == Kind.PIECES
+        assert Journal(functions).load(record["run_id"]).subject["target"] == name
+
+
+def test_the_exit_code_is_the_worst(cli, functions):
+    missed = cli("run", "--budget", "0.3", "--target", "0.0001%", "several:small", "several:large")
+    assert missed.exit_code == 3
+    failed = cli("run", "--budget", "0.3", "several:failing", "several:small")
+    assert failed.exit_code == 5
+    assert failed.stdout.startswith("several:small: ")  # it went on
+    assert "no such thing" in failed.stderr
+
+
+def test_one_function_is_spread_over_minutes(cli, functions, strict):
+    result = cli(
+        "run", "--budget", "0.2", "--pieces", "4", "--over", "0.01", "--json", "several:small"
+    )
+    assert result.exit_code == 0, result.output
+    document = strict(result.stdout)
+    assert document["options"]["pieces"] == 4
+    assert document["analyses"][0]["kind"] == Kind.PIECES
+    assert len(document["analyses"][0]["levels"]) == 4
+    shown = cli("show", document["run_id"])
+    assert "from 4 pieces" in shown.stdout
+    assert "4 pieces" in cli("explain", document["run_id"]).stdout
+
+
+def test_a_stored_run_in_pieces_is_replayed_compared_and_exported(cli, functions, strict, tmp_path):
+    document = strict(
+        cli("run", "--budget", "0.3", "--pieces", "4", "--json", "several:small").stdout
+    )
+    run = document["run_id"]
+    assert cli("replay", run).exit_code == 0
+    words = ("--budget", "0.3", "--pieces", "4", "--json", "several:large")
+    other = strict(cli("run", *words).stdout)["run_id"]
+    assert "4 vs 4 pieces" in cli("compare", run, other).stdout.replace("\n ", "")
+    assert cli("export", run, "-o", tmp_path / "out").exit_code == 0
+    resumed = cli("resume", run, "--budget", "0.6", "--json")
+    assert strict(resumed.stdout)["options"]["pieces"] == 8
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--pieces", "4", "true"], "--pieces is for functions, and true is a command"),
+        (["--over", "2", "true"], "--over is for functions"),
+        (["--over", "0.001", "several:small"], "expected 10 s at least, the budget"),
+        (["--pieces", "4", "--rounds", "restarted", "several:small"], "rounds are restarted"),
+        (["--name", "x", "several:small", "several:large"], "--name is for one function"),
+        (["several:small", "several:small"], "several:small is given 2 times"),
+        (["several:small", "word"], "'word' follows the function"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cli, functions, words, sentence):
+    result = cli("run", *words)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+
+
+def test_the_live_line_says_when_the_next_piece_begins():
+    lines = []
+    line = LiveLine(lines.append)
+    line.follow("", Options(pieces=6))
+    line(
+        Progress(
+            rounds=3,
+            readings=100,
+            rejected_rounds=0,
+            elapsed_s=2.0,
+            seconds_left=8.0,
+            readings_needed=None,
+            stop_requested=False,
+            analyses=(),
+            fresh=False,
+            name="parse",
+            piece=1,
+            waiting_s=83.2,
+        )
+    )
+    assert lines == ["parse: piece 2 of 6 · the next one in 84 s · 100 readings"]
+
+
+def test_json_is_one_document(cli, functions):
+    failed = cli("run", "--json", "--budget", "0.3", "several:failing")
+    assert json.loads(failed.stdout)["error"]["type"] == "WorkloadFailed"

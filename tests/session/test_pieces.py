@@ -1,0 +1,336 @@
+"""Sessions in pieces: when a piece ends, what is estimated, and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model import Code, Kind, Metric, Options, Round, RunRecord, StopReason
+from benchrigor.report import explain, render
+from benchrigor.report.csv_tables import TABLES
+from benchrigor.session import Engine, Session, compare_runs, plan, replay
+from benchrigor.storage import Journal
+from benchrigor.testing import FakeClock
+
+
+class Machine:
+    """Readings whose level is that of the minute in which they are taken."""
+
+    def __init__(self, clock, mean=0.01, spread=0.1, seed=1):
+        self.clock, self.mean, self.spread, self.seed = clock, mean, spread, seed
+        self.rng = np.random.default_rng(seed)
+
+    def run(self, plan, recorder):
+        minute = np.random.default_rng([self.seed, self.clock.now_ns() // (15 * 10**9)])
+        level = self.mean * (1.0 + self.spread * minute.normal())
+        began, values, starts = self.clock.now_ns(), [], []
+        while len(values) < plan.readings:
+            starts.append(self.clock.now_ns())
+            values.append(level * (1.0 + 0.02 * self.rng.normal()))
+            self.clock.advance(round(values[-1] * 1e9))
+            if self.clock.now_ns() - began >= plan.seconds * 1e9:
+                break
+        recorder.unit_readings("time", values)
+        recorder.starts_ns(starts)
+
+
+def spread_run(*, pieces=6, budget_s=12.0, over_s=120.0, mean=0.01, store=None, seed=1, **options):
+    clock = FakeClock()
+    session = Session(
+        Options(pieces=pieces, budget_s=budget_s, **options), name="f", clock=clock, store=store
+    )
+    return session.run(Machine(clock, mean=mean, seed=seed), over_s=over_s), clock
+
+
+@pytest.mark.parametrize("reading_s", [0.0003, 0.05, 0.4, 1.1])
+@pytest.mark.parametrize("pieces", [1, 4, 6])
+def test_a_round_never_crosses_the_end_of_its_piece(reading_s, pieces):
+    options = Options(pieces=pieces, budget_s=12.0, target=1e-9)
+    engine, taken_s = Engine(options, seed=1), 0.0
+    rng = np.random.default_rng(1)
+    seen = []
+    while (asked := engine.ask()) is not None:
+        end_s = (asked.piece + 1) * options.piece_s
+        left_s = max(end_s - taken_s, 0.01 * options.piece_s if pieces > 1 else 0.0)
+        assert asked.seconds == pytest.approx(left_s, abs=1e-6)  # whole nanoseconds
+        values = reading_s * rng.uniform(0.98, 1.02, asked.readings)
+        taken_s += values.sum()
+        # One reading may be under way at the end; the pieces after it are then shorter.
+        assert taken_s <= end_s + 0.12 * options.piece_s or asked.readings == 1
+        seen.append(asked.piece)
+        engine.tell(
+            Round(plan=asked, elapsed_ns=round(values.sum() * 1e9), unit_readings={"time": values})
+        )
+    assert seen == sorted(seen)
+    assert set(seen) == set(range(pieces))
+    assert taken_s <= 1.1 * options.budget_s
+
+
+def test_no_piece_is_skipped_where_one_took_too_long():
+    options = Options(pieces=4, budget_s=8.0)
+    engine, seen = Engine(options, seed=1), []
+    while (asked := engine.ask()) is not None:
+        seen.append(asked.piece)
+        seconds = 3.3 if len(seen) == 3 else 0.5
+        values = np.full(1, seconds)
+        engine.tell(
+            Round(plan=asked, elapsed_ns=int(seconds * 1e9), unit_readings={"time": values})
+        )
+    assert set(seen) == {0, 1, 2, 3}
+    assert seen.count(1) == 1  # its time was gone
+
+
+def test_one_piece_is_a_session_as_it_always_was():
+    plain, _ = spread_run(pieces=1, over_s=None)
+    assert plain.analysis().kind is Kind.UNIT_READINGS
+    assert {each.plan.piece for each in plain.rounds} == {0}
+
+
+def test_pieces_are_spread_and_pauses_count_for_nothing():
+    record, clock = spread_run()
+    first = {}
+    for each in record.rounds:
+        first.setdefault(each.plan.piece, each.starts_ns[0] / 1e9)
+    assert np.diff([*first.values()]) == pytest.approx((120.0 - 2.0) / 5, abs=0.1)
+    assert record.elapsed_s == pytest.approx(12.0, rel=0.02)
+    assert clock.now_ns() / 1e9 == pytest.approx(120.0, abs=0.5)
+
+
+def test_the_levels_of_the_pieces_make_the_interval():
+    record, _ = spread_run()
+    analysis, found = record.analysis(), record.estimate()
+    assert (analysis.kind, found.n, found.method) == (Kind.PIECES, 6, "piece means")
+    levels = np.array(analysis.levels)
+    assert found.value == pytest.approx(levels.mean())
+    error = levels.std(ddof=1) / math.sqrt(6)
+    assert found.half_width == pytest.approx(2.570582 * error, rel=1e-5)  # t(.975, 5)
+    # The last hundredth of each piece counts, the first does not.
+    sizes = [phase.change_points.n for phase in analysis.phases]
+    assert [phase.start for phase in analysis.phases[1:]] == [max(1, n // 100) for n in sizes[1:]]
+    whole = [each.unit_readings["time"] for each in record.rounds if each.plan.piece == 3]
+    assert levels[3] == pytest.approx(np.concatenate(whole)[sizes[3] // 100 :].mean())
+
+
+def test_a_quantile_is_that_of_the_pieces():
+    record, _ = spread_run(statistic="p90")
+    later = np.concatenate(
+        [each.unit_readings["time"] for each in record.rounds if each.plan.piece == 5]
+    )
+    expected = np.quantile(later[later.size // 100 :], 0.9, method="averaged_inverted_cdf")
+    assert record.analysis().levels[5] == pytest.approx(expected)
+    assert record.estimate().value == pytest.approx(np.mean(record.analysis().levels))
+
+
+def test_only_the_first_piece_has_a_warm_up():
+    clock = FakeClock()
+
+    class WarmingUp(Machine):
+        def run(self, plan, recorder):
+            self.mean = 0.03 if self.clock.now_ns() < 0.4e9 else 0.01
+            super().run(plan, recorder)
+
+    session = Session(Options(pieces=4, budget_s=8.0), clock=clock)
+    record = session.run(WarmingUp(clock, spread=0.0))
+    assert record.estimate().value == pytest.approx(0.01, rel=0.01)
+    assert record.analysis().phases[0].start >= 13  # readings of 30 ms
+
+
+def test_it_is_satisfied_from_four_pieces_on():
+    clock = FakeClock()
+    session = Session(Options(pieces=8, budget_s=8.0, target=0.05), clock=clock)
+    kinds = []
+    for progress in session.pieces(Machine(clock, spread=0.001)):
+        shown = progress.analyses or (progress.provisional,)
+        kinds.append((progress.piece, shown[0].kind, bool(progress.analyses)))
+    # Until three pieces are told, a rough figure of the latest readings is all there is.
+    assert kinds == [(0, Kind.PIECES, False), (1, Kind.PIECES, False), (2, Kind.PIECES, True)]
+    assert session.decision.reason is StopReason.SATISFIED
+    assert session.result().estimate().n == 4
+
+
+@pytest.mark.parametrize("pieces", [2, 3])
+def test_fewer_than_four_wanted_pieces_are_all_needed(pieces):
+    record, _ = spread_run(pieces=pieces, target=1e4)
+    assert record.decision.satisfied is (pieces == 3)  # of two there is one look, and none to agree
+    assert record.estimate().n == pieces
+    assert Code.FEW_PIECES in {each.code for each in record.notices}
+
+
+def test_a_stop_during_a_pause_gives_what_there_is():
+    clock, sessions, waits = FakeClock(), [], []
+
+    def watch(progress):
+        if progress.waiting_s:
+            waits.append(progress.waiting_s)
+            if progress.piece == 3:
+                sessions[0].request_stop()
+
+    sessions.append(Session(Options(pieces=6, budget_s=12.0), clock=clock, progress=watch))
+    record = sessions[0].run(Machine(clock), over_s=120.0)
+    assert record.decision.reason is StopReason.STOP_REQUESTED
+    assert record.estimate().n == 4
+    assert clock.now_ns() / 1e9 < 3 * 23.6 + 2.0 + 0.5  # within a nap
+    assert waits[0] == pytest.approx(23.6 - 2.0, abs=0.1)
+
+
+def test_an_interrupt_after_one_piece_gives_the_figure_of_one_window():
+    clock = FakeClock()
+    session = Session(Options(pieces=6, budget_s=12.0), clock=clock)
+    running = session.pieces(Machine(clock))
+    next(running)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        running.throw(KeyboardInterrupt())
+    record = caught.value.record
+    assert record.decision.reason is StopReason.INTERRUPTED
+    assert record.analysis().kind is Kind.UNIT_READINGS
+    (few,) = (each for each in record.notices if each.code is Code.FEW_PIECES)
+    assert few.evidence["pieces"] == 1
+    assert few in record.estimate().notices
+
+
+def test_a_failing_hook_ends_the_session_in_a_pause():
+    clock = FakeClock()
+
+    def fail(progress):
+        if progress.waiting_s:
+            raise RuntimeError("no screen")
+
+    session = Session(Options(pieces=4, budget_s=4.0), clock=clock, progress=fail)
+    record = session.run(Machine(clock), over_s=40.0)
+    assert record.decision.reason is StopReason.HOOK_FAILED
+    assert {each.plan.piece for each in record.rounds} == {0}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"rounds": "restarted"}, "rounds are restarted"),
+        ({"work": (1, 10)}, "work amounts vary"),
+        ({"analysis": "wps"}, "work amounts vary"),
+        ({"method": "subsessions"}, "the interval comes from the pieces' levels"),
+        ({"budget_s": 0.19}, r"budget_s is 0\.19, expected 0\.05 s at least for each piece"),
+        ({"budget_s": math.inf}, "and an end"),
+        ({"pieces": 1.5}, "a whole number from 1 on"),
+        ({"pieces": 0}, "a whole number from 1 on"),
+    ],
+)
+def test_what_makes_no_sense_in_pieces_is_refused(options, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        Options(**{"pieces": 4, **options})
+
+
+@pytest.mark.parametrize(
+    ("pieces", "over_s", "sentence"),
+    [(4, 11.0, "12 s at least"), (1, 60.0, "pieces is 1, expected 2"), (4, math.inf, "over_s")],
+)
+def test_what_cannot_be_spread_is_refused(pieces, over_s, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        spread_run(pieces=pieces, over_s=over_s)
+
+
+def test_readings_of_whole_rounds_are_refused():
+    engine = Engine(Options(pieces=4))
+    with pytest.raises(InvalidInput, match="is one reading of the whole round"):
+        engine.tell(Round(plan=engine.ask(), elapsed_ns=1, readings={"time": 1.0}))
+
+
+def test_a_command_is_refused():
+    class Fresh:
+        fresh_process = True
+
+        def run(self, plan, recorder): ...
+
+    with pytest.raises(InvalidInput, match="rounds are restarted"):
+        Session(Options(pieces=4)).run(Fresh())
+
+
+def test_a_record_survives_its_file_and_the_journal(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    record, _ = spread_run(store=path)
+    stored = Journal(path).load(record.run_id)
+    for again in (stored, RunRecord.from_dict(record.to_dict())):
+        assert again.analysis().levels == record.analysis().levels
+        assert [each.plan.piece for each in again.rounds] == [
+            each.plan.piece for each in record.rounds
+        ]
+        assert render(again) == render(record)
+
+
+def test_a_run_is_resumed_in_the_piece_that_comes_next(tmp_path):
+    path, clock = tmp_path / "runs.sqlite", FakeClock()
+    session = Session(Options(pieces=5, budget_s=10.0), clock=clock, store=path, seed=3)
+    running = session.pieces(Machine(clock))
+    next(running), next(running)
+    running.close()  # as if the process were killed
+    (kept,) = Journal(path).runs()
+    resumed = Session.resume(path, kept["run_id"], clock=clock)
+    assert resumed.piece == 2
+    record = resumed.run(Machine(clock), over_s=100.0)
+    assert record.estimate().n == 5
+    assert record.elapsed_s == pytest.approx(10.0, rel=0.02)
+
+
+def test_reports_tell_the_level_and_time_of_each_piece():
+    record, _ = spread_run()
+    report = render(record)
+    assert "from 6 pieces" in report
+    assert "at 23.6 s;" in report
+    text = " ".join(explain(record).split())
+    assert "They came in 6 pieces." in text
+    assert "at 94.4 s" in text
+    rows = list(TABLES["readings.csv"](record))
+    assert len(rows) == record.analysis().n + 1 or len(rows) == record.analysis().n
+    assert "n=6 pieces" in str(record)
+
+
+def test_runs_in_pieces_are_compared_by_their_levels():
+    old, new = spread_run(seed=1)[0], spread_run(seed=2, mean=0.02)[0]
+    found = compare_runs(old, new)
+    levels = [np.array(each.analysis().levels) for each in (old, new)]
+    assert found.unit == "piece"
+    assert found.ratio.value == pytest.approx(levels[1].mean() / levels[0].mean(), rel=1e-6)
+    assert Code.THIS_PROCESS_ONLY in {each.code for each in found.notices}
+    assert found.verdict.value == "worse"
+
+
+def test_pieces_are_replayed_and_planned_from():
+    record, _ = spread_run(target=0.3)
+    shown = {each.name: each for each in replay(record).rulings}
+    assert replay(record).counted_in == "piece"
+    assert shown["benchrigor"].stopped == 4
+    assert shown["plain t"].stopped is None
+    assert "pieces" in shown["plain t"].sentence
+    assert shown["subsessions"].stopped is None
+    assert plan(record, half_widths=(0.01,)).counted_in == "piece"
+
+
+def test_shares_and_rates_have_levels_too():
+    clock = FakeClock()
+
+    class Both:
+        def run(self, plan, recorder):
+            clock.advance(round(0.01e9 * plan.readings))
+            rng = np.random.default_rng([1, plan.index])
+            recorder.unit_readings("ok", (rng.random(plan.readings) < 0.8).astype(float))
+            recorder.unit_readings("rate", rng.uniform(50.0, 100.0, plan.readings))
+
+    metrics = (Metric(name="ok", kind="share"), Metric(name="rate", unit="/s"))
+    record = Session(Options(pieces=4, budget_s=8.0), metrics, clock=clock).run(Both())
+    assert record.estimate("ok").value == pytest.approx(0.8, abs=0.05)
+    expected = math.log(2.0) / 50.0  # the mean of 1 / x
+    assert 1.0 / record.estimate("rate").value == pytest.approx(expected, rel=0.05)
+
+
+def test_a_failure_keeps_the_pieces_before_it():
+    clock = FakeClock()
+
+    class Failing(Machine):
+        def run(self, plan, recorder):
+            if plan.piece == 4:
+                raise OSError("gone")
+            super().run(plan, recorder)
+
+    with pytest.raises(WorkloadFailed) as caught:
+        Session(Options(pieces=6, budget_s=6.0, target=1e-9), clock=clock).run(Failing(clock))
+    assert caught.value.record.estimate().n == 4
