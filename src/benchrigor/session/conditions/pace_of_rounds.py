@@ -47,7 +47,12 @@ def full_pace_of(rounds: Sequence[Round], kept: Mapping[str, float]) -> dict[str
 
 
 def with_pace(
-    analysis: Analysis, rounds: Sequence[Round], full_s: Mapping[str, float], statistic: str
+    analysis: Analysis,
+    rounds: Sequence[Round],
+    full_s: Mapping[str, float],
+    statistic: str,
+    *,
+    sensitivity: tuple[float, float] | None = None,
 ) -> Analysis:
     """Add to the analysis of a time or a speed the pace of its rounds, and what it is at full pace.
 
@@ -60,7 +65,8 @@ def with_pace(
     if segments is None:
         return analysis
     pieces = len(analysis.levels) or 1
-    pace = pace_of(segments, full, version=_version(rounds), pieces=pieces)
+    version = _version(rounds)
+    pace = pace_of(segments, full, version=version, pieces=pieces, sensitivity=sensitivity)
     if pace is None:
         return analysis
     return replace(

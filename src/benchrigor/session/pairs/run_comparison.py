@@ -31,7 +31,7 @@ from benchrigor.session.replays.recorded_run import FILE, Recording, recording_o
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS, notice_of
-from benchrigor.stats.estimators.pace import AT_FULL_PACE
+from benchrigor.stats.estimators.pace import AT_FULL_PACE, common_sensitivity
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 
 _ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
@@ -280,17 +280,29 @@ def _at_one_pace(
     if len(_hosts(sources)) == 1:
         best = {kind: min(each.get(kind, math.inf) for each in known) for kind in known[0]}
         known = [best] * len(sources)
-    paced = [
-        with_pace(analysis, source.run.counted_rounds, full_s, statistic)
-        for source, analysis, full_s in zip(sources, analyses, known, strict=True)
-        if source.run is not None
-    ]
-    at_full = [each.at_full_pace for each in paced if each.at_full_pace is not None]
+
+    def paced(*sensitivities: tuple[float, float] | None) -> list[Analysis]:
+        return [
+            with_pace(
+                analysis, source.run.counted_rounds, full_s, statistic, sensitivity=sensitivity
+            )
+            for source, analysis, full_s, sensitivity in zip(
+                sources, analyses, known, sensitivities, strict=True
+            )
+            if source.run is not None
+        ]
+
+    at_pace = paced(*(None for _ in sources))
+    paces = [each.pace for each in at_pace if each.pace is not None]
+    common = common_sensitivity(*paces) if len(paces) == len(sources) == 2 else None
+    if common is not None:
+        at_pace = paced(*common)
+    at_full = [each.at_full_pace for each in at_pace if each.at_full_pace is not None]
     if len(at_full) < len(sources):
         return measured, ()
-    paces = [percent(each.pace.mean) for each in paced if each.pace is not None]
+    shown = " and ".join(percent(each.mean) for each in paces)
     sentence = (
-        f"Compared at full pace: the machine ran at {' and '.join(paces)} of it. The interval "
+        f"Compared at full pace: the machine ran at {shown} of it. The interval "
         "allows for the difference between runs."
     )
     return at_full, (Notice.note(Code.AT_FULL_PACE, sentence),)

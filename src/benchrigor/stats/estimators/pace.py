@@ -28,8 +28,10 @@ BETWEEN_PROCESSES = 0.01  # the part of it that pieces of one process have in co
 # The same of work that the pace of the interpreter does not limit, such as copies in memory.
 BETWEEN_UNLIKE, UNLIKE = 0.08, 0.5
 AT_FULL_PACE = "at full pace"
-_CONTRAST = 0.04  # relative error of the contrast between segments at either pace
+_CONTRAST = 0.03  # relative error of the contrast between segments at either pace
 _DEPENDENT = 10.0  # segments that tell as much as one independent one
+_DIFFERENCE = 0.03  # sd of the sensitivity between versions of the same work
+_UNLIKELY = 3.0  # standard errors
 _FREEDOM = 30.0  # degrees of freedom of these
 
 _EXTREME = 0.1  # share of the segments that are taken as fast at least, and as slow
@@ -62,7 +64,14 @@ class Segments:
     piece: Ints
 
 
-def pace_of(segments: Segments, full_s: float, *, version: int, pieces: int = 1) -> Pace | None:
+def pace_of(
+    segments: Segments,
+    full_s: float,
+    *,
+    version: int,
+    pieces: int = 1,
+    sensitivity: tuple[float, float] | None = None,
+) -> Pace | None:
     """Return the pace of the machine during segments, and how sensitive they are to it.
 
     The sensitivity is the difference between the quartiles of the logarithm of slow and of fast
@@ -71,6 +80,7 @@ def pace_of(segments: Segments, full_s: float, *, version: int, pieces: int = 1)
     moves by the share 2 (1 - r) / (-log(r) (1 + r)) of what the mean of the ends moves, r the
     correlation of the ends (the bridge of a telegraph process, averaged over the segment).
 
+    A ``sensitivity`` that is known from elsewhere, with its standard deviation, is taken as it is.
     None with fewer than 30 segments whose references were not interrupted.
     """
     if segments.level.size < FEWEST:
@@ -81,13 +91,13 @@ def pace_of(segments: Segments, full_s: float, *, version: int, pieces: int = 1)
         return None
     ends, level = ends[:, counted], segments.level[counted]
     log_ends = np.log(ends)
-    sensitivity, sd = _sensitivity(np.log(level), log_ends)
-    relative = (ends**sensitivity).mean(axis=0)
+    slope, sd = sensitivity or _sensitivity(np.log(level), log_ends)
+    relative = (ends**slope).mean(axis=0)
     starts = block_starts(segments.duration_s[counted])
     sizes = np.diff(starts, append=level.size)
     residuals = np.add.reduceat(np.log(level / relative), starts) / sizes
     blocks = np.add.reduceat(log_ends.mean(axis=0), starts) / sizes
-    between = BETWEEN if sensitivity >= UNLIKE else BETWEEN_UNLIKE
+    between = BETWEEN if slope >= UNLIKE else BETWEEN_UNLIKE
     in_pieces = pieces > 1
     return Pace(
         full_s={"interpreter": full_s},
@@ -96,13 +106,31 @@ def pace_of(segments: Segments, full_s: float, *, version: int, pieces: int = 1)
         slowest=math.exp(-float(blocks.max())),
         fastest=math.exp(-float(blocks.min())),
         ratio=float(level.mean()) / float(ends.mean() * full_s),
-        sensitivity=sensitivity,
+        sensitivity=slope,
         sensitivity_sd=sd,
         factor=1.0 / float(relative.mean()),
         error=float(residuals.std(ddof=1)) / math.sqrt(starts.size),
         between=BETWEEN_PROCESSES if in_pieces else between,
         blocks=starts.size,
         by_piece=_by_piece(relative, segments.piece[counted], pieces) if in_pieces else (),
+    )
+
+
+def common_sensitivity(one: Pace, two: Pace) -> tuple[tuple[float, float], ...] | None:
+    """Return one sensitivity for two runs of like work, with a standard deviation for each.
+
+    An error of what they have in common counts by the difference of their paces alone: half of its
+    variance goes to either run. None where their sensitivities differ beyond their errors.
+    """
+    first, second = one.sensitivity_sd**-2, two.sensitivity_sd**-2
+    distance = abs(one.sensitivity - two.sensitivity)
+    if distance > _UNLIKELY * math.sqrt(1.0 / first + 1.0 / second + 2.0 * _DIFFERENCE**2):
+        return None
+    mean = (first * one.sensitivity + second * two.sensitivity) / (first + second)
+    apart = (math.log(one.mean) - math.log(two.mean)) ** 2 / (first + second) / 2.0
+    return tuple(
+        (mean, math.sqrt(_DIFFERENCE**2 + apart / max(math.log(each.mean) ** 2, 1e-6)))
+        for each in (one, two)
     )
 
 
