@@ -16,6 +16,7 @@ import numpy as np
 import scipy
 
 from benchrigor.model import Code, Estimate, Floats, Notice, Pace
+from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Ints
 from benchrigor.model.text import percent
 from benchrigor.stats.series.wall_time_blocks import block_starts
@@ -100,7 +101,7 @@ def pace_of(
     between = BETWEEN if slope >= UNLIKE else BETWEEN_UNLIKE
     in_pieces = pieces > 1
     return Pace(
-        full_s={"interpreter": full_s},
+        full_s={INTERPRETER: full_s},
         version=version,
         mean=math.exp(-float(log_ends.mean())),
         slowest=math.exp(-float(blocks.max())),
@@ -206,6 +207,19 @@ def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace
         standard_error=value * error,
         degrees_of_freedom=freedom,
         notices=_unlike(pace),
+    )
+
+
+def moved(estimate: Estimate, pace: Pace, full_s: float) -> Estimate:
+    """Return an estimate at full pace as it is at another full pace, found by a later run."""
+    factor = (full_s / pace.full_s[INTERPRETER]) ** pace.sensitivity
+    error = estimate.standard_error
+    return replace(
+        estimate,
+        value=estimate.value * factor,
+        low=estimate.low * factor,
+        high=estimate.high * factor,
+        standard_error=None if error is None else error * factor,
     )
 
 

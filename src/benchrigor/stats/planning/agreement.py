@@ -10,9 +10,19 @@ from collections.abc import Iterable, Sequence
 import scipy
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Estimate, RunPair, RunRecord, Standing, Tally, TrackRecord
+from benchrigor.model import (
+    Analysis,
+    Estimate,
+    RunPair,
+    RunRecord,
+    Standing,
+    Tally,
+    TrackRecord,
+)
 from benchrigor.model.checks import refuse
+from benchrigor.model.pace import INTERPRETER
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
+from benchrigor.stats.estimators.pace import moved
 from benchrigor.stats.estimators.proportion import estimate_proportion
 
 _TAIL = 0.025  # less likely counts, on one side, contradict the nominal coverage
@@ -22,7 +32,7 @@ _TAIL = 0.025  # less likely counts, on one side, contradict the nominal coverag
 _MOST_WIDER = 2.0
 
 _Key = tuple[str, ...]
-_Run = tuple[str, Estimate, str | None]  # when it began, its estimate, its id
+_Run = tuple[str, Analysis, str | None]  # when it began, its analysis, its id
 
 
 def track_record(
@@ -125,9 +135,10 @@ def pair_runs(records: Iterable[RunRecord]) -> tuple[RunPair, ...]:
     """Pair runs of the same thing, in order of time, on the same machine.
 
     The first is paired with the second, the third with the fourth, so that the pairs are
-    independent. Only runs that reached their target count, each with the first metric that must be
-    satisfied. Runs are the same when name, subject, machine, interpreter, commit, metric,
-    statistic, method, confidence, work amount and kind of rounds are.
+    independent. Figures are at full pace where both runs tell their pace. Only runs that reached
+    their target count, each with the first metric that must be satisfied. Runs are the same when
+    name, subject, machine, interpreter, commit, metric, statistic, method, confidence, work amount
+    and kind of rounds are.
 
     Parameters
     ----------
@@ -141,12 +152,13 @@ def pair_runs(records: Iterable[RunRecord]) -> tuple[RunPair, ...]:
     for (name, host, *_), group in runs.items():
         group.sort(key=lambda run: run[0])
         for one, other in zip(group[::2], group[1::2], strict=False):  # an odd one waits
+            earlier, later = _at_one_pace(one[1], other[1])
             pairs.append(
                 RunPair(
                     name=name,
                     host=host,
-                    earlier=one[1],
-                    later=other[1],
+                    earlier=earlier,
+                    later=later,
                     earlier_id=one[2],
                     later_id=other[2],
                 )
@@ -179,7 +191,20 @@ def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
         str(options.work),
         str(analysis.estimate.confidence),
     )
-    runs[key].append((where.started_at, analysis.estimate, record.run_id))
+    runs[key].append((where.started_at, analysis, record.run_id))
+
+
+def _at_one_pace(one: Analysis, other: Analysis) -> tuple[Estimate, Estimate]:
+    """Return what two runs estimate: at full pace, the better of theirs, where both tell it."""
+    full_s = min(each.pace.full_s[INTERPRETER] if each.pace else 0.0 for each in (one, other))
+    figures = [
+        moved(each.at_full_pace, each.pace, full_s)
+        for each in (one, other)
+        if full_s > 0.0 and each.pace is not None and each.at_full_pace is not None
+    ]
+    measured = tuple(each.estimate for each in (one, other) if each.estimate is not None)
+    earlier, later = figures if len(figures) == 2 else measured
+    return earlier, later
 
 
 def _distance(earlier: Estimate, later: Estimate) -> float:

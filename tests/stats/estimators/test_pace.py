@@ -1,0 +1,251 @@
+"""The pace of a machine that flips between two states, with a known sensitivity of the work."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from benchrigor.model import Code, Estimate
+from benchrigor.stats.estimators.pace import (
+    BETWEEN_PROCESSES,
+    BETWEEN_UNLIKE,
+    SENSITIVITY,
+    SENSITIVITY_SD,
+    Segments,
+    at_full_pace,
+    common_sensitivity,
+    moved,
+    pace_of,
+    pieces_at_full_pace,
+)
+
+FULL_S = 4e-6
+SLOW = math.log(1.6)  # of the reference in the slow state
+
+
+def states(rng: np.random.Generator, n: int, *, slow_share: float, dwell: float) -> np.ndarray:
+    """Return a telegraph process at n moments, of so many moments in either state on average."""
+    leave_slow = min((1.0 - slow_share) / dwell, 1.0)
+    leave_fast = min(slow_share / dwell, 1.0)
+    state, found = rng.random() < slow_share, np.empty(n)
+    draws = rng.random(n)
+    for moment in range(n):
+        if draws[moment] < (leave_slow if state else leave_fast):
+            state = not state
+        found[moment] = state
+    return found
+
+
+def segments(
+    seed: int,
+    *,
+    sensitivity: float = 0.9,
+    slow_share: float = 0.6,
+    noise: float = 0.02,
+    n: int = 4_000,
+    dwell: float = 40.0,
+    level_s: float = 1e-4,
+    piece: int = 0,
+) -> Segments:
+    """Simulate segments of ten moments each, with a reference of one moment at either end."""
+    rng = np.random.default_rng(seed)
+    state = states(rng, 10 * n + 1, slow_share=slow_share, dwell=dwell)
+    ends = FULL_S * np.exp(SLOW * state[::10] + rng.normal(0.0, 0.02, n + 1))
+    relative = np.exp(sensitivity * SLOW * state[:-1]).reshape(n, 10).mean(axis=1)
+    level = level_s * relative * np.exp(rng.normal(0.0, noise, n))
+    return Segments(
+        level=level,
+        before=ends[:-1],
+        after=ends[1:],
+        duration_s=5.0 * level,
+        piece=np.full(n, piece),
+    )
+
+
+def estimate_of(given: Segments) -> Estimate:
+    value = float(given.level.mean())
+    return Estimate(
+        value=value,
+        low=0.99 * value,
+        high=1.01 * value,
+        confidence=0.95,
+        n=given.level.size,
+        n_effective=100.0,
+        method="long-run-variance",
+    )
+
+
+@pytest.mark.parametrize("sensitivity", [0.2, 0.6, 0.9, 1.2])
+def test_the_sensitivity_of_the_work_is_found(sensitivity):
+    found = [
+        pace_of(segments(seed, sensitivity=sensitivity), FULL_S, version=1) for seed in range(8)
+    ]
+    errors = [(each.sensitivity - sensitivity) / each.sensitivity_sd for each in found]
+    assert max(map(abs, errors)) < 2.0
+    assert np.mean([each.sensitivity for each in found]) == pytest.approx(sensitivity, abs=0.06)
+
+
+def test_the_mean_pace_is_that_of_the_references():
+    given = segments(1, slow_share=0.6)
+    pace = pace_of(given, FULL_S, version=1)
+    assert pace.mean == pytest.approx(math.exp(-np.log(given.before / FULL_S).mean()), rel=0.01)
+    assert pace.slowest < pace.mean < pace.fastest
+    assert pace.full_s == {"interpreter": FULL_S}
+
+
+def test_figures_at_full_pace_hold_what_the_work_takes_there():
+    """Whatever share of the time the machine is slow, and however the work depends on it."""
+    rng = np.random.default_rng(20270305)
+    held, errors = 0, []
+    for seed in range(200):
+        between = rng.normal(0.0, 0.015)
+        given = segments(
+            seed,
+            sensitivity=rng.uniform(0.5, 1.2),
+            slow_share=rng.uniform(0.1, 0.9),
+            noise=rng.uniform(0.0, 0.1),
+            dwell=rng.uniform(10.0, 200.0),
+            level_s=1e-4 * math.exp(between),
+            n=2_000,
+        )
+        found = at_full_pace(estimate_of(given), pace_of(given, FULL_S, version=1))
+        held += found.low <= 1e-4 <= found.high
+        errors.append(math.log(found.value / 1e-4))
+    assert scipy_stats.binomtest(held, 200, 0.95, alternative="less").pvalue > 0.01
+    assert np.std(errors) < 0.04
+    assert abs(np.mean(errors)) < 0.01
+
+
+def test_without_slow_and_fast_segments_the_sensitivity_is_assumed():
+    pace = pace_of(segments(1, slow_share=0.0), FULL_S, version=1)
+    assert (pace.sensitivity, pace.sensitivity_sd) == (SENSITIVITY, SENSITIVITY_SD)
+    assert pace.factor == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_machine_that_was_never_fast_has_a_wide_interval():
+    given = segments(1, slow_share=1.0)
+    pace = pace_of(given, FULL_S, version=1)
+    found = at_full_pace(estimate_of(given), pace)
+    assert found.relative_half_width > 0.2
+    assert found.low < 1e-4 < found.high
+
+
+@given(scale=st.floats(1e-3, 1e3), seed=st.integers(0, 100))
+def test_scaling_the_readings_scales_the_figure(scale, seed):
+    given = segments(seed, n=100)
+    scaled = Segments(
+        level=scale * given.level,
+        before=given.before,
+        after=given.after,
+        duration_s=scale * given.duration_s,
+        piece=given.piece,
+    )
+    one, two = (pace_of(each, FULL_S, version=1) for each in (given, scaled))
+    assert two.sensitivity == pytest.approx(one.sensitivity)
+    first, second = at_full_pace(estimate_of(given), one), at_full_pace(estimate_of(scaled), two)
+    assert second.value == pytest.approx(scale * first.value)
+    assert second.relative_half_width == pytest.approx(first.relative_half_width, rel=1e-3)
+
+
+@given(scale=st.floats(0.1, 10.0), seed=st.integers(0, 100))
+def test_a_slower_reference_with_a_slower_full_pace_changes_nothing(scale, seed):
+    given = segments(seed, n=100)
+    scaled = Segments(
+        level=given.level,
+        before=scale * given.before,
+        after=scale * given.after,
+        duration_s=given.duration_s,
+        piece=given.piece,
+    )
+    one = pace_of(given, FULL_S, version=1)
+    two = pace_of(scaled, scale * FULL_S, version=1)
+    assert two.factor == pytest.approx(one.factor)
+    assert two.mean == pytest.approx(one.mean)
+
+
+def test_references_that_were_interrupted_do_not_count():
+    given = segments(1)
+    before = given.before.copy()
+    before[::100] *= 30.0
+    with_stalls = Segments(
+        level=given.level,
+        before=before,
+        after=given.after,
+        duration_s=given.duration_s,
+        piece=given.piece,
+    )
+    pace = pace_of(with_stalls, FULL_S, version=1)
+    assert pace.factor == pytest.approx(pace_of(given, FULL_S, version=1).factor, rel=0.01)
+
+
+def test_few_segments_tell_no_pace():
+    assert pace_of(segments(1, n=29), FULL_S, version=1) is None
+
+
+def test_work_that_the_interpreter_does_not_limit_is_told():
+    given = segments(1, sensitivity=0.1)
+    pace = pace_of(given, FULL_S, version=1)
+    found = at_full_pace(estimate_of(given), pace)
+    assert [each.code for each in found.notices] == [Code.REFERENCE_UNLIKE]
+    assert pace.between == BETWEEN_UNLIKE
+
+
+def test_two_runs_of_like_work_share_what_they_tell_of_its_sensitivity():
+    paces = [pace_of(segments(seed), FULL_S, version=1) for seed in (1, 2)]
+    shared = common_sensitivity(*paces)
+    means = {mean for mean, _ in shared}
+    assert len(means) == 1
+    assert (
+        min(each.sensitivity for each in paces)
+        < means.pop()
+        < max(each.sensitivity for each in paces)
+    )
+    assert all(sd < each.sensitivity_sd for (_, sd), each in zip(shared, paces, strict=True))
+
+
+def test_runs_of_unlike_work_do_not():
+    paces = [pace_of(segments(1, sensitivity=each), FULL_S, version=1) for each in (0.2, 1.0)]
+    assert common_sensitivity(*paces) is None
+
+
+def test_a_figure_moves_to_a_full_pace_that_is_found_later():
+    given = segments(1, slow_share=0.9)
+    early, late = (pace_of(given, full, version=1) for full in (1.2 * FULL_S, FULL_S))
+    found = moved(at_full_pace(estimate_of(given), early), early, FULL_S)
+    wanted = at_full_pace(estimate_of(given), late)
+    assert found.value == pytest.approx(wanted.value, rel=0.03)
+
+
+def test_pieces_have_the_spread_of_their_levels_at_full_pace():
+    pieces = [segments(each, slow_share=each / 7.0, piece=each - 1) for each in range(1, 7)]
+    whole = Segments(
+        **{
+            name: np.concatenate([getattr(each, name) for each in pieces])
+            for name in ("level", "before", "after", "duration_s", "piece")
+        }
+    )
+    pace = pace_of(whole, FULL_S, version=1, pieces=6)
+    assert len(pace.by_piece) == 6
+    assert pace.between == BETWEEN_PROCESSES
+    levels = [float(each.level.mean()) for each in pieces]
+    found = pieces_at_full_pace(estimate_of(whole), levels, pace)
+    assert found.low < 1e-4 < found.high
+    assert np.std(np.log(levels)) > 3.0 * found.standard_error / found.value
+    assert found.n == 6
+
+
+def test_a_piece_with_few_references_does_not_count():
+    pieces = [segments(each, piece=each, n=10 if each == 1 else 500) for each in range(3)]
+    whole = Segments(
+        **{
+            name: np.concatenate([getattr(each, name) for each in pieces])
+            for name in ("level", "before", "after", "duration_s", "piece")
+        }
+    )
+    pace = pace_of(whole, FULL_S, version=1, pieces=3)
+    assert pace.by_piece[1] is None
+    levels = [float(each.level.mean()) for each in pieces]
+    assert pieces_at_full_pace(estimate_of(whole), levels, pace).n == 2
