@@ -41,6 +41,7 @@ class Reference:
         self._every_ns = 0
         self._cost_ns = 2 * min(self.measure(0) for _ in range(_WARM_UP))
         self._every_ns = max(_EVERY_NS, int(self._cost_ns / _MOST_SHARE))
+        self._due_ns += self._every_ns
 
     def is_due(self, now_ns: int) -> bool:
         """Return whether enough time has passed since it was measured last."""

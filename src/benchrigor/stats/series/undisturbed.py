@@ -162,7 +162,9 @@ def _weights(groups: Groups) -> tuple[Floats, float]:
     most = min(apart / max(mean, 1e-300), _most_change(own, alone))
     if equal.size < 2 * _STRATUM or most < _NEGLIGIBLE:
         return equal, 1.0
-    edges = np.unique(np.sort(own[alone])[_STRATUM : 1 - _STRATUM : _STRATUM])
+    lengths = np.sort(own[alone])
+    edges = np.unique(lengths[_STRATUM : 1 - _STRATUM : _STRATUM])
+    edges = edges[edges > lengths[0]]  # so that none is empty of them
     stratum = np.searchsorted(edges, own, side="right")
 
     def summed(of: Floats, part: npt.NDArray[np.bool_] | slice) -> Floats:

@@ -1,0 +1,184 @@
+"""Figures at full pace of sessions whose rounds carry references."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import benchrigor as br
+from benchrigor.model import Code, Delays, References, Round
+from benchrigor.session.conditions.pace_of_rounds import full_pace_of
+from benchrigor.storage import full_pace
+
+FULL_S, TRUE_S, SLOW = 4e-6, 1e-4, math.log(1.5)
+
+
+def paced_round(plan, rng, *, slow_share, n=2_000, metric="time", level_s=TRUE_S, **given):
+    """Make readings whose pace changes every hundredth one, with a reference after each fifth."""
+    slow = np.repeat(rng.random(n // 100) < slow_share, 100)
+    values = level_s * np.exp(SLOW * slow + rng.normal(0.0, 0.03, n))
+    stops = np.arange(5, n + 1, 5)
+    seconds = FULL_S * np.exp(SLOW * slow[stops - 1] + rng.normal(0.0, 0.02, stops.size))
+    references = References(stops=stops, seconds={"interpreter": seconds})
+    return Round(
+        plan=plan,
+        elapsed_ns=int(1e9 * values.sum()),
+        unit_readings={metric: values},
+        references=references,
+        **given,
+    )
+
+
+def told(seed, *, slow_share=0.5, options=None, rounds=4, name="work", **given):
+    session = br.Session(options or br.Options(target=0.0001, max_rounds=rounds), name=name, seed=1)
+    rng = np.random.default_rng(seed)
+    while (plan := session.ask()) is not None:
+        session.tell(paced_round(plan, rng, slow_share=slow_share, **given))
+    return session.result()
+
+
+def test_the_figure_at_full_pace_stands_beside_the_time_measured_here():
+    record = told(1)
+    here, full = record.estimate(), record.at_full_pace()
+    assert here.value > 1.15 * TRUE_S
+    assert full.low < TRUE_S < full.high
+    assert record.at_full_pace("time") == full
+    assert record.analysis().pace.mean == pytest.approx(math.exp(-0.5 * SLOW), rel=0.05)
+
+
+def test_the_record_keeps_it(tmp_path):
+    record = told(1)
+    record.save(tmp_path / "record.json")
+    loaded = br.RunRecord.load(tmp_path / "record.json")
+    assert loaded.at_full_pace() == record.at_full_pace()
+    assert loaded.analysis().pace == record.analysis().pace
+    plain = json.loads((tmp_path / "record.json").read_text())
+    assert plain["analyses"][0]["at_full_pace"]["value"] == record.at_full_pace().value
+
+
+def test_plain_numbers_for_each_reading_are_references_and_delays_too():
+    session = br.Session(br.Options(max_rounds=1), seed=1)
+    plan = session.ask()
+    n, rng = 400, np.random.default_rng(1)
+    slow = np.repeat(rng.random(n // 20) < 0.5, 20)
+    values = TRUE_S * np.exp(SLOW * slow)
+    delays = np.where(np.arange(n) % 7 == 0, 2e-4, 0.0)
+    session.tell(
+        Round(
+            plan=plan,
+            elapsed_ns=10**9,
+            unit_readings={"time": values + delays},
+            starts_ns=np.cumsum(np.full(n, 200_000)),
+            delays=delays,
+            references=FULL_S * np.exp(SLOW * slow),
+        )
+    )
+    record = session.result()
+    assert record.estimate().value == pytest.approx(values.mean(), rel=0.05)
+    assert record.at_full_pace().value == pytest.approx(TRUE_S, rel=0.02)
+
+
+def test_without_references_and_of_other_metrics_there_is_none():
+    session = br.Session(br.Options(max_rounds=1), seed=1)
+    plan = session.ask()
+    values = np.random.default_rng(1).normal(1.0, 0.1, 500)
+    session.tell(Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": values}))
+    assert session.result().at_full_pace() is None
+    metrics = (br.Metric(name="memory", unit="B"),)
+    other = br.Session(br.Options(max_rounds=1), metrics, seed=1)
+    rng = np.random.default_rng(1)
+    other.tell(paced_round(other.ask(), rng, slow_share=0.5, metric="memory"))
+    assert other.result().estimate() is not None
+    assert other.result().at_full_pace() is None
+    with pytest.raises(br.InvalidInput, match="unknown"):
+        other.result().at_full_pace("unknown")
+
+
+def test_disturbed_segments_do_not_count():
+    rng = np.random.default_rng(2)
+
+    def disturbed(plan):
+        finished = paced_round(plan, rng, slow_share=0.5)
+        groups = finished.references.stops
+        waits = np.where(rng.random(groups.size) < 0.3, 5e-3, 0.0)
+        values = finished.unit_readings["time"] + np.repeat(waits / 5.0, 5)
+        return Round(
+            plan=plan,
+            elapsed_ns=int(1e9 * values.sum()),
+            unit_readings={"time": values},
+            references=finished.references,
+            delays=Delays(stops=groups, seconds={"run queue": waits}),
+        )
+
+    session = br.Session(br.Options(target=0.0001, max_rounds=4), seed=1)
+    while (plan := session.ask()) is not None:
+        session.tell(disturbed(plan))
+    full = session.result().at_full_pace()
+    assert full.low < TRUE_S < full.high
+
+
+def test_full_pace_is_the_fastest_tenth_or_a_better_one_known_before():
+    rng = np.random.default_rng(1)
+    session = br.Session(seed=1)
+    rounds = [paced_round(session.ask(), rng, slow_share=0.5)]
+    times = rounds[0].references.seconds["interpreter"]
+    tenth = {"interpreter": np.quantile(times, 0.1)}
+    assert full_pace_of(rounds, {}) == pytest.approx(tenth)
+    assert full_pace_of(rounds, {"interpreter": 1.0}) == pytest.approx(tenth)
+    assert full_pace_of(rounds, {"interpreter": 1e-6}) == {"interpreter": 1e-6}
+    assert full_pace_of([], {}) == {}
+
+
+def test_the_median_at_full_pace_is_that_of_the_median():
+    options = br.Options(statistic="median", target=0.0001, max_rounds=4)
+    record = told(1, options=options)
+    assert record.at_full_pace().value / record.estimate().value == pytest.approx(
+        record.analysis().pace.factor
+    )
+
+
+def test_runs_at_other_paces_are_compared_at_full_pace():
+    slow, fast = told(1, slow_share=0.9), told(2, slow_share=0.1)
+    comparison = br.compare_runs(slow, fast)
+    assert comparison.verdict is not br.Verdict.BETTER
+    assert comparison.ratio.low < 1.0 < comparison.ratio.high
+    assert Code.AT_FULL_PACE in {each.code for each in comparison.notices}
+    assert Code.THIS_PROCESS_ONLY not in {each.code for each in comparison.notices}
+    worse = told(3, slow_share=0.1, level_s=1.2 * TRUE_S)
+    assert br.compare_runs(slow, worse).verdict is br.Verdict.WORSE
+
+
+def test_a_side_without_references_is_compared_as_it_was_measured():
+    with_references = told(1)
+    readings = np.random.default_rng(1).normal(TRUE_S, 1e-6, 1_000)
+    comparison = br.compare_runs(with_references, readings)
+    assert Code.AT_FULL_PACE not in {each.code for each in comparison.notices}
+
+
+def test_the_full_pace_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
+    path = tmp_path / "full_pace.json"
+    monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
+    record = br.measure(lambda: sum(range(200)), budget_s=0.2)
+    (kept,) = json.loads(path.read_text()).values()
+    assert record.analysis().pace.full_s == pytest.approx(kept)
+    path.write_text(path.read_text().replace(str(kept["interpreter"]), "1e-9"))
+    assert br.measure(lambda: sum(range(200)), budget_s=0.2).analysis().pace.full_s == {
+        "interpreter": 1e-9
+    }
+
+
+def test_a_full_pace_that_cannot_be_kept_is_told(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(full_pace, "full_pace_path", lambda: Path(tmp_path / "file" / "pace.json"))
+    record = br.measure(lambda: sum(range(200)), budget_s=0.2)
+    assert Code.FULL_PACE_NOT_KEPT in {each.code for each in record.notices}
+    assert record.at_full_pace() is not None
+
+
+def test_the_reference_can_be_left_out():
+    session = br.Session(br.Options(reference=False, budget_s=0.1))
+    record = session.run(lambda: sum(range(200)))
+    assert all(each.references is None for each in record.rounds)
+    assert record.at_full_pace() is None

@@ -1,0 +1,55 @@
+"""The full pace of machines, kept from run to run."""
+
+import json
+
+import pytest
+
+from benchrigor.errors import StoreFailed
+from benchrigor.storage import full_pace
+from benchrigor.storage.full_pace import full_pace_path, keep_full_pace, kept_full_pace
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(full_pace, "full_pace_path", lambda: tmp_path / "b" / "full_pace.json")
+    return tmp_path / "b"
+
+
+def test_the_path_is_in_the_folder_of_the_user(tmp_path):
+    assert full_pace_path().parts[-2:] == ("benchrigor", "full_pace.json")
+
+
+def test_nothing_is_known_at_first():
+    assert kept_full_pace("here") == {}
+
+
+def test_the_best_level_is_kept_for_each_machine_and_kind():
+    keep_full_pace("here", {"interpreter": 4e-6})
+    keep_full_pace("there", {"interpreter": 2e-6})
+    keep_full_pace("here", {"interpreter": 3e-6, "command": 0.01})
+    keep_full_pace("here", {"interpreter": 5e-6})
+    assert kept_full_pace("here") == {"interpreter": 3e-6, "command": 0.01}
+    assert kept_full_pace("there") == {"interpreter": 2e-6}
+
+
+def test_what_is_hardly_better_changes_nothing():
+    keep_full_pace("here", {"interpreter": 4e-6})
+    keep_full_pace("here", {"interpreter": 3.97e-6})
+    assert kept_full_pace("here") == {"interpreter": 4e-6}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[1]", '{"here": 3}', '{"here": {"interpreter": "x", "command": -1}}']
+)
+def test_a_file_that_holds_something_else_is_as_good_as_none(folder, content):
+    folder.mkdir()
+    (folder / "full_pace.json").write_text(content)
+    assert kept_full_pace("here") == {}
+    keep_full_pace("here", {"interpreter": 4e-6})
+    assert json.loads((folder / "full_pace.json").read_text())["here"] == {"interpreter": 4e-6}
+
+
+def test_a_folder_that_cannot_be_made_is_named(folder):
+    folder.write_text("a file")
+    with pytest.raises(StoreFailed, match=r"full_pace\.json: cannot be written: .+"):
+        keep_full_pace("here", {"interpreter": 4e-6})

@@ -1,0 +1,96 @@
+"""The reference in turn with readings."""
+
+import itertools
+
+import pytest
+
+from benchrigor.model import RoundPlan
+from benchrigor.testing import FakeClock, FakeMeter
+from benchrigor.workloads import RoundRecorder
+from benchrigor.workloads.callable import AmountWorkload, CallableWorkload
+from benchrigor.workloads.reference import Reference
+
+
+class StepClock:
+    """Moves by so many nanoseconds with each read."""
+
+    resolution_ns = 1
+
+    def __init__(self, step_ns: int) -> None:
+        self._reads = itertools.count(step=step_ns)
+
+    def now_ns(self) -> int:
+        return next(self._reads)
+
+    def sleep_ns(self, duration_ns: int) -> None: ...
+
+
+def run(workload, *, readings=1, work=None):
+    recorder, plan = RoundRecorder(), RoundPlan(index=0, readings=readings, work=work)
+    workload.run(plan, recorder)
+    return recorder.finish(plan, elapsed_ns=1)
+
+
+def test_it_takes_real_time_and_is_due_again_after_half_a_millisecond():
+    reference = Reference()
+    assert 0 < reference.measure(0) < 50_000_000
+    clock = StepClock(1_000)
+    stepping = Reference(clock)
+    stepping.measure(0)
+    due_from = next(now for now in range(0, 10**7, 1_000) if stepping.is_due(now))
+    last = clock.now_ns() - 1_000  # the read that ended it
+    assert due_from - last == pytest.approx(500_000, abs=2_000)
+
+
+def test_a_slow_machine_spends_a_twentieth_on_it_at_most():
+    clock = StepClock(1_000_000)  # each run seems to take a millisecond
+    reference, last = Reference(clock), clock.now_ns()
+    assert not reference.is_due(last + 30_000_000)
+
+
+def test_it_is_repeated_after_a_long_reading_and_the_mean_counts():
+    reference = Reference(StepClock(1_000))
+    assert reference.measure(1_000_000_000) == pytest.approx(1_000 / 100, abs=1)
+
+
+def test_it_comes_after_segments_of_readings_and_outside_of_them(clock: FakeClock):
+    workload = CallableWorkload(lambda: clock.advance(200_000), clock=clock, inner=1)
+    workload.take_turns(Reference(clock))
+    finished = run(workload, readings=30)
+    assert finished.references.stops.tolist() == list(range(3, 31, 3))
+    assert set(finished.unit_readings["time"]) == {200_000 / 1e9}
+    assert finished.starts_ns.size == 30
+    assert finished.delays is None
+
+
+def test_a_reference_that_was_delayed_itself_does_not_count(clock: FakeClock, meter: FakeMeter):
+    workload = CallableWorkload(lambda: clock.advance(1_000_000), clock=clock, inner=1, meter=meter)
+    reference = Reference(clock)
+    measure, calls = reference.measure, itertools.count()
+
+    def measured(lasting_ns: int) -> int:
+        if next(calls) == 4:
+            meter.lose(3_000_000)
+        return measure(lasting_ns)
+
+    reference.measure = measured
+    workload.take_turns(reference)
+    finished = run(workload, readings=20)
+    assert finished.references.stops.size == 19
+    assert sum(finished.delays.seconds["run queue"]) == 0.0
+
+
+def test_a_call_with_an_amount_is_followed_by_one(clock: FakeClock):
+    workload = AmountWorkload(clock.advance, clock=clock)
+    workload.take_turns(Reference(clock))
+    assert run(workload, work=5_000_000).references.stops.tolist() == [1]
+
+
+def test_clock_times_go_on_from_reading_to_reading(clock: FakeClock):
+    durations = itertools.cycle([300_000, 100_000, 200_000])
+    workload = CallableWorkload(lambda: clock.advance(next(durations)), clock=clock, inner=1)
+    workload.take_turns(Reference(clock))
+    finished = run(workload, readings=40)
+    starts, seconds = finished.starts_ns, finished.unit_readings["time"]
+    assert (starts[1:] - starts[:-1] >= 1e9 * seconds[:-1] - 1).all()
+    assert starts[-1] + round(1e9 * seconds[-1]) <= clock.now_ns()
