@@ -103,6 +103,8 @@ def compare(
         _rank(sides, as_json=as_json, metric=metric, **options)
         return
     given = {each.label: each.given for each in sides}
+    opened = None if any(each.is_file for each in sides) else shared.open_store(store)
+    options["store"] = opened if opened is not None and opened.path.exists() else None
     comparison = compare_named(given, metric=metric, margin=margin, paired=paired, **options)
     print_result(
         lambda: "\n".join(_report(comparison, sides)),

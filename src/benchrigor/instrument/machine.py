@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.metadata
 import math
 import os
 import platform
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def capabilities(*, root: Path = ROOT) -> tuple[Capability, ...]:
     return tuple(_capability(name, reader, root) for name, reader in _READERS.items())
 
 
-def provenance(*, root: Path = ROOT) -> Provenance:
+def provenance(*, sources: Iterable[Path] = (), root: Path = ROOT) -> Provenance:
     """Gather where, when and with what a run is made, in some 20 ms.
 
     Git is asked for the commit around the working directory, with "+dirty" behind it when tracked
@@ -62,6 +63,8 @@ def provenance(*, root: Path = ROOT) -> Provenance:
 
     Parameters
     ----------
+    sources
+        Files that hold what is measured.
     root
         Folder that holds ``proc`` and ``sys``.
 
@@ -79,9 +82,20 @@ def provenance(*, root: Path = ROOT) -> Provenance:
         packages=dict(_package_versions()),
         commit=_commit(),
         capabilities=capabilities(root=root),
+        source=_hash_of(sources),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         load_before=load_average(),
     )
+
+
+def _hash_of(files: Iterable[Path]) -> str | None:
+    """Return a hash of the contents of files; None where none can be read."""
+    found, hashed = False, hashlib.sha256()
+    for each in files:
+        with contextlib.suppress(OSError), each.open("rb") as file:
+            hashed.update(hashlib.file_digest(file, "sha256").digest())
+            found = True
+    return hashed.hexdigest()[:16] if found else None
 
 
 def load_average() -> float | None:

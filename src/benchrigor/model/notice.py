@@ -80,6 +80,7 @@ class Code(enum.StrEnum):
     DELAY_NOT_MEASURED = "delay-not-measured"
     RECORDING_COST = "recording-cost"
     AT_FULL_PACE = "at-full-pace"
+    STORED_RUNS = "stored-runs"
     DISTURBED = "disturbed-run"
     FULL_PACE_NOT_KEPT = "full-pace-not-kept"
     REFERENCE_UNLIKE = "reference-unlike"

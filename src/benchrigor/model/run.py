@@ -69,6 +69,9 @@ class Provenance:
         Commit of the git repository around the working directory; None outside of one.
     capabilities
         What the machine lets benchrigor see.
+    source
+        Hash of the files that hold what was measured: that of a function, or a command and its
+        arguments; None where there are none.
     started_at
         ISO 8601, UTC.
     load_before, load_after
@@ -84,6 +87,7 @@ class Provenance:
     commit: str | None
     capabilities: tuple[Capability, ...]
     started_at: str
+    source: str | None = None
     load_before: float | None = None
     load_after: float | None = None
 

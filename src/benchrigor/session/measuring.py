@@ -16,7 +16,9 @@ from benchrigor.workloads import AmountWorkload, CallableWorkload
 from benchrigor.workloads.callable import misfits, takes_amount, wrong_function
 
 TIME = Metric(name="time", unit="s")
-_LIMITS = ("target", "confidence", "statistic", "budget_s", "work", "pieces")  # of Options
+_LIMITS = (  # of Options
+    *("target", "confidence", "statistic", "budget_s", "work", "pieces", "disturbed", "reference"),
+)
 _TIMING = ("setup", "teardown", "timeout_s", "gc")  # of the workload
 
 
@@ -41,6 +43,8 @@ def measure(
     clock: Clock | None = None,
     pieces: int = 1,
     over_s: float | None = None,
+    disturbed: str = "leave-out",
+    reference: bool = True,
 ) -> RunRecord:
     """Time ``func()`` until its time per call, or its speed, is known well enough.
 
@@ -88,6 +92,10 @@ def measure(
     over_s
         Seconds over which the pieces are spread, with pauses between them; at least the budget.
         None for no pauses.
+
+    disturbed, reference
+        What becomes of readings during which delay was measured, and whether the pace of the
+        machine is measured in turn; see `Options`.
 
     Returns
     -------

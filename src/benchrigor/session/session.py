@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -30,7 +30,6 @@ from benchrigor.model import (
     RunRecord,
 )
 from benchrigor.model.checks import is_number, refuse, wrong_values
-from benchrigor.model.series import short
 from benchrigor.protocols import (
     Clock,
     DelayMeter,
@@ -48,7 +47,7 @@ from benchrigor.session.outcomes import begun, decided, earlier_numbers
 from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels
-from benchrigor.storage import Journal
+from benchrigor.storage import Journal, as_store
 from benchrigor.storage.full_pace import keep_full_pace, kept_full_pace
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.callable import takes_amount
@@ -140,7 +139,7 @@ class Session(Engine):
         self._clock = clock or WallClock()
         self._meter = meter or meter_for(clock)
         self._hooks = Hooks(before_round=before_round, after_round=after_round, progress=progress)
-        self._store = None if store is None else _as_store(store)
+        self._store = None if store is None else as_store(store)
         self._run_id: str | None = None
         self._finished = False
         self._final: RunRecord | None = None  # until there is more to say
@@ -280,7 +279,7 @@ class Session(Engine):
             self.note(Notice.warning(Code.THIS_PROCESS_ONLY, sentence, name=adapted.name))
         if self.options.work_range is not None:
             load_statsmodels()
-        self._describe()
+        self._describe(getattr(adapted, "source_files", ()))
         if isinstance(self._store, Journal):  # what fails should fail before time is spent
             self._store.check()
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
@@ -346,7 +345,7 @@ class Session(Engine):
         InvalidInput
             When the run is finished.
         """
-        opened = _as_store(store)
+        opened = as_store(store)
         before = opened.load(run_id)
         if before.decision is not None and before.decision.satisfied:
             raise InvalidInput(f"run {before.run_id} is finished: {before.decision.reason}")
@@ -378,9 +377,9 @@ class Session(Engine):
         )
         return session
 
-    def _describe(self) -> None:
+    def _describe(self, sources: Iterable[Path] = ()) -> None:
         if self._provenance is None:
-            self._provenance = instrument.provenance()
+            self._provenance = instrument.provenance(sources=sources)
 
     def _begun(self, store: Store) -> str:
         if self._run_id is None:
@@ -497,15 +496,3 @@ def _check_amounts(workload: Workload, options: Options) -> None:
             f"{workload.name} takes no work amount, and those of this session vary: give "
             "a function with one required argument (wrap a built-in one in a lambda)"
         )
-
-
-def _as_store(store: str | Path | Store) -> Store:
-    """Open a path; return a Store unchanged."""
-    if isinstance(store, str | Path):
-        return Journal(store)
-    if not isinstance(store, Store) or isinstance(store, type):
-        raise InvalidInput(
-            f"store is {short(store)}, expected a path or an object with the methods of "
-            "protocols.Store"
-        )
-    return store

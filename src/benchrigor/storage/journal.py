@@ -16,8 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from benchrigor.errors import StoreFailed
+from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.model import Round, RunRecord, codec
+from benchrigor.model.series import short
+from benchrigor.protocols import Store
 from benchrigor.storage.packing import pack, unpack
 
 _Connections = dict[tuple[int, int], sqlite3.Connection]
@@ -355,3 +357,15 @@ def _unused_id(connection: sqlite3.Connection) -> str:
         taken = connection.execute("SELECT 1 FROM run WHERE run_id = ?", (run_id,)).fetchone()
         if not taken:
             return run_id
+
+
+def as_store(store: str | Path | Store) -> Store:
+    """Open a path; return a Store unchanged."""
+    if isinstance(store, str | Path):
+        return Journal(store)
+    if not isinstance(store, Store) or isinstance(store, type):
+        raise InvalidInput(
+            f"store is {short(store)}, expected a path or an object with the methods of "
+            "protocols.Store"
+        )
+    return store

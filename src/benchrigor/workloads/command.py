@@ -7,6 +7,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Self
 
@@ -126,6 +127,11 @@ class CommandWorkload:
     def name(self) -> str:
         """The command line as a shell would read it, shortened."""
         return self._line.name
+
+    @property
+    def source_files(self) -> tuple[Path, ...]:
+        """The program, and the arguments that are files."""
+        return self._line.source_files
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Run the command once and record its wall time and what is picked from its output.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -91,6 +92,13 @@ class CommandLine:
             "env": self._env,
             "grace_s": self.grace_s,
         }
+
+    @property
+    def source_files(self) -> tuple[Path, ...]:
+        """The program, and the arguments that are files."""
+        program = shutil.which(self._argv[0], path=self._env.get("PATH"))
+        named = [program or self._argv[0], *self._argv[1:]]
+        return tuple(each for each in (self._cwd / name for name in named) if each.is_file())
 
     @property
     def name(self) -> str:

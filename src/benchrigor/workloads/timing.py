@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import math
 import signal
 import statistics
@@ -11,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
@@ -64,6 +67,14 @@ class TimedWorkload:
     def name(self) -> str:
         """The function's module and name."""
         return name_of(self._func)
+
+    @property
+    def source_files(self) -> tuple[Path, ...]:
+        """The file that holds the function, if it is known."""
+        with contextlib.suppress(TypeError):
+            file = inspect.getsourcefile(inspect.unwrap(self._func))
+            return () if file is None else (Path(file),)
+        return ()
 
     @functools.cached_property
     def _stopwatch(self) -> Stopwatch:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
@@ -23,16 +24,20 @@ from benchrigor.model import (
     RunRecord,
 )
 from benchrigor.model.checks import refuse
+from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.text import ended, percent, show_observed
+from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.conditions.pace_of_rounds import with_pace
 from benchrigor.session.conditions.red_rounds import is_disturbed
+from benchrigor.session.pairs.stored_runs import are_alike, stored_runs
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS, notice_of
 from benchrigor.stats.estimators.pace import AT_FULL_PACE, common_sensitivity
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
+from benchrigor.storage import as_store
 
 _ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
 
@@ -47,6 +52,7 @@ def compare_runs(
     margin: float = 0.01,
     direction: str | None = None,
     paired: bool = False,
+    store: str | Path | Store | None = None,
 ) -> Comparison:
     """Compare the stable phases of two runs.
 
@@ -73,6 +79,11 @@ def compare_runs(
     paired
         The i-th reading of the baseline was taken next to the i-th of the candidate; only for
         readings from elsewhere.
+
+    store
+        Where further runs are kept: those that agree with one of the two in subject, machine,
+        interpreter, commit and source count with it, and all of the subject tell how far apart runs
+        are. Only for runs that tell the pace of the machine.
 
     Returns
     -------
@@ -101,6 +112,7 @@ def compare_runs(
     """
     sides = {"baseline": baseline, "candidate": candidate}
     options: dict[str, Any] = {"confidence": confidence, "margin": margin, "paired": paired}
+    options |= {"store": None if store is None else as_store(store)}
     return compare_named(sides, metric=metric, statistic=statistic, direction=direction, **options)
 
 
@@ -112,6 +124,7 @@ def compare_named(
     direction: str | None = None,
     paired: bool = False,
     confidence: float = 0.95,
+    store: Store | None = None,
     **options: Any,
 ) -> Comparison:
     """Compare two runs as `compare_runs` does, by the names that errors call them."""
@@ -139,6 +152,8 @@ def compare_named(
     with _showing_readings(sources):
         analyses = [each.analysis(statistic, confidence) for each in sources]
     estimates, told = _at_one_pace(sources, analyses, statistic)
+    if store is not None and estimates[0].method == estimates[1].method == AT_FULL_PACE:
+        estimates, told = _with_stored(sources, estimates, store, told)
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
     )
@@ -306,6 +321,30 @@ def _at_one_pace(
         "allows for the difference between runs."
     )
     return at_full, (Notice.note(Code.AT_FULL_PACE, sentence),)
+
+
+def _with_stored(
+    sources: Sequence[_Source],
+    estimates: list[Estimate],
+    store: Store,
+    told: tuple[Notice, ...],
+) -> tuple[list[Estimate], tuple[Notice, ...]]:
+    """Let stored runs that are like one of two count with it, unless the two are alike."""
+    runs = [each.run for each in sources if each.run is not None]
+    full_s = min(each.full_pace[INTERPRETER] for each in sources)
+    stored = stored_runs(runs, store, sources[0].recorded.metric.name)
+    alone = are_alike(*runs)
+    found = [
+        stored.of(run, own, full_s, alone=alone) for run, own in zip(runs, estimates, strict=True)
+    ]
+    others = [0 if alone else stored.like(run) - 1 for run in runs]
+    if not any(others):
+        return found, told
+    sentence = (
+        f"{others[0]} and {others[1]} other stored runs of the same versions count with the "
+        "baseline and the candidate."
+    )
+    return found, (*told, Notice.note(Code.STORED_RUNS, sentence))
 
 
 def _averaged_alike(sources: Sequence[_Source]) -> Sequence[_Source]:

@@ -19,6 +19,7 @@ from benchrigor.model import Code, Estimate, Floats, Notice, Pace
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Ints
 from benchrigor.model.text import percent
+from benchrigor.stats.series.interval import scaled
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
 # Learned on recordings of 48 workloads, see docs/evidence/pace.py. By how many per cent a reading
@@ -212,15 +213,7 @@ def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace
 
 def moved(estimate: Estimate, pace: Pace, full_s: float) -> Estimate:
     """Return an estimate at full pace as it is at another full pace, found by a later run."""
-    factor = (full_s / pace.full_s[INTERPRETER]) ** pace.sensitivity
-    error = estimate.standard_error
-    return replace(
-        estimate,
-        value=estimate.value * factor,
-        low=estimate.low * factor,
-        high=estimate.high * factor,
-        standard_error=None if error is None else error * factor,
-    )
+    return scaled(estimate, (full_s / pace.full_s[INTERPRETER]) ** pace.sensitivity)
 
 
 def pieces_at_full_pace(
