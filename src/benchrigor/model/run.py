@@ -32,6 +32,7 @@ from benchrigor.model.text import (
     show_estimate,
     show_light,
     show_observed,
+    with_full_pace,
     with_waiting,
 )
 from benchrigor.units import Direction, Quantity
@@ -290,6 +291,7 @@ def _headline(record: RunRecord) -> str:
     shown = show_estimate(estimate, analysis.metric.unit)
     if statistic != "mean":
         shown = f"{statistic} {shown}"
+    paced, waiting = with_full_pace(analysis), with_waiting(analysis)
     if analysis.kind is Kind.INVOCATIONS:
         evidence = f"n={many(estimate.n, 'invocation')}"
     elif analysis.kind is Kind.PIECES:
@@ -297,9 +299,10 @@ def _headline(record: RunRecord) -> str:
     elif analysis.wps is not None:
         evidence = f"n={many(estimate.n, 'round')}, {show_added(analysis.wps.overhead)}"
     else:
-        evidence = f"n={counted(estimate.n)} ({counted(estimate.n_effective)} effective)"
-    waiting = with_waiting(analysis)
-    return " · ".join(filter(None, (f"{name}: {shown}", waiting, evidence, tail)))
+        # Beside a figure at full pace it is not the number of readings that limits what is known.
+        effective = "" if paced else f" ({counted(estimate.n_effective)} effective)"
+        evidence = "" if paced and waiting else f"n={counted(estimate.n)}{effective}"
+    return " · ".join(filter(None, (f"{name}: {shown}", paced, waiting, evidence, tail)))
 
 
 def _without_number(record: RunRecord, analysis: Analysis | None) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from benchrigor.model.decision import Decision
     from benchrigor.model.estimate import Estimate
     from benchrigor.model.interference import Interference
+    from benchrigor.model.pace import Pace
 
 WIDTH = 79  # Columns of a line
 
@@ -26,6 +27,7 @@ _RESOLVED = 15  # Decimal digits that a floating point number holds
 _TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
 SHOWN_IN_TIMES = 2.0  # From this ratio on a change is shown in times: 2.5 times, not 150% higher
 _CHANGE_DIGITS = 4
+_SAME_PACE = 0.01  # A figure at full pace that differs by less is not repeated
 _FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
@@ -149,13 +151,18 @@ def show_amount(work: float, unit: str) -> str:
 
 def show_estimate(estimate: Estimate, unit: str) -> str:
     """Show an estimate with its unit and interval, all in one scale."""
+    return f"{show_interval(estimate, unit)} {percent(estimate.confidence, digits=10)}"
+
+
+def show_interval(estimate: Estimate, unit: str) -> str:
+    """Show an estimate with its unit and interval, beside another one of the same confidence."""
     half_width = estimate.half_width
     # A wide interval around 0 is shown in the scale of its ends.
     largest = max(abs(estimate.value), half_width if math.isfinite(half_width) else 0.0)
     scale = scale_for(largest, unit)
     value, interval = show_scaled(estimate, scale, long=largest * scale.factor >= _LONG)
     name = f" {scale.name}" if scale.name else ""
-    return f"{value}{name} {interval} {percent(estimate.confidence, digits=10)}"
+    return f"{value}{name} {interval}"
 
 
 def show_scaled(estimate: Estimate, scale: Scale, *, long: bool = False) -> tuple[str, str]:
@@ -244,6 +251,23 @@ def with_waiting(analysis: Analysis) -> str:
     if disturbed.estimate is None:
         return f"without {delay}"
     return f"{show_value(disturbed.estimate.value, analysis.metric.unit)} with waiting, {delay}"
+
+
+def with_full_pace(analysis: Analysis) -> str:
+    """Show what a time or speed is at full pace; where that is the same, only that it is."""
+    full, pace = analysis.at_full_pace, analysis.pace
+    if full is None or pace is None:
+        return ""
+    if abs(math.log(pace.factor)) < _SAME_PACE and not full.notices:
+        return "at full pace"
+    return f"at full pace {show_interval(full, analysis.metric.unit)}"
+
+
+def show_pace(pace: Pace) -> str:
+    """Show the pace of the machine during a run, over all of it and of its blocks of time."""
+    slowest, fastest = percent(pace.slowest, digits=2), percent(pace.fastest, digits=2)
+    over = "" if slowest == fastest else f", {slowest.removesuffix('%')} to {fastest}"
+    return f"the machine ran at {percent(pace.mean, digits=2)} of its full pace{over}"
 
 
 def show_light(interference: Interference, *, lost: bool = True) -> str:

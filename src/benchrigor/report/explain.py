@@ -14,7 +14,9 @@ from benchrigor.model import (
     RunRecord,
     StablePhase,
     WpsFit,
+    quantile_named,
 )
+from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.text import (
     counted,
     false_alarms,
@@ -25,6 +27,7 @@ from benchrigor.model.text import (
     show_figures,
     show_levels,
     show_overhead,
+    show_pace,
     show_value,
     with_waiting,
     wrapped,
@@ -45,6 +48,7 @@ from benchrigor.report.text import (
     why_left_out,
 )
 from benchrigor.session.stop_rules import wanted_half_width
+from benchrigor.stats.estimators.pace import SENSITIVITY_SD
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import HARMONIC
 from benchrigor.stats.series.interval import scaled
@@ -82,6 +86,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
         return f"{record.name}: nothing was measured, so there is nothing to explain."
     steps = [
         *(_of_pairs if analysis.kind is Kind.WORK else _of_readings)(analysis, record),
+        *_full_pace(analysis, record.options.statistic),
         *_stop(analysis, record),
         *_light(record.interference),
         *(f"Notice: {notice}" for notice in dict.fromkeys(_notices(analysis, record))),
@@ -383,6 +388,33 @@ def _interval(analysis: Analysis) -> str:
         f"Standard error {show_value(error, unit)}; Student t with {freedom:.3g} degrees of "
         f"freedom{skewed}: {show_estimate(estimate, unit)}."
     )
+
+
+def _full_pace(analysis: Analysis, statistic: str) -> list[str]:
+    """Explain the pace of the machine, and how the figure at full pace came to be."""
+    full, pace = analysis.at_full_pace, analysis.pace
+    if full is None or pace is None:
+        return []
+    learned = "as other workloads have it, since the pace moved too little to tell more"
+    if pace.sensitivity_sd < SENSITIVITY_SD:
+        learned = "from segments between fast and between slow references, and other workloads"
+    own = f"{percent(pace.error, digits=2)} from blocks of time"
+    if quantile_named(statistic) is not None:
+        own += f", or that of the {statistic} where it is greater"
+    distance = percent(abs(math.log(pace.mean)) * pace.sensitivity_sd, digits=2)
+    return [
+        "Between readings a short loop of byte code was timed, the reference: at full pace it takes "
+        f"{show_value(pace.full_s[INTERPRETER], 's')}, the fastest tenth of the best run known of "
+        "its machine and interpreter (sessions keep it in full_pace.json, in the user's folder for "
+        f"data). By that {show_pace(pace)} in {many(pace.blocks, 'block')} of time.",
+        f"Where the reference takes 1% longer, a reading takes {pace.sensitivity:.2f}% ± "
+        f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}. That makes times at full "
+        f"pace {pace.factor:.3g} of those measured.",
+        f"At full pace: {show_estimate(full, analysis.metric.unit)}. Standard errors: "
+        f"{own}; {distance} from the sensitivity, by the distance to full pace; "
+        f"{percent(pace.between, digits=2)} between runs, which no single run can tell and "
+        "is assumed.",
+    ]
 
 
 def _stop(analysis: Analysis, record: RunRecord) -> list[str]:

@@ -37,6 +37,7 @@ from benchrigor.model.text import (
     show_figures,
     show_levels,
     show_overhead,
+    show_pace,
     show_value,
     with_waiting,
 )
@@ -126,6 +127,14 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     return lines + (_line if is_speed else _readings)(analysis, record)
 
 
+def _full_pace(analysis: Analysis) -> list[str]:
+    """Show a time or speed at full pace, and how far from that the machine was."""
+    full, pace = analysis.at_full_pace, analysis.pace
+    if full is None or pace is None:
+        return []
+    return row("full pace", [show_estimate(full, analysis.metric.unit), show_pace(pace)])
+
+
 def _readings(analysis: Analysis, record: RunRecord) -> list[str]:
     """Describe the readings behind a mean or quantile."""
     if analysis.estimate is None:
@@ -133,6 +142,7 @@ def _readings(analysis: Analysis, record: RunRecord) -> list[str]:
     return [
         *row("", [_evidence(analysis.estimate, analysis)]),
         *row("", [_correlation(analysis)]),
+        *_full_pace(analysis),
         *row("typical", [_quantile(analysis.typical, "median", analysis.metric.unit)]),
         *_floor(analysis),
         *row("", [_modes(analysis)]),
@@ -193,6 +203,7 @@ def _line(analysis: Analysis, record: RunRecord) -> list[str]:
     return [
         *lines,
         *row("", [inflation if fit.inflation >= NOTABLE else ""]),
+        *_full_pace(analysis),
         *row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
         *row("", [_naive(fit, analysis.metric.unit)]),
         *row("line", [f"each round predicted from the others to {predicted(fit)}"]),

@@ -1,0 +1,151 @@
+"""What people see of the pace of the machine: headline, page, explanation, table, JSON."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated.estimates import estimated
+from simulated.paces import TRUTH_S, paced
+
+import benchrigor as br
+from benchrigor.cli.output import summary
+from benchrigor.model import Code, RunRecord
+from benchrigor.model.text import percent, show_estimate, show_interval, show_pace
+from benchrigor.report import explain, render, tabulate
+
+
+@pytest.fixture(scope="module")
+def slow() -> RunRecord:
+    return paced()
+
+
+def full_pace(record: RunRecord) -> br.Estimate:
+    found = record.at_full_pace()
+    assert found is not None
+    return found
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_figure_at_full_pace_stands_behind_the_number_in_the_headline(slow: RunRecord) -> None:
+    number, paced_, readings, *_ = str(slow).split(" · ")
+    found = slow.estimate()
+    assert found is not None
+    assert number == f"json: {show_estimate(found, 's')}"
+    assert paced_ == f"at full pace {show_interval(full_pace(slow), 's')}"
+    assert paced_.endswith("]")  # of the same confidence
+    assert readings == f"n={found.n:,}"
+    low, high = full_pace(slow).low, full_pace(slow).high
+    assert low <= TRUTH_S <= high < found.low
+
+
+def test_beside_waiting_the_headline_leaves_out_how_many_readings_there_were() -> None:
+    parts = str(paced(delay=0.2)).split(" · ")
+    assert parts[1].startswith("at full pace ")
+    assert parts[2].endswith(" run delay")
+    assert parts[3] == "red light"
+
+
+def test_at_a_steady_full_pace_the_headline_does_not_repeat_the_number() -> None:
+    record = paced(slow=1.003)
+    assert str(record).split(" · ")[1] == "at full pace"
+    shown = f"full pace {show_estimate(full_pace(record), 's')}; the machine ran at 99% of its"
+    assert shown in words(render(record))
+
+
+def test_without_a_reference_nobody_speaks_of_full_pace() -> None:
+    record = paced(references=False)
+    assert record.at_full_pace() is None
+    for text in (str(record), render(record), explain(record), tabulate([record], width=200)):
+        assert "full pace" not in text
+    assert " effective)" in str(record)
+
+
+def test_the_page_tells_the_pace_over_the_run(slow: RunRecord) -> None:
+    analysis = slow.analysis()
+    assert analysis is not None
+    assert analysis.pace is not None
+    shown = f"  full pace {show_estimate(full_pace(slow), 's')}; {show_pace(analysis.pace)}"
+    assert words(shown) in words(render(slow))
+    assert "the machine ran at 79% of its full pace, 78 to 80%" in words(render(slow))
+    assert math.exp(-math.log(1.6) / 2.0) == pytest.approx(analysis.pace.mean, rel=0.01)
+
+
+def test_how_the_figure_came_to_be_is_explained(slow: RunRecord) -> None:
+    analysis, told = slow.analysis(), words(explain(slow))
+    assert analysis is not None
+    assert (pace := analysis.pace) is not None
+    assert "at full pace it takes 3.98 µs" in told
+    assert "full_pace.json" in told
+    assert show_pace(pace) in told
+    assert f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% longer" in told
+    assert "from segments between fast and between slow references" in told
+    assert f"{pace.factor:.3g} of those measured" in told
+    assert f"At full pace: {show_estimate(full_pace(slow), 's')}." in told
+    assert f"{percent(pace.error, digits=2)} from blocks of time; 1.9% from the sensitivity" in told
+    assert "2% between runs" in told
+    assert "since the pace moved too little to tell more" in words(explain(paced(slow=1.003)))
+    assert "or that of the median where it is greater" in words(explain(paced(statistic="median")))
+
+
+def test_where_the_reference_does_not_fit_a_notice_says_so_in_each_place() -> None:
+    record = paced(sensitivity=0.1)
+    assert [each.code for each in record.notices].count(Code.REFERENCE_UNLIKE) == 1
+    for text in (render(record), explain(record)):
+        assert text.count("[reference-unlike]") == 1
+    assert "8% between runs" in words(explain(record))
+
+
+def test_a_figure_that_is_hardly_known_is_shown_although_it_is_the_same() -> None:
+    record = paced(sensitivity=-0.08)
+    analysis = record.analysis()
+    assert analysis is not None
+    assert analysis.pace is not None
+    assert analysis.pace.factor == pytest.approx(1.0, abs=0.009)
+    assert "at full pace 9" in str(record)
+
+
+def test_a_speed_is_shown_at_full_pace_on_the_page_and_in_the_headline(
+    slow: RunRecord, of_pairs: Callable[..., RunRecord]
+) -> None:
+    work = 1e6 * np.arange(1.0, 31.0)
+    record = of_pairs(work, 0.1 + work / 2e7 * np.random.default_rng(1).normal(1.0, 0.02, 30))
+    (analysis,), own = record.analyses, slow.analysis()
+    assert own is not None
+    speed = estimated(26e6, 24e6, 28e6)
+    record = replace(record, analyses=(replace(analysis, pace=own.pace, at_full_pace=speed),))
+    assert str(record).split(" · ")[1] == "at full pace 26.0 MB/s [24.0, 28.0]"
+    assert "full pace 26.0 MB/s [24.0, 28.0] 95%; the machine ran at 79%" in words(render(record))
+    assert "At full pace: 26.0 MB/s [24.0, 28.0] 95%." in words(explain(record))
+
+
+def test_the_table_shows_it_where_there_is_room(slow: RunRecord) -> None:
+    without = paced(references=False)
+    wide = tabulate([slow, without], width=120).splitlines()
+    assert "at full pace" in wide[0]
+    assert show_interval(full_pace(slow), "s") in wide[1]
+    assert max(map(len, wide)) <= 120
+    narrow = tabulate([slow, without])
+    assert "full pace" not in narrow
+    assert max(map(len, narrow.splitlines())) <= 79
+
+
+def test_programs_find_it_in_each_analysis(slow: RunRecord) -> None:
+    document = json.loads(json.dumps(summary(slow)))
+    (analysis,) = document["analyses"]
+    found = full_pace(slow)
+    assert analysis["at_full_pace"]["value"] == found.value
+    assert (analysis["at_full_pace"]["low"], analysis["at_full_pace"]["high"]) == (
+        found.low,
+        found.high,
+    )
+    assert analysis["pace"]["full_s"] == {"interpreter": pytest.approx(4e-6, rel=0.02)}
+    again = br.RunRecord.from_dict(slow.to_dict())
+    assert full_pace(again).value == found.value
+    assert str(again) == str(slow)
+    assert summary(paced(references=False))["analyses"][0]["at_full_pace"] is None
