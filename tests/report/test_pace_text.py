@@ -80,7 +80,7 @@ def test_how_the_figure_came_to_be_is_explained(slow: RunRecord) -> None:
     analysis, told = slow.analysis(), words(explain(slow))
     assert analysis is not None
     assert (pace := analysis.pace) is not None
-    assert "at full pace it takes 3.98 µs" in told
+    assert "It takes 3.98 µs at full pace" in told
     assert "full_pace.json" in told
     assert show_pace(pace) in told
     assert f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% longer" in told

@@ -403,10 +403,11 @@ def _full_pace(analysis: Analysis, statistic: str) -> list[str]:
         own += f", or that of the {statistic} where it is greater"
     distance = percent(abs(math.log(pace.mean)) * pace.sensitivity_sd, digits=2)
     return [
-        "Between readings a short loop of byte code was timed, the reference: at full pace it takes "
-        f"{show_value(pace.full_s[INTERPRETER], 's')}, the fastest tenth of the best run known of "
-        "its machine and interpreter (sessions keep it in full_pace.json, in the user's folder for "
-        f"data). By that {show_pace(pace)} in {many(pace.blocks, 'block')} of time.",
+        "Between readings a short loop of byte code was timed, the reference. It takes "
+        f"{show_value(pace.full_s[INTERPRETER], 's')} at full pace, the fastest tenth of the best "
+        "run known of its machine and interpreter (sessions keep it in full_pace.json, in the "
+        f"user's folder for data). By that {show_pace(pace)} in {many(pace.blocks, 'block')} of "
+        "time.",
         f"Where the reference takes 1% longer, a reading takes {pace.sensitivity:.2f}% ± "
         f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}. That makes times at full "
         f"pace {pace.factor:.3g} of those measured.",

@@ -69,9 +69,9 @@ def with_pace(
     pace = pace_of(segments, full, version=version, pieces=pieces, sensitivity=sensitivity)
     if pace is None:
         return analysis
-    full = _corrected(estimate, pace, analysis, statistic)
-    notices = (*analysis.notices, *(each for each in full.notices if each not in analysis.notices))
-    return replace(analysis, pace=pace, at_full_pace=full, notices=notices)
+    corrected = _corrected(estimate, pace, analysis, statistic)
+    notices = (*analysis.notices, *corrected.notices)
+    return replace(analysis, pace=pace, at_full_pace=corrected, notices=notices)
 
 
 def _corrected(
