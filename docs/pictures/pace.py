@@ -1,0 +1,146 @@
+"""The picture of a changing pace: ``docs/pictures/pace.png``, from ``docs/pictures/pace.json``.
+
+The windows are real, of a virtual machine with 2 processors of an Intel Xeon and unseen neighbours,
+beside tests that others ran on it: the same JSON is written again and again for five minutes, and
+every six seconds a number comes out.
+
+    python docs/pictures/pace.py            # draw the recorded windows, and print their figures
+    python docs/pictures/pace.py record     # take new ones first
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import benchrigor as br
+from benchrigor.model import Floats
+from benchrigor.model.text import percent
+from benchrigor.report.plots.drawing import (
+    CHANGE,
+    INK,
+    NUMBER,
+    PALE,
+    above,
+    beside,
+    name_axes,
+)
+from benchrigor.session.conditions.pace_of_rounds import with_pace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+HERE = Path(__file__).parent
+WINDOWS = HERE / "pace.json"
+LASTING_S, WINDOW_S = 300.0, 6.0
+ROWS = [{"id": i, "name": f"row {i}", "tags": ["a", "b"], "price": i / 7} for i in range(20)]
+
+
+def dump() -> str:
+    """Write the rows as JSON."""
+    return json.dumps(ROWS)
+
+
+def record() -> None:
+    """Measure window after window, and correct all of them to one full pace."""
+    runs, at_s, began_s = [], [], time.monotonic()
+    while time.monotonic() - began_s < LASTING_S:
+        at_s.append(time.monotonic() - began_s + WINDOW_S / 2.0)
+        runs.append(br.measure(dump, target=1e-6, budget_s=WINDOW_S))
+    analyses = [each.analysis() for each in runs]
+    full_s = min(each.pace.full_s["interpreter"] for each in analyses if each and each.pace)
+    windows = [
+        outline(at, with_pace(analysis, run.counted_rounds, {"interpreter": full_s}, "mean"))
+        for at, run, analysis in zip(at_s, runs, analyses, strict=True)
+        if analysis is not None and analysis.at_full_pace is not None
+    ]
+    kept = json.dumps({"full_s": full_s, "windows": windows}, indent=0)
+    WINDOWS.write_text(f"{kept}\n", encoding="utf-8")
+
+
+def outline(at_s: float, analysis: br.Analysis) -> dict[str, Any]:
+    """Return what is drawn of a window, numbers with the ends of their intervals."""
+    time_, full, pace = analysis.estimate, analysis.at_full_pace, analysis.pace
+    assert time_ is not None  # noqa: S101  # as there is one at full pace
+    assert full is not None  # noqa: S101
+    assert pace is not None  # noqa: S101
+    return {
+        "at_s": round(at_s, 2),
+        "time": [time_.value, time_.low, time_.high],
+        "at_full_pace": [full.value, full.low, full.high],
+        "pace": [pace.mean, pace.slowest, pace.fastest],
+        "sensitivity": [pace.sensitivity, pace.sensitivity_sd],
+    }
+
+
+def draw(kept: dict[str, Any]) -> Figure:
+    """Draw the time of each window as measured and at full pace, over the pace of the machine."""
+    windows = kept["windows"]
+    minutes = np.array([each["at_s"] for each in windows]) / 60.0
+    figure = Figure(figsize=(8.0, 4.6), dpi=150, facecolor="white", layout="constrained")
+    times, paces = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1.0))
+    least, most = column(windows, "at_full_pace").min(), column(windows, "time").max()
+    times.set_ylim(0.5e6 * least, 1.05e6 * most)
+    for name, color, words in (
+        ("time", CHANGE, "as measured"),
+        ("at_full_pace", NUMBER, "at full pace"),
+    ):
+        draw_times(times, minutes, 1e6 * column(windows, name), words, color)
+    name_axes(times, "", "time (µs)")
+    mean, slowest, fastest = 100.0 * column(windows, "pace").T
+    paces.fill_between(minutes, slowest, fastest, color=PALE, alpha=0.25, linewidth=0.0)
+    paces.plot(minutes, mean, color=INK, linewidth=1.4)
+    paces.set_ylim(0.0, 105.0)
+    paces.set_yticks([0, 50, 100])
+    paces.axhline(100.0, color=NUMBER, linewidth=0.8)
+    beside(paces, "full pace", 100.0 / 105.0, va="center", color=NUMBER)
+    low, high = (percent(each / 100.0, digits=2) for each in (mean.min(), mean.max()))
+    beside(paces, f"pace: {low} to\n{high} of it", mean.mean() / 105.0, va="center", color=INK)
+    name_axes(paces, "minutes", "pace (%)")
+    title = f"json.dumps, {len(windows)} windows of {WINDOW_S:g} s"
+    above(times, title, 6.0, color=INK, fontsize=11.0, fontweight="bold")
+    return figure
+
+
+def draw_times(axes: Axes, minutes: Floats, times: Floats, words: str, color: str) -> None:
+    """Draw numbers with their intervals, and beside them how far apart they are."""
+    values, low, high = times.T
+    axes.vlines(minutes, low, high, color=color, linewidth=1.0, alpha=0.45)
+    axes.plot(minutes, values, "o-", color=color, markersize=3.5, linewidth=0.7)
+    spread = percent(float(np.log(values).std(ddof=1)), digits=2)
+    ends = f"{values.min():.3g} to {values.max():.3g} µs"
+    bottom, top = axes.get_ylim()
+    height = (float(values.mean()) - bottom) / (top - bottom)
+    beside(axes, f"{words}:\n{ends},\nspread {spread}", height, va="center", color=color)
+
+
+def column(windows: list[dict[str, Any]], name: str) -> Floats:
+    """Return the numbers of all windows under a name, shape (windows, 3)."""
+    return np.array([each[name] for each in windows])
+
+
+def main() -> None:
+    """Draw the windows."""
+    if sys.argv[1:] == ["record"]:
+        record()
+    kept = json.loads(WINDOWS.read_text(encoding="utf-8"))
+    draw(kept).savefig(HERE / "pace.png")
+    for name in ("time", "at_full_pace"):
+        value, low, high = column(kept["windows"], name).T
+        others = (value.sum() - value) / (value.size - 1)
+        spread, holds = np.log(value).std(ddof=1), ((low <= others) & (others <= high)).mean()
+        widths = np.median((high - low) / 2.0 / value)
+        sys.stdout.write(
+            f"{name}: spread {spread:.3f}, interval holds mean of others {holds:.2f}, "
+            f"half-width {widths:.3f}, farthest apart {value.max() / value.min():.2f}\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
