@@ -2,7 +2,8 @@
 
 The windows are real, of a virtual machine with 2 processors of an Intel Xeon and unseen neighbours,
 beside tests that others ran on it: the same JSON is written again and again for five minutes, and
-every six seconds a number comes out.
+every six seconds a number comes out. Each window tells how sensitive the work is to the pace; at
+full pace all are shown with the mean of that ("alone": each with its own).
 
     python docs/pictures/pace.py            # draw the recorded windows, and print their figures
     python docs/pictures/pace.py record     # take new ones first
@@ -53,29 +54,38 @@ def record() -> None:
     while time.monotonic() - began_s < LASTING_S:
         at_s.append(time.monotonic() - began_s + WINDOW_S / 2.0)
         runs.append(br.measure(dump, target=1e-6, budget_s=WINDOW_S))
-    analyses = [each.analysis() for each in runs]
-    full_s = min(each.pace.full_s["interpreter"] for each in analyses if each and each.pace)
-    windows = [
-        outline(at, with_pace(analysis, run.counted_rounds, {"interpreter": full_s}, "mean"))
-        for at, run, analysis in zip(at_s, runs, analyses, strict=True)
-        if analysis is not None and analysis.at_full_pace is not None
-    ]
-    kept = json.dumps({"full_s": full_s, "windows": windows}, indent=0)
-    WINDOWS.write_text(f"{kept}\n", encoding="utf-8")
+    paces = [each.pace for run in runs if (each := run.analysis()) is not None and each.pace]
+    full_s = min(each.full_s["interpreter"] for each in paces)
+    weights = np.array([each.sensitivity_sd**-2 for each in paces])
+    mean = float(np.average([each.sensitivity for each in paces], weights=weights))
+    common = (mean, float(weights.sum() ** -0.5))
+    windows = [outline(at, run, full_s, common) for at, run in zip(at_s, runs, strict=True)]
+    kept = {"full_s": full_s, "sensitivity": common, "windows": [*filter(None, windows)]}
+    WINDOWS.write_text(f"{json.dumps(kept, indent=0)}\n", encoding="utf-8")
 
 
-def outline(at_s: float, analysis: br.Analysis) -> dict[str, Any]:
+def outline(
+    at_s: float, run: br.RunRecord, full_s: float, common: tuple[float, float]
+) -> dict[str, Any] | None:
     """Return what is drawn of a window, numbers with the ends of their intervals."""
-    time_, full, pace = analysis.estimate, analysis.at_full_pace, analysis.pace
-    assert time_ is not None  # noqa: S101  # as there is one at full pace
-    assert full is not None  # noqa: S101
-    assert pace is not None  # noqa: S101
+    analysis = run.analysis()
+    if analysis is None:
+        return None
+    rounds, full = run.counted_rounds, {"interpreter": full_s}
+    alone = with_pace(analysis, rounds, full, "mean")
+    together = with_pace(analysis, rounds, full, "mean", sensitivity=common)
+    if alone.pace is None:
+        return None
+    numbers = {
+        "time": analysis.estimate,
+        "alone": alone.at_full_pace,
+        "at_full_pace": together.at_full_pace,
+    }
     return {
         "at_s": round(at_s, 2),
-        "time": [time_.value, time_.low, time_.high],
-        "at_full_pace": [full.value, full.low, full.high],
-        "pace": [pace.mean, pace.slowest, pace.fastest],
-        "sensitivity": [pace.sensitivity, pace.sensitivity_sd],
+        "pace": [alone.pace.mean, alone.pace.slowest, alone.pace.fastest],
+        "sensitivity": [alone.pace.sensitivity, alone.pace.sensitivity_sd],
+        **{name: [each.value, each.low, each.high] for name, each in numbers.items() if each},
     }
 
 
@@ -131,7 +141,7 @@ def main() -> None:
         record()
     kept = json.loads(WINDOWS.read_text(encoding="utf-8"))
     draw(kept).savefig(HERE / "pace.png")
-    for name in ("time", "at_full_pace"):
+    for name in ("time", "alone", "at_full_pace"):
         value, low, high = column(kept["windows"], name).T
         others = (value.sum() - value) / (value.size - 1)
         spread, holds = np.log(value).std(ddof=1), ((low <= others) & (others <= high)).mean()

@@ -87,7 +87,9 @@ def test_how_the_figure_came_to_be_is_explained(slow: RunRecord) -> None:
     assert "from segments between fast and between slow references" in told
     assert f"{pace.factor:.3g} of those measured" in told
     assert f"At full pace: {show_estimate(full_pace(slow), 's')}." in told
-    assert f"{percent(pace.error, digits=2)} from blocks of time; 1.9% from the sensitivity" in told
+    distance = percent(-math.log(pace.mean) * pace.sensitivity_sd, digits=2)
+    own = percent(pace.error, digits=2)
+    assert f"{own} from blocks of time; {distance} from the sensitivity" in told
     assert "2% between runs" in told
     assert "since the pace moved too little to tell more" in words(explain(paced(slow=1.003)))
     assert "or that of the median where it is greater" in words(explain(paced(statistic="median")))
@@ -108,6 +110,18 @@ def test_a_figure_that_is_hardly_known_is_shown_although_it_is_the_same() -> Non
     assert analysis.pace is not None
     assert analysis.pace.factor == pytest.approx(1.0, abs=0.009)
     assert "at full pace 9" in str(record)
+
+
+def test_of_a_run_in_pieces_the_levels_at_full_pace_are_shown() -> None:
+    record = paced(pieces=4, budget_readings=None, budget_s=0.8)
+    assert str(record).split(" · ")[1].startswith("at full pace ")
+    assert " · n=4 pieces · " in str(record)
+    told = words(explain(record))
+    shown = told.split("Levels at full pace: ")[1].split(". ")[0]
+    levels = [float(each.removesuffix(" µs")) for each in shown.split(", ")]
+    assert levels == pytest.approx([1e6 * TRUTH_S] * 4, rel=0.03)
+    assert "that of the mean of 4 levels;" in told
+    assert "1% between processes" in told
 
 
 def test_a_speed_is_shown_at_full_pace_on_the_page_and_in_the_headline(

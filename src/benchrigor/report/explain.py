@@ -10,6 +10,7 @@ from benchrigor.model import (
     Interference,
     Kind,
     LevelFit,
+    Pace,
     PhaseReason,
     RunRecord,
     StablePhase,
@@ -29,6 +30,7 @@ from benchrigor.model.text import (
     show_overhead,
     show_pace,
     show_value,
+    show_values,
     with_waiting,
     wrapped,
 )
@@ -401,6 +403,10 @@ def _full_pace(analysis: Analysis, statistic: str) -> list[str]:
     own = f"{percent(pace.error, digits=2)} from blocks of time"
     if quantile_named(statistic) is not None:
         own += f", or that of the {statistic} where it is greater"
+    shared, levels = "runs", ""
+    if pace.by_piece:
+        shared, own = "processes", f"that of the mean of {many(full.n, 'level')}"
+        levels = f" Levels at full pace: {', '.join(_levels_at_full_pace(analysis, pace))}."
     distance = percent(abs(math.log(pace.mean)) * pace.sensitivity_sd, digits=2)
     return [
         "Between readings a short loop of byte code was timed, the reference. It takes "
@@ -410,12 +416,19 @@ def _full_pace(analysis: Analysis, statistic: str) -> list[str]:
         "time.",
         f"Where the reference takes 1% longer, a reading takes {pace.sensitivity:.2f}% ± "
         f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}. That makes times at full "
-        f"pace {pace.factor:.3g} of those measured.",
+        f"pace {pace.factor:.3g} of those measured.{levels}",
         f"At full pace: {show_estimate(full, analysis.metric.unit)}. Standard errors: "
         f"{own}; {distance} from the sensitivity, by the distance to full pace; "
-        f"{percent(pace.between, digits=2)} between runs, which no single run can tell and "
+        f"{percent(pace.between, digits=2)} between {shared}, which no single run can tell and "
         "is assumed.",
     ]
+
+
+def _levels_at_full_pace(analysis: Analysis, pace: Pace) -> list[str]:
+    """Show the level of each piece that has enough references, as it would be at full pace."""
+    pairs = zip(analysis.levels, pace.by_piece, strict=True)
+    known = (level * factor for level, factor in pairs if level is not None and factor is not None)
+    return show_values(known, analysis.metric.unit)
 
 
 def _stop(analysis: Analysis, record: RunRecord) -> list[str]:

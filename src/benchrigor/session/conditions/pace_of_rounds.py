@@ -70,7 +70,7 @@ def with_pace(
     if pace is None:
         return analysis
     corrected = _corrected(estimate, pace, analysis, statistic)
-    notices = (*analysis.notices, *corrected.notices)
+    notices = (*analysis.notices, *(corrected.notices if corrected else ()))
     return replace(analysis, pace=pace, at_full_pace=corrected, notices=notices)
 
 
