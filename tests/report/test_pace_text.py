@@ -79,7 +79,8 @@ def test_the_page_tells_the_pace_over_the_run(slow: RunRecord) -> None:
 def test_how_the_figure_came_to_be_is_explained(slow: RunRecord) -> None:
     analysis, told = slow.analysis(), words(explain(slow))
     assert analysis is not None
-    assert (pace := analysis.pace) is not None
+    pace = analysis.pace
+    assert pace is not None
     assert "It takes 3.98 µs at full pace" in told
     assert "full_pace.json" in told
     assert show_pace(pace) in told
