@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import json
 import re
 import runpy
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 import benchrigor
 from benchrigor.cli.exits import ExitCode
 from benchrigor.model import Code, PhaseReason, RateReason, ServiceProcess, StopReason
+from benchrigor.model.text import percent
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -112,3 +114,18 @@ def test_the_readme_has_one_command_to_run_and_one_to_test() -> None:
         blocks = re.findall(rf"<!-- {mark} -->\n```sh\n(.*?)```", text, flags=re.DOTALL)
         assert len(blocks) == 1
         assert blocks[0].count("\n") == 1
+
+
+def test_the_page_of_the_pace_says_what_its_picture_shows() -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "pictures" / "pace.py"))
+    kept = json.loads((ROOT / "docs" / "pictures" / "pace.json").read_text(encoding="utf-8"))
+    columns = [
+        script["figures"](script["column"](kept["windows"], name)).values()
+        for name in ("time", "alone", "at_full_pace")
+    ]
+    page = (ROOT / "docs" / "pace.md").read_text(encoding="utf-8")
+    for row in zip(*columns, strict=True):
+        cells = " | ".join(percent(each, digits=2) for each in row)
+        assert f"| {cells} |" in page
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(percent(each, digits=2) in readme for each in next(zip(*columns, strict=True)))

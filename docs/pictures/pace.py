@@ -142,24 +142,25 @@ def main() -> None:
     kept = json.loads(WINDOWS.read_text(encoding="utf-8"))
     draw(kept).savefig(HERE / "pace.png")
     for name in ("time", "alone", "at_full_pace"):
-        sys.stdout.write(f"{name}: {figures(column(kept['windows'], name))}\n")
+        found = figures(column(kept["windows"], name)).items()
+        shown = ", ".join(f"{words} {percent(share, digits=2)}" for words, share in found)
+        sys.stdout.write(f"{name}: {shown}\n")
 
 
-def figures(times: Floats) -> str:
+def figures(times: Floats) -> dict[str, float]:
     """Say how far apart windows are, and means of six of them, each eighth."""
     value, low, high = times.T
     others = (value.sum() - value) / (value.size - 1)
     apart = np.triu(np.maximum.outer(low, low) > np.minimum.outer(high, high), 1)
     pairs = value.size * (value.size - 1) / 2
     sixes = [float(value[first::8][:6].mean()) for first in range(8) if value[first::8].size > 5]
-    shown = {
-        "spread": np.log(value).std(ddof=1),
-        "half-width": np.median((high - low) / 2.0 / value),
-        "interval holds mean of others": ((low <= others) & (others <= high)).mean(),
-        "pairs that do not overlap": apart.sum() / pairs,
-        "spread of means of six": np.log(sixes).std(ddof=1),
+    return {
+        "spread": float(np.log(value).std(ddof=1)),
+        "half-width": float(np.median((high - low) / 2.0 / value)),
+        "interval holds mean of others": float(((low <= others) & (others <= high)).mean()),
+        "pairs that do not overlap": float(apart.sum() / pairs),
+        "spread of means of six": float(np.log(sixes).std(ddof=1)),
     }
-    return ", ".join(f"{name} {percent(float(share))}" for name, share in shown.items())
 
 
 if __name__ == "__main__":
