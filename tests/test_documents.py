@@ -117,8 +117,8 @@ def test_the_readme_has_one_command_to_run_and_one_to_test() -> None:
 
 
 def test_the_page_of_the_pace_says_what_its_picture_shows() -> None:
-    script = runpy.run_path(str(ROOT / "docs" / "pictures" / "pace.py"))
-    kept = json.loads((ROOT / "docs" / "pictures" / "pace.json").read_text(encoding="utf-8"))
+    script = runpy.run_path(str(ROOT / "docs" / "pictures" / "changing_pace.py"))
+    kept = json.loads(script["WINDOWS"].read_text(encoding="utf-8"))
     columns = [
         script["figures"](script["column"](kept["windows"], name)).values()
         for name in ("time", "alone", "at_full_pace")

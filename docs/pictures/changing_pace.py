@@ -1,12 +1,12 @@
-"""The picture of a changing pace: ``docs/pictures/pace.png``, from ``docs/pictures/pace.json``.
+"""The picture of the pace: ``docs/pictures/changing_pace.png``, from ``changing_pace.json``.
 
 The windows are real, of a virtual machine with 2 processors of an Intel Xeon and unseen neighbours,
 beside tests that others ran on it: the same JSON is written again and again for five minutes, and
 every six seconds a number comes out. Each window tells how sensitive the work is to the pace; at
 full pace all are shown with the mean of that ("alone": each with its own).
 
-    python docs/pictures/pace.py            # draw the recorded windows, and print their figures
-    python docs/pictures/pace.py record     # take new ones first
+    python docs/pictures/changing_pace.py            # draw the recorded ones, print their figures
+    python docs/pictures/changing_pace.py record     # take new ones first
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 HERE = Path(__file__).parent
-WINDOWS = HERE / "pace.json"
+WINDOWS = HERE / "changing_pace.json"
 LASTING_S, WINDOW_S = 300.0, 6.0
 ROWS = [{"id": i, "name": f"row {i}", "tags": ["a", "b"], "price": i / 7} for i in range(20)]
 
@@ -140,7 +140,7 @@ def main() -> None:
     if sys.argv[1:] == ["record"]:
         record()
     kept = json.loads(WINDOWS.read_text(encoding="utf-8"))
-    draw(kept).savefig(HERE / "pace.png")
+    draw(kept).savefig(HERE / "changing_pace.png")
     for name in ("time", "alone", "at_full_pace"):
         found = figures(column(kept["windows"], name)).items()
         shown = ", ".join(f"{words} {percent(share, digits=2)}" for words, share in found)
