@@ -152,7 +152,7 @@ def compare_named(
     with _showing_readings(sources):
         analyses = [each.analysis(statistic, confidence) for each in sources]
     estimates, told = _at_one_pace(sources, analyses, statistic)
-    if store is not None and estimates[0].method == estimates[1].method == AT_FULL_PACE:
+    if store is not None and all(each.method.startswith(AT_FULL_PACE) for each in estimates):
         estimates, told = _with_stored(sources, estimates, store, told)
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
@@ -247,7 +247,7 @@ class _Source:
 
     def of_processes(self, estimate: Estimate) -> Estimate:
         """Mark an estimate as of one process or of several; at full pace it is of any."""
-        if estimate.method == AT_FULL_PACE:
+        if estimate.method.startswith(AT_FULL_PACE):
             return estimate
         if self.recorded.kind is Kind.WORK:
             notices = () if self.by_process else (_ONE_PROCESS,)

@@ -19,6 +19,7 @@ from benchrigor.model import Code, Estimate, Floats, Notice, Pace
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Ints
 from benchrigor.model.text import percent
+from benchrigor.stats.estimators.estimation import PIECE_MEANS
 from benchrigor.stats.series.interval import scaled
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
@@ -236,7 +237,8 @@ def pieces_at_full_pace(
         return None
     value = float(at_full.mean())
     own = float(at_full.std(ddof=1)) / math.sqrt(count) / value
-    return _interval(replace(estimate, n=count), value, own, count - 1.0, pace)
+    found = _interval(replace(estimate, n=count), value, own, count - 1.0, pace)
+    return replace(found, n_effective=float(count), method=f"{AT_FULL_PACE}, {PIECE_MEANS}")
 
 
 def _unlike(pace: Pace) -> tuple[Notice, ...]:
