@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 import subprocess
 import tempfile
-import time
 import timeit
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -97,10 +97,11 @@ def _pieces(cell: Cell, machine: Machine) -> list[Row]:
 
 def _kept(record: br.RunRecord, cell: Cell, machine: Machine, workload: str, units: int) -> Row:
     """Save a run; return its figures."""
-    name = "-".join((cell.door, workload, str(units), cell.condition, str(cell.number)))
-    path = Path("records") / f"{name.replace(' ', '_').replace('%', 'percent')}.json"
+    name = f"{cell.door} {workload} {units} {cell.condition} {cell.number}"
+    path = Path("records") / f"{re.sub(r'[^a-z0-9]+', '-', name)}.json"
     record.save(Path(machine.folder) / path)
     analysis, headline, at_full = record.analysis(), record.estimate(), record.at_full_pace()
+    assert analysis is not None
     pace, disturbed = analysis.pace, analysis.disturbed
     return {
         "workload": workload,
@@ -114,7 +115,7 @@ def _kept(record: br.RunRecord, cell: Cell, machine: Machine, workload: str, uni
         "lost": None if disturbed is None else disturbed.lost,
         "wall mean": float(record.readings("time").mean()),
         "readings": int(record.readings("time").size),
-        "reason": str(record.decision.reason),
+        "reason": str(record.decision and record.decision.reason),
         "notices": [str(each.code) for each in record.notices],
     }
 

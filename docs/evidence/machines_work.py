@@ -18,7 +18,7 @@ _RNG = random.Random(1)
 
 
 def _sort() -> Callable[[], object]:
-    numbers = [_RNG.random() for _ in range(150)]
+    numbers = [_RNG.random() for _ in range(400)]
     return lambda: sorted(numbers)
 
 
@@ -36,7 +36,7 @@ def _sqlite() -> Callable[[], object]:
 
 
 def _re() -> Callable[[], object]:
-    text, pattern = " ".join(str(_RNG.random()) for _ in range(50)), re.compile(r"\d+\.(\d)7")
+    text, pattern = " ".join(str(_RNG.random()) for _ in range(8)), re.compile(r"\d+\.(\d)7")
     return lambda: pattern.findall(text)
 
 
