@@ -12,11 +12,9 @@ import random
 import re
 import sqlite3
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import NamedTuple
 
@@ -62,35 +60,12 @@ FUNCTIONS: dict[str, Callable[[], object]] = {
 }
 COMMAND = "command true"
 
-_BURSTS = """
-import random, time
-while True:
-    until = time.monotonic() + random.uniform(0.2, 2.0)
-    while time.monotonic() < until:
-        pass
-    time.sleep(random.uniform(0.2, 2.0))
-"""
-
-
-@contextmanager
-def _bursting() -> Iterator[None]:
-    """Keep both processors busy now and then, for 0.2 to 2 s."""
-    argv = [sys.executable, "-I", "-S", "-c", _BURSTS]
-    running = [subprocess.Popen(argv) for _ in range(2)]
-    try:
-        yield
-    finally:
-        for each in running:
-            each.kill()
-            each.wait()
-
-
 CONDITIONS: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "idle": nullcontext,
     "one hog": partial(cpu_hog, 1),
     "two hogs": partial(cpu_hog, 2),
     "four hogs": partial(cpu_hog, 4),
-    "bursts": _bursting,
+    "bursts": partial(cpu_hog, 2, bursts_s=(0.2, 2.0)),
 }
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -15,7 +16,7 @@ import pytest
 from scipy import stats
 
 from benchrigor import InvalidInput
-from benchrigor.testing import FakeClock, Injector, cpu_hog
+from benchrigor.testing import FakeClock, Injector, cpu_hog, memory_hog
 
 CALLS = 20_000
 ONE_IN_A_MILLION = 1e-6
@@ -153,6 +154,24 @@ def test_hogs_are_busy_in_the_body_and_gone_behind_it() -> None:
     assert [ended(pid) for pid in pids] == [True, True]
 
 
+def test_bursting_hogs_are_busy_and_asleep_by_turns() -> None:
+    with cpu_hog(bursts_s=(0.05, 0.1)) as (pid,):
+        hog = psutil.Process(pid)
+        for _ in range(2):
+            assert soon(lambda: hog.status() == psutil.STATUS_RUNNING)
+            assert soon(lambda: hog.status() == psutil.STATUS_SLEEPING)
+    assert ended(pid)
+
+
+def test_a_memory_hog_holds_what_it_copies_and_is_busy() -> None:
+    with memory_hog() as (pid,):
+        hog = psutil.Process(pid)
+        assert soon(lambda: hog.memory_info().rss > 2 * 64 * 2**20)
+        used = hog.cpu_times().user
+        assert soon(lambda: hog.cpu_times().user > used + 0.03)
+    assert ended(pid)
+
+
 def test_hogs_are_gone_when_the_body_fails() -> None:
     with pytest.raises(ZeroDivisionError), cpu_hog() as pids:
         _ = 1 / 0
@@ -186,6 +205,12 @@ def test_a_hog_does_not_outlive_a_parent_that_was_killed() -> None:
 @pytest.mark.parametrize("n", [0, -1, 1.0, True])
 def test_a_number_of_hogs_that_is_none_is_refused(n: int) -> None:
     with pytest.raises(InvalidInput, match="whole number"), cpu_hog(n):
+        pass
+
+
+@pytest.mark.parametrize("bursts_s", [(0.0, 1.0), (2.0, 1.0), (1.0,), (1.0, math.nan), 0.5])
+def test_times_of_bursts_that_are_none_are_refused(bursts_s: Any) -> None:
+    with pytest.raises(InvalidInput, match="bursts_s"), cpu_hog(bursts_s=bursts_s):
         pass
 
 

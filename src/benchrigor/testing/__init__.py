@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from benchrigor.testing.clock import FakeClock as FakeClock
     from benchrigor.testing.injector import Injector as Injector
     from benchrigor.testing.injector import cpu_hog as cpu_hog
+    from benchrigor.testing.injector import memory_hog as memory_hog
     from benchrigor.testing.meter import FakeMeter as FakeMeter
     from benchrigor.testing.stages import StagePeriods as StagePeriods
     from benchrigor.testing.stages import SyntheticStage as SyntheticStage
@@ -28,7 +29,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "clock": "FakeClock",
-        "injector": "Injector cpu_hog",
+        "injector": "Injector cpu_hog memory_hog",
         "meter": "FakeMeter",
         "stages": "StagePeriods SyntheticStage",
         "stores": "MemoryStore",

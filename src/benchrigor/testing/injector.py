@@ -15,7 +15,7 @@ import numpy as np
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.model.checks import refuse, wrong_values, wrong_whole
+from benchrigor.model.checks import refuse, wrong_number, wrong_values, wrong_whole
 from benchrigor.protocols import Clock
 
 _Parameters = ParamSpec("_Parameters")
@@ -163,8 +163,8 @@ class _DelayedFile:
 
 # The thread that waits for the end of the input uses no time, and sees it even when the parent is
 # killed: no hog outlives the process that started it.
-_HOG = """
-import os, sys, threading
+_BUSY = """
+import os, random, sys, threading, time
 
 def end():
     sys.stdin.read()
@@ -172,13 +172,32 @@ def end():
 
 threading.Thread(target=end, daemon=True).start()
 print("busy", flush=True)
+"""
+_HOG = f"""{_BUSY}
 while True:
     pass
 """
+_BURSTS = f"""{_BUSY}
+low, high = map(float, sys.argv[1:])
+while True:
+    until = time.monotonic() + random.uniform(low, high)
+    while time.monotonic() < until:
+        pass
+    time.sleep(random.uniform(low, high))
+"""
+_COPIES = f"""{_BUSY}
+source = bytearray(int(sys.argv[1]))
+target = bytearray(len(source))
+while True:
+    target[:] = source
+"""
+_COPIED_BYTES = 64 * 2**20
 
 
 @contextmanager
-def cpu_hog(n: int = 1, *, core: int | None = None) -> Iterator[tuple[int, ...]]:
+def cpu_hog(
+    n: int = 1, *, core: int | None = None, bursts_s: tuple[float, float] | None = None
+) -> Iterator[tuple[int, ...]]:
     """Run processes that keep processors busy, from the beginning of the body to its end.
 
     Parameters
@@ -187,6 +206,9 @@ def cpu_hog(n: int = 1, *, core: int | None = None) -> Iterator[tuple[int, ...]]
         How many.
     core
         Processor to pin them to, on Linux; without one they run wherever the caller may.
+    bursts_s
+        Each is busy and asleep by turns, for times drawn anew between these two, in seconds; None
+        for busy all the time.
 
     Yields
     ------
@@ -196,7 +218,7 @@ def cpu_hog(n: int = 1, *, core: int | None = None) -> Iterator[tuple[int, ...]]
     Raises
     ------
     InvalidInput
-        When the number or the processor is out of range.
+        When the number, the processor or the times are out of range.
     WorkloadFailed
         When a process ends before it is busy.
 
@@ -205,15 +227,57 @@ def cpu_hog(n: int = 1, *, core: int | None = None) -> Iterator[tuple[int, ...]]
     >>> with cpu_hog(2) as hogs:
     ...     len(hogs)
     2
+    >>> with cpu_hog(2, bursts_s=(0.2, 5.0)) as hogs:
+    ...     len(hogs)
+    2
     """
+    expected = "(low, high) in seconds, above 0, or None"
+    refuse(
+        wrong_values([("bursts_s", bursts_s, bursts_s is None or _is_range(bursts_s), expected)])
+    )
+    code, times = (_HOG, ()) if bursts_s is None else (_BURSTS, bursts_s)
+    with _running(n, code, *times, core=core) as pids:
+        yield pids
+
+
+@contextmanager
+def memory_hog(n: int = 1, *, core: int | None = None) -> Iterator[tuple[int, ...]]:
+    """Run processes that copy 64 MB over and over, from the beginning of the body to its end.
+
+    They take the memory's bandwidth and the caches that processors share, and a processor each.
+
+    Parameters
+    ----------
+    n, core
+        As of `cpu_hog`, as are what is yielded and raised.
+
+    Examples
+    --------
+    >>> with memory_hog() as hogs:
+    ...     len(hogs)
+    1
+    """
+    with _running(n, _COPIES, _COPIED_BYTES, core=core) as pids:
+        yield pids
+
+
+def _is_range(given: object) -> bool:
+    """Whether this is a pair of numbers above 0, the lower one first."""
+    if not isinstance(given, tuple) or len(given) != 2 or any(wrong_number("", e) for e in given):
+        return False
+    return bool(given[0] <= given[1])
+
+
+@contextmanager
+def _running(n: int, code: str, *arguments: float, core: int | None) -> Iterator[tuple[int, ...]]:
+    """Run processes of this code until the body ends, which begins when all of them are busy."""
     refuse(wrong_whole("n", n))
+    argv = [sys.executable, "-I", "-S", "-c", code, *map(str, arguments)]
     with ExitStack() as running:
         hogs = []
         for _ in range(n):
             hog = subprocess.Popen(  # noqa: S603  # this module's own text
-                [sys.executable, "-I", "-S", "-c", _HOG],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
             running.enter_context(hog)
             running.callback(hog.kill)

@@ -1,0 +1,66 @@
+"""Workloads of equal units, so that a planted difference is one unit more or several."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sqlite3
+from collections.abc import Callable
+
+__all__ = ["COMMAND", "FUNCTIONS", "INTERPRETER", "PLANTED", "UNITS", "WORKLOADS", "work"]
+
+UNITS = 20
+PLANTED = {"5 %": 21, "10 %": 22, "20 %": 24, "a factor of 2": 40}
+"""How many units the candidate has, by its difference."""
+
+_RNG = random.Random(1)
+
+
+def _sort() -> Callable[[], object]:
+    numbers = [_RNG.random() for _ in range(400)]
+    return lambda: sorted(numbers)
+
+
+def _json() -> Callable[[], object]:
+    rows = [{"id": each, "name": str(each) * 3, "tags": [each] * 5} for each in range(5)]
+    return lambda: json.dumps(rows)
+
+
+def _sqlite() -> Callable[[], object]:
+    base = sqlite3.connect(":memory:")
+    base.execute("create table numbers (n integer, name text)")
+    base.executemany("insert into numbers values (?, ?)", [(n, str(n)) for n in range(100)])
+    query = "select sum(n) from numbers where name like '%7%'"
+    return lambda: base.execute(query).fetchall()
+
+
+def _re() -> Callable[[], object]:
+    text, pattern = " ".join(str(_RNG.random()) for _ in range(8)), re.compile(r"\d+\.(\d)7")
+    return lambda: pattern.findall(text)
+
+
+def _matmul() -> Callable[[], object]:
+    import numpy as np  # noqa: PLC0415  # the other workloads do without
+
+    matrix = np.random.default_rng(1).random((64, 64))
+    return lambda: matrix @ matrix
+
+
+_OF = {"sort": _sort, "json": _json, "sqlite": _sqlite, "re": _re, "matmul": _matmul}
+FUNCTIONS = tuple(_OF)
+INTERPRETER = FUNCTIONS[:-1]
+"""Those that the pace of the interpreter limits."""
+COMMAND = "true"
+WORKLOADS = (*FUNCTIONS, COMMAND)
+
+
+def work(name: str, units: int = UNITS) -> Callable[[], None]:
+    """Return a function that does so many units of a workload."""
+    unit = _OF[name]()
+
+    def run() -> None:
+        for _ in range(units):
+            unit()
+
+    return run
