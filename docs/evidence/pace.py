@@ -20,8 +20,8 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,44 +30,18 @@ import numpy as np
 from pace_workloads import INTERPRETER, WORKLOADS, make
 
 import benchrigor as br
-from benchrigor.testing import cpu_hog
+from benchrigor.testing import cpu_hog, memory_hog
 
 SEED = 20270306
 Run = dict[str, Any]
-
-_BURSTS = """
-import random, time
-while True:
-    until = time.monotonic() + random.uniform(0.2, 5.0)
-    while time.monotonic() < until:
-        pass
-    time.sleep(random.uniform(0.2, 5.0))
-"""
-_COPIES = """
-data = bytearray(64 << 20)
-while True:
-    bytes(data)
-"""
-
-
-@contextmanager
-def _running(source: str, number: int) -> Iterator[None]:
-    hogs = [subprocess.Popen([sys.executable, "-I", "-S", "-c", source]) for _ in range(number)]
-    try:
-        yield
-    finally:
-        for each in hogs:
-            each.kill()
-            each.wait()
-
 
 CONDITIONS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "idle": nullcontext,
     "one hog": partial(cpu_hog, 1),
     "two hogs": partial(cpu_hog, 2),
     "four hogs": partial(cpu_hog, 4),
-    "bursts": partial(_running, _BURSTS, 2),
-    "memory": partial(_running, _COPIES, 1),
+    "bursts": partial(cpu_hog, 2, bursts_s=(0.2, 5.0)),
+    "memory": memory_hog,
 }
 
 
