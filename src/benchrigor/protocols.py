@@ -120,6 +120,14 @@ class LastingWorkload(Workload, Protocol):
 
 
 @runtime_checkable
+class PacedWorkload(Workload, Protocol):
+    """A workload that can time fixed work in turn with its readings, which tells the pace."""
+
+    def take_turns(self) -> None:
+        """Do so from the next round on."""
+
+
+@runtime_checkable
 class Detector(Protocol):
     """Finds change points. Laws: the same for a*x + b (a > 0); deterministic."""
 

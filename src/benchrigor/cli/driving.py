@@ -88,6 +88,10 @@ class _Patient:
         self.interrupted = False
         self._command = command
 
+    def take_turns(self) -> None:
+        """Run a reference in turn with the command."""
+        self._command.take_turns()
+
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Carry out one plan."""
         try:

@@ -111,6 +111,14 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
     "What becomes of readings during which delay was measured, where enough others are left.",
 )
 @click.option(
+    "--no-reference",
+    "reference",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    help="Time no fixed work in turn with the readings, which tells the pace of the machine.",
+)
+@click.option(
     "--read",
     multiple=True,
     metavar="PICK",

@@ -124,7 +124,7 @@ class Options:
         no readings of one part can. Pauses do not count as time. It may be satisfied from 4 on.
     reference
         Whether fixed work is timed in turn with the readings on the wall clock, to tell the pace
-        of the machine; it takes 3 % of the time.
+        of the machine; it takes 3 % of the time, beside commands 5 % at most.
 
     Raises
     ------

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 INTERPRETER = "interpreter"  # kind of the reference: byte code
+COMMAND = "command"  # a bare start of the interpreter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

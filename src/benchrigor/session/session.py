@@ -35,6 +35,7 @@ from benchrigor.protocols import (
     DelayMeter,
     Detector,
     LastingWorkload,
+    PacedWorkload,
     StopRule,
     Store,
     Workload,
@@ -51,7 +52,8 @@ from benchrigor.storage import Journal, as_store
 from benchrigor.storage.full_pace import keep_full_pace, kept_full_pace
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.callable import takes_amount
-from benchrigor.workloads.reference import VERSION, Reference
+from benchrigor.workloads.processes import reference_command
+from benchrigor.workloads.reference import VERSION
 from benchrigor.workloads.timing import TimedWorkload
 
 # One line for each decision; nothing is written unless the program that measures adds a handler.
@@ -272,8 +274,8 @@ class Session(Engine):
         fresh = self.options.rounds == "restarted"
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)
-        if isinstance(adapted, TimedWorkload) and self._is_paced:
-            adapted.take_turns(Reference(self._clock))
+        if isinstance(adapted, PacedWorkload) and self._is_paced:
+            adapted.take_turns()
         if fresh and isinstance(adapted, CallableWorkload):
             sentence = f"{adapted.name} is a plain function: nothing restarts it between rounds."
             self.note(Notice.warning(Code.THIS_PROCESS_ONLY, sentence, name=adapted.name))
@@ -410,7 +412,8 @@ class Session(Engine):
         known = self._provenance
         if known is None:
             return ""
-        return f"{known.host}, {known.cpu}, {known.python}, reference {VERSION}"
+        versions = f"reference {VERSION}, command {reference_command.VERSION}"
+        return f"{known.host}, {known.cpu}, {known.python}, {versions}"
 
     def _keep_full_pace(self) -> None:
         """Keep the full pace for later runs, or note that it cannot be kept."""

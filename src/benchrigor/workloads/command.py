@@ -16,12 +16,14 @@ import numpy as np
 from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.pace import COMMAND
 from benchrigor.model.text import many, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.command_line import GRACE_S, STDERR_KEPT, CommandLine, end_of, shown
 from benchrigor.workloads.picking import OutputSearch, Pick, read_picks
 from benchrigor.workloads.processes.process_delay import record_process
 from benchrigor.workloads.processes.process_group import Ended
+from benchrigor.workloads.processes.reference_command import ReferenceCommand
 
 _TIME = "time"
 
@@ -106,6 +108,11 @@ class CommandWorkload:
         self._timeout_s = timeout_s
         self._clock = clock
         self._meter = meter
+        self._reference: ReferenceCommand | None = None
+
+    def take_turns(self) -> None:
+        """Run a reference command in turn with this one."""
+        self._reference = ReferenceCommand(self._clock, self._meter)
 
     @classmethod
     def from_description(
@@ -164,6 +171,8 @@ class CommandWorkload:
                     "expected more than 0; use a monotonic clock"
                 )
             self._record(ended, read_picks(stdout, self._line.picks, name=shown(argv)), recorder)
+            if self._reference and (seconds := self._reference.measure(ended.elapsed_ns)):
+                recorder.references([1], {COMMAND: [seconds]})
 
     def _failure(self, ended: Ended) -> str | None:
         """Return what is wrong with how the process ended; None when nothing is."""

@@ -9,7 +9,7 @@ VERSION = 1  # of the work: any change of it makes other times
 INTERPRETER = "interpreter"
 
 _EVERY_NS = 500_000  # the pace of a shared processor changes within a millisecond
-_MOST_SHARE = 0.05  # of the time that the reference may take
+MOST_SHARE = 0.05  # of the time that the reference may take
 _LONG_SHARE = 0.01  # of a long reading, after which the reference is repeated for so long
 _MOST_REPEATS = 100
 _WARM_UP = 100  # calls, after which the interpreter has specialised its byte code
@@ -40,7 +40,7 @@ class Reference:
         self._cost_ns = 1
         self._every_ns = 0
         self._cost_ns = 2 * min(self.measure(0) for _ in range(_WARM_UP))
-        self._every_ns = max(_EVERY_NS, int(self._cost_ns / _MOST_SHARE))
+        self._every_ns = max(_EVERY_NS, int(self._cost_ns / MOST_SHARE))
         self._due_ns += self._every_ns
 
     def is_due(self, now_ns: int) -> bool:
@@ -53,8 +53,7 @@ class Reference:
         The mean of repeated runs where that was long.
         """
         now, table = self._now, self._table
-        repeats = int(_LONG_SHARE * lasting_ns / self._cost_ns)
-        repeats = 1 if repeats < 2 else min(repeats, _MOST_REPEATS)
+        repeats = repeats_after(lasting_ns, self._cost_ns)
         _loop(table)
         start = now()
         for _ in range(repeats):
@@ -62,6 +61,11 @@ class Reference:
         stop = now()
         self._due_ns = stop + self._every_ns
         return max((stop - start) // repeats, 1)
+
+
+def repeats_after(lasting_ns: int, cost_ns: int) -> int:
+    """Return how often work of such a cost is repeated after something that took so long."""
+    return max(1, min(int(_LONG_SHARE * lasting_ns / cost_ns), _MOST_REPEATS))
 
 
 def _loop(table: dict[int, int]) -> None:

@@ -59,9 +59,9 @@ class TimedWorkload:
         self._delays = None if meter is None else ReadingDelays(meter, clock.now_ns)
         self._pace_ns: float | None = None  # wall time of the last readings, each
 
-    def take_turns(self, reference: Reference) -> None:
-        """Time this reference in turn with the readings."""
-        self._delays = ReadingDelays(self._meter, self._clock.now_ns, reference)
+    def take_turns(self) -> None:
+        """Time a reference in turn with the readings."""
+        self._delays = ReadingDelays(self._meter, self._clock.now_ns, Reference(self._clock))
 
     @functools.cached_property
     def name(self) -> str:
