@@ -1,12 +1,12 @@
-"""How far apart are runs of commands, and how much of that does a reference command explain?
+"""The spread between runs of commands, and how much of it a reference command explains.
 
-Five commands, in windows of 8 s in random order, idle, beside one and two busy processes, and beside
-bursts of one. In each window two references are run in turn with the command, more often than a
-session does: a bare start of the interpreter, and `true`; and the loop of `workloads.reference`
-before each. A window's truth is the mean level of the other windows of its command.
+Five commands, in windows of 8 s in random order: idle, beside one and two busy processes, and
+beside bursts of them. In turn with the command two references are run, more often than a session
+does: a bare start of the interpreter, and `true`; every fourth start counts, about 5 % of the time.
+The truth of a window is the mean level of the other windows of its command, under all conditions.
 
     python docs/evidence/pace_commands.py record FOLDER     # eleven minutes
-    python docs/evidence/pace_commands.py FOLDER            # what stands in results/pace_commands.txt
+    python docs/evidence/pace_commands.py FOLDER            # prints results/pace_commands.txt
 """
 
 from __future__ import annotations
@@ -14,23 +14,30 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import math
 import random
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from machine import describe
+import numpy as np
+from machine import describe, wilson
 
 from benchrigor.clocks import WallClock
 from benchrigor.instrument.run_delay import RunDelay
-from benchrigor.model import RoundPlan
+from benchrigor.model import Estimate, RoundPlan
+from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
+from benchrigor.stats.estimators.command_pace import Invocations, command_pace
+from benchrigor.stats.estimators.pace import at_full_pace
 from benchrigor.testing import cpu_hog
 from benchrigor.workloads import CommandWorkload, RoundRecorder
 from benchrigor.workloads.reference import Reference
 
+THIN = 4  # every fourth start counts
 WINDOW_S, WINDOWS = 8.0, 4  # windows of each command under each condition
 EVERY_S = 0.06  # from one pair of references to the next
 CONDITIONS = ("idle", "one", "two", "bursts")
@@ -54,8 +61,10 @@ def commands(folder: Path) -> dict[str, list[str]]:
 def beside(condition: str, seed: int) -> Iterator[None]:
     """Keep processors busy as a condition says."""
     if condition != "bursts":
-        with cpu_hog({"one": 1, "two": 2}[condition]) if condition != "idle" else (
-            contextlib.nullcontext()
+        with (
+            cpu_hog({"one": 1, "two": 2}[condition])
+            if condition != "idle"
+            else (contextlib.nullcontext())
         ):
             yield
         return
@@ -92,17 +101,16 @@ def record(folder: Path) -> None:
             if path.exists():
                 continue
             with beside(condition, index):
-                window = one_window(made, name, clock, loop, meter)
+                window = one_window(made, name, loop, meter)
             whole = {"command": name, "condition": condition, "rows": window}
             with gzip.open(path, "wt") as file:
                 json.dump(whole, file)
-            print(index, name, condition, len(window), flush=True)  # noqa: T201
+            print(index, name, condition, len(window), flush=True)
 
 
 def one_window(
     made: dict[str, CommandWorkload],
     name: str,
-    clock: WallClock,
     loop: Reference,
     meter: RunDelay,
 ) -> list[tuple[str, float, float, float, float, float, float]]:
@@ -132,7 +140,116 @@ def one_window(
     return rows
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Window:
+    """One window: the columns of its command and of every fourth start, by name."""
+
+    command: str
+    condition: str
+    found: Invocations
+
+
+def read(folder: Path) -> list[Window]:
+    """Read all windows."""
+    windows = []
+    for path in sorted(folder.glob("*.json.gz")):
+        with gzip.open(path, "rt") as file:
+            whole = json.load(file)
+        rows = {
+            name: np.array([each[1:6] for each in whole["rows"] if each[0] == name]).T
+            for name in (whole["command"], "START")
+        }
+        at_s, wall, waited, cpu, _ = rows[whole["command"]]
+        start_at_s, *start = rows["START"][:, ::THIN]
+        start_wall, start_waited, start_cpu = start[:3]
+        found = Invocations(
+            wall=wall,
+            cpu=cpu,
+            waited=waited,
+            starts={
+                COMMAND: start_wall,
+                COMMAND_CPU: start_cpu,
+                COMMAND_REST: np.maximum(start_wall - start_cpu - start_waited, 1e-6),
+            },
+            after=np.searchsorted(at_s, start_at_s),
+        )
+        windows.append(Window(command=whole["command"], condition=whole["condition"], found=found))
+    return windows
+
+
+def judge(windows: list[Window]) -> Iterator[str]:
+    """Yield the tables."""
+    full_s = {
+        kind: min(float(np.quantile(each.found.starts[kind], 0.1)) for each in windows)
+        for kind in (COMMAND, COMMAND_CPU, COMMAND_REST)
+    }
+    names = sorted({each.command for each in windows})
+    estimates = [at_full(each.found, full_s) for each in windows]
+    levels = {
+        "wall time, mean": [each.found.wall.mean() for each in windows],
+        "wall time, median": [np.median(each.found.wall) for each in windows],
+        "wall time, least": [each.found.wall.min() for each in windows],
+        "without delay, mean": [(each.found.wall - each.found.waited).mean() for each in windows],
+        "over that of starts": [
+            each.found.wall.mean() / each.found.starts[COMMAND].mean() for each in windows
+        ],
+        "processor time, mean": [each.found.cpu.mean() for each in windows],
+        "at full pace": [each.value for each in estimates],
+    }
+    yield f"{len(windows)} windows; sd of the log level between windows of a command, %"
+    yield row("", [*names, "median"])
+    mine = [np.array([each.command == name for each in windows]) for name in names]
+    for title, values in levels.items():
+        spread = [100.0 * float(np.log(np.array(values)[each]).std(ddof=1)) for each in mine]
+        yield row(title, [f"{each:.1f}" for each in (*spread, np.median(spread))])
+    yield "mean wall time, then time at full pace, ms"
+    for condition in CONDITIONS:
+        here = np.array([each.condition == condition for each in windows])
+        for title in ("wall time, mean", "at full pace"):
+            values = np.array(levels[title])
+            cells = [f"{1e3 * values[here & each].mean():.2f}" for each in mine]
+            yield row(f"{condition}: {title}", cells)
+    logs = np.log(levels["at full pace"])
+    hits = [
+        math.log(estimate.low) <= logs[same & (np.arange(logs.size) != k)].mean()
+        and logs[same & (np.arange(logs.size) != k)].mean() <= math.log(estimate.high)
+        for k, (estimate, window) in enumerate(zip(estimates, windows, strict=True))
+        for same in (mine[names.index(window.command)],)
+    ]
+    low, high = wilson(sum(hits), len(hits))
+    width = 100.0 * float(np.median([each.relative_half_width for each in estimates]))
+    yield f"95% intervals that hold the level of the other windows: {np.mean(hits):.3f}"
+    yield f"[{low:.3f}, {high:.3f}], median half-width {width:.1f} %"
+
+
+def at_full(found: Invocations, full_s: dict[str, float]) -> Estimate:
+    """Estimate the mean of a window at full pace."""
+    value = float(found.wall.mean())
+    pace = command_pace(found, full_s, value, version=1)
+    assert pace is not None
+    n = found.wall.size
+    measured = Estimate(
+        value=value,
+        low=value,
+        high=value,
+        confidence=0.95,
+        n=n,
+        n_effective=float(n),
+        method="",
+        standard_error=0.0,
+        degrees_of_freedom=n - 1.0,
+    )
+    return at_full_pace(measured, pace)
+
+
+def row(title: str, cells: list[str]) -> str:
+    """Return one row of a table."""
+    return f"{title:30s}" + "".join(f"{each:>9s}" for each in cells)
+
+
 if __name__ == "__main__":
-    print(describe())  # noqa: T201
+    print(describe())
     if sys.argv[1] == "record":
         record(Path(sys.argv[2]))
+    else:
+        print("\n".join(judge(read(Path(sys.argv[1])))))

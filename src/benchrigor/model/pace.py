@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 INTERPRETER = "interpreter"  # kind of the reference: byte code
-COMMAND = "command"  # a bare start of the interpreter
+# A bare start of the interpreter: wall time, processor time, and what is neither that nor delay.
+COMMAND, COMMAND_CPU, COMMAND_REST = "command", "command cpu", "command rest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,6 @@ import numpy as np
 from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
-from benchrigor.model.pace import COMMAND
 from benchrigor.model.text import many, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.command_line import GRACE_S, STDERR_KEPT, CommandLine, end_of, shown
@@ -171,8 +170,14 @@ class CommandWorkload:
                     "expected more than 0; use a monotonic clock"
                 )
             self._record(ended, read_picks(stdout, self._line.picks, name=shown(argv)), recorder)
-            if self._reference and (seconds := self._reference.measure(ended.elapsed_ns)):
-                recorder.references([1], {COMMAND: [seconds]})
+            self._pace(ended, recorder)
+
+    def _pace(self, ended: Ended, recorder: Recorder) -> None:
+        """Time the reference, if it is due, where the wall time of the command is a reading."""
+        if self._reference is None or any(pick.metric == _TIME for pick in self._line.picks):
+            return
+        if seconds := self._reference.measure(ended.elapsed_ns):
+            recorder.references([1], {kind: [each] for kind, each in seconds.items()})
 
     def _failure(self, ended: Ended) -> str | None:
         """Return what is wrong with how the process ended; None when nothing is."""

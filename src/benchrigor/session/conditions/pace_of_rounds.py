@@ -17,8 +17,13 @@ from benchrigor.model import (
     Round,
     quantile_named,
 )
-from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
 from benchrigor.session.traces import calls_per_reading
+from benchrigor.stats.estimators.command_pace import (
+    FEWEST_STARTS,
+    Invocations,
+    command_pace,
+)
 from benchrigor.stats.estimators.pace import (
     AT_FULL_PACE,
     FEWEST,
@@ -31,6 +36,9 @@ from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.series.undisturbed import groups_of
 
 _BEST = 0.1  # the fastest share of references is at full pace
+_OF_COMMANDS = (COMMAND, COMMAND_CPU, COMMAND_REST)
+_LEAST_S = 1e-6  # what the kernel counts in
+_FEWEST = {INTERPRETER: FEWEST, **dict.fromkeys(_OF_COMMANDS, FEWEST_STARTS)}
 
 
 def full_pace_of(rounds: Sequence[Round], kept: Mapping[str, float]) -> dict[str, float]:
@@ -38,11 +46,12 @@ def full_pace_of(rounds: Sequence[Round], kept: Mapping[str, float]) -> dict[str
 
     Empty where too few references were measured and none is known.
     """
-    times = [each.seconds[INTERPRETER] for each in _references(rounds)]
     best = dict(kept)
-    if sum(each.size for each in times) >= FEWEST:
-        fastest = float(np.quantile(np.concatenate(times), _BEST))
-        best[INTERPRETER] = min(fastest, best.get(INTERPRETER, fastest))
+    for kind, fewest in _FEWEST.items():
+        times = [each.seconds[kind] for each in _references(rounds, kind)]
+        if sum(each.size for each in times) >= fewest:
+            fastest = float(np.quantile(np.concatenate(times), _BEST))
+            best[kind] = min(fastest, best.get(kind, fastest))
     return best
 
 
@@ -59,6 +68,8 @@ def with_pace(
     Without an estimate, references or enough segments between them, it is returned unchanged.
     """
     estimate, full = analysis.estimate, full_s.get(INTERPRETER)
+    if analysis.kind is Kind.READINGS and analysis.metric.name == "time":
+        return _with_command_pace(analysis, rounds, full_s, statistic, sensitivity)
     if estimate is None or full is None or not (analysis.metric.is_duration or analysis.wps):
         return analysis
     segments = _segments(analysis, rounds)
@@ -74,6 +85,58 @@ def with_pace(
     return replace(analysis, pace=pace, at_full_pace=corrected, notices=notices)
 
 
+def _with_command_pace(
+    analysis: Analysis,
+    rounds: Sequence[Round],
+    full_s: Mapping[str, float],
+    statistic: str,
+    sensitivity: tuple[float, float] | None,
+) -> Analysis:
+    """Add to the analysis of the wall time of commands what it is at full pace."""
+    estimate, found = analysis.estimate, _invocations(rounds)
+    of_starts = {kind: full_s[kind] for kind in _OF_COMMANDS if kind in full_s}
+    if estimate is None or found is None or len(of_starts) < len(_OF_COMMANDS):
+        return analysis
+    pace = command_pace(
+        found,
+        of_starts,
+        estimate.value,
+        version=_version(rounds, COMMAND),
+        q=quantile_named(statistic),
+        sensitivity=sensitivity,
+    )
+    if pace is None:
+        return analysis
+    return replace(analysis, pace=pace, at_full_pace=at_full_pace(estimate, pace))
+
+
+def _invocations(rounds: Sequence[Round]) -> Invocations | None:
+    """Gather what commands took, and the reference in turn with them; None without references."""
+    whole = [each for each in rounds if "time" in each.readings and "cpu_s" in each.facts]
+    paced = list(_references(whole, COMMAND))
+    if not paced:
+        return None
+    rows = [
+        (
+            each.readings["time"],
+            float(each.facts["cpu_s"] or 0.0),
+            float(sum(map(np.sum, each.delays.seconds.values()))) if each.delays else 0.0,
+        )
+        for each in whole
+    ]
+    wall, cpu, waited = np.array(rows).T
+    after = [k + 1 for k, each in enumerate(whole) for _ in _references([each], COMMAND)]
+    return Invocations(
+        wall=wall,
+        cpu=np.maximum(cpu, _LEAST_S),
+        waited=waited,
+        starts={
+            kind: np.concatenate([each.seconds[kind] for each in paced]) for kind in _OF_COMMANDS
+        },
+        after=np.array(after),
+    )
+
+
 def _corrected(
     estimate: Estimate, pace: Pace, analysis: Analysis, statistic: str
 ) -> Estimate | None:
@@ -85,14 +148,14 @@ def _corrected(
     return at_full_pace(estimate, pace, is_mean=quantile_named(statistic) is None)
 
 
-def _references(rounds: Sequence[Round]) -> Iterator[References]:
+def _references(rounds: Sequence[Round], kind: str = INTERPRETER) -> Iterator[References]:
     for each in rounds:
-        if each.references is not None and INTERPRETER in each.references.seconds:
+        if each.references is not None and kind in each.references.seconds:
             yield each.references
 
 
-def _version(rounds: Sequence[Round]) -> int:
-    return next(each.version for each in _references(rounds))
+def _version(rounds: Sequence[Round], kind: str = INTERPRETER) -> int:
+    return next(each.version for each in _references(rounds, kind))
 
 
 def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 from benchrigor.errors import WorkloadFailed
+from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.protocols import Clock, DelayMeter
-from benchrigor.workloads.processes.process_group import ProcessGroup
+from benchrigor.workloads.processes.process_group import Ended, ProcessGroup
 from benchrigor.workloads.reference import MOST_SHARE, repeats_after
 
 VERSION = 1  # of the command: any change of it makes other times
+_LEAST_S = 1e-6  # what the kernel counts in
 
 
 class ReferenceCommand:
@@ -28,7 +30,8 @@ class ReferenceCommand:
     Examples
     --------
     >>> from benchrigor.clocks import WallClock
-    >>> ReferenceCommand(WallClock(), None).measure(lasting_ns=10**9) > 0.0
+    >>> found = ReferenceCommand(WallClock(), None).measure(lasting_ns=10**9)
+    >>> found["command"] > found["command cpu"] > 0.0
     True
     """
 
@@ -36,23 +39,34 @@ class ReferenceCommand:
         self._clock, self._meter = clock, meter
         # Not that of a virtual environment: it first looks for the one that this is a link to.
         self._argv = [os.path.realpath(sys.executable), "-I", "-S", "-c", ""]
-        self._cost_ns = self._run_ns() and self._run_ns()
-        self._due_ns = 0 if self._cost_ns else None
+        self._cost_ns = 0
+        for _ in range(2):
+            ended = self._run()
+            self._cost_ns = 0 if ended is None else ended.elapsed_ns
+        self._due_ns = 0
 
-    def measure(self, lasting_ns: int) -> float:
-        """Return the seconds that it takes after a command that took so long; 0 if it is not due.
+    def measure(self, lasting_ns: int) -> dict[str, float]:
+        """Return seconds by kind after a command that took so long; empty where it is not due.
 
-        The mean of several runs where that was long.
+        Means of several runs where that was long.
         """
-        if self._due_ns is None or self._clock.now_ns() < self._due_ns:
-            return 0.0
-        times = [self._run_ns() for _ in range(repeats_after(lasting_ns, self._cost_ns))]
-        took_ns = sum(times)
-        self._due_ns = self._clock.now_ns() + int(took_ns / MOST_SHARE)
-        return took_ns / len(times) / 1e9 if all(times) else 0.0
+        if not self._cost_ns or self._clock.now_ns() < self._due_ns:
+            return {}
+        began_ns = self._clock.now_ns()
+        runs = [self._run() for _ in range(repeats_after(lasting_ns, self._cost_ns))]
+        stop_ns = self._clock.now_ns()
+        self._due_ns = stop_ns + int((stop_ns - began_ns) / MOST_SHARE)
+        ended = [each for each in runs if each is not None]
+        if len(ended) < len(runs):
+            return {}
+        wall_s = sum(each.elapsed_ns for each in ended) / len(ended) / 1e9
+        cpu_s = sum(each.cpu_s for each in ended) / len(ended)
+        waited_s = sum(each.delay[0] for each in ended if each.delay) / len(ended) / 1e9
+        rest_s = max(wall_s - cpu_s - waited_s, _LEAST_S)
+        return {COMMAND: wall_s, COMMAND_CPU: max(cpu_s, _LEAST_S), COMMAND_REST: rest_s}
 
-    def _run_ns(self) -> int:
-        """Run it once; 0 where it cannot be run."""
+    def _run(self) -> Ended | None:
+        """Run it once; None where it cannot be run."""
         try:
             group = ProcessGroup(
                 self._argv,
@@ -64,6 +78,6 @@ class ReferenceCommand:
                 clock=self._clock,
             )
         except WorkloadFailed:
-            return 0
+            return None
         ended = group.wait(self._meter)
-        return ended.elapsed_ns if ended.code == 0 else 0
+        return ended if ended.code == 0 else None
