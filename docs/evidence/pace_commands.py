@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import json
 import math
 import random
@@ -21,7 +22,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,10 +30,11 @@ from machine import describe, wilson
 
 from benchrigor.clocks import WallClock
 from benchrigor.instrument.run_delay import RunDelay
-from benchrigor.model import Estimate, RoundPlan
+from benchrigor.model import Estimate, RoundPlan, Verdict
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
+from benchrigor.stats import compare
 from benchrigor.stats.estimators.command_pace import Invocations, command_pace
-from benchrigor.stats.estimators.pace import at_full_pace
+from benchrigor.stats.estimators.pace import at_full_pace, common_sensitivity
 from benchrigor.testing import cpu_hog
 from benchrigor.workloads import CommandWorkload, RoundRecorder
 from benchrigor.workloads.reference import Reference
@@ -220,12 +222,50 @@ def judge(windows: list[Window]) -> Iterator[str]:
     width = 100.0 * float(np.median([each.relative_half_width for each in estimates]))
     yield f"95% intervals that hold the level of the other windows: {np.mean(hits):.3f}"
     yield f"[{low:.3f}, {high:.3f}], median half-width {width:.1f} %"
+    yield from pairs(windows, full_s)
 
 
-def at_full(found: Invocations, full_s: dict[str, float]) -> Estimate:
+def pairs(windows: list[Window], full_s: dict[str, float]) -> Iterator[str]:
+    """Yield how often two windows of a command are called different, as `compare_runs` does it."""
+    for planted in (1.0, 1.2):
+        verdicts = [
+            compared(one.found, longer(two.found, planted), full_s)
+            for one, two in itertools.combinations(windows, 2)
+            if one.command == two.command
+        ]
+        different = sum(each in (Verdict.BETTER, Verdict.WORSE) for each in verdicts)
+        low, high = wilson(different, len(verdicts))
+        yield (
+            f"{len(verdicts)} pairs of windows, one with {planted:g} times the work: called "
+            f"different {different / len(verdicts):.3f} [{max(low, 0.0):.3f}, {high:.3f}]"
+        )
+
+
+def longer(found: Invocations, by: float) -> Invocations:
+    """Return a window of a command with so many times the work."""
+    return replace(found, wall=by * found.wall, cpu=by * found.cpu, waited=by * found.waited)
+
+
+def compared(one: Invocations, two: Invocations, full_s: dict[str, float]) -> Verdict:
+    """Compare two windows with one sensitivity for both, at a margin of 1 %."""
+    paces = [command_pace(each, full_s, 1.0, version=1) for each in (one, two)]
+    assert paces[0] is not None
+    assert paces[1] is not None
+    known = common_sensitivity(paces[0], paces[1])
+    assert known is not None
+    return compare(
+        *(at_full(each, full_s, s) for each, s in zip((one, two), known, strict=True))
+    ).verdict
+
+
+def at_full(
+    found: Invocations,
+    full_s: dict[str, float],
+    sensitivity: tuple[float, float] | None = None,
+) -> Estimate:
     """Estimate the mean of a window at full pace."""
     value = float(found.wall.mean())
-    pace = command_pace(found, full_s, value, version=1)
+    pace = command_pace(found, full_s, value, version=1, sensitivity=sensitivity)
     assert pace is not None
     n = found.wall.size
     measured = Estimate(

@@ -18,11 +18,11 @@ import numpy as np
 from benchrigor.model import Floats, Pace
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.model.series import Ints
+from benchrigor.stats.estimators.pace import BETWEEN
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
-# Learned on the recording of docs/evidence/pace_commands.py, as those of `pace`.
+# Learned on the recording of docs/evidence/pace_commands.py.
 SENSITIVITY, SENSITIVITY_SD = 0.95, 0.15
-BETWEEN = 0.03
 FEWEST_STARTS = 8
 _BLOCKS = 8
 _STANDS_OUT = 3.0  # standard errors, beyond which a command does more than run and wait
