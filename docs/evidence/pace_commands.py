@@ -208,8 +208,8 @@ def judge(windows: list[Window]) -> Iterator[str]:
     for condition in CONDITIONS:
         here = np.array([each.condition == condition for each in windows])
         for title in ("wall time, mean", "at full pace"):
-            values = np.array(levels[title])
-            cells = [f"{1e3 * values[here & each].mean():.2f}" for each in mine]
+            of_windows = np.array(levels[title])
+            cells = [f"{1e3 * of_windows[here & each].mean():.2f}" for each in mine]
             yield row(f"{condition}: {title}", cells)
     logs = np.log(levels["at full pace"])
     hits = [

@@ -472,6 +472,16 @@ def test_a_stream_is_measured_in_one_process_and_taken_up_again(cli, store, scri
     assert only_run(store).readings("u").size == 350
 
 
+@pytest.mark.parametrize(("flags", "wanted"), [((), 1), (("--no-reference",), 0)])
+def test_a_reference_is_run_in_turn_with_a_command(cli, store, flags, wanted):
+    cli("run", *TEN_ROUNDS, *flags, "true")
+    (run,) = Journal(store).runs()
+    record = Journal(store).load(run["run_id"])
+    paced = [each for each in record.rounds if each.references is not None]
+    assert min(len(paced), 1) == wanted
+    assert record.options.reference is bool(wanted)
+
+
 def test_nothing_is_kept_with_no_store(cli, store):
     result = cli("run", *TEN_ROUNDS, "--no-store", "true")
     assert "kept as" not in result.stdout

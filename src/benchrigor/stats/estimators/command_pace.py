@@ -25,7 +25,8 @@ from benchrigor.stats.series.wall_time_blocks import block_starts
 SENSITIVITY, SENSITIVITY_SD = 0.95, 0.15
 FEWEST_STARTS = 8
 _BLOCKS = 8
-_STANDS_OUT = 3.0  # standard errors, beyond which a command does more than run and wait
+# Standard errors, of skewed times: beyond it a command does more than run and wait.
+_STANDS_OUT = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,0 +1,126 @@
+"""Commands at full pace: what a busy machine adds is taken off, what they do otherwise is kept."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy
+
+from benchrigor.model import Estimate, Pace
+from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
+from benchrigor.model.series import Floats
+from benchrigor.stats.estimators.command_pace import (
+    SENSITIVITY,
+    SENSITIVITY_SD,
+    Invocations,
+    command_pace,
+)
+from benchrigor.stats.estimators.pace import BETWEEN, at_full_pace
+
+FULL = {COMMAND: 0.0102, COMMAND_CPU: 0.01, COMMAND_REST: 0.0002}
+
+
+def measured(
+    rng: np.random.Generator,
+    *,
+    cpu_s: float,
+    idle_s: float = 0.0,
+    slower: float = 1.3,
+    sensitivity: float = SENSITIVITY,
+    unseen_s: float = 0.003,
+    n: int = 200,
+    starts: int = 30,
+) -> Invocations:
+    """Draw a run on a machine so much slower than at full pace, where processes wait unseen."""
+    pace = slower * np.exp(np.repeat(rng.normal(0.0, 0.05, 10), -(-n // 10))[:n])
+    after = np.linspace(1, n, starts).astype(np.int64)
+
+    def noise(size: int) -> Floats:
+        return np.exp(rng.normal(-0.005, 0.1, size))
+
+    def unseen(size: int) -> Floats:
+        return FULL[COMMAND_REST] + rng.exponential(unseen_s, size)
+
+    cpu, waited = cpu_s * pace**sensitivity * noise(n), rng.exponential(0.2 * cpu_s, n)
+    of_starts = FULL[COMMAND_CPU] * pace[after - 1] * noise(starts)
+    rest = unseen(starts)
+    return Invocations(
+        wall=cpu + waited + unseen(n) + idle_s,
+        cpu=cpu,
+        waited=waited,
+        starts={COMMAND: of_starts + rest, COMMAND_CPU: of_starts, COMMAND_REST: rest},
+        after=after,
+    )
+
+
+def pace_of(found: Invocations, **options: Any) -> Pace:
+    pace = command_pace(found, FULL, float(found.wall.mean()), version=1, **options)
+    assert pace is not None
+    return pace
+
+
+def at_full(found: Invocations, **options: Any) -> Estimate:
+    value = float(found.wall.mean())
+    estimate = Estimate(
+        value=value,
+        low=value,
+        high=value,
+        confidence=0.95,
+        n=found.wall.size,
+        n_effective=float(found.wall.size),
+        method="",
+        standard_error=0.0,
+        degrees_of_freedom=1.0,
+    )
+    return at_full_pace(estimate, pace_of(found, **options))
+
+
+@pytest.mark.parametrize("cpu_s", [0.002, 0.02, 0.5])
+def test_intervals_hold_the_time_at_full_pace_on_machines_of_any_pace(cpu_s: float) -> None:
+    runs, hits = 300, 0
+    for seed in range(runs):
+        rng = np.random.default_rng([18, seed])
+        own = rng.normal(SENSITIVITY, SENSITIVITY_SD)
+        of_run = float(np.exp(rng.normal(0.0, BETWEEN)))
+        slower, unseen_s = rng.uniform(1.0, 1.6), rng.choice([0.0003, 0.003, 0.01])
+        options = {"slower": slower, "sensitivity": own, "unseen_s": unseen_s}
+        found = at_full(measured(rng, cpu_s=cpu_s * of_run, **options))
+        hits += found.low <= cpu_s + FULL[COMMAND_REST] <= found.high
+    assert hits >= scipy.stats.binom.ppf(0.001, runs, 0.95)
+
+
+def test_runs_of_an_idle_and_of_a_busy_machine_agree_where_wall_times_do_not() -> None:
+    idle = measured(np.random.default_rng(1), cpu_s=0.002, slower=1.0, unseen_s=0.0001)
+    busy = measured(np.random.default_rng(2), cpu_s=0.002, slower=1.5, unseen_s=0.008)
+    assert busy.wall.mean() > 4.0 * idle.wall.mean()
+    assert at_full(busy).value == pytest.approx(at_full(idle).value, rel=0.1)
+
+
+def test_what_a_command_does_beside_running_counts() -> None:
+    found = measured(np.random.default_rng(3), cpu_s=0.002, idle_s=0.1, slower=1.5)
+    assert at_full(found).value == pytest.approx(0.1022, rel=0.02)
+
+
+def test_time_on_several_processors_is_not_taken_for_time_on_one() -> None:
+    found = measured(np.random.default_rng(4), cpu_s=0.4, idle_s=-0.3, slower=1.0)
+    assert found.rest.mean() < 0.0
+    assert at_full(found).value == pytest.approx(0.1, rel=0.1)
+
+
+def test_a_quantile_is_that_of_the_processor_time() -> None:
+    rng = np.random.default_rng(5)
+    found = measured(rng, cpu_s=0.02, slower=1.0)
+    mean, p90 = at_full(found).value, at_full(found, q=0.9).value
+    assert p90 / mean == pytest.approx(np.quantile(found.cpu, 0.9) / found.cpu.mean(), rel=0.01)
+
+
+def test_the_pace_is_that_of_the_starts() -> None:
+    pace = pace_of(measured(np.random.default_rng(6), cpu_s=0.02, slower=1.25))
+    assert pace.mean == pytest.approx(0.8, rel=0.05)
+    assert pace.slowest < pace.mean < pace.fastest
+    assert pace.blocks == 8
+
+
+def test_few_starts_tell_no_pace() -> None:
+    few = measured(np.random.default_rng(7), cpu_s=0.02, starts=7)
+    assert command_pace(few, FULL, 1.0, version=1) is None
