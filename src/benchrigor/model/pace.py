@@ -10,6 +10,17 @@ INTERPRETER = "interpreter"  # kind of the reference: byte code
 COMMAND, COMMAND_CPU, COMMAND_REST = "command", "command cpu", "command rest"
 
 
+def reference_s(full_s: Mapping[str, float]) -> float:
+    """Return the time at full pace by which readings are scaled: of commands processor time.
+
+    Examples
+    --------
+    >>> reference_s({"interpreter": 4e-6}), reference_s({"command": 0.02, "command cpu": 0.01})
+    (4e-06, 0.01)
+    """
+    return full_s[COMMAND_CPU if COMMAND_CPU in full_s else INTERPRETER]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """How fast a machine was during a run, by fixed work timed in turn with the readings.

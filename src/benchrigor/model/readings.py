@@ -255,7 +255,7 @@ class Round:
             if groups is None or isinstance(groups, Delays):
                 continue
             stop = int(getattr(self, name).stops[-1])
-            if stop > max(n, 1) or (not isinstance(groups, References) and stop != n):
+            if stop > n or (not isinstance(groups, References) and stop != n):
                 problems.append(f"{where}: {name} are of {stop} readings, and the round has {n}")
         refuse(problems)
 

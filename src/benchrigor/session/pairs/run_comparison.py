@@ -24,7 +24,7 @@ from benchrigor.model import (
     RunRecord,
 )
 from benchrigor.model.checks import refuse
-from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.pace import reference_s
 from benchrigor.model.text import ended, percent, show_observed
 from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
@@ -331,7 +331,7 @@ def _with_stored(
 ) -> tuple[list[Estimate], tuple[Notice, ...]]:
     """Let stored runs that are like one of two count with it, unless the two are alike."""
     runs = [each.run for each in sources if each.run is not None]
-    full_s = min(each.full_pace[INTERPRETER] for each in sources)
+    full_s = min(reference_s(each.full_pace) for each in sources)
     stored = stored_runs(runs, store, sources[0].recorded.metric.name)
     alone = are_alike(*runs)
     found = [

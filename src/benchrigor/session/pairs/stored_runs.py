@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchrigor.model import Analysis, Estimate, RunRecord
-from benchrigor.model.pace import INTERPRETER
 from benchrigor.protocols import Store
 from benchrigor.stats.estimators.pace import moved
 from benchrigor.stats.series.interval import StandardError, t_interval
@@ -88,9 +87,8 @@ def stored_runs(runs: Sequence[RunRecord], store: Store, metric: str | None) -> 
         analysis = each.analysis(metric)
         if analysis is None or analysis.at_full_pace is None or analysis.pace is None:
             continue
-        if INTERPRETER in analysis.pace.full_s:
-            group = found.setdefault(_key(each), {})
-            group[each.run_id] = (analysis, analysis.at_full_pace)
+        group = found.setdefault(_key(each), {})
+        group[each.run_id] = (analysis, analysis.at_full_pace)
     return StoredRuns(runs=found)
 
 

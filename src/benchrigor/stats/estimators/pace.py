@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from benchrigor.model import Code, Estimate, Floats, Notice, Pace
-from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.pace import INTERPRETER, reference_s
 from benchrigor.model.series import Ints
 from benchrigor.model.text import percent
 from benchrigor.stats.estimators.estimation import PIECE_MEANS
@@ -214,7 +214,7 @@ def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace
 
 def moved(estimate: Estimate, pace: Pace, full_s: float) -> Estimate:
     """Return an estimate at full pace as it is at another full pace, found by a later run."""
-    return scaled(estimate, (full_s / pace.full_s[INTERPRETER]) ** pace.sensitivity)
+    return scaled(estimate, (full_s / reference_s(pace.full_s)) ** pace.sensitivity)
 
 
 def pieces_at_full_pace(

@@ -20,7 +20,7 @@ from benchrigor.model import (
     TrackRecord,
 )
 from benchrigor.model.checks import refuse
-from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.pace import reference_s
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
 from benchrigor.stats.estimators.pace import moved
 from benchrigor.stats.estimators.proportion import estimate_proportion
@@ -196,7 +196,7 @@ def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
 
 def _at_one_pace(one: Analysis, other: Analysis) -> tuple[Estimate, Estimate]:
     """Return what two runs estimate: at full pace, the better of theirs, where both tell it."""
-    full_s = min(each.pace.full_s[INTERPRETER] if each.pace else 0.0 for each in (one, other))
+    full_s = min(reference_s(each.pace.full_s) if each.pace else 0.0 for each in (one, other))
     figures = [
         moved(each.at_full_pace, each.pace, full_s)
         for each in (one, other)
