@@ -23,6 +23,7 @@ from benchrigor.stats.series.wall_time_blocks import block_starts
 
 # Learned on the recording of docs/evidence/pace_commands.py.
 SENSITIVITY, SENSITIVITY_SD = 0.95, 0.15
+_START_SD = 0.12  # of the log processor time of a start within a run
 FEWEST_STARTS = 8
 _BLOCKS = 8
 # Standard errors, of skewed times: beyond it a command does more than run and wait.
@@ -97,6 +98,7 @@ def command_pace(
     whole = at_full + max(rest, 0.0) + full_s[COMMAND_REST]
     residuals, blocks = _blocks(invocations, np.log(relative), slope)
     error = float(residuals.std(ddof=1)) / math.sqrt(residuals.size)
+    error = max(error, _START_SD / math.sqrt(relative.size))  # few blocks may be alike by chance
     return Pace(
         full_s=dict(full_s),
         version=version,
