@@ -482,6 +482,32 @@ def test_a_reference_is_run_in_turn_with_a_command(cli, store, flags, wanted):
     assert record.options.reference is bool(wanted)
 
 
+def test_a_run_is_compared_with_an_earlier_one(cli, store, module, strict):
+    module("waits", "import time\ndef short(): time.sleep(1e-3)\ndef long(): time.sleep(5e-3)\n")
+    options = ("--no-reference", "--target", "50%")
+    assert cli("run", *options, "waits:short").exit_code == 0
+    (baseline,) = Journal(store).runs()
+    result = cli("run", *options, "--json", "--against", baseline["run_id"], "waits:long")
+    assert result.exit_code == 7
+    document = strict(result.stdout)
+    assert document["comparison"]["verdict"] == "worse"
+    assert document["baseline"]["run_id"] == baseline["run_id"]
+    assert document["candidate"]["run_id"] != baseline["run_id"]
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        (("--against", "zzz", "true"), "neither a file nor the id"),
+        (("--against", "0", "--pieces", "3", "m:f"), "without --pieces"),
+    ],
+)
+def test_what_does_not_go_with_a_baseline_is_refused(cli, words, wrong):
+    result = cli("run", *words)
+    assert result.exit_code == 2
+    assert wrong in result.stderr
+
+
 def test_nothing_is_kept_with_no_store(cli, store):
     result = cli("run", *TEN_ROUNDS, "--no-store", "true")
     assert "kept as" not in result.stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from benchrigor.model.text import (
     show_estimate,
     wrapped,
 )
+from benchrigor.protocols import Store
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
 from benchrigor.session.replays.recorded_run import FILE
 
@@ -102,10 +103,31 @@ def compare(
     if len(sides) > 2:
         _rank(sides, as_json=as_json, metric=metric, **options)
         return
-    given = {each.label: each.given for each in sides}
     opened = None if any(each.is_file for each in sides) else shared.open_store(store)
     options["store"] = opened if opened is not None and opened.path.exists() else None
-    comparison = compare_named(given, metric=metric, margin=margin, paired=paired, **options)
+    _compare_two(sides, as_json=as_json, metric=metric, margin=margin, paired=paired, **options)
+
+
+def compare_against(
+    source: str, baseline: RunRecord, candidate: RunRecord, *, as_json: bool, store: Store | None
+) -> None:
+    """Compare a run that has just ended with an earlier one, as the verb does; leave."""
+    sides = [_side_of(source, baseline), _side_of(candidate.run_id or "", candidate)]
+    if sides[0].label == sides[1].label:
+        sides[1] = replace(sides[1], label="this run")
+    options = candidate.options
+    _compare_two(
+        sides,
+        as_json=as_json,
+        statistic=options.statistic,
+        confidence=options.confidence,
+        store=store,
+    )
+
+
+def _compare_two(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
+    """Print the comparison of two sides, and leave with the exit code of its verdict."""
+    comparison = compare_named({each.label: each.given for each in sides}, **options)
     print_result(
         lambda: "\n".join(_report(comparison, sides)),
         as_json=as_json,
@@ -118,7 +140,10 @@ def compare(
 
 
 def _side(source: str, metric: str | None, columns: Columns, *, store: Path | None) -> _Side:
-    given = recording(source, columns, store=store)
+    return _side_of(source, recording(source, columns, store=store), metric)
+
+
+def _side_of(source: str, given: RunRecord, metric: str | None = None) -> _Side:
     is_file = given.subject.get("kind") == FILE
     analysis = given.analysis(None if is_file else metric)
     if analysis is None:

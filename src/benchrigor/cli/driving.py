@@ -12,8 +12,10 @@ from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import LiveLine, live_line, print_record, print_records
 from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model import Options, Progress, RoundPlan, RunRecord
+from benchrigor.model.text import percent
 from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
+from benchrigor.session.pairs.against import Against
 from benchrigor.session.turns.rotation import Runs, records_of, rotate
 from benchrigor.workloads import CommandWorkload, StreamWorkload
 
@@ -40,6 +42,28 @@ def drive_and_print(
             record = session.run(workload, over_s=over_s)
     print_record(record, as_json=as_json)
     leave(code_for(record, target_given=target_given))
+
+
+def drive_against(
+    begin: Callable[[Callable[[Progress], object]], Session],
+    workload: Workload,
+    against: Against,
+) -> RunRecord:
+    """Run a session that is compared with a baseline, and return its record."""
+
+    def so_far() -> str:
+        ratio = against.ratio
+        if ratio is None:
+            return ""
+        return f"ratio {ratio.value:.3f} ±{percent(ratio.relative_half_width)} · "
+
+    if isinstance(workload, CommandWorkload):
+        workload = _Patient(workload)
+    with live_line() as line:
+        session = begin(line)
+        line.follow(session.name, session.options, so_far)
+        with _gentle_interrupt([session], workload, line), redirect_stdout(sys.stderr):
+            return session.run(workload)
 
 
 def drive_in_turn(

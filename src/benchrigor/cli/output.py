@@ -104,17 +104,21 @@ class LiveLine:
         self._draw = draw
         self._drawn_at = 0.0
         self._name, self._options = "", Options()
+        self._before: Callable[[], str] = str
 
-    def follow(self, name: str, options: Options) -> None:
-        """Say what is measured, empty where several things are in turn, and what is wanted."""
-        self._name, self._options = name, options
+    def follow(self, name: str, options: Options, before: Callable[[], str] = str) -> None:
+        """Say what is measured, empty where several things are in turn, and what is wanted.
+
+        What ``before`` returns stands at the beginning of the line.
+        """
+        self._name, self._options, self._before = name, options, before
 
     def __call__(self, progress: Progress) -> None:
         """Redraw, unless that was done a moment ago: drawing may take longer than a round."""
         now = time.monotonic()
         if self._draw is not None and now - self._drawn_at >= _REDRAWN_EVERY_S:
             name = shortened(self._name or progress.name, _NAME)
-            self._draw(_line(name, progress, self._options))
+            self._draw(self._before() + _line(name, progress, self._options))
             self._drawn_at = now
 
     def say(self, sentence: str) -> None:

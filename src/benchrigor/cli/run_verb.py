@@ -14,17 +14,20 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.amounts import amounts
-from benchrigor.cli.driving import drive_and_print, drive_in_turn
+from benchrigor.cli.compare_verb import compare_against
+from benchrigor.cli.driving import drive_against, drive_and_print, drive_in_turn
+from benchrigor.cli.recordings import recorded_run
 from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import function_target, metrics_for, names_function
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Metric, Options, Progress
+from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed
 from benchrigor.session.measuring import TIME
+from benchrigor.session.pairs.against import Against
 from benchrigor.session.traces import SPEED
 from benchrigor.session.turns.measuring_many import pieces_for, seed_of
 from benchrigor.storage import Journal
@@ -171,6 +174,12 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
     metavar="MINUTES",
     help="Spread the pieces over so many minutes, with pauses between them.",
 )
+@click.option(
+    "--against",
+    metavar="RUN|FILE",
+    help="Compare with this stored run, or saved record, while readings come: --target is then "
+    "that of the ratio, and the comparison is printed with the exit codes of compare.",
+)
 @click.option("--name", help="Name of the run.")
 @log_option
 @shared.count_option("--seed", text="Seed of the plans; drawn, and kept, when not given.", least=0)
@@ -195,6 +204,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run --statistic p99 --batch 1 mypackage.bench:parse
       benchrigor run mypackage.bench:parse mypackage.bench:parse_fast
       benchrigor run --pieces 6 --over 10 mypackage.bench:parse
+      benchrigor run --against 3f2a mypackage.bench:parse
       benchrigor run --timeout 30 --accept-exit 0 --accept-exit 1 ./bench.sh
       benchrigor run --read 'rate:req/s=regex:rps: ([0-9.]+)' ./load.sh
       benchrigor run --read 'ok:share,higher=regex:ok ([0-9]+/[0-9]+)' ./load.sh
@@ -211,22 +221,45 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     over_s = given["over"] and 60.0 * given["over"]
     ending = {"target_given": shared.is_given("target"), "as_json": given["as_json"]}
     store = None if given["no_store"] else shared.open_store(given["store"])
+    baseline = given["against"] and _baseline(given, targets)
     if len(targets) > 1:
         _in_turn(targets, given, options, store, over_s=over_s, **ending)
         return
     speed = _speed(given, options)
     workload, metrics, subject = (_function if is_function else _command)(words, given, speed)
+    against = baseline and Against(baseline, options.target or math.inf)
     begin = partial(
-        Session,
-        options,
+        against.begin if against else Session,
+        replace(options, target=None) if against else options,
         _satisfying(metrics, speed, options),
         name=given["name"] or subject["name"],
         subject=subject,
         seed=given["seed"],
         store=store,
     )
+    if against:
+        with logged_to(given["log"]):
+            record = drive_against(lambda line: begin(progress=line), workload, against)
+        ending = {"as_json": given["as_json"], "store": store}
+        compare_against(given["against"], baseline, record, **ending)
     with logged_to(given["log"]):
         drive_and_print(lambda line: begin(progress=line), workload, over_s=over_s, **ending)
+
+
+def _baseline(given: dict[str, Any], targets: tuple[str, ...]) -> RunRecord:
+    """Return the run that --against names."""
+    wrong = [
+        f"--against goes without --{name}: the ratio ends the run, not the clock"
+        for name in ("pieces", "over")
+        if given[name]
+    ]
+    refuse(wrong, ["--against is for one function"] if len(targets) > 1 else [])
+    found = recorded_run(given["against"], store=given["store"])
+    if found is None:
+        raise InvalidInput(
+            f"{given['against']} is no saved record, expected one, or the id of a stored run"
+        )
+    return found
 
 
 def _in_turn(

@@ -212,16 +212,17 @@ def _stop_for(reason: StopReason, *criteria: Criterion) -> StopRule:
     return lambda progress: stop if all(each(progress) for each in criteria) else None
 
 
-def default_rules(options: Options) -> tuple[StopRule, ...]:
+def default_rules(options: Options, *, narrow: Criterion | None = None) -> tuple[StopRule, ...]:
     """Return the stop rules for options; the first to stop wins.
 
-    A session takes a list of rules instead: ``[*default_rules(options), my_rule]``.
+    A session takes a list of rules instead: ``[*default_rules(options), my_rule]``. ``narrow`` says
+    in place of the target whether enough is known.
     """
     criteria = [
         lambda progress: progress.rounds >= options.min_rounds,
         minimum_effective(min_evidence(options, by_round=False).effective),
         mostly_stable(STABLE_SHARE),
-        narrow_enough(options),
+        narrow or narrow_enough(options),
     ]
     limits = {
         StopReason.STOP_REQUESTED: 1,

@@ -1,0 +1,57 @@
+"""A run that is compared with an earlier one stops when their ratio is known, whatever it is."""
+
+import pytest
+
+import benchrigor as br
+from benchrigor.session.pairs.against import Against
+from benchrigor.testing import FakeClock, SyntheticWorkload
+
+
+def workload(clock: FakeClock, mean: float, seed: int) -> SyntheticWorkload:
+    return SyntheticWorkload(mean=mean, cv=0.1, seed=seed, clock=clock)
+
+
+def baseline() -> br.RunRecord:
+    clock = FakeClock()
+    options = br.Options(target=0.002, budget_s=100.0)
+    return br.Session(options, seed=1, clock=clock).run(workload(clock, 0.001, 1))
+
+
+def run_against(target: float, *, mean: float = 0.001) -> tuple[br.RunRecord, Against]:
+    clock = FakeClock()
+    against = Against(baseline(), target)
+    session = against.begin(br.Options(target=None, budget_s=100.0), seed=2, clock=clock)
+    return session.run(workload(clock, mean, 2)), against
+
+
+@pytest.mark.parametrize("target", [0.02, 0.004])
+def test_it_stops_on_the_half_width_of_the_ratio(target: float) -> None:
+    record, against = run_against(target)
+    assert record.decision is not None
+    assert record.decision.satisfied
+    assert against.ratio is not None
+    assert against.ratio.relative_half_width <= target
+    assert against.ratio.value == pytest.approx(1.0, abs=1.5 * target)
+    assert against.compared().ratio == against.ratio
+
+
+def test_a_narrower_ratio_takes_more_readings() -> None:
+    wide, narrow = (run_against(target)[0].readings().size for target in (0.02, 0.004))
+    assert narrow > 2 * wide
+
+
+def test_it_does_not_stop_because_a_verdict_appeared() -> None:
+    like, slower = (run_against(0.004, mean=mean)[0] for mean in (0.001, 0.003))
+    assert slower.readings().size >= like.readings().size / 2
+
+
+def test_a_ratio_that_is_never_known_so_well_ends_with_the_budget() -> None:
+    record, against = run_against(1e-6)
+    assert record.decision is not None
+    assert record.decision.reason is br.StopReason.TIME_BUDGET
+    assert against.ratio is not None
+
+
+def test_it_cannot_compare_before_there_is_a_session() -> None:
+    with pytest.raises(TypeError, match="before begin"):
+        Against(baseline(), 0.01).compared()
