@@ -22,7 +22,6 @@ from benchrigor.instrument import RunDelay
 from benchrigor.model import Round, RoundPlan
 from benchrigor.stats.series.undisturbed import groups_of
 from benchrigor.workloads import CallableWorkload, RoundRecorder
-from benchrigor.workloads.reference import Reference
 
 SEED = 20270307
 NAMES = (
@@ -48,8 +47,7 @@ def ratios_of(name: str, pairs: int, rng: random.Random) -> tuple[list[float], f
         is_on: CallableWorkload(func, clock=clock, meter=meter if meter.available else None)
         for is_on in (False, True)
     }
-    reference = Reference(clock)
-    workloads[True].take_turns(reference)
+    workloads[True].take_turns()
     index, found, spent_s, in_reference_s = 0, [], 0.0, 0.0
     for pair in range(pairs + 3):
         means = {}

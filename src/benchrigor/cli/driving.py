@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import LiveLine, live_line, print_record, print_records
@@ -15,9 +16,11 @@ from benchrigor.model import Options, Progress, RoundPlan, RunRecord
 from benchrigor.model.text import percent
 from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
-from benchrigor.session.pairs.against import Against
 from benchrigor.session.turns.rotation import Runs, records_of, rotate
 from benchrigor.workloads import CommandWorkload, StreamWorkload
+
+if TYPE_CHECKING:  # it loads what compares
+    from benchrigor.session.pairs.against import Against
 
 
 def drive_and_print(

@@ -8,26 +8,23 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.amounts import amounts
-from benchrigor.cli.compare_verb import compare_against
 from benchrigor.cli.driving import drive_against, drive_and_print, drive_in_turn
-from benchrigor.cli.recordings import recorded_run
 from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import function_target, metrics_for, names_function
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Metric, Options, Progress, RunRecord
+from benchrigor.model import Metric, Options, Progress
 from benchrigor.model.checks import refuse
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed
 from benchrigor.session.measuring import TIME
-from benchrigor.session.pairs.against import Against
 from benchrigor.session.traces import SPEED
 from benchrigor.session.turns.measuring_many import pieces_for, seed_of
 from benchrigor.storage import Journal
@@ -39,6 +36,9 @@ from benchrigor.workloads import (
     StepwiseWorkload,
     StreamWorkload,
 )
+
+if TYPE_CHECKING:
+    from benchrigor.session.pairs.against import Against
 
 _Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any]]
 
@@ -221,13 +221,12 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     over_s = given["over"] and 60.0 * given["over"]
     ending = {"target_given": shared.is_given("target"), "as_json": given["as_json"]}
     store = None if given["no_store"] else shared.open_store(given["store"])
-    baseline = given["against"] and _baseline(given, targets)
+    against = _against(given, targets) if given["against"] else None
     if len(targets) > 1:
         _in_turn(targets, given, options, store, over_s=over_s, **ending)
         return
     speed = _speed(given, options)
     workload, metrics, subject = (_function if is_function else _command)(words, given, speed)
-    against = baseline and Against(baseline, options.target or math.inf)
     begin = partial(
         against.begin if against else Session,
         replace(options, target=None) if against else options,
@@ -238,16 +237,21 @@ def run(words: tuple[str, ...], **given: Any) -> None:
         store=store,
     )
     if against:
+        from benchrigor.cli.compare_verb import compare_against  # noqa: PLC0415  # slow to load
+
         with logged_to(given["log"]):
             record = drive_against(lambda line: begin(progress=line), workload, against)
         ending = {"as_json": given["as_json"], "store": store}
-        compare_against(given["against"], baseline, record, **ending)
+        compare_against(given["against"], against.baseline, record, **ending)
     with logged_to(given["log"]):
         drive_and_print(lambda line: begin(progress=line), workload, over_s=over_s, **ending)
 
 
-def _baseline(given: dict[str, Any], targets: tuple[str, ...]) -> RunRecord:
-    """Return the run that --against names."""
+def _against(given: dict[str, Any], targets: tuple[str, ...]) -> Against:
+    """Return the comparison with the run that --against names."""
+    from benchrigor.cli.recordings import recorded_run  # noqa: PLC0415  # slow to load
+    from benchrigor.session.pairs.against import Against  # noqa: PLC0415  # likewise
+
     wrong = [
         f"--against goes without --{name}: the ratio ends the run, not the clock"
         for name in ("pieces", "over")
@@ -259,7 +263,7 @@ def _baseline(given: dict[str, Any], targets: tuple[str, ...]) -> RunRecord:
         raise InvalidInput(
             f"{given['against']} is no saved record, expected one, or the id of a stored run"
         )
-    return found
+    return Against(found, given["target"])
 
 
 def _in_turn(

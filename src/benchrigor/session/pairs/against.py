@@ -23,12 +23,14 @@ class Against:
 
     Attributes
     ----------
+    baseline
+        As given.
     ratio
         At the latest look that agreed with the one before; None before the first.
     """
 
     def __init__(self, baseline: RunRecord, target: float) -> None:
-        self._baseline = baseline
+        self.baseline = baseline
         self._target = target
         self._session: Session | None = None
         self.ratio: Estimate | None = None
@@ -51,7 +53,7 @@ class Against:
             raise TypeError("compared before begin")
         candidate = self._session.result()
         return compare_named(
-            {label_of(self._baseline): self._baseline, "this run": candidate},
+            {label_of(self.baseline): self.baseline, "this run": candidate},
             statistic=candidate.options.statistic,
             confidence=candidate.options.confidence,
             margin=0.0,
