@@ -64,4 +64,4 @@ def test_full_pace_is_the_best_of_this_run_and_of_those_before() -> None:
     assert full_pace_of(rounds, FULL) == FULL
     own = full_pace_of(rounds, {})
     assert own[COMMAND_CPU] == pytest.approx(0.0135, rel=0.03)
-    assert full_pace_of(rounds[:20], {}) == {}
+    assert full_pace_of(rounds[:9], {}) == {}

@@ -122,5 +122,10 @@ def test_the_pace_is_that_of_the_starts() -> None:
 
 
 def test_few_starts_tell_no_pace() -> None:
-    few = measured(np.random.default_rng(7), cpu_s=0.02, starts=7)
+    few = measured(np.random.default_rng(7), cpu_s=0.02, starts=3)
     assert command_pace(few, FULL, 1.0, version=1) is None
+
+
+def test_a_few_starts_tell_little() -> None:
+    few, many = (measured(np.random.default_rng(8), cpu_s=0.02, starts=k) for k in (4, 64))
+    assert at_full(few).relative_half_width > 1.3 * at_full(many).relative_half_width

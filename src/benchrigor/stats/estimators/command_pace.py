@@ -24,7 +24,7 @@ from benchrigor.stats.series.wall_time_blocks import block_starts
 # Learned on the recording of docs/evidence/pace_commands.py.
 SENSITIVITY, SENSITIVITY_SD = 0.95, 0.15
 _START_SD = 0.12  # of the log processor time of a start within a run
-FEWEST_STARTS = 8
+FEWEST_STARTS = 4  # in 5 % of the second that a run lasts at least
 _BLOCKS = 8
 # Standard errors, of skewed times: beyond it a command does more than run and wait.
 _STANDS_OUT = 4.0
@@ -84,7 +84,7 @@ def command_pace(
     Returns
     -------
     Pace or None
-        None with fewer than 8 starts.
+        None with fewer than 4 starts.
     """
     starts = invocations.starts
     relative = starts[COMMAND_CPU] / full_s[COMMAND_CPU]
@@ -97,8 +97,9 @@ def command_pace(
     at_full = level / float((relative**slope).mean())
     whole = at_full + max(rest, 0.0) + full_s[COMMAND_REST]
     residuals, blocks = _blocks(invocations, np.log(relative), slope)
-    error = float(residuals.std(ddof=1)) / math.sqrt(residuals.size)
-    error = max(error, _START_SD / math.sqrt(relative.size))  # few blocks may be alike by chance
+    error = _START_SD / math.sqrt(relative.size)  # few blocks may be alike by chance
+    if residuals.size > 1:
+        error = max(error, float(residuals.std(ddof=1)) / math.sqrt(residuals.size))
     return Pace(
         full_s=dict(full_s),
         version=version,
