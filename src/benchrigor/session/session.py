@@ -142,6 +142,7 @@ class Session(Engine):
         self._meter = meter or meter_for(clock)
         self._hooks = Hooks(before_round=before_round, after_round=after_round, progress=progress)
         self._store = None if store is None else as_store(store)
+        self._is_paced = False  # whether a reference is measured in turn
         self._run_id: str | None = None
         self._finished = False
         self._final: RunRecord | None = None  # until there is more to say
@@ -274,6 +275,9 @@ class Session(Engine):
         fresh = self.options.rounds == "restarted"
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)
+        # Simulated time shows no pace of a machine.
+        if isinstance(adapted, PacedWorkload) and isinstance(self._clock, WallClock):
+            self._is_paced = self.options.reference
         if isinstance(adapted, PacedWorkload) and self._is_paced:
             adapted.take_turns()
         if fresh and isinstance(adapted, CallableWorkload):
@@ -321,11 +325,6 @@ class Session(Engine):
             if not called(self, "progress", self._hooks.progress, waiting):
                 return
             self._clock.sleep_ns(min(left_ns, _NAP_NS))
-
-    @property
-    def _is_paced(self) -> bool:
-        """Whether a reference is measured in turn: simulated time shows no pace of a machine."""
-        return self.options.reference and isinstance(self._clock, WallClock)
 
     @classmethod
     def resume(cls, store: str | Path | Store, run_id: str, **kwargs: Any) -> Session:

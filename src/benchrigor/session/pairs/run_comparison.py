@@ -151,9 +151,7 @@ def compare_named(
         return replace(found, readings_in=_common_unit(sources))
     with _showing_readings(sources):
         analyses = [each.analysis(statistic, confidence) for each in sources]
-    estimates, told = _at_one_pace(sources, analyses, statistic)
-    if store is not None and all(each.method.startswith(AT_FULL_PACE) for each in estimates):
-        estimates, told = _with_stored(sources, estimates, store, told)
+    estimates, told = _at_one_pace(sources, analyses, statistic, store)
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
     )
@@ -282,11 +280,15 @@ def _showing_readings(sources: Sequence[_Source]) -> Iterator[None]:
 
 
 def _at_one_pace(
-    sources: Sequence[_Source], analyses: Sequence[Analysis], statistic: str
+    sources: Sequence[_Source],
+    analyses: Sequence[Analysis],
+    statistic: str,
+    store: Store | None = None,
 ) -> tuple[list[Estimate], tuple[Notice, ...]]:
     """Return the estimates at full pace where each run tells its pace, else as measured.
 
-    Full pace is the best that any of them knows, unless they are of several machines.
+    Full pace is the best that any of them knows, unless they are of several machines. Two runs are
+    of like work: they share a sensitivity, with those of the store.
     """
     measured = [each.estimate for each in analyses if each.estimate is not None]
     known = [each.full_pace for each in sources]
@@ -309,7 +311,13 @@ def _at_one_pace(
 
     at_pace = paced(*(None for _ in sources))
     paces = [each.pace for each in at_pace if each.pace is not None]
-    common = common_sensitivity(*paces) if len(paces) == len(sources) == 2 else None
+    runs = [each.run for each in sources if each.run is not None]
+    stored, common = None, None
+    if len(paces) == len(sources) == 2:
+        name = sources[0].recorded.metric.name
+        stored = None if store is None else stored_runs(runs, store, name)
+        others = stored.paces(runs) if stored else ()
+        common = common_sensitivity(paces[0], paces[1], others)
     if common is not None:
         at_pace = paced(*common)
     at_full = [each.at_full_pace for each in at_pace if each.at_full_pace is not None]
@@ -320,31 +328,16 @@ def _at_one_pace(
         f"Compared at full pace: the machine ran at {shown} of it. The interval "
         "allows for the difference between runs."
     )
-    return at_full, (Notice.note(Code.AT_FULL_PACE, sentence),)
-
-
-def _with_stored(
-    sources: Sequence[_Source],
-    estimates: list[Estimate],
-    store: Store,
-    told: tuple[Notice, ...],
-) -> tuple[list[Estimate], tuple[Notice, ...]]:
-    """Let stored runs that are like one of two count with it, unless the two are alike."""
-    runs = [each.run for each in sources if each.run is not None]
-    full_s = min(reference_s(each.full_pace) for each in sources)
-    stored = stored_runs(runs, store, sources[0].recorded.metric.name)
+    told = (Notice.note(Code.AT_FULL_PACE, sentence),)
+    if stored is None or common is None or len(_hosts(sources)) > 1:
+        return at_full, told
+    full_s, slope = reference_s(known[0]), common[0][0]
     alone = are_alike(*runs)
-    found = [
-        stored.of(run, own, full_s, alone=alone) for run, own in zip(runs, estimates, strict=True)
+    means = [
+        stored.of(run, own, full_s, slope, alone=alone)
+        for run, own in zip(runs, at_full, strict=True)
     ]
-    others = [0 if alone else stored.like(run) - 1 for run in runs]
-    if not any(others):
-        return found, told
-    sentence = (
-        f"{others[0]} and {others[1]} other stored runs of the same versions count with the "
-        "baseline and the candidate."
-    )
-    return found, (*told, Notice.note(Code.STORED_RUNS, sentence))
+    return means, (*told, *stored.told(runs, alone=alone))
 
 
 def _averaged_alike(sources: Sequence[_Source]) -> Sequence[_Source]:

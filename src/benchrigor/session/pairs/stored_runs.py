@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchrigor.model import Analysis, Estimate, RunRecord
+from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, RunRecord
 from benchrigor.protocols import Store
 from benchrigor.stats.estimators.pace import moved
 from benchrigor.stats.series.interval import StandardError, t_interval
@@ -26,21 +26,41 @@ class StoredRuns:
 
     runs: dict[_Key, dict[str | None, tuple[Analysis, Estimate]]]
 
-    def like(self, run: RunRecord) -> int:
-        """Return how many stored runs are like this one, itself included."""
-        return len(self.runs.get(_key(run), {}))
+    def told(self, runs: Sequence[RunRecord], *, alone: bool) -> tuple[Notice, ...]:
+        """Say how many others count with a baseline and a candidate, if any."""
+        others = [len(self.runs.get(_key(each), {})) - 1 for each in runs]
+        if alone or not any(others):
+            return ()
+        sentence = (
+            f"{others[0]} and {others[1]} other stored runs of the same versions count with the "
+            "baseline and the candidate."
+        )
+        return (Notice.note(Code.STORED_RUNS, sentence),)
 
-    def of(self, run: RunRecord, own: Estimate, full_s: float, *, alone: bool) -> Estimate:
+    def paces(self, without: Sequence[RunRecord]) -> list[Pace]:
+        """Return the paces of all runs but these: what they tell of the sensitivity."""
+        known = {each.run_id for each in without}
+        return [
+            analysis.pace
+            for group in self.runs.values()
+            for run_id, (analysis, _) in group.items()
+            if analysis.pace is not None and run_id not in known
+        ]
+
+    def of(
+        self, run: RunRecord, own: Estimate, full_s: float, sensitivity: float, *, alone: bool
+    ) -> Estimate:
         """Return the mean of a run, whose figure at full pace this is, and of those like it.
 
         ``alone`` it is the run's own, with the variance between runs that the store tells. That is
         pooled over versions of the subject; with fewer than five degrees of freedom each run's own
         is taken, with the component between runs that it assumes.
         """
-        alike = {} if alone else dict(self._at(full_s).get(_key(run), {}))
+        at_full = self._at(full_s, sensitivity)
+        alike = {} if alone else dict(at_full.get(_key(run), {}))
         alike[run.run_id] = own
         figures = [*alike.values()]
-        spread, freedom = self._between(full_s)
+        spread, freedom = _between([*at_full.values()])
         if freedom < _ENOUGH:
             if len(figures) == 1:
                 return own
@@ -59,25 +79,24 @@ class StoredRuns:
         )
         return replace(mean, notices=own.notices)
 
-    def _at(self, full_s: float) -> dict[_Key, dict[str | None, Estimate]]:
-        """Return all figures at one full pace."""
+    def _at(self, full_s: float, sensitivity: float) -> dict[_Key, dict[str | None, Estimate]]:
+        """Return all figures at one full pace, with one sensitivity."""
         return {
             key: {
-                run_id: moved(figure, analysis.pace, full_s)
+                run_id: moved(figure, analysis.pace, full_s, sensitivity)
                 for run_id, (analysis, figure) in group.items()
                 if analysis.pace is not None
             }
             for key, group in self.runs.items()
         }
 
-    def _between(self, full_s: float) -> tuple[float, float]:
-        """Return the standard deviation between like runs, relative, and its degrees of freedom."""
-        groups = [
-            np.log([each.value for each in group.values()]) for group in self._at(full_s).values()
-        ]
-        freedom = sum(each.size - 1 for each in groups)
-        squares = sum(float(((each - each.mean()) ** 2).sum()) for each in groups)
-        return (math.sqrt(squares / freedom) if freedom else 0.0), float(freedom)
+
+def _between(groups: Sequence[dict[str | None, Estimate]]) -> tuple[float, float]:
+    """Return the standard deviation between like runs, relative, and its degrees of freedom."""
+    logs = [np.log([each.value for each in group.values()]) for group in groups]
+    freedom = sum(each.size - 1 for each in logs)
+    squares = sum(float(((each - each.mean()) ** 2).sum()) for each in logs)
+    return (math.sqrt(squares / freedom) if freedom else 0.0), float(freedom)
 
 
 def stored_runs(runs: Sequence[RunRecord], store: Store, metric: str | None) -> StoredRuns:

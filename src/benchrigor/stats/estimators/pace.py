@@ -119,18 +119,22 @@ def pace_of(
     )
 
 
-def common_sensitivity(one: Pace, two: Pace) -> tuple[tuple[float, float], ...] | None:
+def common_sensitivity(
+    one: Pace, two: Pace, others: Sequence[Pace] = ()
+) -> tuple[tuple[float, float], ...] | None:
     """Return one sensitivity for two runs of like work, with a standard deviation for each.
 
-    An error of what they have in common counts by the difference of their paces alone: half of its
-    variance goes to either run. None where their sensitivities differ beyond their errors.
+    ``others`` are further runs of that work. An error of what all have in common counts by the
+    difference of the paces of the two alone: half of its variance goes to either. None where their
+    sensitivities differ beyond their errors.
     """
-    first, second = one.sensitivity_sd**-2, two.sensitivity_sd**-2
-    distance = abs(one.sensitivity - two.sensitivity)
-    if distance > _UNLIKELY * math.sqrt(1.0 / first + 1.0 / second + 2.0 * _DIFFERENCE**2):
+    variance = one.sensitivity_sd**2 + two.sensitivity_sd**2 + 2.0 * _DIFFERENCE**2
+    if abs(one.sensitivity - two.sensitivity) > _UNLIKELY * math.sqrt(variance):
         return None
-    mean = (first * one.sensitivity + second * two.sensitivity) / (first + second)
-    apart = (math.log(one.mean) - math.log(two.mean)) ** 2 / (first + second) / 2.0
+    known = (one, two, *others)
+    weights = np.array([each.sensitivity_sd**-2 for each in known])
+    mean = float(np.average([each.sensitivity for each in known], weights=weights))
+    apart = (math.log(one.mean) - math.log(two.mean)) ** 2 / float(weights.sum()) / 2.0
     return tuple(
         (mean, math.sqrt(_DIFFERENCE**2 + apart / max(math.log(each.mean) ** 2, 1e-6)))
         for each in (one, two)
@@ -212,9 +216,16 @@ def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace
     )
 
 
-def moved(estimate: Estimate, pace: Pace, full_s: float) -> Estimate:
-    """Return an estimate at full pace as it is at another full pace, found by a later run."""
-    return scaled(estimate, (full_s / reference_s(pace.full_s)) ** pace.sensitivity)
+def moved(
+    estimate: Estimate, pace: Pace, full_s: float, sensitivity: float | None = None
+) -> Estimate:
+    """Return an estimate at full pace as it is at another full pace, found by a later run.
+
+    And with another ``sensitivity``, which several runs told together.
+    """
+    slope = pace.sensitivity if sensitivity is None else sensitivity
+    factor = pace.mean ** (slope - pace.sensitivity)  # from here to the full pace of the run
+    return scaled(estimate, factor * (full_s / reference_s(pace.full_s)) ** slope)
 
 
 def pieces_at_full_pace(
