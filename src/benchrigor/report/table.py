@@ -38,8 +38,8 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     --------
     >>> import benchrigor as br
     >>> record = br.measure(dict, name="dict()", budget_s=0.05)
-    >>> print(tabulate([record]).splitlines()[0].split())
-    ['name', 'mean', '[interval]', 'readings', 'ended']
+    >>> print(tabulate([record]).splitlines()[0].split()[:3])
+    ['name', 'mean', '[interval]']
     """
     statistics = {record.options.statistic for record in records}
     statistic = next(iter(statistics)) if len(statistics) == 1 else "estimate"
