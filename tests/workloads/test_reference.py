@@ -55,7 +55,7 @@ def test_it_is_repeated_after_a_long_reading_and_the_mean_counts():
 
 def test_it_comes_after_segments_of_readings_and_outside_of_them(clock: FakeClock):
     workload = CallableWorkload(lambda: clock.advance(200_000), clock=clock, inner=1)
-    workload.take_turns(Reference(clock))
+    workload.take_turns()
     finished = run(workload, readings=30)
     assert finished.references.stops.tolist() == list(range(3, 31, 3))
     assert set(finished.unit_readings["time"]) == {200_000 / 1e9}
@@ -63,18 +63,19 @@ def test_it_comes_after_segments_of_readings_and_outside_of_them(clock: FakeCloc
     assert finished.delays is None
 
 
-def test_a_reference_that_was_delayed_itself_does_not_count(clock: FakeClock, meter: FakeMeter):
+def test_a_reference_that_was_delayed_itself_does_not_count(
+    clock: FakeClock, meter: FakeMeter, monkeypatch: pytest.MonkeyPatch
+):
     workload = CallableWorkload(lambda: clock.advance(1_000_000), clock=clock, inner=1, meter=meter)
-    reference = Reference(clock)
-    measure, calls = reference.measure, itertools.count()
+    workload.take_turns()
+    measure, calls = Reference.measure, itertools.count()
 
-    def measured(lasting_ns: int) -> int:
+    def measured(reference: Reference, lasting_ns: int) -> int:
         if next(calls) == 4:
             meter.lose(3_000_000)
-        return measure(lasting_ns)
+        return measure(reference, lasting_ns)
 
-    reference.measure = measured
-    workload.take_turns(reference)
+    monkeypatch.setattr(Reference, "measure", measured)
     finished = run(workload, readings=20)
     assert finished.references.stops.size == 19
     assert sum(finished.delays.seconds["run queue"]) == 0.0
@@ -82,14 +83,14 @@ def test_a_reference_that_was_delayed_itself_does_not_count(clock: FakeClock, me
 
 def test_a_call_with_an_amount_is_followed_by_one(clock: FakeClock):
     workload = AmountWorkload(clock.advance, clock=clock)
-    workload.take_turns(Reference(clock))
+    workload.take_turns()
     assert run(workload, work=5_000_000).references.stops.tolist() == [1]
 
 
 def test_clock_times_go_on_from_reading_to_reading(clock: FakeClock):
     durations = itertools.cycle([300_000, 100_000, 200_000])
     workload = CallableWorkload(lambda: clock.advance(next(durations)), clock=clock, inner=1)
-    workload.take_turns(Reference(clock))
+    workload.take_turns()
     finished = run(workload, readings=40)
     starts, seconds = finished.starts_ns, finished.unit_readings["time"]
     assert (starts[1:] - starts[:-1] >= 1e9 * seconds[:-1] - 1).all()

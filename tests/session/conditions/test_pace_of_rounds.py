@@ -135,11 +135,11 @@ def test_a_side_without_references_is_compared_as_it_was_measured():
 def test_the_full_pace_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
     path = tmp_path / "full_pace.json"
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
-    record = br.measure(lambda: sum(range(200)), target=0.5)
+    record = br.measure(lambda: sum(range(200)), budget_s=0.2)
     (kept,) = json.loads(path.read_text()).values()
     assert record.analysis().pace.full_s == pytest.approx(kept)
     path.write_text(path.read_text().replace(str(kept["interpreter"]), "1e-9"))
-    assert br.measure(lambda: sum(range(200)), target=0.5).analysis().pace.full_s == {
+    assert br.measure(lambda: sum(range(200)), budget_s=0.2).analysis().pace.full_s == {
         "interpreter": 1e-9
     }
 
@@ -147,7 +147,7 @@ def test_the_full_pace_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
 def test_a_full_pace_that_cannot_be_kept_is_told(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: Path(tmp_path / "file" / "pace.json"))
-    record = br.measure(lambda: sum(range(200)), target=0.5)
+    record = br.measure(lambda: sum(range(200)), budget_s=0.2)
     assert Code.FULL_PACE_NOT_KEPT in {each.code for each in record.notices}
     assert record.at_full_pace() is not None
 

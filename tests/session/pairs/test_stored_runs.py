@@ -21,7 +21,7 @@ def stored(store, levels, *, commit, first=1):
     """Keep runs of a version whose levels differ by chance, and load them again."""
     journal, found = Journal(store), []
     for seed, level in enumerate(levels, first):
-        record = told(seed, level_s=level, store=store)
+        record = told(seed, level_s=level, store=store, rounds=2)
         where = replace(record.provenance, commit=commit, source=None)
         run_id = journal.begin(replace(record, provenance=where, rounds=(), run_id=None))
         for each in record.rounds:

@@ -96,6 +96,7 @@ def test_the_mean_pace_is_that_of_the_references():
     assert pace.full_s == {"interpreter": FULL_S}
 
 
+@pytest.mark.slow
 def test_figures_at_full_pace_hold_what_the_work_takes_there():
     """Whatever share of the time the machine is slow, and however the work depends on it."""
     rng = np.random.default_rng(20270305)

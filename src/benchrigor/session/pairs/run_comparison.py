@@ -20,6 +20,7 @@ from benchrigor.model import (
     Kind,
     Light,
     Notice,
+    Pace,
     Ranked,
     RunRecord,
 )
@@ -30,7 +31,7 @@ from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.conditions.pace_of_rounds import with_pace
 from benchrigor.session.conditions.red_rounds import is_disturbed
-from benchrigor.session.pairs.stored_runs import are_alike, stored_runs
+from benchrigor.session.pairs.stored_runs import StoredRuns, are_alike, stored_runs
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare
@@ -323,21 +324,37 @@ def _at_one_pace(
     at_full = [each.at_full_pace for each in at_pace if each.at_full_pace is not None]
     if len(at_full) < len(sources):
         return measured, ()
+    told = (_at_paces(paces),)
+    if stored is None or common is None or len(_hosts(sources)) > 1:
+        return at_full, told
+    full_s, slope = reference_s(known[0]), common[0][0]
+    means, more = _with_stored(runs, at_full, stored, full_s, slope)
+    return means, (*told, *more)
+
+
+def _at_paces(paces: Sequence[Pace]) -> Notice:
     shown = " and ".join(percent(each.mean) for each in paces)
     sentence = (
         f"Compared at full pace: the machine ran at {shown} of it. The interval "
         "allows for the difference between runs."
     )
-    told = (Notice.note(Code.AT_FULL_PACE, sentence),)
-    if stored is None or common is None or len(_hosts(sources)) > 1:
-        return at_full, told
-    full_s, slope = reference_s(known[0]), common[0][0]
+    return Notice.note(Code.AT_FULL_PACE, sentence)
+
+
+def _with_stored(
+    runs: Sequence[RunRecord],
+    at_full: Sequence[Estimate],
+    stored: StoredRuns,
+    full_s: float,
+    sensitivity: float,
+) -> tuple[list[Estimate], tuple[Notice, ...]]:
+    """Let stored runs that are like one of two count with it, unless the two are alike."""
     alone = are_alike(*runs)
     means = [
-        stored.of(run, own, full_s, slope, alone=alone)
+        stored.of(run, own, full_s, sensitivity, alone=alone)
         for run, own in zip(runs, at_full, strict=True)
     ]
-    return means, (*told, *stored.told(runs, alone=alone))
+    return means, stored.told(runs, alone=alone)
 
 
 def _averaged_alike(sources: Sequence[_Source]) -> Sequence[_Source]:
