@@ -93,6 +93,7 @@ def test_a_suite_that_does_not_use_it_sees_and_loads_nothing(pytester):
     assert "benchrigor\n" not in result.stdout.str().replace("=", "").replace(" ", "")
 
 
+@pytest.mark.slow
 def test_parallel_workers_call_each_function_once_and_say_so_once(pytester):
     pytester.makepyfile("""
         import pytest

@@ -80,6 +80,7 @@ def test_the_first_interrupt_finishes_the_round_and_reports_and_no_line_lives_in
     assert stderr == ("benchrigor: stopping after this round; press Ctrl-C again to end at once\n")
 
 
+@pytest.mark.slow
 def test_the_second_interrupt_ends_at_once_and_keeps_the_finished_rounds(started, store, tmp_path):
     script = "echo $$ >> pids; if [ $(wc -l < pids) -ge 3 ]; then exec sleep 600; fi"
     errors, pids = tmp_path / "errors", tmp_path / "pids"
@@ -112,6 +113,7 @@ def test_the_first_interrupt_ends_a_stream_at_once_and_reports(started, tmp_path
     assert not is_running(int(pids.read_text()))
 
 
+@pytest.mark.slow
 def test_a_budget_ends_a_command_and_says_so(started, tmp_path):
     pids = tmp_path / "pids"
     run = started("run", "--budget", "0.5", "sh", "-c", "echo $$ > pids; exec sleep 600")
@@ -132,6 +134,7 @@ def test_a_command_does_not_outlive_a_run_that_is_told_to_end(started, store, tm
     assert not is_running(int(pids.read_text()))
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_resumed_with_every_finished_round_counted_once(
     started, store, cli, strict
 ):
@@ -155,6 +158,7 @@ def test_a_killed_run_is_resumed_with_every_finished_round_counted_once(
     assert [each.readings for each in after[: len(before)]] == [each.readings for each in before]
 
 
+@pytest.mark.slow
 def test_a_line_lives_on_a_terminal_and_no_thread_runs_beside_a_reading(started, tmp_path):
     (tmp_path / "alone.py").write_text(
         "import threading, time\n"

@@ -92,6 +92,7 @@ def test_analyze_cuts_as_asked_and_says_so(cli, recording, trim, said):
     assert "short-run" not in report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("detector", ["edm", "pelt", "binseg", "kernel"])
 @pytest.mark.parametrize("verb", ["analyze", "changes", "replay"])
 def test_the_detector_can_be_chosen_by_name(cli, recording, verb, detector):

@@ -312,6 +312,7 @@ def test_a_command_of_various_work_is_taken_up_again(cli, script, store):
     assert record.estimate().value == pytest.approx(2e6, rel=0.3)
 
 
+@pytest.mark.slow
 def test_a_generator_function_of_an_amount_does_the_work_of_each_round(cli, module, store):
     module("working", "def f(n):\n    for _ in range(n): yield sum(range(2000))")
     words = ("--work", "100B:3000B", "--short-round", "0.0001", "--max-rounds", "12")
@@ -325,7 +326,7 @@ def test_a_generator_function_of_an_amount_does_the_work_of_each_round(cli, modu
 
 def test_a_function_of_an_amount_may_be_given_one(cli, module, store):
     module("single", "def f(n): sum(range(int(n)))")
-    assert cli("run", "--work", "20k", "--max-rounds", "12", "single:f").exit_code in {0, 3}
+    assert cli("run", "--work", "20k", "--max-rounds", "12", "single:f").exit_code in {0, 3, 4}
     record = only_run(store)
     assert record.metrics[0].name == "time"
     assert {each.plan.work for each in record.rounds} == {20_000}
@@ -482,6 +483,7 @@ def test_a_reference_is_run_in_turn_with_a_command(cli, store, flags, wanted):
     assert record.options.reference is bool(wanted)
 
 
+@pytest.mark.slow
 def test_a_run_is_compared_with_an_earlier_one(cli, store, module, strict):
     module("waits", "import time\ndef short(): time.sleep(1e-3)\ndef long(): time.sleep(5e-3)\n")
     options = ("--no-reference", "--target", "50%")

@@ -129,6 +129,7 @@ def test_without_a_store_it_says_so_and_makes_none(cli, store):
     assert not store.exists()
 
 
+@pytest.mark.slow
 def test_runs_of_the_command_line_itself_can_be_paired(cli, store):
     for _ in range(2):
         assert cli("run", "--target", "1000%", "true").exit_code == 0

@@ -150,6 +150,7 @@ def test_pieces_of_a_text_hold_every_place_once() -> None:
         assert found == places_of(b"arfoo", text)
 
 
+@pytest.mark.slow
 def test_rates_stay_when_a_worker_is_killed() -> None:
     example = import_module("rabin_karp")
     text = b"foobar" * 4_000_000

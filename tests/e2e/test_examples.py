@@ -27,6 +27,7 @@ def codes(record: br.RunRecord) -> set[str]:
     return {str(notice.code) for notice in record.notices}
 
 
+@pytest.mark.slow
 def test_sqlite_inserts_take_microseconds_to_milliseconds() -> None:
     record = load("sqlite_insert").main(1.0)
     estimate = record.estimate()
@@ -38,6 +39,7 @@ def test_sqlite_inserts_take_microseconds_to_milliseconds() -> None:
         assert record.readings().size >= 100
 
 
+@pytest.mark.slow
 def test_a_compression_command_is_measured_by_its_wall_time() -> None:
     record = load("compress").main(1.0, lines=2000)
     assert record.facts["exit_code"] == 0
@@ -48,6 +50,7 @@ def test_a_compression_command_is_measured_by_its_wall_time() -> None:
         assert 1e-4 < estimate.value < 5.0
 
 
+@pytest.mark.slow
 def test_a_compression_command_has_a_speed_apart_from_its_overhead() -> None:
     record = load("compress_growing").main(2.0, size=20_000_000)
     analysis = record.analysis()
@@ -60,6 +63,7 @@ def test_a_compression_command_has_a_speed_apart_from_its_overhead() -> None:
         assert 1e5 < analysis.estimate.value < 1e10
 
 
+@pytest.mark.slow
 def test_another_harness_is_wrapped_by_ask_and_tell() -> None:
     record = load("wrap_timeit").main(1.0)
     estimate = record.estimate()
@@ -79,6 +83,7 @@ def test_a_recording_is_cut_and_estimated() -> None:
     assert estimate.n < 3000
 
 
+@pytest.mark.slow
 def test_what_a_loop_lost_is_told_from_its_one_run() -> None:
     found, injected = load("interference_of_a_loop").main(60)
     assert found.n == 120
@@ -87,6 +92,7 @@ def test_what_a_loop_lost_is_told_from_its_one_run() -> None:
     assert doubtful or found.total_percent > 0.5 * injected
 
 
+@pytest.mark.slow
 def test_the_pytest_file_measures_in_its_own_pytest() -> None:
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider"]
     command += ["--bench-budget", "0.3", str(EXAMPLES / "test_json.py")]

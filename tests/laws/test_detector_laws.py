@@ -34,6 +34,7 @@ def series_of(parts: list[tuple[int, float]], seed: int) -> np.ndarray:
     return np.concatenate([rng.normal(level, 1.0, n) for n, level in parts])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("detect", DETECTORS)
 @given(parts=levels, seed=st.integers(0, 99), scale=st.floats(1e-6, 1e6), shift=st.floats(-9, 9))
 def test_unit_and_origin_do_not_matter(
@@ -43,6 +44,7 @@ def test_unit_and_origin_do_not_matter(
     assert detect(scale * (series + shift)).indices == detect(series).indices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("detect", DETECTORS)
 @given(parts=levels, seed=st.integers(0, 99))
 def test_points_are_ascending_in_range_and_the_same_again(

@@ -660,6 +660,7 @@ def waiting(read: Callable[[], list[Counts]]) -> Counts:
     return counts
 
 
+@pytest.mark.slow
 def test_a_consumer_that_waits_is_seen_while_it_does_and_afterwards(
     kind: Played, taps: Taps
 ) -> None:
@@ -673,6 +674,7 @@ def test_a_consumer_that_waits_is_seen_while_it_does_and_afterwards(
         assert sum(each.blocked_events for each in taps.tails()) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", named(lambda kind: kind.fills))
 def test_a_producer_that_waits_is_seen_while_it_does_and_afterwards(
     kind: Played, taps: Taps
@@ -692,6 +694,7 @@ def test_what_is_raised_is_what_is_raised_untapped(kind: Played, taps: Taps) -> 
     assert all(each.waiting == 0 for each in taps.heads() + taps.tails())
 
 
+@pytest.mark.slow
 def test_counters_never_go_back(kind: Played, taps: Taps) -> None:
     done = threading.Event()
     seen: dict[str, list[tuple[int, ...]]] = {}

@@ -13,6 +13,7 @@ from benchrigor.queues import ServiceRateEstimator
 from benchrigor.testing import SyntheticStage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "items", "longest"),
     [
@@ -37,6 +38,7 @@ def test_rates_are_the_same_to_the_last_bit_however_periods_are_told(
     assert in_parts.rates == at_once.rates
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_while_a_stage_has_nothing_to_do() -> None:
     est = ServiceRateEstimator()
     tracemalloc.start()

@@ -65,6 +65,7 @@ def pipeline() -> Iterator[Pipeline]:
     made.close()
 
 
+@pytest.mark.slow
 def test_a_stage_that_sleeps_is_found_to_be_as_fast_as_it_can_be(pipeline: Pipeline) -> None:
     with Monitor(*pipeline.stages, period_s=0.02, target=0.2) as monitor:
         pipeline.run(500)
@@ -83,6 +84,7 @@ def test_a_stage_that_sleeps_is_found_to_be_as_fast_as_it_can_be(pipeline: Pipel
     assert re.search("serve (is|may be) the bottleneck", str(monitor))
 
 
+@pytest.mark.slow
 def test_a_process_finds_the_same(pipeline: Pipeline) -> None:
     with Monitor(*pipeline.stages, period_s=0.005, target=0.2) as monitor:
         assert monitor.where == "process"

@@ -92,6 +92,7 @@ def small(n: int) -> Floats:
     return np.random.default_rng(4).poisson(14.0, n).astype(float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guards", [False, True])
 @pytest.mark.parametrize("waiting", [0.0, 0.4])
 @pytest.mark.parametrize(
@@ -119,6 +120,7 @@ def test_all_at_once_is_what_going_through_them_one_by_one_comes_to(
         assert rate.unblocked == each.used
 
 
+@pytest.mark.slow
 def test_regular_counts_do_converge_in_the_test_above() -> None:
     for series in (regular, alternating, in_steps, nearly_regular):
         found = one_by_one(series(4_500), np.ones(4_500, dtype=bool), guards=False)

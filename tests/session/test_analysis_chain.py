@@ -390,6 +390,7 @@ def test_modes_are_noted_beside_a_mean_and_not_beside_a_median() -> None:
     assert Code.SEVERAL_MODES not in said["median"]
 
 
+@pytest.mark.slow
 def test_rounds_without_a_steady_state_in_common_are_cut_each_for_itself() -> None:
     rng = np.random.default_rng(21)
 

@@ -555,6 +555,7 @@ def test_readings_span_the_least_seconds_on_the_wall_clock_only() -> None:
     assert 3.0 <= found["three"].elapsed_s < 4.6
 
 
+@pytest.mark.slow
 def test_a_fast_function_is_measured_for_a_second() -> None:
     options = Options(target=0.5, statistic="median", trim="none")
     assert Session(options, seed=1).run(lambda: None).elapsed_s >= 1.0

@@ -197,6 +197,7 @@ def test_a_command_that_prints_nothing_where_something_is_picked_has_failed() ->
     assert "printed nothing, expected a reading for metric 'x' (pick: x=column:0)" in said
 
 
+@pytest.mark.slow
 def test_a_hundred_megabytes_of_junk_end_in_an_error_that_says_so() -> None:
     code = "import sys; sys.stdout.buffer.writelines([(b'x' * 199 + b'\\n') * 5000] * 100)"
     said = failure(python(code, picks=picks("x=regex:y=([0-9]+)")))

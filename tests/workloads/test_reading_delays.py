@@ -251,6 +251,7 @@ def of_a_scheduler(
     return int(waited.sum()), int(waited[2]), int(ran[0]), int(ran[1]), wall
 
 
+@pytest.mark.slow
 def test_delay_by_others_is_within_its_bounds_whoever_ran() -> None:
     rng = np.random.default_rng(20261201)
     exact = 0

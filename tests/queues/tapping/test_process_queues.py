@@ -249,6 +249,7 @@ def use_and_tell(tap: Tap, told: Any) -> None:
     tap.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Queue", "JoinableQueue", "SimpleQueue"])
 @pytest.mark.parametrize("how", SPOILT)
 def test_a_process_that_cannot_open_the_page_uses_the_queue_all_the_same(

@@ -49,6 +49,7 @@ def feed_until(tap: Tap, true: Callable[[], object]) -> int:
     return items
 
 
+@pytest.mark.slow
 def test_it_tells_while_it_watches_and_all_it_knows_at_the_end(tap: Tap, tmp_path: Path) -> None:
     watch = watch_of(tap, tmp_path / "run.csv")
     watch.start()
@@ -70,6 +71,7 @@ def test_it_tells_while_it_watches_and_all_it_knows_at_the_end(tap: Tap, tmp_pat
     assert found["work.tail"].n == report.stages[0].rate.periods
 
 
+@pytest.mark.slow
 def test_a_watcher_that_is_killed_takes_nothing_with_it(tap: Tap) -> None:
     watch = watch_of(tap)
     watch.start()

@@ -139,6 +139,7 @@ def test_what_is_no_report_tells_nothing(tmp_path: Path, text: str | None) -> No
     assert published(path) is None
 
 
+@pytest.mark.slow
 def test_it_ends_when_nobody_is_left(
     page: Page, tmp_path: Path, program: subprocess.Popen[bytes]
 ) -> None:
@@ -160,6 +161,7 @@ def test_it_ends_when_nobody_is_left(
     assert report.stages[0].rate is not None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="there pipes end with their writer")
 def test_when_the_program_is_killed_nothing_is_lost(
     page: Page, tmp_path: Path, program: subprocess.Popen[bytes]

@@ -316,6 +316,7 @@ def test_very_many_readings_become_columns_that_keep_their_extremes(n: int) -> N
     assert f"{most.size:,} columns" in axes.get_xlabel()
 
 
+@pytest.mark.slow
 def test_a_million_readings_make_a_small_file(tmp_path) -> None:
     values = np.random.default_rng(1).normal(5.0, 1.0, 1_000_000)
     found = phases_of("s", (0, values.size))

@@ -88,6 +88,7 @@ def test_the_line_is_the_fit_and_its_band_the_interval_at_both_ends(of_pairs) ->
     assert there.max() - there.min() == pytest.approx(2.0 * mirrored.half_width, rel=0.2)
 
 
+@pytest.mark.slow
 def test_the_band_covers_the_true_line(of_pairs) -> None:
     hits, n = np.zeros(4), 80
     for seed in range(n):
@@ -171,6 +172,7 @@ def test_rounds_far_above_do_not_squash_the_others(of_pairs, far: tuple, said: s
     assert said in words(axes)
 
 
+@pytest.mark.slow
 def test_axes_are_named_in_sensible_units(of_pairs) -> None:
     took = durations(WORK)
     for unit, scale, name in (

@@ -40,11 +40,13 @@ def test_a_narrower_ratio_takes_more_readings() -> None:
     assert narrow > 2 * wide
 
 
+@pytest.mark.slow
 def test_it_does_not_stop_because_a_verdict_appeared() -> None:
     like, slower = (run_against(0.004, mean=mean)[0] for mean in (0.001, 0.003))
     assert slower.readings().size >= like.readings().size / 2
 
 
+@pytest.mark.slow
 def test_a_ratio_that_is_never_known_so_well_ends_with_the_budget() -> None:
     record, against = run_against(1e-6)
     assert record.decision is not None

@@ -348,6 +348,7 @@ def test_real_functions_are_compared_on_the_wall_clock() -> None:
     assert found.verdict is br.Verdict.WORSE
 
 
+@pytest.mark.slow
 def test_a_comparison_spans_a_second_on_the_wall_clock_only() -> None:
     class Wall(FakeClock, WallClock):
         """A wall clock that moves only when it is told to."""

@@ -53,6 +53,7 @@ def test_like_runs_in_the_store_count_with_a_side(store):
     assert together.ratio.value == pytest.approx(means[1] / means[0], rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_spread_between_them_is_the_variance_between_runs(store):
     """Six degrees of freedom: nothing is assumed of how far apart runs are."""
     steady = stored(store, levels(1, 4, spread=0.001), commit="a")
@@ -62,6 +63,7 @@ def test_the_spread_between_them_is_the_variance_between_runs(store):
     assert many.ratio.relative_half_width < 0.5 * few.ratio.relative_half_width
 
 
+@pytest.mark.slow
 def test_runs_that_are_alike_are_compared_one_by_one(store):
     first, second, *_ = stored(store, levels(1, 7, spread=0.1), commit="a")
     comparison = br.compare_runs(first, second, store=store)

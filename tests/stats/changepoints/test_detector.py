@@ -156,6 +156,7 @@ def test_scaling_and_shifting_change_nothing(factor: float, offset: int, seed: i
     assert detect_changes(factor * (series + offset)).indices == detect_changes(series).indices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.1, 1e-9, 1 / 3])
 def test_the_unit_does_not_matter_where_many_gaps_are_equal(factor: float) -> None:
     for seed in range(20):

@@ -45,6 +45,7 @@ readings = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=300, deadline=None)
 @given(series=readings, shortest=st.integers(1, 6))
 def test_the_points_are_those_of_the_recursion(series: list[float], shortest: int) -> None:
@@ -67,6 +68,7 @@ def test_the_second_border_of_a_low_stretch_is_misplaced_as_published() -> None:
     assert detect_by_medians(series, min_segment=30) == (30, 131)
 
 
+@pytest.mark.slow
 def test_a_smaller_change_after_a_large_one_is_mostly_missed_as_published() -> None:
     levels = np.repeat([20.0, 10.0, 16.0], [50, 200, 50])
     found = [
@@ -79,6 +81,7 @@ def test_a_smaller_change_after_a_large_one_is_mostly_missed_as_published() -> N
     assert all(points[0] == pytest.approx(50, abs=12) for points in missed)
 
 
+@pytest.mark.slow
 def test_noise_of_enough_readings_always_has_a_change_point_as_published() -> None:
     for seed in range(50):
         noise = np.random.default_rng(seed).normal(size=60 + 3 * seed)
@@ -111,6 +114,7 @@ def test_the_readings_are_left_as_they_are() -> None:
     assert series.tolist() == list(range(50))
 
 
+@pytest.mark.slow
 def test_a_long_series_is_cut_in_bounded_memory() -> None:
     n = MAX_READINGS // 4
     series = np.random.default_rng(1).normal(size=n) + 9.0 * (np.arange(n) < 500)

@@ -25,6 +25,7 @@ def test_the_built_in_detector_is_the_default_and_has_no_stand_in() -> None:
     assert [name for name in NAMES if detector_named(str(name)) is None] == [Options().detector]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("n", [400, 2048, 40_000])
 def test_each_finds_a_warm_up_in_series_of_any_length(name: str, n: int) -> None:
@@ -49,6 +50,7 @@ def test_searches_of_ruptures_cut_as_the_built_in_one_does_where_that_is_plain()
         assert found.stop == own.stop == 1000
 
 
+@pytest.mark.slow
 def test_ruptures_is_loaded_only_where_it_is_asked_for() -> None:
     code = (
         "import sys, benchrigor as br; br.Session(br.Options()); "

@@ -68,6 +68,7 @@ def test_a_confidence_out_of_reach_and_readings_of_nothing_keep_their_refusal() 
         assert caught.value is REFUSAL
 
 
+@pytest.mark.slow
 def test_the_same_code_is_seldom_called_different() -> None:
     rng = np.random.default_rng(20270217)
     verdicts = [compare(*restless(1.0, rng), paired=True, trim=True).verdict for _ in range(40)]

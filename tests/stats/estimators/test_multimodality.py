@@ -46,6 +46,7 @@ def test_shares_and_values_of_two_modes(n: int) -> None:
         assert low.share + high.share == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "n", "expected", "least"),
     [

@@ -178,6 +178,7 @@ def autoregressive(phi: float, n: int, rng: np.random.Generator) -> Floats:
     return drawn
 
 
+@pytest.mark.slow
 def test_slow_noise_is_measured_whole_and_covers_its_mean() -> None:
     rng, hits, whole = np.random.default_rng(20270214), 0, 0
     for _ in range(60):
@@ -193,6 +194,7 @@ def test_slow_noise_is_measured_whole_and_covers_its_mean() -> None:
     assert hits >= 0.85 * whole
 
 
+@pytest.mark.slow
 def test_a_random_walk_is_refused_or_has_an_interval_as_wide_as_its_way() -> None:
     rng, narrow = np.random.default_rng(20270215), 0
     for _ in range(40):
@@ -218,6 +220,7 @@ def test_paces_that_are_alike_are_only_good_to_know() -> None:
         assert notice.severity is severity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_scaling_changes_nothing_also_below_zero(factor: float) -> None:
     rng = np.random.default_rng(13)

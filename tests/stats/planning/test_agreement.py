@@ -46,6 +46,7 @@ def test_a_later_interval_far_wider_can_contradict_only(
     assert holds(make(10.0), make(value, error)) is held
 
 
+@pytest.mark.slow
 def test_up_to_twice_the_width_an_interval_far_too_narrow_is_found_out() -> None:
     def contradicted(width: float, true_error: float) -> float:
         off = np.random.default_rng(5).normal(0.0, math.hypot(true_error, width), 4_000)
@@ -127,6 +128,7 @@ def test_intervals_without_width_hold_only_what_is_the_same() -> None:
     assert found.widening is None
 
 
+@pytest.mark.slow
 @given(st.floats(1e-6, 1e6), st.floats(-1e6, 1e6), st.booleans())
 def test_scale_shift_and_order_of_a_pair_do_not_matter(
     factor: float, shift: float, swapped: bool

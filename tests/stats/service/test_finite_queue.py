@@ -117,6 +117,7 @@ def found_full(
     return full
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize(
     ("utilisation", "variation", "capacity"), [(0.8, 0.0, 3), (0.8, 1.0, 4), (0.7, 0.25, 3)]

@@ -54,6 +54,7 @@ def test_the_interval_of_the_speed_is_that_of_the_slope_turned_over() -> None:
     )
 
 
+@pytest.mark.slow
 def test_weights_narrow_the_interval_where_noise_grows_with_the_duration() -> None:
     work, _ = rounds()
     level = OVERHEAD + work / SPEED
@@ -69,6 +70,7 @@ def test_weights_narrow_the_interval_where_noise_grows_with_the_duration() -> No
 POWERS = st.integers(-9, 9).map(lambda power: 10.0**power)
 
 
+@pytest.mark.slow
 @given(POWERS, POWERS, st.integers(0, 50), st.sampled_from(ESTIMATORS))
 def test_units_of_work_and_time_scale_speed_and_overhead(
     more: float, longer: float, seed: int, estimator: str
@@ -85,6 +87,7 @@ def test_units_of_work_and_time_scale_speed_and_overhead(
     assert scaled.prediction_error == pytest.approx(fit.prediction_error, rel=1e-5)
 
 
+@pytest.mark.slow
 @given(st.floats(0.0, 100.0), st.integers(0, 50))
 def test_time_added_to_every_round_moves_the_overhead_alone(extra: float, seed: int) -> None:
     work, duration = rounds(seed, 12)
