@@ -33,10 +33,13 @@ def functions(store, monkeypatch):
 def test_several_functions_take_turns(cli, functions):
     result = cli("run", "--budget", "0.4", "several:small", "several:large")
     assert result.exit_code == 0, result.output
-    lines = result.stdout.splitlines()
+    *lines, compared = result.stdout.replace("\n  ", " ").splitlines()
     assert [line.partition(": ")[0] for line in lines] == ["several:small", "several:large"]
     assert all("n=4 pieces" in line for line in lines)
+    assert compared.startswith("several:large against several:small: ")
+    assert "worse (margin 1%)" in compared
     assert all(run["run_id"] in result.stdout for run in Journal(functions).runs())
+    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_json_of_several_has_them_by_name(cli, functions, strict):

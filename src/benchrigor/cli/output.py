@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from benchrigor.cli.options import hint, json_printed
+from benchrigor.errors import BenchrigorError
 from benchrigor.model import Analysis, Kind, Options, Progress, Round, RunRecord, codec
 from benchrigor.model.text import (
     counted,
@@ -23,6 +24,7 @@ from benchrigor.model.text import (
     show_duration,
     show_estimate,
     show_value,
+    wrapped,
 )
 from benchrigor.session.stop_rules import wanted_half_width
 
@@ -57,12 +59,28 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
 
 
 def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
-    """Print the headline of each of several runs, or their summaries as JSON by name."""
+    """Print the headline of each of several runs and how the others compare with the first.
+
+    Or their summaries as JSON by name.
+    """
     if as_json:
         print_json({name: summary(each) for name, each in records.items()})
         return
-    for each in records.values():
-        click.echo(str(each) + (f" · kept as {each.run_id}" if each.run_id else ""))
+    first, *others = records.values()
+    lines = [
+        f"{each} · kept as {each.run_id}" if each.run_id else str(each) for each in records.values()
+    ]
+    lines += [f"{each.name} against {first.name}: {_compared(first, each)}" for each in others]
+    click.echo("\n".join(part for line in lines for part in wrapped(line, hanging=2)))
+
+
+def _compared(baseline: RunRecord, candidate: RunRecord) -> str:
+    from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # slow to load
+
+    try:
+        return str(compare_runs(baseline, candidate))
+    except BenchrigorError as error:
+        return f"no comparison: {error}"
 
 
 def summary(record: RunRecord) -> dict[str, Any]:

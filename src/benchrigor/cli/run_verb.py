@@ -191,7 +191,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
 
     Options stand before the command; what follows belongs to it. A function is called without
     arguments, or with the work amount if it has one; what it prints goes to stderr. Several
-    functions take turns, a piece of each, so that all see the same minutes.
+    functions take turns, a piece of each, so that all see the same minutes, and are compared with
+    the first.
 
     A command under way when the budget is spent is asked to end, and killed two seconds later; of
     what it printed, whole lines of --read-units count. Ctrl-C finishes the round under way, ends
