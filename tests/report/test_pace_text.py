@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simulated.estimates import estimated
-from simulated.paces import TRUTH_S, paced
+from simulated.paced import TRUE_S, paced
 
 import benchrigor as br
 from benchrigor.cli.output import summary
@@ -41,7 +41,7 @@ def test_the_figure_at_full_pace_stands_behind_the_number_in_the_headline(slow: 
     assert paced_.endswith("]")  # of the same confidence
     assert readings == f"n={found.n:,}"
     low, high = full_pace(slow).low, full_pace(slow).high
-    assert low <= TRUTH_S <= high < found.low
+    assert low <= TRUE_S <= high < found.low
 
 
 def test_beside_waiting_the_headline_leaves_out_how_many_readings_there_were() -> None:
@@ -120,7 +120,7 @@ def test_of_a_run_in_pieces_the_levels_at_full_pace_are_shown() -> None:
     told = words(explain(record))
     shown = told.split("Levels at full pace: ")[1].split(". ")[0]
     levels = [float(each.removesuffix(" µs")) for each in shown.split(", ")]
-    assert levels == pytest.approx([1e6 * TRUTH_S] * 4, rel=0.03)
+    assert levels == pytest.approx([1e6 * TRUE_S] * 4, rel=0.03)
     assert "that of the mean of 4 levels;" in told
     assert "1% between processes" in told
 
