@@ -33,16 +33,9 @@ def drive_and_print(
 ) -> None:
     """Run a session, print its result, and end with its exit code.
 
-    ``begin`` makes the session from a listener to its progress. What a measured function prints
-    goes to stderr: stdout is for the result.
+    ``begin`` makes the session from a listener to its progress.
     """
-    if isinstance(workload, CommandWorkload):
-        workload = _Patient(workload)
-    with live_line() as line:
-        session = begin(line)
-        line.follow(session.name, session.options)
-        with _gentle_interrupt([session], workload, line), redirect_stdout(sys.stderr):
-            record = session.run(workload, over_s=over_s)
+    record = _driven(begin, workload, over_s=over_s)
     print_record(record, as_json=as_json)
     leave(code_for(record, target_given=target_given))
 
@@ -60,13 +53,24 @@ def drive_against(
             return ""
         return f"ratio {ratio.value:.3f} ±{percent(ratio.relative_half_width)} · "
 
+    return _driven(begin, workload, before=so_far)
+
+
+def _driven(
+    begin: Callable[[Callable[[Progress], object]], Session],
+    workload: Workload,
+    *,
+    over_s: float | None = None,
+    before: Callable[[], str] = str,
+) -> RunRecord:
+    """Run a session. What a measured function prints goes to stderr: stdout is for the result."""
     if isinstance(workload, CommandWorkload):
         workload = _Patient(workload)
     with live_line() as line:
         session = begin(line)
-        line.follow(session.name, session.options, so_far)
+        line.follow(session.name, session.options, before)
         with _gentle_interrupt([session], workload, line), redirect_stdout(sys.stderr):
-            return session.run(workload)
+            return session.run(workload, over_s=over_s)
 
 
 def drive_in_turn(
@@ -83,23 +87,17 @@ def drive_in_turn(
         runs = begin(line)
         line.follow("", options)
         sessions = [session for session, _ in runs.values()]
+        error: BaseException | None = None
         with _gentle_interrupt(sessions, None, line), redirect_stdout(sys.stderr):
-            records, error = _rotated(runs, seed, over_s)
+            try:
+                records = rotate(runs, seed=seed, over_s=over_s)
+            except (BenchrigorError, KeyboardInterrupt) as failed:
+                records, error = records_of(runs), failed
     if records:
         print_records(records, as_json=as_json)
     if error is not None:
         raise error
     leave(max(code_for(each, target_given=target_given) for each in records.values()))
-
-
-def _rotated(
-    runs: Runs, seed: int, over_s: float | None
-) -> tuple[dict[str, RunRecord], BaseException | None]:
-    """Return all records of sessions in turn, and the error of one that failed."""
-    try:
-        return rotate(runs, seed=seed, over_s=over_s), None
-    except (BenchrigorError, KeyboardInterrupt) as error:
-        return records_of(runs), error
 
 
 class _Patient:
