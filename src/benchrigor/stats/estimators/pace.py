@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 
 from benchrigor.model import Code, Estimate, Floats, Notice, Pace
 from benchrigor.model.pace import INTERPRETER, reference_s
 from benchrigor.model.series import Ints
 from benchrigor.model.text import percent
 from benchrigor.stats.estimators.estimation import PIECE_MEANS
-from benchrigor.stats.series.interval import scaled
+from benchrigor.stats.series.interval import satterthwaite, scaled, student_t
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
 # Learned on recordings of 48 workloads, see docs/evidence/pace.py. By how many per cent a reading
@@ -186,10 +185,9 @@ def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Est
     the sensitivity times the distance from full pace, and a component between runs. That of a
     quantile has its own error in place of that of blocks where it is greater.
     """
-    own, tail = pace.error, 0.5 + estimate.confidence / 2.0
+    own = pace.error
     if not is_mean and estimate.value:
-        freedom = max(estimate.n_effective - 1.0, 1.0)
-        t = float(scipy.special.stdtrit(freedom, tail))
+        t = student_t(max(estimate.n_effective - 1.0, 1.0), estimate.confidence)
         own = max(own, estimate.relative_half_width / t)
     freedom = max(pace.blocks - 1.0, 1.0)
     return _interval(estimate, estimate.value * pace.factor, own, freedom, pace)
@@ -197,18 +195,15 @@ def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Est
 
 def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace: Pace) -> Estimate:
     """Return a value at full pace with all of its errors, ``own`` of so many degrees of freedom."""
-    others = (math.log(pace.mean) * pace.sensitivity_sd) ** 2 + pace.between**2
-    error = math.sqrt(own**2 + others)
-    freedom = error**4 / (own**4 / freedom + others**2 / _FREEDOM)
-    tail = 0.5 + estimate.confidence / 2.0
-    reach = math.exp(float(scipy.special.stdtrit(freedom, tail)) * error)
-    return Estimate(
+    others = math.hypot(math.log(pace.mean) * pace.sensitivity_sd, pace.between)
+    error = math.hypot(own, others)
+    freedom = satterthwaite((own, others), (freedom, _FREEDOM))
+    reach = math.exp(student_t(freedom, estimate.confidence) * error)
+    return replace(
+        estimate,
         value=value,
         low=value / reach,
         high=value * reach,
-        confidence=estimate.confidence,
-        n=estimate.n,
-        n_effective=estimate.n_effective,
         method=AT_FULL_PACE,
         standard_error=value * error,
         degrees_of_freedom=freedom,
