@@ -10,7 +10,6 @@ from benchrigor.model import (
     Interference,
     Kind,
     LevelFit,
-    Pace,
     PhaseReason,
     RunRecord,
     StablePhase,
@@ -50,7 +49,7 @@ from benchrigor.report.text import (
     why_left_out,
 )
 from benchrigor.session.stop_rules import wanted_half_width
-from benchrigor.stats.estimators.pace import SENSITIVITY_SD
+from benchrigor.stats.estimators.pace import SENSITIVITY_SD, levels_at_full_pace
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import HARMONIC
 from benchrigor.stats.series.interval import scaled
@@ -406,7 +405,8 @@ def _full_pace(analysis: Analysis, statistic: str) -> list[str]:
     shared, levels = "runs", ""
     if pace.by_piece:
         shared, own = "processes", f"that of the mean of {many(full.n, 'level')}"
-        levels = f" Levels at full pace: {', '.join(_levels_at_full_pace(analysis, pace))}."
+        shown = show_values(levels_at_full_pace(analysis.levels, pace), analysis.metric.unit)
+        levels = f" Levels at full pace: {', '.join(shown)}."
     distance = percent(abs(math.log(pace.mean)) * pace.sensitivity_sd, digits=2)
     return [
         "Between readings a short loop of byte code was timed, the reference. It takes "
@@ -422,13 +422,6 @@ def _full_pace(analysis: Analysis, statistic: str) -> list[str]:
         f"{percent(pace.between, digits=2)} between {shared}, which no single run can tell and "
         "is assumed.",
     ]
-
-
-def _levels_at_full_pace(analysis: Analysis, pace: Pace) -> list[str]:
-    """Show the level of each piece that has enough references, as it would be at full pace."""
-    pairs = zip(analysis.levels, pace.by_piece, strict=True)
-    known = (level * factor for level, factor in pairs if level is not None and factor is not None)
-    return show_values(known, analysis.metric.unit)
 
 
 def _stop(analysis: Analysis, record: RunRecord) -> list[str]:

@@ -223,6 +223,12 @@ def moved(
     return scaled(estimate, factor * (full_s / reference_s(pace.full_s)) ** slope)
 
 
+def levels_at_full_pace(levels: Sequence[float | None], pace: Pace) -> list[float]:
+    """Return the level of each piece that has enough references, as it would be at full pace."""
+    pairs = zip(levels, pace.by_piece, strict=True)
+    return [level * factor for level, factor in pairs if level is not None and factor is not None]
+
+
 def pieces_at_full_pace(
     estimate: Estimate, levels: Sequence[float | None], pace: Pace
 ) -> Estimate | None:
@@ -231,13 +237,7 @@ def pieces_at_full_pace(
     What the reference leaves unexplained is in the differences between the levels at full pace,
     whose mean has Student's t. None with fewer than two.
     """
-    at_full = np.array(
-        [
-            level * factor
-            for level, factor in zip(levels, pace.by_piece, strict=True)
-            if level is not None and factor is not None
-        ]
-    )
+    at_full = np.array(levels_at_full_pace(levels, pace))
     count = at_full.size
     if count < 2:
         return None
