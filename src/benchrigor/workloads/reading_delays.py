@@ -14,9 +14,10 @@ import numpy as np
 from benchrigor.clocks import cpu_ns_with_children, processors
 from benchrigor.model import Code, Notice
 from benchrigor.model.interference import DELAY_ELSEWHERE
+from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats, Ints
 from benchrigor.protocols import DelayMeter, Recorder
-from benchrigor.workloads.reference import INTERPRETER, Reference
+from benchrigor.workloads.reference import Reference
 
 # Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this.
 GROUP_NS = 500_000

@@ -120,8 +120,8 @@ class RoundRecorder:
         if self._delays:
             columns = {name: np.concatenate(parts) for name, parts in self._delays.items()}
             delays = Delays(seconds={"run queue": columns.pop("seconds")}, **columns)
-        references = self._references[0] if self._references else None
-        if len(self._references) > 1:
+        references = None
+        if self._references:
             references = References(
                 stops=np.concatenate([each.stops for each in self._references]),
                 seconds={

@@ -6,7 +6,6 @@ from benchrigor.clocks import WallClock
 from benchrigor.protocols import Clock
 
 VERSION = 1  # of the work: any change of it makes other times
-INTERPRETER = "interpreter"
 
 _EVERY_NS = 500_000  # the pace of a shared processor changes within a millisecond
 MOST_SHARE = 0.05  # of the time that the reference may take
