@@ -11,7 +11,7 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse, wrong_whole
 from benchrigor.model.notice import Notice
-from benchrigor.model.series import Ints, as_series
+from benchrigor.model.series import Floats, Ints, as_series
 
 Facts = Mapping[str, str | int | float | bool | None]
 
@@ -270,6 +270,13 @@ class Round:
     def n_readings(self) -> int:
         """Number of readings of the metric that has most of them."""
         return max([*map(len, self.unit_readings.values()), int(bool(self.readings))])
+
+
+def readings_of(finished: Round, metric: str) -> Floats:
+    """Return the readings of a metric in a round, or the one of the whole round."""
+    single = [finished.readings[metric]] if metric in finished.readings else []
+    readings: Floats = finished.unit_readings.get(metric, np.array(single))
+    return readings
 
 
 def _clock_times(values: object, name: str) -> Ints:

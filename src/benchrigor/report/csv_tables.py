@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Analysis, Floats, Kind, Round, RunRecord, StablePhase
+from benchrigor.model import Analysis, Kind, RunRecord, StablePhase
+from benchrigor.model.readings import readings_of
 from benchrigor.stats.phases.trimming import measured_part
 
 Row = tuple[Any, ...]
@@ -68,7 +69,7 @@ def _of_metric(record: RunRecord, analysis: Analysis) -> Iterator[Row]:
     """Yield the readings of a metric, round by round; phases go through all, or are of each."""
     name, unit = analysis.metric.name, analysis.metric.unit
     red = set(record.red_rounds)
-    taken = [(each, _values(each, name)) for each in record.rounds]
+    taken = [(each, readings_of(each, name)) for each in record.rounds]
     sizes = [values.size for each, values in taken if each.plan.index not in red]
     parts = iter(_with_disturbed(analysis, sizes))
     for each, values in taken:
@@ -79,12 +80,6 @@ def _of_metric(record: RunRecord, analysis: Analysis) -> Iterator[Row]:
         rows = zip(values.tolist(), labels, map(_word, kept), strict=True)
         for index, row in enumerate(rows):
             yield (name, unit, each.plan.index, index, *row)
-
-
-def _values(finished: Round, name: str) -> Floats:
-    if name in finished.readings:
-        return np.array([finished.readings[name]])
-    return np.asarray(finished.unit_readings.get(name, ()), dtype=np.float64)
 
 
 def _with_disturbed(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:

@@ -18,6 +18,7 @@ from benchrigor.model import (
     quantile_named,
 )
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
+from benchrigor.model.readings import readings_of
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.estimators.command_pace import (
     FEWEST_STARTS,
@@ -196,13 +197,10 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
 
 def _values(analysis: Analysis, finished: Round) -> Floats:
     """Return the readings of a round; of various work, its duration over that of its line."""
-    name, line = analysis.metric.name, analysis.wps
-    if line is not None:
+    if (line := analysis.wps) is not None:
         expected = line.overhead.value + line.slope.value * (finished.plan.work or 0.0)
         return np.array([finished.duration_s / expected if expected > 0.0 else 0.0])
-    single = [finished.readings[name]] if name in finished.readings else []
-    values: Floats = finished.unit_readings.get(name, np.array(single))
-    return values
+    return readings_of(finished, analysis.metric.name)
 
 
 def _first(analysis: Analysis) -> int:

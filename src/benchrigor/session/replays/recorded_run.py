@@ -22,6 +22,7 @@ from benchrigor.model import (
     RunRecord,
     as_series,
 )
+from benchrigor.model.readings import readings_of
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report, selected
 from benchrigor.session.engine import Engine
@@ -228,9 +229,7 @@ def _undisturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
     metric, kind = recording.metric, recording.kind
     groups, whose = [], []
     for each in rounds:
-        single = [each.readings[metric.name]] if metric.name in each.readings else []
-        values = each.unit_readings.get(metric.name, np.array(single))
-        if values.size:
+        if (values := readings_of(each, metric.name)).size:
             groups.append(reading_groups(each, values, metric, kind))
             whose.append(each.plan.index if kind is Kind.INVOCATIONS else each.plan.piece)
     return selected(
