@@ -275,10 +275,9 @@ class Session(Engine):
         fresh = self.options.rounds == "restarted"
         adapted = as_workload(workload, self._clock, fresh=fresh, meter=self._meter)
         _check_amounts(adapted, self.options)
-        # Simulated time shows no pace of a machine.
-        if isinstance(adapted, PacedWorkload) and isinstance(self._clock, WallClock):
-            self._is_paced = self.options.reference
-        if isinstance(adapted, PacedWorkload) and self._is_paced:
+        is_real = isinstance(self._clock, WallClock)  # simulated time shows no pace of a machine
+        if isinstance(adapted, PacedWorkload) and is_real and self.options.reference:
+            self._is_paced = True
             adapted.take_turns()
         if fresh and isinstance(adapted, CallableWorkload):
             sentence = f"{adapted.name} is a plain function: nothing restarts it between rounds."
