@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy
+from simulated.estimates import within
 
 from benchrigor.model import Estimate, Pace
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
@@ -60,19 +61,7 @@ def pace_of(found: Invocations, **options: Any) -> Pace:
 
 
 def at_full(found: Invocations, **options: Any) -> Estimate:
-    value = float(found.wall.mean())
-    estimate = Estimate(
-        value=value,
-        low=value,
-        high=value,
-        confidence=0.95,
-        n=found.wall.size,
-        n_effective=float(found.wall.size),
-        method="",
-        standard_error=0.0,
-        degrees_of_freedom=1.0,
-    )
-    return at_full_pace(estimate, pace_of(found, **options))
+    return at_full_pace(within(float(found.wall.mean())), pace_of(found, **options))
 
 
 @pytest.mark.parametrize("cpu_s", [0.002, 0.02, 0.5])

@@ -1,12 +1,15 @@
 """The pace of a machine that flips between two states, with a known sensitivity of the work."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from simulated.estimates import within
 
 from benchrigor.model import Code, Estimate
 from benchrigor.stats.estimators.pace import (
@@ -66,15 +69,13 @@ def segments(
 
 
 def estimate_of(given: Segments) -> Estimate:
-    value = float(given.level.mean())
-    return Estimate(
-        value=value,
-        low=0.99 * value,
-        high=1.01 * value,
-        confidence=0.95,
-        n=given.level.size,
-        n_effective=100.0,
-        method="long-run-variance",
+    return within(float(given.level.mean()))
+
+
+def joined(pieces: Sequence[Segments]) -> Segments:
+    names = [each.name for each in fields(Segments)]
+    return Segments(
+        **{name: np.concatenate([getattr(each, name) for each in pieces]) for name in names}
     )
 
 
@@ -137,13 +138,7 @@ def test_a_machine_that_was_never_fast_has_a_wide_interval():
 @given(scale=st.floats(1e-3, 1e3), seed=st.integers(0, 100))
 def test_scaling_the_readings_scales_the_figure(scale, seed):
     given = segments(seed, n=100)
-    scaled = Segments(
-        level=scale * given.level,
-        before=given.before,
-        after=given.after,
-        duration_s=scale * given.duration_s,
-        piece=given.piece,
-    )
+    scaled = replace(given, level=scale * given.level, duration_s=scale * given.duration_s)
     one, two = (pace_of(each, FULL_S, version=1) for each in (given, scaled))
     assert two.sensitivity == pytest.approx(one.sensitivity)
     first, second = at_full_pace(estimate_of(given), one), at_full_pace(estimate_of(scaled), two)
@@ -154,13 +149,7 @@ def test_scaling_the_readings_scales_the_figure(scale, seed):
 @given(scale=st.floats(0.1, 10.0), seed=st.integers(0, 100))
 def test_a_slower_reference_with_a_slower_full_pace_changes_nothing(scale, seed):
     given = segments(seed, n=100)
-    scaled = Segments(
-        level=given.level,
-        before=scale * given.before,
-        after=scale * given.after,
-        duration_s=given.duration_s,
-        piece=given.piece,
-    )
+    scaled = replace(given, before=scale * given.before, after=scale * given.after)
     one = pace_of(given, FULL_S, version=1)
     two = pace_of(scaled, scale * FULL_S, version=1)
     assert two.factor == pytest.approx(one.factor)
@@ -171,14 +160,7 @@ def test_references_that_were_interrupted_do_not_count():
     given = segments(1)
     before = given.before.copy()
     before[::100] *= 30.0
-    with_stalls = Segments(
-        level=given.level,
-        before=before,
-        after=given.after,
-        duration_s=given.duration_s,
-        piece=given.piece,
-    )
-    pace = pace_of(with_stalls, FULL_S, version=1)
+    pace = pace_of(replace(given, before=before), FULL_S, version=1)
     assert pace.factor == pytest.approx(pace_of(given, FULL_S, version=1).factor, rel=0.01)
 
 
@@ -222,12 +204,7 @@ def test_a_figure_moves_to_a_full_pace_that_is_found_later():
 
 def test_pieces_have_the_spread_of_their_levels_at_full_pace():
     pieces = [segments(each, slow_share=each / 7.0, piece=each - 1) for each in range(1, 7)]
-    whole = Segments(
-        **{
-            name: np.concatenate([getattr(each, name) for each in pieces])
-            for name in ("level", "before", "after", "duration_s", "piece")
-        }
-    )
+    whole = joined(pieces)
     pace = pace_of(whole, FULL_S, version=1, pieces=6)
     assert len(pace.by_piece) == 6
     assert pace.between == BETWEEN_PROCESSES
@@ -240,12 +217,7 @@ def test_pieces_have_the_spread_of_their_levels_at_full_pace():
 
 def test_a_piece_with_few_references_does_not_count():
     pieces = [segments(each, piece=each, n=10 if each == 1 else 500) for each in range(3)]
-    whole = Segments(
-        **{
-            name: np.concatenate([getattr(each, name) for each in pieces])
-            for name in ("level", "before", "after", "duration_s", "piece")
-        }
-    )
+    whole = joined(pieces)
     pace = pace_of(whole, FULL_S, version=1, pieces=3)
     assert pace.by_piece[1] is None
     levels = [float(each.level.mean()) for each in pieces]
