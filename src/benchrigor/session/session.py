@@ -377,9 +377,10 @@ class Session(Engine):
         )
         return session
 
-    def _describe(self, sources: Iterable[Path] = ()) -> None:
+    def _describe(self, sources: Iterable[Path] = ()) -> Provenance:
         if self._provenance is None:
             self._provenance = instrument.provenance(sources=sources)
+        return self._provenance
 
     def _begun(self, store: Store) -> str:
         if self._run_id is None:
@@ -406,10 +407,7 @@ class Session(Engine):
     @property
     def _machine(self) -> str:
         """What a full pace is of."""
-        self._describe()
-        known = self._provenance
-        if known is None:
-            return ""
+        known = self._describe()
         versions = f"reference {VERSION}, command {reference_command.VERSION}"
         return f"{known.host}, {known.cpu}, {known.python}, {versions}"
 
