@@ -68,23 +68,20 @@ def measure_many(
     """
     if not isinstance(functions, Mapping) or not functions:
         raise InvalidInput(f"functions is {short(functions)}, expected functions by name")
-    wrong = options.keys() - signature(measure).parameters.keys() | options.keys() & {
-        "name",
-        "func",
-    }
+    defaults = {each.name: each.default for each in signature(measure).parameters.values()}
+    wrong = options.keys() - (defaults.keys() - {"name", "func"})
     refuse(f"{each!r} is no option of measure_many" for each in sorted(wrong))
-    budget_s = options.get("budget_s", signature(measure).parameters["budget_s"].default)
-    options = {"pieces": pieces_for(budget_s), **options}
+    pieces = pieces_for(options.get("budget_s", defaults["budget_s"]))
+    options = {**defaults, "pieces": pieces, **options}
     seed, runs, problems = check_seed(options.pop("seed", None)), {}, list[str]()
     for index, (name, func) in enumerate(functions.items()):
-        given = signature(measure).bind(func, name=name, seed=seed_of(seed, index), **options)
-        given.apply_defaults()
+        own = {"func": func, "name": name, "seed": seed_of(seed, index)}
         try:
-            runs[name] = prepared(given.arguments)
+            runs[name] = prepared({**options, **own})
         except InvalidInput as error:
             problems += [f"{name}: {each}" for each in error.problems]
     refuse(problems)
-    return rotate(runs, seed=seed, over_s=options.get("over_s"))
+    return rotate(runs, seed=seed, over_s=options["over_s"])
 
 
 def pieces_for(budget_s: object) -> int:
