@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulated.rounds import run
 
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
 from benchrigor.model import Code, Round, RoundPlan, Severity
@@ -25,12 +26,6 @@ class Taking:
     def __call__(self) -> None:
         self.clock.advance(self.durations_ns[min(self.calls, len(self.durations_ns) - 1)])
         self.calls += 1
-
-
-def run(workload: CallableWorkload, readings: int, index: int = 0) -> Round:
-    plan, recorder = RoundPlan(index=index, readings=readings), RoundRecorder()
-    workload.run(plan, recorder)
-    return recorder.finish(plan, elapsed_ns=0)
 
 
 def codes(finished: Round) -> list[Code]:

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulated.rounds import run
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, ClockFailed, InvalidInput, WorkloadFailed
-from benchrigor.model import Code, Round, RoundPlan
+from benchrigor.model import Code
 from benchrigor.protocols import Workload
 from benchrigor.testing import FakeClock
 from benchrigor.workloads.command import CommandWorkload
 from benchrigor.workloads.picking import Pick
-from benchrigor.workloads.recorder import RoundRecorder
 
 # Without site and its path files a fresh interpreter starts in half the time.
 PYTHON = [sys.executable, "-I", "-S", "-c"]
@@ -32,12 +32,6 @@ def python(code: str, *arguments: str, clock: Any = None, **options: Any) -> Com
     return CommandWorkload(
         [*PYTHON, code, *arguments], clock=clock or FakeClock(cost_ns=5), **options
     )
-
-
-def run(workload: CommandWorkload, **plan: Any) -> Round:
-    planned, recorder = RoundPlan(index=0, **plan), RoundRecorder()
-    workload.run(planned, recorder)
-    return recorder.finish(planned, elapsed_ns=0)
 
 
 def failure(workload: CommandWorkload, **plan: Any) -> str:

@@ -6,23 +6,17 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from simulated.rounds import run
 
 from benchrigor.clocks import WallClock
 from benchrigor.model import Delays, Round, RoundPlan
 from benchrigor.model.interference import DELAY_ELSEWHERE
-from benchrigor.protocols import Workload
 from benchrigor.testing import FakeClock, FakeMeter
 from benchrigor.workloads import RoundRecorder, StepwiseWorkload, reading_delays
 from benchrigor.workloads.callable import AmountWorkload, CallableWorkload
 from benchrigor.workloads.reading_delays import ReadingDelays, delay_by_others
 
 MS = 1_000_000
-
-
-def run(workload: Workload, readings: int, work: int | None = None) -> Round:
-    plan, recorder = RoundPlan(index=0, readings=readings, work=work), RoundRecorder()
-    workload.run(plan, recorder)
-    return recorder.finish(plan, elapsed_ns=0)
 
 
 def delays_of(finished: Round) -> Delays:

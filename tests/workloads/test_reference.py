@@ -3,38 +3,17 @@
 import itertools
 
 import pytest
+from simulated.rounds import run
 
-from benchrigor.model import RoundPlan
 from benchrigor.testing import FakeClock, FakeMeter
-from benchrigor.workloads import RoundRecorder
 from benchrigor.workloads.callable import AmountWorkload, CallableWorkload
 from benchrigor.workloads.reference import Reference
-
-
-class StepClock:
-    """Moves by so many nanoseconds with each read."""
-
-    resolution_ns = 1
-
-    def __init__(self, step_ns: int) -> None:
-        self._reads = itertools.count(step=step_ns)
-
-    def now_ns(self) -> int:
-        return next(self._reads)
-
-    def sleep_ns(self, duration_ns: int) -> None: ...
-
-
-def run(workload, *, readings=1, work=None):
-    recorder, plan = RoundRecorder(), RoundPlan(index=0, readings=readings, work=work)
-    workload.run(plan, recorder)
-    return recorder.finish(plan, elapsed_ns=1)
 
 
 def test_it_takes_real_time_and_is_due_again_after_half_a_millisecond():
     reference = Reference()
     assert 0 < reference.measure(0) < 50_000_000
-    clock = StepClock(1_000)
+    clock = FakeClock(cost_ns=1_000)
     stepping = Reference(clock)
     stepping.measure(0)
     due_from = next(now for now in range(0, 10**7, 1_000) if stepping.is_due(now))
@@ -43,13 +22,13 @@ def test_it_takes_real_time_and_is_due_again_after_half_a_millisecond():
 
 
 def test_a_slow_machine_spends_a_twentieth_on_it_at_most():
-    clock = StepClock(1_000_000)  # each run seems to take a millisecond
+    clock = FakeClock(cost_ns=1_000_000)  # each run seems to take a millisecond
     reference, last = Reference(clock), clock.now_ns()
     assert not reference.is_due(last + 30_000_000)
 
 
 def test_it_is_repeated_after_a_long_reading_and_the_mean_counts():
-    reference = Reference(StepClock(1_000))
+    reference = Reference(FakeClock(cost_ns=1_000))
     assert reference.measure(1_000_000_000) == pytest.approx(1_000 / 100, abs=1)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from simulated.rounds import run
 
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
 from benchrigor.model import Code, Round, RoundPlan, codec
@@ -10,12 +11,6 @@ from benchrigor.testing import FakeClock
 from benchrigor.workloads import timing
 from benchrigor.workloads.recorder import RoundRecorder
 from benchrigor.workloads.stepwise import StepwiseWorkload
-
-
-def run(workload: StepwiseWorkload, readings: int, index: int = 0) -> Round:
-    plan, recorder = RoundPlan(index=index, readings=readings), RoundRecorder()
-    workload.run(plan, recorder)
-    return recorder.finish(plan, elapsed_ns=0)
 
 
 def microseconds(finished: Round) -> list[int]:

@@ -3,20 +3,14 @@
 import sys
 
 import pytest
+from simulated.rounds import run
 
 from benchrigor.clocks import WallClock
-from benchrigor.model import Round, RoundPlan
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.protocols import PacedWorkload
 from benchrigor.testing import FakeClock
-from benchrigor.workloads import CommandWorkload, Pick, RoundRecorder
+from benchrigor.workloads import CommandWorkload, Pick
 from benchrigor.workloads.processes.reference_command import ReferenceCommand
-
-
-def run(workload: CommandWorkload) -> Round:
-    plan, recorder = RoundPlan(index=0), RoundRecorder()
-    workload.run(plan, recorder)
-    return recorder.finish(plan, elapsed_ns=0)
 
 
 def test_it_is_timed_with_the_clock_of_the_command_and_then_not_due() -> None:
