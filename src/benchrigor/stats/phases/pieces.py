@@ -46,15 +46,10 @@ def whole_piece(series: Floats, share: float = _AT_START) -> StablePhase:
     """Take a piece whole but for its first reading, or this share of them at its start."""
     n = series.size
     start = max(1, int(share * n)) if n >= _FEWEST else 0
-    labels = {0: PhaseLabel.WARM_UP} if start else {}
+    parts = ((0, start, PhaseLabel.WARM_UP), (start, n, PhaseLabel.STABLE))
     phases = (
-        Phase(
-            start=first,
-            stop=stop,
-            label=labels.get(first, PhaseLabel.STABLE),
-            median=float(np.median(series[first:stop])),
-        )
-        for first, stop in ((0, start), (start, n))
+        Phase(start=first, stop=stop, label=label, median=float(np.median(series[first:stop])))
+        for first, stop, label in parts
         if first < stop
     )
     return StablePhase(
