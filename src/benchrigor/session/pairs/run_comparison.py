@@ -299,20 +299,17 @@ def _at_one_pace(
         best = {kind: min(each.get(kind, math.inf) for each in known) for kind in known[0]}
         known = [best] * len(sources)
 
+    runs = [each.run for each in sources if each.run is not None]
+
     def paced(*sensitivities: tuple[float, float] | None) -> list[Analysis]:
+        each = zip(runs, analyses, known, sensitivities, strict=True)
         return [
-            with_pace(
-                analysis, source.run.counted_rounds, full_s, statistic, sensitivity=sensitivity
-            )
-            for source, analysis, full_s, sensitivity in zip(
-                sources, analyses, known, sensitivities, strict=True
-            )
-            if source.run is not None
+            with_pace(analysis, run.counted_rounds, full_s, statistic, sensitivity=sensitivity)
+            for run, analysis, full_s, sensitivity in each
         ]
 
     at_pace = paced(*(None for _ in sources))
     paces = [each.pace for each in at_pace if each.pace is not None]
-    runs = [each.run for each in sources if each.run is not None]
     stored, common = None, None
     if len(paces) == len(sources) == 2:
         name = sources[0].recorded.metric.name
