@@ -284,21 +284,11 @@ def _in_turn(
     chosen = {each: _function((each,), given, None) for each in targets}
 
     def begin(line: Callable[[Progress], object]) -> dict[str, tuple[Session, Workload]]:
-        return {
-            name: (
-                Session(
-                    options,
-                    metrics,
-                    name=name,
-                    subject=subject,
-                    seed=seed_of(seed, index),
-                    store=store,
-                    progress=line,
-                ),
-                workload,
-            )
-            for index, (name, (workload, metrics, subject)) in enumerate(chosen.items())
-        }
+        runs = {}
+        for index, (name, (workload, metrics, subject)) in enumerate(chosen.items()):
+            own: dict[str, Any] = {"name": name, "subject": subject, "seed": seed_of(seed, index)}
+            runs[name] = Session(options, metrics, **own, store=store, progress=line), workload
+        return runs
 
     with logged_to(given["log"]):
         drive_in_turn(begin, options, seed=seed, **ending)
