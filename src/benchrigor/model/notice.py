@@ -82,6 +82,7 @@ class Code(enum.StrEnum):
     AT_FULL_PACE = "at-full-pace"
     STORED_RUNS = "stored-runs"
     DISTURBED = "disturbed-run"
+    FULL_PACE_NEW = "full-pace-new"
     FULL_PACE_NOT_KEPT = "full-pace-not-kept"
     REFERENCE_UNLIKE = "reference-unlike"
     PROCESSOR_TIME = "processor-time"

@@ -421,6 +421,13 @@ class Session(Engine):
         except StoreFailed as error:
             sentence = f"Full pace is that of this run alone: {error}."
             self.note(Notice.note(Code.FULL_PACE_NOT_KEPT, sentence))
+        else:
+            if not self.full_pace:
+                sentence = (
+                    "Full pace is the best of this run, the first on this machine: where it was "
+                    "busy all the time, a later run finds a better one, and compares by that."
+                )
+                self.note(Notice.note(Code.FULL_PACE_NEW, sentence))
 
     def _rescued(self) -> RunRecord:
         """Return the record after an error, even if the store fails too."""

@@ -64,6 +64,7 @@ def segments(
         before=ends[:-1],
         after=ends[1:],
         duration_s=5.0 * level,
+        waited_s=np.zeros_like(5.0 * level),
         piece=np.full(n, piece),
     )
 
@@ -165,7 +166,33 @@ def test_references_that_were_interrupted_do_not_count():
 
 
 def test_few_segments_tell_no_pace():
-    assert pace_of(segments(1, n=29), FULL_S, version=1) is None
+    assert pace_of(segments(1, n=2), FULL_S, version=1) is None
+    few = pace_of(segments(1, n=29, sensitivity=1.2), FULL_S, version=1)
+    assert (few.sensitivity, few.sensitivity_sd) == (SENSITIVITY, SENSITIVITY_SD)
+    assert few.blocks == 29
+
+
+def test_figures_of_few_long_readings_hold_the_level():
+    held = 0
+    for seed in range(60):
+        given = segments(seed, n=6, dwell=4.0)
+        pace = pace_of(given, FULL_S, version=1)
+        found = at_full_pace(estimate_of(given), pace)
+        held += found.low <= 1e-4 <= found.high
+    assert held >= 54
+
+
+def test_waiting_is_in_no_figure_at_full_pace():
+    own = segments(1)
+    rng = np.random.default_rng(1)
+    waited_s = np.where(rng.random(own.level.size) < 0.7, rng.exponential(5e-4, own.level.size), 0)
+    given = replace(own, duration_s=own.duration_s + waited_s, waited_s=waited_s)
+    all_readings = within(float((own.level + waited_s / 5.0).mean()))
+    alone = at_full_pace(estimate_of(own), pace_of(own, FULL_S, version=1))
+    found = at_full_pace(all_readings, pace_of(given, FULL_S, version=1))
+    assert given.waited > 0.3
+    assert found.value == pytest.approx(alone.value, rel=0.01)
+    assert found.half_width > alone.half_width  # what preemptions cost beside is not known
 
 
 def test_work_that_the_interpreter_does_not_limit_is_told():
@@ -216,7 +243,7 @@ def test_pieces_have_the_spread_of_their_levels_at_full_pace():
 
 
 def test_a_piece_with_few_references_does_not_count():
-    pieces = [segments(each, piece=each, n=10 if each == 1 else 500) for each in range(3)]
+    pieces = [segments(each, piece=each, n=2 if each == 1 else 500) for each in range(3)]
     whole = joined(pieces)
     pace = pace_of(whole, FULL_S, version=1, pieces=3)
     assert pace.by_piece[1] is None

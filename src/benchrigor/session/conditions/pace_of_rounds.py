@@ -36,6 +36,7 @@ from benchrigor.stats.estimators.pace import (
 from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.series.undisturbed import groups_of
 
+_MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without
 _BEST = 0.1  # the fastest share of references is at full pace
 _OF_COMMANDS = (COMMAND, COMMAND_CPU, COMMAND_REST)
 _LEAST_S = 1e-6  # what the kernel counts in
@@ -79,8 +80,8 @@ def with_pace(
     pieces = len(analysis.levels) or 1
     version = _version(rounds)
     pace = pace_of(segments, full, version=version, pieces=pieces, sensitivity=sensitivity)
-    if pace is None:
-        return analysis
+    if pace is None or (segments.waited > _MOST_WAITED and quantile_named(statistic) is not None):
+        return analysis  # of a quantile with waiting nobody knows how much it is
     corrected = _corrected(estimate, pace, analysis, statistic)
     notices = (*analysis.notices, *(corrected.notices if corrected else ()))
     return replace(analysis, pace=pace, at_full_pace=corrected, notices=notices)
@@ -162,35 +163,43 @@ def _version(rounds: Sequence[Round], kind: str = INTERPRETER) -> int:
 def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
     """Gather the undisturbed readings between references, from the start of the stable phase on."""
     first, done = _first(analysis), 0
-    columns: list[Floats] = []
-    last = np.nan  # time of the reference before
+    rows: list[Floats] = []
+    last: float | None = None  # time of the reference before
     for each in rounds:
         values = _values(analysis, each)
         references = next(_references([each]), None)
         if references is None or references.stops[-1] > values.size:
-            last, done = np.nan, done + values.size
+            last, done = None, done + values.size
             continue
         times, edges = references.seconds[INTERPRETER], np.append(0, references.stops)
         seconds = values * calls_per_reading(each)
         groups = groups_of(each.delays, seconds)
+        waited_s = np.repeat(groups.delay_s / groups.sizes, groups.sizes)
         hit = np.repeat(groups.are_hit, groups.sizes)
+        total, whole_s, wait_s, hits = (
+            np.add.reduceat(per_reading, edges[:-1])
+            for per_reading in (values, seconds, waited_s, hit.astype(np.float64))
+        )
         sizes = np.diff(edges)
-        is_out = np.add.reduceat(hit, edges[:-1]) > 0
-        is_out |= done + edges[:-1] < first
-        level = np.add.reduceat(values, edges[:-1]) / sizes
-        before = np.append(last, times[:-1])
+        wait_s = np.minimum(wait_s, whole_s)
+        level = total / sizes * (1.0 - wait_s / np.where(whole_s > 0.0, whole_s, 1.0))
         piece = np.full(sizes.size, float(each.plan.piece))
-        rows = np.stack([level, before, times, np.add.reduceat(seconds, edges[:-1]), piece])
-        columns.append(rows[:, ~is_out & (level > 0.0) & (before > 0.0)])
-        last, done = times[-1], done + values.size
-    if not columns:
+        before = np.append(times[0] if last is None else last, times[:-1])
+        row = np.stack([level, before, times, whole_s, wait_s, piece, hits])
+        rows.append(row[:, (done + edges[:-1] >= first) & (level > 0.0)])
+        last, done = float(times[-1]), done + values.size
+    if not rows:
         return None
-    level, before, after, duration_s, piece = np.concatenate(columns, axis=1)
+    found = np.concatenate(rows, axis=1)
+    if analysis.disturbed is not None:  # otherwise all readings count, with their waiting
+        found = found[:, found[-1] == 0.0]
+    level, before, after, duration_s, waited, piece, _ = found
     return Segments(
         level=level,
         before=before,
         after=after,
         duration_s=duration_s,
+        waited_s=waited,
         piece=piece.astype(np.int64),
     )
 

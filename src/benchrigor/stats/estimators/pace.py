@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.model import Code, Estimate, Floats, Notice, Pace
 from benchrigor.model.pace import INTERPRETER, reference_s
@@ -40,7 +41,9 @@ _EXTREME = 0.1  # share of the segments that are taken as fast at least, and as 
 _FAST, _SLOW = math.log(1.1), math.log(1.4)  # log of the reference over that at full pace
 _LEAST_CONTRAST = 0.03  # log of the pace, below which there is nothing to compare
 _INTERRUPTED = 2.0  # times the median: a reference that was interrupted tells no pace
-FEWEST = 30  # segments
+FEWEST = 3  # segments between references: those of a long reading are means of many
+_ENOUGH = 30  # from which on they tell the sensitivity, and are blocks of wall time
+_COLD = 0.05  # relative sd of what a preemption costs beside the waiting itself: cold caches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,11 +53,12 @@ class Segments:
     Parameters
     ----------
     level
-        Mean reading of each, more than 0.
+        Mean reading of each without its waiting, more than 0.
     before, after
         Seconds that the reference took before and after each.
-    duration_s
-        Wall time of each.
+    duration_s, waited_s
+        Wall time of each, and how much of it was measured delay: 0 where disturbed readings are
+        left out.
     piece
         The piece of the run that each is in, counted from 0.
     """
@@ -63,7 +67,17 @@ class Segments:
     before: Floats
     after: Floats
     duration_s: Floats
+    waited_s: Floats
     piece: Ints
+
+    @property
+    def waited(self) -> float:
+        """Share of their time that was waited."""
+        return float(self.waited_s.sum() / self.duration_s.sum()) if self.level.size else 0.0
+
+    def only(self, those: npt.NDArray[np.bool_]) -> Segments:
+        """Return some of them."""
+        return Segments(**{each.name: getattr(self, each.name)[those] for each in fields(self)})
 
 
 def pace_of(
@@ -83,23 +97,23 @@ def pace_of(
     correlation of the ends (the bridge of a telegraph process, averaged over the segment).
 
     A ``sensitivity`` that is known from elsewhere, with its standard deviation, is taken as it is.
-    None with fewer than 30 segments whose references were not interrupted.
+    None with fewer than 3 segments whose references were not interrupted.
     """
     if segments.level.size < FEWEST:
         return None
     ends = np.stack([segments.before, segments.after]) / full_s
-    counted = (ends < _INTERRUPTED * np.median(ends)).all(axis=0)
+    counted: npt.NDArray[np.bool_] = np.all(ends < _INTERRUPTED * np.median(ends), axis=0)
     if counted.sum() < FEWEST:
         return None
-    ends, level = ends[:, counted], segments.level[counted]
-    log_ends = np.log(ends)
+    ends, segments = ends[:, counted], segments.only(counted)
+    log_ends, level = np.log(ends), segments.level
     slope, sd = sensitivity or _sensitivity(np.log(level), log_ends)
     relative = (ends**slope).mean(axis=0)
-    starts = block_starts(segments.duration_s[counted])
+    starts = block_starts(segments.duration_s) if level.size >= _ENOUGH else np.arange(level.size)
     sizes = np.diff(starts, append=level.size)
     residuals = np.add.reduceat(np.log(level / relative), starts) / sizes
     blocks = np.add.reduceat(log_ends.mean(axis=0), starts) / sizes
-    between = BETWEEN if slope >= UNLIKE else BETWEEN_UNLIKE
+    between = BETWEEN_UNLIKE if _is_unlike(slope, sd) else BETWEEN
     in_pieces = pieces > 1
     return Pace(
         full_s={INTERPRETER: full_s},
@@ -110,11 +124,11 @@ def pace_of(
         ratio=float(level.mean()) / float(ends.mean() * full_s),
         sensitivity=slope,
         sensitivity_sd=sd,
-        factor=1.0 / float(relative.mean()),
-        error=float(residuals.std(ddof=1)) / math.sqrt(starts.size),
+        factor=(1.0 - segments.waited) / float(relative.mean()),
+        error=math.hypot(residuals.std(ddof=1) / math.sqrt(starts.size), _COLD * segments.waited),
         between=BETWEEN_PROCESSES if in_pieces else between,
         blocks=starts.size,
-        by_piece=_by_piece(relative, segments.piece[counted], pieces) if in_pieces else (),
+        by_piece=_by_piece(relative, segments, pieces) if in_pieces else (),
     )
 
 
@@ -140,14 +154,21 @@ def common_sensitivity(
     )
 
 
-def _by_piece(relative: Floats, piece: Ints, pieces: int) -> tuple[float | None, ...]:
+def _by_piece(relative: Floats, segments: Segments, pieces: int) -> tuple[float | None, ...]:
     """Return the factor of each piece, from the relative time of the segments at their pace."""
-    mine = [relative[piece == each] for each in range(pieces)]
-    return tuple(1.0 / float(each.mean()) if each.size >= FEWEST else None for each in mine)
+    mine = [segments.piece == each for each in range(pieces)]
+    return tuple(
+        (1.0 - segments.only(each).waited) / float(relative[each].mean())
+        if each.sum() >= FEWEST
+        else None
+        for each in mine
+    )
 
 
 def _sensitivity(log_level: Floats, log_ends: Floats) -> tuple[float, float]:
     """Return the sensitivity of segments to the pace, and its standard deviation."""
+    if log_level.size < _ENOUGH:
+        return SENSITIVITY, SENSITIVITY_SD
     worse, better = log_ends.max(axis=0), log_ends.min(axis=0)
     fast = worse <= max(_FAST, float(np.quantile(worse, _EXTREME)))
     slow = better >= min(_SLOW, float(np.quantile(better, 1.0 - _EXTREME)))
@@ -247,14 +268,18 @@ def pieces_at_full_pace(
     return replace(found, n_effective=float(count), method=f"{AT_FULL_PACE}, {PIECE_MEANS}")
 
 
+def _is_unlike(sensitivity: float, sd: float) -> bool:
+    return sensitivity + sd < UNLIKE
+
+
 def _unlike(pace: Pace) -> tuple[Notice, ...]:
     """Say where the pace of the interpreter is not what limits the readings."""
-    if pace.sensitivity >= UNLIKE:
+    if not _is_unlike(pace.sensitivity, pace.sensitivity_sd):
         return ()
     sentence = (
-        f"Where the interpreter takes 10% longer, this takes {percent(0.1 * pace.sensitivity)} "
-        "longer: something else limits it, which the reference does not see, and the interval at "
-        "full pace is wide."
+        f"Where the interpreter takes 10% longer, this takes {percent(0.1 * pace.sensitivity)} ± "
+        f"{percent(0.1 * pace.sensitivity_sd)} longer: something else limits it, which the "
+        "reference does not see, and the interval at full pace is wide."
     )
     evidence = {"sensitivity": pace.sensitivity, "sensitivity_sd": pace.sensitivity_sd}
     return (Notice.note(Code.REFERENCE_UNLIKE, sentence, **evidence),)
