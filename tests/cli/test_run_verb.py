@@ -43,6 +43,7 @@ def test_a_command_is_measured_and_kept(cli, store):
     (run,) = Journal(store).runs()
     record = Journal(store).load(run["run_id"])
     assert record.decision.satisfied
+    assert record.provenance.source  # a changed program is another one
     assert record.elapsed_s >= 1.0  # two looks agree at 15 rounds, but `true` takes 2 ms
     assert run["rounds"] > 15
     assert f"benchrigor explain {run['run_id']}\n" in result.stdout

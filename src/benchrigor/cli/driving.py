@@ -112,6 +112,7 @@ class _Patient:
     def __init__(self, command: CommandWorkload) -> None:
         self.interrupted = False
         self._command = command
+        self.source_files = command.source_files
 
     def take_turns(self) -> None:
         """Run a reference in turn with the command."""
