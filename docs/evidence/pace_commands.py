@@ -1,11 +1,11 @@
 """The spread between runs of commands, and how much of it a reference command explains.
 
-Five commands, in windows of 8 s in random order: idle, beside one and two busy processes, and
-beside bursts of them. In turn with the command two references are run, more often than a session
+Six commands, one of which sleeps, in windows of 8 s in random order: idle, beside one and three
+busy processes, and beside bursts of them. In turn with the command two references are run, more often than a session
 does: a bare start of the interpreter, and `true`; every fourth start counts, about 5 % of the time.
 The truth of a window is the mean level of the other windows of its command, under all conditions.
 
-    python docs/evidence/pace_commands.py record FOLDER     # eleven minutes
+    python docs/evidence/pace_commands.py record FOLDER     # 13 minutes
     python docs/evidence/pace_commands.py FOLDER            # prints results/pace_commands.txt
 """
 
@@ -42,7 +42,7 @@ from benchrigor.workloads.reference import Reference
 THIN = 4  # every fourth start counts
 WINDOW_S, WINDOWS = 8.0, 4  # windows of each command under each condition
 EVERY_S = 0.06  # from one pair of references to the next
-CONDITIONS = ("idle", "one", "two", "bursts")
+CONDITIONS = ("idle", "one", "three", "bursts")
 START = [sys.executable, "-I", "-S", "-c", ""]
 
 
@@ -56,6 +56,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "json": [sys.executable, "-c", "import json"],
         "gzip": ["gzip", "-c", str(text)],
         "git": ["git", "--version"],
+        "sleep": ["sleep", "0.01"],
     }
 
 
@@ -64,7 +65,7 @@ def beside(condition: str, seed: int) -> Iterator[None]:
     """Keep processors busy as a condition says."""
     if condition != "bursts":
         with (
-            cpu_hog({"one": 1, "two": 2}[condition])
+            cpu_hog({"one": 1, "three": 3}[condition])
             if condition != "idle"
             else (contextlib.nullcontext())
         ):
@@ -115,12 +116,13 @@ def one_window(
     name: str,
     loop: Reference,
     meter: RunDelay,
-) -> list[tuple[str, float, float, float, float, float, float]]:
+) -> list[tuple[str | float, ...]]:
     """Return what was run.
 
-    Its name, when, its wall time, delay, processor time, the loop, and the delay of this process.
+    Its name, when, its wall time, delay, processor time, the loop, the delay of this process, and
+    how often it gave a processor up by itself.
     """
-    rows = []
+    rows: list[tuple[str | float, ...]] = []
     began, due_s = time.perf_counter(), 0.0
     while (now_s := time.perf_counter() - began) < WINDOW_S:
         turn = [name]
@@ -136,7 +138,9 @@ def one_window(
             found = recorder.finish(RoundPlan(index=0), elapsed_ns=0)
             waited_s = float(found.delays.seconds["run queue"][0]) if found.delays else 0.0
             cpu_s = float(found.facts["cpu_s"] or 0.0)
-            rows.append((each, at_s, found.readings["time"], waited_s, cpu_s, loop_s, parent_s))
+            switches = float(found.facts["voluntary_switches"] or 0.0)
+            times = (at_s, found.readings["time"], waited_s, cpu_s, loop_s, parent_s)
+            rows.append((each, *times, switches))
         if len(turn) > 1:
             due_s = time.perf_counter() - began + EVERY_S
     return rows
@@ -158,16 +162,17 @@ def read(folder: Path) -> list[Window]:
         with gzip.open(path, "rt") as file:
             whole = json.load(file)
         rows = {
-            name: np.array([each[1:6] for each in whole["rows"] if each[0] == name]).T
+            name: np.array([each[1:] for each in whole["rows"] if each[0] == name]).T
             for name in (whole["command"], "START")
         }
-        at_s, wall, waited, cpu, _ = rows[whole["command"]]
+        at_s, wall, waited, cpu, _, _, switches = rows[whole["command"]]
         start_at_s, *start = rows["START"][:, ::THIN]
         start_wall, start_waited, start_cpu = start[:3]
         found = Invocations(
             wall=wall,
             cpu=cpu,
             waited=waited,
+            switches=switches,
             starts={
                 COMMAND: start_wall,
                 COMMAND_CPU: start_cpu,

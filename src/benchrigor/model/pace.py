@@ -34,7 +34,8 @@ class Pace:
         Of the work.
     mean, slowest, fastest
         The pace, 1 at full pace, below 1 where it was slower: over all readings that count, and of
-        the slowest and the fastest of blocks of wall time.
+        the slowest and the fastest of blocks of wall time. Of commands that of their processor
+        time alone, as of starts.
     blocks
         How many there were.
     ratio
@@ -67,3 +68,13 @@ class Pace:
     error: float
     between: float
     by_piece: tuple[float | None, ...] = ()
+
+    @property
+    def of_command(self) -> bool:
+        """Whether it is that of commands, by a bare start of the interpreter."""
+        return COMMAND in self.full_s
+
+    @property
+    def share(self) -> float:
+        """The time at full pace over that taken: of commands theirs, else that of the reference."""
+        return min(self.factor if self.of_command else self.mean, 1.0)

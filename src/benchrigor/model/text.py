@@ -248,9 +248,11 @@ def with_waiting(analysis: Analysis) -> str:
     if disturbed is None or not disturbed.matters:
         return ""
     delay = f"{percent(disturbed.lost, digits=2)} run delay"
-    if disturbed.estimate is None:
+    number, waiting = analysis.estimate, disturbed.estimate
+    by_chance = number and waiting and analysis.metric.is_duration and waiting.value < number.value
+    if waiting is None or by_chance:
         return f"without {delay}"
-    return f"{show_value(disturbed.estimate.value, analysis.metric.unit)} with waiting, {delay}"
+    return f"{show_value(waiting.value, analysis.metric.unit)} with waiting, {delay}"
 
 
 def with_full_pace(analysis: Analysis) -> str:
@@ -264,10 +266,16 @@ def with_full_pace(analysis: Analysis) -> str:
 
 
 def show_pace(pace: Pace) -> str:
-    """Show the pace of the machine during a run, over all of it and of its blocks of time."""
-    slowest, fastest = percent(pace.slowest, digits=2), percent(pace.fastest, digits=2)
+    """Show the pace of the machine during a run, over all of it and of its blocks of time.
+
+    Of a command first its own, with what it waited in common with bare starts.
+    """
+    paces = (pace.share, pace.mean, pace.slowest, pace.fastest)
+    share, mean, slowest, fastest = (percent(min(each, 1.0), digits=2) for each in paces)
     over = "" if slowest == fastest else f", {slowest.removesuffix('%')} to {fastest}"
-    return f"the machine ran at {percent(pace.mean, digits=2)} of its full pace{over}"
+    if pace.of_command:
+        return f"the command ran at {share} of its full pace, processors at {mean}{over}"
+    return f"the machine ran at {mean} of its full pace{over}"
 
 
 def show_light(interference: Interference, *, lost: bool = True) -> str:

@@ -16,7 +16,7 @@ from benchrigor.model import (
     WpsFit,
     quantile_named,
 )
-from benchrigor.model.pace import INTERPRETER
+from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
 from benchrigor.model.text import (
     counted,
     false_alarms,
@@ -58,6 +58,10 @@ from benchrigor.stats.series.wall_time_blocks import BLOCKS
 from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
+_FULL_PACE = (
+    "at full pace, the fastest tenth of the best run known of its machine and interpreter (sessions "
+    "keep it in full_pace.json, in the user's folder for data)"
+)
 
 
 def explain(record: RunRecord, metric: str | None = None) -> str:
@@ -396,6 +400,8 @@ def _full_pace(analysis: Analysis, statistic: str) -> list[str]:
     full, pace = analysis.at_full_pace, analysis.pace
     if full is None or pace is None:
         return []
+    if pace.of_command:
+        return _command_pace(full, pace, analysis.metric.unit)
     learned = "as other workloads have it, since the pace moved too little to tell more"
     if pace.sensitivity_sd < SENSITIVITY_SD:
         learned = "from segments between fast and between slow references, and other workloads"
@@ -407,21 +413,44 @@ def _full_pace(analysis: Analysis, statistic: str) -> list[str]:
         shared, own = "processes", f"that of the mean of {many(full.n, 'level')}"
         shown = show_values(levels_at_full_pace(analysis.levels, pace), analysis.metric.unit)
         levels = f" Levels at full pace: {', '.join(shown)}."
-    distance = percent(abs(math.log(pace.mean)) * pace.sensitivity_sd, digits=2)
     return [
         "Between readings a short loop of byte code was timed, the reference. It takes "
-        f"{show_value(pace.full_s[INTERPRETER], 's')} at full pace, the fastest tenth of the best "
-        "run known of its machine and interpreter (sessions keep it in full_pace.json, in the "
-        f"user's folder for data). By that {show_pace(pace)} in {many(pace.blocks, 'block')} of "
-        "time.",
+        f"{show_value(pace.full_s[INTERPRETER], 's')} {_FULL_PACE}. By that {show_pace(pace)} in "
+        f"{many(pace.blocks, 'block')} of time.",
         f"Where the reference takes 1% longer, a reading takes {pace.sensitivity:.2f}% ± "
         f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}. That makes times at full "
         f"pace {pace.factor:.3g} of those measured.{levels}",
-        f"At full pace: {show_estimate(full, analysis.metric.unit)}. Standard errors: "
-        f"{own}; {distance} from the sensitivity, by the distance to full pace; "
-        f"{percent(pace.between, digits=2)} between {shared}, which no single run can tell and "
-        "is assumed.",
+        _at_full_pace(full, pace, analysis.metric.unit, own, shared),
     ]
+
+
+def _command_pace(full: Estimate, pace: Pace, unit: str) -> list[str]:
+    """Explain how the time of a command at full pace came to be."""
+    return [
+        "Between runs a bare start of the interpreter was timed, the reference. It takes "
+        f"{show_value(pace.full_s[COMMAND_CPU], 's')} of processor time {_FULL_PACE}. By that "
+        f"{show_pace(pace)} in {many(pace.blocks, 'block')} of time.",
+        "Where a start takes 1% more processor time, a command takes "
+        f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% more, as other commands have it. "
+        "There is a rest of the wall time that is neither processor time nor measured delay. A "
+        "start only waits in it, and so does a command that never gave a processor up before its "
+        "end: theirs is left out. Of one that did, as it slept or waited for data, what counts "
+        "lies between all of the rest and what is beyond that of the starts. That makes the time "
+        f"at full pace {pace.factor:.3g} of that measured.",
+        _at_full_pace(
+            full, pace, unit, f"{percent(pace.error, digits=2)} from blocks of time and the rest"
+        ),
+    ]
+
+
+def _at_full_pace(full: Estimate, pace: Pace, unit: str, own: str, shared: str = "runs") -> str:
+    """Show a figure at full pace with what its standard error is made of."""
+    distance = percent(abs(math.log(pace.mean)) * pace.sensitivity_sd, digits=2)
+    return (
+        f"At full pace: {show_estimate(full, unit)}. Standard errors: {own}; {distance} from the "
+        f"sensitivity, by the distance to full pace; {percent(pace.between, digits=2)} between "
+        f"{shared}, which no single run can tell and is assumed."
+    )
 
 
 def _stop(analysis: Analysis, record: RunRecord) -> list[str]:

@@ -32,8 +32,9 @@ class CommandWorkload:
 
     It has no standard input, and a session and process group of its own. Its wall time, from
     start to end, is the round's reading of "time" in seconds, unless that metric is picked from
-    its output. The processor time of the command and of the children it waited for is the fact
-    "cpu_s". Processes that it leaves behind in its group are ended.
+    its output. Facts are, of the command and of the children it waited for, the processor time
+    "cpu_s" and how often they gave a processor up by themselves,
+    "voluntary_switches". Processes that it leaves behind in its group are ended.
 
     When a plan's seconds are up, the group gets SIGTERM, and after a grace SIGKILL. Of such a round
     only the unit readings in whole lines of its output count.
@@ -214,6 +215,7 @@ class CommandWorkload:
         picks = self._line.picks
         recorder.fact("exit_code", ended.code)
         recorder.fact("cpu_s", ended.cpu_s)
+        recorder.fact("voluntary_switches", ended.switches)
         if ended.left_running:
             sentence = (
                 f"{self.name} left processes running when it ended; they were ended too, since "

@@ -30,7 +30,7 @@ def run_of(*, slower: float, seed: int, references: bool = True, **options: Any)
                 plan=plan,
                 elapsed_ns=50_000_000,
                 readings={"time": cpu_s + rest_s[0]},
-                facts={"cpu_s": cpu_s},
+                facts={"cpu_s": cpu_s, "voluntary_switches": 1},
                 references=timed if references and plan.index % 3 == 0 else None,
             )
         )

@@ -1,5 +1,6 @@
 """Commands at full pace: what a busy machine adds is taken off, what they do otherwise is kept."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from simulated.estimates import within
 from benchrigor.model import Estimate, Pace
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.model.series import Floats
+from benchrigor.model.text import show_pace
 from benchrigor.stats.estimators.command_pace import (
     SENSITIVITY,
     SENSITIVITY_SD,
@@ -29,10 +31,15 @@ def measured(
     slower: float = 1.3,
     sensitivity: float = SENSITIVITY,
     unseen_s: float = 0.003,
+    alike: float = 1.0,
+    switches: float | None = None,
     n: int = 200,
     starts: int = 30,
 ) -> Invocations:
-    """Draw a run on a machine so much slower than at full pace, where processes wait unseen."""
+    """Draw a run on a machine so much slower than at full pace, where processes wait unseen.
+
+    Commands wait ``alike`` times as long as starts do.
+    """
     pace = slower * np.exp(np.repeat(rng.normal(0.0, 0.05, 10), -(-n // 10))[:n])
     after = np.linspace(1, n, starts).astype(np.int64)
 
@@ -46,9 +53,10 @@ def measured(
     of_starts = FULL[COMMAND_CPU] * pace[after - 1] * noise(starts)
     rest = unseen(starts)
     return Invocations(
-        wall=cpu + waited + unseen(n) + idle_s,
+        wall=cpu + waited + alike * unseen(n) + idle_s,
         cpu=cpu,
         waited=waited,
+        switches=np.full(n, switches or (1.0 if idle_s == 0.0 else 2.0)),
         starts={COMMAND: of_starts + rest, COMMAND_CPU: of_starts, COMMAND_REST: rest},
         after=after,
     )
@@ -85,6 +93,31 @@ def test_runs_of_an_idle_and_of_a_busy_machine_agree_where_wall_times_do_not() -
     assert at_full(busy).value == pytest.approx(at_full(idle).value, rel=0.1)
 
 
+@pytest.mark.parametrize("starts", [5, 30])
+def test_intervals_hold_the_time_of_a_command_that_sleeps_however_busy_the_machine(
+    starts: int,
+) -> None:
+    runs, hits = 300, 0
+    for seed in range(runs):
+        rng = np.random.default_rng([2, seed])
+        options = {"slower": rng.uniform(1.0, 1.6), "unseen_s": rng.choice([0.0003, 0.003, 0.01])}
+        alike = rng.uniform(0.0, 1.0)  # those that sleep wait less unseen than those that run
+        found = measured(rng, cpu_s=0.002, idle_s=0.01, alike=alike, starts=starts, **options)
+        estimate = at_full(found)
+        hits += estimate.low <= 0.0122 <= estimate.high
+    assert hits >= scipy.stats.binom.ppf(0.001, runs, 0.95)
+
+
+def test_no_rest_is_dropped_without_an_error_where_nothing_tells_whose_it_is() -> None:
+    rng = np.random.default_rng(13)
+    pure, unknown = (
+        at_full(measured(rng, cpu_s=0.002, unseen_s=0.01, switches=each)) for each in (1.0, np.inf)
+    )
+    assert pure.value == pytest.approx(0.0022, rel=0.1)
+    assert unknown.low < pure.value
+    assert unknown.high > 0.01
+
+
 def test_what_a_command_does_beside_running_counts() -> None:
     found = measured(np.random.default_rng(3), cpu_s=0.002, idle_s=0.1, slower=1.5)
     assert at_full(found).value == pytest.approx(0.1022, rel=0.02)
@@ -101,6 +134,31 @@ def test_a_quantile_is_that_of_the_processor_time() -> None:
     found = measured(rng, cpu_s=0.02, slower=1.0)
     mean, p90 = at_full(found).value, at_full(found, q=0.9).value
     assert p90 / mean == pytest.approx(np.quantile(found.cpu, 0.9) / found.cpu.mean(), rel=0.01)
+
+
+def test_a_quantile_is_that_of_commands_that_sleep_for_various_times() -> None:
+    rng = np.random.default_rng(9)
+    found = measured(rng, cpu_s=0.002, idle_s=0.001, slower=1.0, unseen_s=0.0001)
+    found = replace(found, wall=found.wall + rng.uniform(0.0, 0.1, found.wall.size))
+    pace = command_pace(found, FULL, 1.0, version=1, q=0.9)
+    assert pace is not None
+    assert pace.factor == pytest.approx(0.093, rel=0.05)
+
+
+def test_nothing_is_faster_than_at_full_pace() -> None:
+    for seed in range(20):
+        found = measured(np.random.default_rng(seed), cpu_s=0.02, slower=0.95, unseen_s=0.0)
+        pace = pace_of(found)
+        assert max(pace.mean, pace.slowest, pace.fastest, pace.factor, pace.share) <= 1.0
+
+
+def test_the_pace_of_a_command_is_its_time_at_full_pace_over_that_measured() -> None:
+    found = measured(np.random.default_rng(10), cpu_s=0.002, slower=1.25, unseen_s=0.01)
+    pace = pace_of(found)
+    assert pace.share == at_full(found).value / found.wall.mean() < 0.25
+    assert pace.mean > 0.7
+    said = f"the command ran at {100 * pace.share:.0f}% of its full pace, processors at "
+    assert show_pace(pace).startswith(said)
 
 
 def test_the_pace_is_that_of_the_starts() -> None:

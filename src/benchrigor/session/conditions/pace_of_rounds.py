@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -123,15 +124,17 @@ def _invocations(rounds: Sequence[Round]) -> Invocations | None:
             each.readings["time"],
             float(each.facts["cpu_s"] or 0.0),
             float(sum(map(np.sum, each.delays.seconds.values()))) if each.delays else 0.0,
+            float(each.facts.get("voluntary_switches", math.inf)),
         )
         for each in whole
     ]
-    wall, cpu, waited = np.array(rows).T
+    wall, cpu, waited, switches = np.array(rows).T
     after = [k + 1 for k, each in enumerate(whole) for _ in _references([each], COMMAND)]
     return Invocations(
         wall=wall,
         cpu=np.maximum(cpu, _LEAST_S),
         waited=waited,
+        switches=switches,
         starts={
             kind: np.concatenate([each.seconds[kind] for each in paced]) for kind in _OF_COMMANDS
         },

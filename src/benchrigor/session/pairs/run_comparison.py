@@ -330,7 +330,7 @@ def _at_one_pace(
 
 
 def _at_paces(paces: Sequence[Pace]) -> Notice:
-    shown = " and ".join(percent(each.mean) for each in paces)
+    shown = " and ".join(percent(each.share) for each in paces)
     sentence = (
         f"Compared at full pace: the machine ran at {shown} of it. The interval "
         "allows for the difference between runs."

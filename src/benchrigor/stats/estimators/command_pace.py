@@ -1,10 +1,11 @@
 """What commands would take at the full pace of the machine, by bare starts in turn with them.
 
-A process waits in places where nobody counts it: until it first runs, until the one that started it
-runs again, while another system has the processor. What is neither processor time nor measured
-delay is about as long for any command of the same time and machine, and hardly anything where the
-machine is idle; of a bare start of the interpreter it is nothing else. So a command's time at full
-pace is its processor time, by that of such starts, and what is left of it beyond theirs.
+The wall time of a command is its processor time, its measured delay, and a rest. At full pace the
+first is shorter by the pace of such starts, and there is no delay. The rest is what a process waits
+where nobody counts it: until the one that started it runs again, while another system has the
+processor. Of a bare start it is nothing else, nor of a command that never gave a processor up. Of
+others, that sleep or wait for data, between all of it and what is beyond that of starts is their
+own: those that sleep wait less uncounted than those that run.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ SENSITIVITY, SENSITIVITY_SD = 0.95, 0.15
 _START_SD = 0.12  # of the log processor time of a start within a run
 FEWEST_STARTS = 4  # in 5 % of the second that a run lasts at least
 _BLOCKS = 8
-# Standard errors, of skewed times: beyond it a command does more than run and wait.
-_STANDS_OUT = 4.0
+_END = 1  # times that a process gives a processor up which never waits: when it ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,6 +38,8 @@ class Invocations:
     ----------
     wall, cpu, waited
         Wall time, processor time and measured delay of each command, shape (n,).
+    switches
+        How often each gave a processor up by itself; infinite where that is not known.
     starts
         Of the reference the same by kind: wall time, processor time, and what is left of the wall
         time without processor time and delay, each of shape (k,).
@@ -48,13 +50,17 @@ class Invocations:
     wall: Floats
     cpu: Floats
     waited: Floats
+    switches: Floats
     starts: Mapping[str, Floats]
     after: Ints
 
     @property
     def rest(self) -> Floats:
-        """What is neither processor time nor measured delay; negative of several processors."""
-        return self.wall - self.cpu - self.waited
+        """What is neither processor time nor delay, 0 of those that never gave a processor up.
+
+        Negative of several processors.
+        """
+        return np.where(self.switches > _END, self.wall - self.cpu - self.waited, 0.0)
 
 
 def command_pace(
@@ -91,11 +97,8 @@ def command_pace(
     if relative.size < FEWEST_STARTS or invocations.wall.size < 2:
         return None
     slope, sd = sensitivity or (SENSITIVITY, SENSITIVITY_SD)
-    rest, rest_error = _own_rest(invocations.rest, starts[COMMAND_REST])
-    busy = invocations.cpu * max(1.0 + min(rest / float(invocations.cpu.mean()), 0.0), 0.0)
-    level = float(busy.mean() if q is None else np.quantile(busy, q))
-    at_full = level / float((relative**slope).mean())
-    whole = at_full + max(rest, 0.0) + full_s[COMMAND_REST]
+    slower = max(float((relative**slope).mean()), 1.0)
+    least, whole, rest_error = _levels(invocations, slower, full_s[COMMAND_REST], q)
     residuals, blocks = _blocks(invocations, np.log(relative), slope)
     error = _START_SD / math.sqrt(relative.size)  # few blocks may be alike by chance
     if residuals.size > 1:
@@ -103,29 +106,47 @@ def command_pace(
     return Pace(
         full_s=dict(full_s),
         version=version,
-        mean=math.exp(-float(np.log(relative).mean())),
-        slowest=math.exp(-float(blocks.max())),
-        fastest=math.exp(-float(blocks.min())),
+        mean=min(math.exp(-float(np.log(relative).mean())), 1.0),
+        slowest=min(math.exp(-float(blocks.max())), 1.0),
+        fastest=min(math.exp(-float(blocks.min())), 1.0),
         blocks=residuals.size,
         ratio=float(invocations.wall.mean()) / float(starts[COMMAND].mean()),
         sensitivity=slope,
         sensitivity_sd=sd,
-        factor=whole / value,
-        error=math.hypot(error * at_full, rest_error) / whole,
+        factor=min(whole / value, 1.0),
+        error=math.hypot(error * least / whole, rest_error),
         between=BETWEEN,
     )
 
 
-def _own_rest(rest: Floats, of_starts: Floats) -> tuple[float, float]:
-    """Return the mean rest of commands beyond that of starts, where it stands out, and its error.
+def _levels(
+    invocations: Invocations, slower: float, full_rest_s: float, q: float | None
+) -> tuple[float, float, float]:
+    """Return the level without and with the rest at full pace, and the relative error of the rest.
 
-    Negative where commands ran on several processors: then it is not what they waited.
+    What is their own of it lies anywhere between all and what is beyond that of starts. Where
+    commands ran on several processors, there is none: all time but delay is processor time.
     """
-    if (mean := float(rest.mean())) < 0.0:
-        return mean, 0.0
-    apart = mean - float(of_starts.mean())
-    error = math.sqrt(rest.var(ddof=1) / rest.size + of_starts.var(ddof=1) / of_starts.size)
-    return (apart, error) if apart > _STANDS_OUT * error else (0.0, 0.0)
+
+    def level(times: Floats) -> float:
+        return float(times.mean() if q is None else np.quantile(times, q)) + full_rest_s
+
+    busy, rest, of_starts = invocations.cpu, invocations.rest, invocations.starts[COMMAND_REST]
+    if (rest_s := float(rest.mean())) <= 0.0:
+        least = level((busy + rest_s * busy / busy.mean()) / slower)
+        return least, least, 0.0
+    waiting = rest != 0.0
+    share = float(waiting.mean())
+    least = level(busy / slower)
+    most = max(level(busy / slower + np.where(waiting, rest - full_rest_s, 0.0)), least)
+    low = max(most - share * max(float(of_starts.mean()) - full_rest_s, 0.0), least)
+    whole = math.sqrt(low * most)
+    error = math.hypot(
+        float(rest.std()) / math.sqrt(rest.size),
+        share * float(of_starts.std()) / math.sqrt(of_starts.size - 1.0),
+    )
+    spread = math.log(most / low) / math.sqrt(12.0)  # of anywhere between
+    return least, whole, math.hypot(spread, math.log1p(error / whole))
 
 
 def _blocks(invocations: Invocations, pace: Floats, slope: float) -> tuple[Floats, Floats]:

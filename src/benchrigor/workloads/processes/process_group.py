@@ -29,6 +29,7 @@ class Ended:
     code: int  # its exit code, or minus the signal that killed it
     elapsed_ns: int
     cpu_s: float
+    switches: int  # times that it gave a processor up by itself, its end included
     overran: bool  # and was killed
     cut: bool  # asked to end, since its time was up
     left_running: bool  # it left processes of its group running
@@ -124,6 +125,7 @@ class ProcessGroup:
             code=self.process.returncode,
             elapsed_ns=ended_ns - self._start_ns,
             cpu_s=usage.ru_utime + usage.ru_stime,
+            switches=usage.ru_nvcsw,
             overran=self._overran,
             cut=self._cut,
             left_running=left_running,
