@@ -37,7 +37,7 @@ class Pace:
         the slowest and the fastest of blocks of wall time. Of commands that of their processor
         time alone, as of starts.
     blocks
-        How many there were.
+        How many there were; of commands, how many starts.
     ratio
         Mean reading over the mean time of that work beside it.
     sensitivity, sensitivity_sd

@@ -429,7 +429,7 @@ def _command_pace(full: Estimate, pace: Pace, unit: str) -> list[str]:
     return [
         "Between runs a bare start of the interpreter was timed, the reference. It takes "
         f"{show_value(pace.full_s[COMMAND_CPU], 's')} of processor time {_FULL_PACE}. By that "
-        f"{show_pace(pace)} in {many(pace.blocks, 'block')} of time.",
+        f"{show_pace(pace)}, in {many(pace.blocks, 'start')}.",
         "Where a start takes 1% more processor time, a command takes "
         f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% more, as other commands have it. "
         "There is a rest of the wall time that is neither processor time nor measured delay. A "

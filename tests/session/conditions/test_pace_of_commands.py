@@ -1,41 +1,11 @@
 """A run of commands knows what it takes at full pace, and runs of one command agree there."""
 
-from typing import Any
-
-import numpy as np
 import pytest
+from simulated.paced_commands import FULL, run_of
 
 import benchrigor as br
-from benchrigor.model import References
-from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
+from benchrigor.model.pace import COMMAND_CPU
 from benchrigor.session.conditions.pace_of_rounds import full_pace_of
-from benchrigor.session.engine import Engine
-
-FULL = {COMMAND: 0.0102, COMMAND_CPU: 0.01, COMMAND_REST: 0.0002}
-
-
-def run_of(*, slower: float, seed: int, references: bool = True, **options: Any) -> br.RunRecord:
-    """Return a run of a command of 20 ms, on a machine so much slower than at full pace."""
-    rng = np.random.default_rng(seed)
-    given = br.Options(target=None, max_rounds=60, min_rounds=60, rounds="restarted", **options)
-    engine = Engine(given, seed=1, subject={"kind": "command"})
-    engine.full_pace = dict(FULL)
-    while (plan := engine.ask()) is not None:
-        cpu_s, start_s = (slower * each * rng.normal(1.0, 0.03) for each in (0.02, 0.01))
-        rest_s = rng.exponential(0.002, 2) + 0.0002
-        times = {COMMAND: start_s + rest_s[1], COMMAND_CPU: start_s, COMMAND_REST: rest_s[1]}
-        timed = References(stops=[1], seconds={kind: [each] for kind, each in times.items()})
-        engine.tell(
-            br.Round(
-                plan=plan,
-                elapsed_ns=50_000_000,
-                readings={"time": cpu_s + rest_s[0]},
-                facts={"cpu_s": cpu_s, "voluntary_switches": 1},
-                references=timed if references and plan.index % 3 == 0 else None,
-            )
-        )
-    return engine.result()
-
 
 def test_the_time_at_full_pace_stands_beside_that_measured() -> None:
     record = run_of(slower=1.4, seed=2)

@@ -165,7 +165,7 @@ def test_the_pace_is_that_of_the_starts() -> None:
     pace = pace_of(measured(np.random.default_rng(6), cpu_s=0.02, slower=1.25))
     assert pace.mean == pytest.approx(0.8, rel=0.05)
     assert pace.slowest < pace.mean < pace.fastest
-    assert pace.blocks == 8
+    assert pace.blocks == 30
 
 
 def test_few_starts_tell_no_pace() -> None:

@@ -109,7 +109,7 @@ def command_pace(
         mean=min(math.exp(-float(np.log(relative).mean())), 1.0),
         slowest=min(math.exp(-float(blocks.max())), 1.0),
         fastest=min(math.exp(-float(blocks.min())), 1.0),
-        blocks=residuals.size,
+        blocks=relative.size,
         ratio=float(invocations.wall.mean()) / float(starts[COMMAND].mean()),
         sensitivity=slope,
         sensitivity_sd=sd,
@@ -139,14 +139,12 @@ def _levels(
     share = float(waiting.mean())
     least = level(busy / slower)
     most = max(level(busy / slower + np.where(waiting, rest - full_rest_s, 0.0)), least)
-    low = max(most - share * max(float(of_starts.mean()) - full_rest_s, 0.0), least)
+    common = of_starts.mean() + of_starts.std() / math.sqrt(of_starts.size - 1.0) - full_rest_s
+    low = max(most - share * max(float(common), 0.0), least)
     whole = math.sqrt(low * most)
-    error = math.hypot(
-        float(rest.std()) / math.sqrt(rest.size),
-        share * float(of_starts.std()) / math.sqrt(of_starts.size - 1.0),
-    )
     spread = math.log(most / low) / math.sqrt(12.0)  # of anywhere between
-    return least, whole, math.hypot(spread, math.log1p(error / whole))
+    own = float(rest.std()) / math.sqrt(rest.size) / whole
+    return least, whole, math.hypot(spread, own)
 
 
 def _blocks(invocations: Invocations, pace: Floats, slope: float) -> tuple[Floats, Floats]:

@@ -1,0 +1,55 @@
+"""What is said of the pace of commands that were stored: one story in each place."""
+
+import pytest
+from simulated.paced_commands import run_of
+
+from benchrigor.storage import Journal
+
+
+@pytest.fixture
+def run_ids(store):
+    """Return a run on a machine that is hardly busy, and one where the command waits for long."""
+    found = []
+    with Journal(store) as journal:
+        for slower, rest_s in ((1.05, 0.0001), (1.3, 0.05)):
+            record = run_of(slower=slower, rest_s=rest_s, seed=2)
+            found.append(journal.begin(record))
+            for finished in record.rounds:
+                journal.append(found[-1], finished)
+            journal.finish(found[-1], record)
+    return found
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_how_the_time_of_a_command_came_about_is_told_of_the_start_of_the_interpreter(cli, run_ids):
+    result = cli("explain", run_ids[1])
+    assert result.exit_code == 0
+    told = words(result.stdout)
+    assert "a bare start of the interpreter was timed" in told
+    assert "It takes 10 ms of processor time at full pace" in told
+    assert "loop of byte code" not in told
+
+
+def test_each_place_tells_the_pace_that_the_figures_have(cli, run_ids, strict):
+    shown = words(cli("show", run_ids[1]).stdout)
+    analysis = strict(cli("show", run_ids[1], "--json").stdout)["analyses"][0]
+    share = analysis["at_full_pace"]["value"] / analysis["estimate"]["value"]
+    assert 0.2 < share < 0.4
+    said = f"the command ran at {100 * share:.0f}% of its full pace, processors at 7"
+    assert said in shown
+    assert said in words(cli("explain", run_ids[1]).stdout)
+    assert f"and {100 * share:.1f}% of it" in words(cli("compare", *run_ids).stdout)
+
+
+def test_a_busy_and_an_idle_machine_give_no_difference(cli, run_ids, strict):
+    comparison = strict(cli("compare", *run_ids, "--json").stdout)["comparison"]
+    assert comparison["verdict"] in ("undecided", "equivalent")
+    assert comparison["ratio"]["low"] <= 1.0 <= comparison["ratio"]["high"]
+
+
+def test_stored_commands_are_exported(cli, run_ids, tmp_path):
+    assert cli("export", run_ids[0], "-o", tmp_path / "out").exit_code == 0
+    assert (tmp_path / "out" / "summary.csv").read_text().count("time") >= 1

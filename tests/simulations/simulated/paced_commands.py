@@ -1,0 +1,37 @@
+"""Runs of a command beside bare starts of the interpreter, on machines of any pace."""
+
+from typing import Any
+
+import numpy as np
+
+import benchrigor as br
+from benchrigor.model import References
+from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
+from benchrigor.session.engine import Engine
+
+FULL = {COMMAND: 0.0102, COMMAND_CPU: 0.01, COMMAND_REST: 0.0002}
+
+
+def run_of(
+    *, slower: float, seed: int, rest_s: float = 0.002, references: bool = True, **options: Any
+) -> br.RunRecord:
+    """Return a run of a command of 20 ms, on a machine so much slower than at full pace."""
+    rng = np.random.default_rng(seed)
+    given = br.Options(target=None, max_rounds=60, min_rounds=60, rounds="restarted", **options)
+    engine = Engine(given, seed=1, subject={"kind": "command"})
+    engine.full_pace = dict(FULL)
+    while (plan := engine.ask()) is not None:
+        cpu_s, start_s = (slower * each * rng.normal(1.0, 0.03) for each in (0.02, 0.01))
+        rests = rng.exponential(rest_s, 2) + 0.0002
+        times = {COMMAND: start_s + rests[1], COMMAND_CPU: start_s, COMMAND_REST: rests[1]}
+        timed = References(stops=[1], seconds={kind: [each] for kind, each in times.items()})
+        engine.tell(
+            br.Round(
+                plan=plan,
+                elapsed_ns=50_000_000,
+                readings={"time": cpu_s + rests[0]},
+                facts={"cpu_s": cpu_s, "voluntary_switches": 1},
+                references=timed if references and plan.index % 3 == 0 else None,
+            )
+        )
+    return engine.result()
