@@ -68,6 +68,17 @@ def test_the_number_is_that_of_undisturbed_readings_and_what_all_give_stands_bes
     assert "run it again" not in br.report.render(record)
 
 
+def test_by_chance_no_time_with_waiting_is_below_that_without() -> None:
+    record, analysis = session(), session().analysis()
+    assert analysis is not None
+    assert analysis.estimate is not None
+    less = replace(analysis.estimate, value=0.99 * analysis.estimate.value)
+    by_chance = replace(analysis, disturbed=replace(left_out(record), estimate=less))
+    said = str(replace(record, analyses=(by_chance,)))
+    assert " with waiting, " not in said
+    assert " · without 44% run delay · " in said
+
+
 def test_kept_readings_all_count_as_if_nothing_had_been_measured() -> None:
     kept = session(disturbed="keep", budget_readings=900)
     unknown = session(
