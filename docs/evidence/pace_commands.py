@@ -1,8 +1,9 @@
 """The spread between runs of commands, and how much of it a reference command explains.
 
 Six commands, one of which sleeps, in windows of 8 s in random order: idle, beside one and three
-busy processes, and beside bursts of them. In turn with the command two references are run, more often than a session
-does: a bare start of the interpreter, and `true`; every fourth start counts, about 5 % of the time.
+busy processes, and beside bursts of them. In turn with the command two references are run, more
+often than a session does: a bare start of the interpreter, and `true`; every fourth start counts,
+about 5 % of the time.
 The truth of a window is the mean level of the other windows of its command, under all conditions.
 
     python docs/evidence/pace_commands.py record FOLDER     # 13 minutes

@@ -10,6 +10,7 @@ from benchrigor.model import (
     Interference,
     Kind,
     LevelFit,
+    Pace,
     PhaseReason,
     RunRecord,
     StablePhase,
@@ -59,8 +60,8 @@ from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
 _FULL_PACE = (
-    "at full pace, the fastest tenth of the best run known of its machine and interpreter (sessions "
-    "keep it in full_pace.json, in the user's folder for data)"
+    "at full pace, the fastest tenth of the best run known of its machine and interpreter "
+    "(sessions keep it in full_pace.json, in the user's folder for data)"
 )
 
 
@@ -434,7 +435,7 @@ def _command_pace(full: Estimate, pace: Pace, unit: str) -> list[str]:
         f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% more, as other commands have it. "
         "There is a rest of the wall time that is neither processor time nor measured delay. A "
         "start only waits in it, and so does a command that never gave a processor up before its "
-        "end: theirs is left out. Of one that did, as it slept or waited for data, what counts "
+        "end: theirs is left out. Of one that did, to sleep or to wait for something, what counts "
         "lies between all of the rest and what is beyond that of the starts. That makes the time "
         f"at full pace {pace.factor:.3g} of that measured.",
         _at_full_pace(

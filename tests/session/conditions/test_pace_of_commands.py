@@ -7,6 +7,7 @@ import benchrigor as br
 from benchrigor.model.pace import COMMAND_CPU
 from benchrigor.session.conditions.pace_of_rounds import full_pace_of
 
+
 def test_the_time_at_full_pace_stands_beside_that_measured() -> None:
     record = run_of(slower=1.4, seed=2)
     measured, at_full = record.estimate(), record.at_full_pace()

@@ -124,7 +124,7 @@ def _invocations(rounds: Sequence[Round]) -> Invocations | None:
             each.readings["time"],
             float(each.facts["cpu_s"] or 0.0),
             float(sum(map(np.sum, each.delays.seconds.values()))) if each.delays else 0.0,
-            float(each.facts.get("voluntary_switches", math.inf)),
+            _switches(each),
         )
         for each in whole
     ]
@@ -140,6 +140,12 @@ def _invocations(rounds: Sequence[Round]) -> Invocations | None:
         },
         after=np.array(after),
     )
+
+
+def _switches(finished: Round) -> float:
+    """Return how often a command gave a processor up by itself, infinite where nobody counted."""
+    found = finished.facts.get("voluntary_switches")
+    return math.inf if found is None else float(found)
 
 
 def _corrected(
