@@ -428,16 +428,16 @@ def _full_pace(analysis: Analysis, statistic: str) -> list[str]:
 def _command_pace(full: Estimate, pace: Pace, unit: str) -> list[str]:
     """Explain how the time of a command at full pace came to be."""
     return [
-        "Between runs a bare start of the interpreter was timed, the reference. It takes "
-        f"{show_value(pace.full_s[COMMAND_CPU], 's')} of processor time {_FULL_PACE}. By that "
-        f"{show_pace(pace)}, in {many(pace.blocks, 'start')}.",
+        f"Between runs a bare start of the interpreter was timed {counted(pace.blocks)} times, the "
+        f"reference. It takes {show_value(pace.full_s[COMMAND_CPU], 's')} of processor time "
+        f"{_FULL_PACE}.",
         "Where a start takes 1% more processor time, a command takes "
         f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% more, as other commands have it. "
         "There is a rest of the wall time that is neither processor time nor measured delay. A "
         "start only waits in it, and so does a command that never gave a processor up before its "
         "end: theirs is left out. Of one that did, to sleep or to wait for something, what counts "
         "lies between all of the rest and what is beyond that of the starts. That makes the time "
-        f"at full pace {pace.factor:.3g} of that measured.",
+        f"at full pace {pace.factor:.3g} of that measured: {show_pace(pace)}.",
         _at_full_pace(
             full, pace, unit, f"{percent(pace.error, digits=2)} from blocks of time and the rest"
         ),
