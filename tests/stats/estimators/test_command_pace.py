@@ -93,18 +93,18 @@ def test_runs_of_an_idle_and_of_a_busy_machine_agree_where_wall_times_do_not() -
     assert at_full(busy).value == pytest.approx(at_full(idle).value, rel=0.1)
 
 
-@pytest.mark.parametrize("starts", [5, 30])
-def test_intervals_hold_the_time_of_a_command_that_sleeps_however_busy_the_machine(
-    starts: int,
+@pytest.mark.parametrize(("starts", "idle_s"), [(5, 0.01), (30, 0.01), (30, 0.0)])
+def test_intervals_hold_the_time_of_a_command_that_waits_however_busy_the_machine(
+    starts: int, idle_s: float
 ) -> None:
     runs, hits = 300, 0
     for seed in range(runs):
         rng = np.random.default_rng([2, seed])
         options = {"slower": rng.uniform(1.0, 1.6), "unseen_s": rng.choice([0.0003, 0.003, 0.01])}
         alike = rng.uniform(0.0, 1.0)  # those that sleep wait less unseen than those that run
-        found = measured(rng, cpu_s=0.002, idle_s=0.01, alike=alike, starts=starts, **options)
-        estimate = at_full(found)
-        hits += estimate.low <= 0.0122 <= estimate.high
+        shape = {"idle_s": idle_s, "alike": alike, "starts": starts, "switches": 2.0}
+        estimate = at_full(measured(rng, cpu_s=0.002, **shape, **options))
+        hits += estimate.low <= 0.0022 + idle_s <= estimate.high
     assert hits >= scipy.stats.binom.ppf(0.001, runs, 0.95)
 
 

@@ -4,8 +4,8 @@ The wall time of a command is its processor time, its measured delay, and a rest
 first is shorter by the pace of such starts, and there is no delay. The rest is what a process waits
 where nobody counts it: until the one that started it runs again, while another system has the
 processor. Of a bare start it is nothing else, nor of a command that never gave a processor up. Of
-others, that sleep or wait for data, between all of it and what is beyond that of starts is their
-own: those that sleep wait less uncounted than those that run.
+others, that sleep or wait for data, their own is anywhere between all of it and what is beyond that
+of starts, in the mean or in the least: those that sleep wait less uncounted than those that run.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ SENSITIVITY, SENSITIVITY_SD = 0.95, 0.15
 _START_SD = 0.12  # of the log processor time of a start within a run
 FEWEST_STARTS = 4  # in 5 % of the second that a run lasts at least
 _BLOCKS = 8
+_LEAST_HIT = 0.02  # share of commands that waited less than any of some dozens of starts
 _END = 1  # times that a process gives a processor up which never waits: when it ends
 
 
@@ -140,7 +141,9 @@ def _levels(
     least = level(busy / slower)
     most = max(level(busy / slower + np.where(waiting, rest - full_rest_s, 0.0)), least)
     common = of_starts.mean() + of_starts.std() / math.sqrt(of_starts.size - 1.0) - full_rest_s
-    low = max(most - share * max(float(common), 0.0), least)
+    floor = np.quantile(rest[waiting], _LEAST_HIT) - of_starts.min()  # of a sleep nearly all of it
+    low = max(most - share * max(float(common), 0.0), least + share * float(floor), least)
+    low = min(low, most)
     whole = math.sqrt(low * most)
     spread = math.log(most / low) / math.sqrt(12.0)  # of anywhere between
     own = float(rest.std()) / math.sqrt(rest.size) / whole
