@@ -50,6 +50,14 @@ def test_a_command_records_it_beside_its_own_time() -> None:
     assert second.references is None  # not due
 
 
+def test_a_command_that_sleeps_is_told_from_one_that_only_runs() -> None:
+    runs, sleeps = (
+        run(CommandWorkload(argv, clock=FakeClock(cost_ns=1000))).facts["voluntary_switches"]
+        for argv in (["true"], ["sleep", "0.001"])
+    )
+    assert runs <= 1 < sleeps
+
+
 def test_a_time_that_is_picked_has_none() -> None:
     picks = [Pick.parse("time:s=regex:(.+)")]
     workload = CommandWorkload(["echo", "3"], picks=picks, clock=FakeClock(cost_ns=1000))
