@@ -26,8 +26,9 @@ from benchrigor.model.text import (
     show_estimate,
     wrapped,
 )
-from benchrigor.protocols import Store
+from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
+from benchrigor.session.pairs.stored_runs import StoredRuns
 from benchrigor.session.replays.recorded_run import FILE
 
 _LABEL = 11
@@ -104,15 +105,16 @@ def compare(
         _rank(sides, as_json=as_json, metric=metric, **options)
         return
     opened = None if any(each.is_file for each in sides) else shared.open_store(store)
-    options["store"] = opened if opened is not None and opened.path.exists() else None
+    known = opened is not None and opened.path.exists()
+    options["stored"] = StoredRuns(opened) if opened is not None and known else None
     _compare_two(sides, as_json=as_json, metric=metric, margin=margin, paired=paired, **options)
 
 
 def compare_against(
-    source: str, baseline: RunRecord, candidate: RunRecord, *, as_json: bool, store: Store | None
+    source: str, against: Against, candidate: RunRecord, *, as_json: bool
 ) -> None:
     """Compare a run that has just ended with an earlier one, as the verb does; leave."""
-    sides = [_side_of(source, baseline), _side_of(candidate.run_id or "", candidate)]
+    sides = [_side_of(source, against.baseline), _side_of(candidate.run_id or "", candidate)]
     if sides[0].label == sides[1].label:
         sides[1] = replace(sides[1], label="this run")
     options = candidate.options
@@ -121,7 +123,7 @@ def compare_against(
         as_json=as_json,
         statistic=options.statistic,
         confidence=options.confidence,
-        store=store,
+        stored=against.stored,
     )
 
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager, redirect_stdout
 from types import FrameType
 from typing import TYPE_CHECKING
 
+import click
+
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import LiveLine, live_line, print_record, print_records
 from benchrigor.errors import BenchrigorError, WorkloadFailed
@@ -53,7 +55,13 @@ def drive_against(
             return ""
         return f"ratio {ratio.value:.3f} ±{percent(ratio.relative_half_width)} · "
 
-    return _driven(begin, workload, before=so_far)
+    def begun(line: Callable[[Progress], object]) -> Session:
+        session = begin(line)
+        if against.told is not None:
+            click.echo(f"benchrigor: {against.told.sentence}", err=True)
+        return session
+
+    return _driven(begun, workload, before=so_far)
 
 
 def _driven(

@@ -222,7 +222,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     over_s = given["over"] and 60.0 * given["over"]
     ending = {"target_given": shared.is_given("target"), "as_json": given["as_json"]}
     store = None if given["no_store"] else shared.open_store(given["store"])
-    against = _against(given, targets) if given["against"] else None
+    against = _against(given, targets, store) if given["against"] else None
     if len(targets) > 1:
         _in_turn(targets, given, options, store, over_s=over_s, **ending)
         return
@@ -242,13 +242,12 @@ def run(words: tuple[str, ...], **given: Any) -> None:
 
         with logged_to(given["log"]):
             record = drive_against(lambda line: begin(progress=line), workload, against)
-        ending = {"as_json": given["as_json"], "store": store}
-        compare_against(given["against"], against.baseline, record, **ending)
+        compare_against(given["against"], against, record, as_json=given["as_json"])
     with logged_to(given["log"]):
         drive_and_print(lambda line: begin(progress=line), workload, over_s=over_s, **ending)
 
 
-def _against(given: dict[str, Any], targets: tuple[str, ...]) -> Against:
+def _against(given: dict[str, Any], targets: tuple[str, ...], store: Journal | None) -> Against:
     """Return the comparison with the run that --against names."""
     from benchrigor.cli.recordings import recorded_run  # noqa: PLC0415  # slow to load
     from benchrigor.session.pairs.against import Against  # noqa: PLC0415  # likewise
@@ -264,7 +263,7 @@ def _against(given: dict[str, Any], targets: tuple[str, ...]) -> Against:
         raise InvalidInput(
             f"{given['against']} is no saved record, expected one, or the id of a stored run"
         )
-    return Against(found, given["target"])
+    return Against(found, given["target"], store)
 
 
 def _in_turn(

@@ -55,7 +55,7 @@ def capabilities(*, root: Path = ROOT) -> tuple[Capability, ...]:
     return tuple(_capability(name, reader, root) for name, reader in _READERS.items())
 
 
-def provenance(*, sources: Iterable[Path] = (), root: Path = ROOT) -> Provenance:
+def provenance(*, sources: Iterable[Path | str] = (), root: Path = ROOT) -> Provenance:
     """Gather where, when and with what a run is made, in some 20 ms.
 
     Git is asked for the commit around the working directory, with "+dirty" behind it when tracked
@@ -64,7 +64,7 @@ def provenance(*, sources: Iterable[Path] = (), root: Path = ROOT) -> Provenance
     Parameters
     ----------
     sources
-        Files that hold what is measured.
+        Files that hold what is measured, and words that say where in them it is.
     root
         Folder that holds ``proc`` and ``sys``.
 
@@ -88,10 +88,13 @@ def provenance(*, sources: Iterable[Path] = (), root: Path = ROOT) -> Provenance
     )
 
 
-def _hash_of(files: Iterable[Path]) -> str | None:
-    """Return a hash of the contents of files; None where none can be read."""
+def _hash_of(sources: Iterable[Path | str]) -> str | None:
+    """Return a hash of the contents of files, and of words; None where no file can be read."""
     found, hashed = False, hashlib.sha256()
-    for each in files:
+    for each in sources:
+        if isinstance(each, str):
+            hashed.update(each.encode())
+            continue
         with contextlib.suppress(OSError), each.open("rb") as file:
             hashed.update(hashlib.file_digest(file, "sha256").digest())
             found = True

@@ -17,6 +17,7 @@ class StopReason(enum.StrEnum):
     READINGS_BUDGET = "readings-budget-spent"
     MEMORY_LIMIT = "memory-limit-reached"
     ROUND_LIMIT = "round-limit-reached"
+    OUT_OF_REACH = "target-out-of-reach"
     TOO_MANY_REJECTED = "too-many-rejected-rounds"
     STOP_REQUESTED = "stop-requested"
     EXHAUSTED = "workload-exhausted"

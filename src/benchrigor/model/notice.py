@@ -81,6 +81,8 @@ class Code(enum.StrEnum):
     RECORDING_COST = "recording-cost"
     AT_FULL_PACE = "at-full-pace"
     STORED_RUNS = "stored-runs"
+    NO_COMMON_PACE = "no-common-pace"
+    OUT_OF_REACH = "target-out-of-reach"
     DISTURBED = "disturbed-run"
     FULL_PACE_NEW = "full-pace-new"
     FULL_PACE_NOT_KEPT = "full-pace-not-kept"

@@ -304,7 +304,7 @@ def ended(decision: Decision | None) -> str:
     if decision is None:
         return "still running"
     reason = str(decision.reason).replace("-", " ")
-    is_planned = reason == "satisfied" or reason.endswith(("spent", "limit reached"))
+    is_planned = reason == "satisfied" or reason.endswith(("spent", "limit reached", "out of reach"))
     return reason if is_planned else f"not converged: {reason}"
 
 

@@ -148,7 +148,7 @@ def prepared(given: Mapping[str, Any]) -> tuple[Session, CallableWorkload | Amou
         options,
         (metric,) if work is None else (SPEED,),
         name=given["name"] or workload.name,
-        subject={"kind": "function", "name": workload.name},
+        subject={"kind": "function", "name": workload.name, "gc": given["gc"], "batch": batch},
         seed=given["seed"],
         store=given["store"],
         clock=clock,

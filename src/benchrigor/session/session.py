@@ -377,7 +377,7 @@ class Session(Engine):
         )
         return session
 
-    def _describe(self, sources: Iterable[Path] = ()) -> Provenance:
+    def _describe(self, sources: Iterable[Path | str] = ()) -> Provenance:
         if self._provenance is None:
             self._provenance = instrument.provenance(sources=sources)
         return self._provenance

@@ -163,14 +163,14 @@ def agrees(later: Estimate | None, earlier: Estimate | None) -> bool:
     return later is not None and earlier is not None and earlier.low <= later.value <= earlier.high
 
 
-def satisfied(*criteria: Criterion) -> StopRule:
+def satisfied(*criteria: Criterion, reason: StopReason = StopReason.SATISFIED) -> StopRule:
     """Stop when two looks in a row agree, and the last one, at enough readings, meets all criteria.
 
     A machine is in one of its paces for a moment: one look finds a narrow interval there by luck.
     So the rounds must also have taken the seconds that are asked for on the wall clock.
     """
     return _stop_for(
-        StopReason.SATISFIED,
+        reason,
         lambda progress: progress.fresh and bool(progress.analyses) and not progress.missing,
         lambda progress: progress.agreed and progress.elapsed_s >= progress.min_seconds,
         *criteria,
@@ -212,18 +212,22 @@ def _stop_for(reason: StopReason, *criteria: Criterion) -> StopRule:
     return lambda progress: stop if all(each(progress) for each in criteria) else None
 
 
-def default_rules(options: Options, *, narrow: Criterion | None = None) -> tuple[StopRule, ...]:
+def default_rules(
+    options: Options, *, narrow: Criterion | None = None, no_narrower: Criterion | None = None
+) -> tuple[StopRule, ...]:
     """Return the stop rules for options; the first to stop wins.
 
     A session takes a list of rules instead: ``[*default_rules(options), my_rule]``. ``narrow`` says
-    in place of the target whether enough is known.
+    in place of the target whether enough is known, ``no_narrower`` whether more cannot be.
     """
     criteria = [
         lambda progress: progress.rounds >= options.min_rounds,
         minimum_effective(min_evidence(options, by_round=False).effective),
         mostly_stable(STABLE_SHARE),
-        narrow or narrow_enough(options),
     ]
+    rules = [satisfied(*criteria, narrow or narrow_enough(options))]
+    if no_narrower is not None:
+        rules.append(satisfied(*criteria, no_narrower, reason=StopReason.OUT_OF_REACH))
     limits = {
         StopReason.STOP_REQUESTED: 1,
         StopReason.TOO_MANY_REJECTED: options.max_rejected,
@@ -233,4 +237,4 @@ def default_rules(options: Options, *, narrow: Criterion | None = None) -> tuple
         StopReason.ROUND_LIMIT: options.max_rounds,
     }
     spent = (limit(reason, most) for reason, most in limits.items() if most is not None)
-    return (satisfied(*criteria), *spent, in_time(options.budget_s))
+    return (*rules, *spent, in_time(options.budget_s))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import math
@@ -69,12 +68,17 @@ class TimedWorkload:
         return name_of(self._func)
 
     @property
-    def source_files(self) -> tuple[Path, ...]:
-        """The file that holds the function, if it is known."""
-        with contextlib.suppress(TypeError):
-            file = inspect.getsourcefile(inspect.unwrap(self._func))
-            return () if file is None else (Path(file),)
-        return ()
+    def source_files(self) -> tuple[Path | str, ...]:
+        """The file that holds the function, and its line: one file may hold two of a name.
+
+        Empty where a file does not tell what is computed, as of closures and methods.
+        """
+        func = inspect.unwrap(self._func)
+        if not inspect.isfunction(func) or func.__closure__:
+            return ()
+        file = inspect.getsourcefile(func)
+        line = f"line {func.__code__.co_firstlineno}, {func.__defaults__!r}"
+        return () if file is None else (Path(file), line)
 
     @functools.cached_property
     def _stopwatch(self) -> Stopwatch:

@@ -1,6 +1,10 @@
 """A run that is compared with an earlier one stops when their ratio is known, whatever it is."""
 
+import math
+
+import numpy as np
 import pytest
+from simulated.paced import paced_round, told
 
 import benchrigor as br
 from benchrigor.session.pairs.against import Against
@@ -52,6 +56,34 @@ def test_a_ratio_that_is_never_known_so_well_ends_with_the_budget() -> None:
     assert record.decision is not None
     assert record.decision.reason is br.StopReason.TIME_BUDGET
     assert against.ratio is not None
+
+
+def paced_against(target: float, statistic: str = "mean") -> tuple[br.RunRecord, Against]:
+    """Run on a machine that changes its pace, after a run that knew its own."""
+    against = Against(told(1), target)
+    options = br.Options(target=None, statistic=statistic, budget_s=math.inf, max_rounds=100)
+    session, rng = against.begin(options, seed=2), np.random.default_rng(2)
+    while (plan := session.ask()) is not None:
+        session.tell(paced_round(plan, rng, slow_share=0.5))
+    return session.result(), against
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+def test_it_ends_where_further_readings_cannot_tell_more(statistic: str) -> None:
+    record, against = paced_against(0.02, statistic=statistic)
+    assert record.decision.reason is br.StopReason.OUT_OF_REACH
+    assert len(record.rounds) < 50
+    assert against.told is not None
+    assert against.told in record.session_notices
+    best = against.told.evidence["half_width"]
+    assert 0.06 < best < 0.1  # two components of 3 %
+    assert against.ratio.relative_half_width == pytest.approx(best, rel=0.15)
+
+
+def test_a_target_within_reach_is_met_without_a_word() -> None:
+    record, against = paced_against(0.15)
+    assert record.decision.satisfied
+    assert against.told is None
 
 
 def test_it_cannot_compare_before_there_is_a_session() -> None:

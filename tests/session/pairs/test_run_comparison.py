@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from simulated.paced import told
 
 import benchrigor as br
-from benchrigor.model import Code
-from benchrigor.session import compare_runs
+from benchrigor.model import Code, References
+from benchrigor.session import compare_runs, retraced
 from benchrigor.session.pairs.run_comparison import rank_runs
 from benchrigor.testing import SyntheticWorkload
 
@@ -62,6 +63,40 @@ def test_what_may_differ_beside_the_readings_is_a_notice() -> None:
     assert Code.METRICS_DIFFER not in found
     _, notices = rank_runs({"old": OLD, "new": there, "file": READINGS})
     assert {Code.HOSTS_DIFFER, Code.THIS_PROCESS_ONLY} <= {each.code for each in notices}
+
+
+@pytest.mark.parametrize(
+    ("where", "version", "words"),
+    [
+        ({"python": "CPython 3.13.0"}, 1, "interpreter (CPython "),
+        ({"host": "elsewhere"}, 1, "machine (elsewhere, "),
+        ({}, 2, "version of the reference (interpreter 1; interpreter 2)"),
+    ],
+)
+def test_the_same_readings_beside_a_faster_reference_are_no_change(where, version, words, tmp_path):
+    """As of another interpreter: another full pace, which tells nothing of the readings."""
+    record = told(1, store=tmp_path / "runs.sqlite")
+    rounds = tuple(
+        replace(
+            each,
+            references=References(
+                stops=each.references.stops,
+                seconds={kind: 0.6 * s for kind, s in each.references.seconds.items()},
+                version=version,
+            ),
+        )
+        for each in record.rounds
+    )
+    there = replace(record.provenance, **where)
+    other = retraced(replace(record, rounds=rounds, decision=None, provenance=there))
+    comparison = compare_runs(record, other)
+    assert comparison.ratio is not None
+    assert comparison.ratio.value == pytest.approx(1.0)
+    found = {each.code: each for each in comparison.notices}
+    assert Code.AT_FULL_PACE not in found
+    assert words in found[Code.NO_COMMON_PACE].sentence
+    _, notices = rank_runs({"one": record, "other": other})
+    assert Code.NO_COMMON_PACE in {each.code for each in notices}
 
 
 @pytest.mark.parametrize(

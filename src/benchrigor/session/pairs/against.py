@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
-from benchrigor.errors import NotEstimable
-from benchrigor.model import Comparison, Estimate, Options, Progress, RunRecord
+from benchrigor.errors import NotComparable, NotEstimable
+from benchrigor.model import (
+    Code,
+    Comparison,
+    Estimate,
+    Notice,
+    Options,
+    Progress,
+    RunRecord,
+    quantile_named,
+)
+from benchrigor.model.text import percent
+from benchrigor.protocols import Store
 from benchrigor.session.pairs.run_comparison import compare_named, label_of
+from benchrigor.session.pairs.stored_runs import StoredRuns
 from benchrigor.session.session import Session
 from benchrigor.session.stop_rules import caution, default_rules
+from benchrigor.stats.estimators.pace import AT_FULL_PACE
+
+_LITTLE = 0.2  # share of the variance, without which an interval is a tenth narrower
 
 
 class Against:
     """Stops a session when its ratio to a baseline is known well enough, never on a verdict.
+
+    It also stops where further readings cannot make the ratio as narrow as wanted: what is known
+    of the baseline, and how far runs differ, remain.
 
     Parameters
     ----------
@@ -20,25 +40,41 @@ class Against:
         An earlier run.
     target
         Half-width of the ratio that is wanted, relative to the ratio.
+    store
+        Where further runs are kept, see `compare_runs`.
 
     Attributes
     ----------
     baseline
         As given.
+    stored
+        The runs of the store.
     ratio
         At the latest look that agreed with the one before; None before the first.
+    told
+        What the baseline tells before anything is measured: that the target is out of reach.
     """
 
-    def __init__(self, baseline: RunRecord, target: float) -> None:
+    def __init__(self, baseline: RunRecord, target: float, store: Store | None = None) -> None:
         self.baseline = baseline
+        self.stored = None if store is None else StoredRuns(store)
         self._target = target
         self._session: Session | None = None
-        self.ratio: Estimate | None = None
+        self._latest: Comparison | None = None
+        self.told: Notice | None = None
+
+    @property
+    def ratio(self) -> Estimate | None:
+        """The ratio at the latest look."""
+        return self._latest and self._latest.ratio
 
     def begin(self, options: Options, *arguments: Any, **others: Any) -> Session:
         """Make a session that stops so; the rest as for `Session`, whose own target is none."""
-        rules = default_rules(options, narrow=self._is_narrow)
+        rules = default_rules(options, narrow=self._is_narrow, no_narrower=self._is_no_narrower)
         self._session = Session(options, *arguments, rules=rules, **others)
+        self.told = self._out_of_reach(options)
+        if self.told is not None:
+            self._session.note(self.told)
         return self._session
 
     def compared(self) -> Comparison:
@@ -51,22 +87,74 @@ class Against:
         """
         if self._session is None:
             raise TypeError("compared before begin")
-        candidate = self._session.result()
+        return self._compared(self._session.result())
+
+    def _compared(self, candidate: RunRecord) -> Comparison:
         return compare_named(
             {label_of(self.baseline): self.baseline, "this run": candidate},
             statistic=candidate.options.statistic,
             confidence=candidate.options.confidence,
             margin=0.0,
+            stored=self.stored,
         )
 
     def _is_narrow(self, progress: Progress) -> bool:
         """Whether the interval of the ratio is as narrow as wanted."""
         try:
-            ratio = self.compared().ratio
+            self._latest = self.compared()
         except NotEstimable:
-            return False
-        self.ratio = ratio
-        if ratio is None:  # the baseline is 0
+            self._latest = None
+        ratio = self.ratio
+        if ratio is None:  # or the baseline is 0
             return False
         careful = max(caution(each) for each in progress.analyses if each.metric.must_satisfy)
         return bool(ratio.half_width * careful <= self._target * abs(ratio.value))
+
+    def _is_no_narrower(self, _progress: Progress) -> bool:
+        """Whether further readings make the ratio hardly narrower, and never as wanted."""
+        if self._session is None or self._latest is None:
+            return False
+        share = _share_of_readings(self._latest, self._session.result())
+        return share <= _LITTLE and _at_best(self._latest, share) > self._target
+
+    def _out_of_reach(self, options: Options) -> Notice | None:
+        """Say if the target is out of reach of a run like the baseline, of a version of its own."""
+        asked = replace(
+            self.baseline.options, statistic=options.statistic, confidence=options.confidence
+        )
+        where = self.baseline.provenance and replace(self.baseline.provenance, source=None)
+        like = replace(self.baseline, options=asked, provenance=where, run_id=None)
+        try:
+            comparison = self._compared(like)
+        except (NotComparable, NotEstimable):  # said when there are readings
+            return None
+        best = _at_best(comparison, _share_of_readings(comparison, like))
+        if not self._target < best < math.inf:
+            return None
+        sentence = (
+            f"A half-width of {percent(self._target)} is out of reach: what is known of the "
+            f"baseline, and how far runs differ, leave about {percent(best)}, however long this "
+            "one is. Several stored runs of each version know more, and so do runs in pieces."
+        )
+        return Notice.warning(Code.OUT_OF_REACH, sentence, half_width=best, wanted=self._target)
+
+
+def _share_of_readings(comparison: Comparison, run: RunRecord) -> float:
+    """Return the share of the variance of a ratio that more readings of the candidate reduce."""
+    baseline, candidate, analysis = comparison.baseline, comparison.candidate, run.analysis()
+    if baseline is None or candidate is None or analysis is None or analysis.estimate is None:
+        return 1.0
+    pace, part = analysis.pace, 1.0
+    if pace is not None and candidate.method.startswith(AT_FULL_PACE) and candidate.standard_error:
+        own = pace.error
+        if quantile_named(comparison.statistic) is not None:
+            own = max(own, analysis.estimate.relative_half_width / 2.0)
+        part = min(own * candidate.value / candidate.standard_error, 1.0) ** 2
+    fixed, all_of_it = baseline.relative_half_width**2, candidate.relative_half_width**2
+    return part * all_of_it / (fixed + all_of_it) if all_of_it else 0.0
+
+
+def _at_best(comparison: Comparison, share: float) -> float:
+    """Return the half-width of a ratio, relative to it, without this share of its variance."""
+    ratio = comparison.ratio
+    return math.inf if ratio is None else ratio.relative_half_width * math.sqrt(1.0 - share)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -31,7 +30,7 @@ from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.conditions.pace_of_rounds import with_pace
 from benchrigor.session.conditions.red_rounds import is_disturbed
-from benchrigor.session.pairs.stored_runs import StoredRuns, are_alike, stored_runs
+from benchrigor.session.pairs.stored_runs import StoredRuns, paced_by
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare
@@ -113,7 +112,7 @@ def compare_runs(
     """
     sides = {"baseline": baseline, "candidate": candidate}
     options: dict[str, Any] = {"confidence": confidence, "margin": margin, "paired": paired}
-    options |= {"store": None if store is None else as_store(store)}
+    options |= {"stored": None if store is None else StoredRuns(as_store(store))}
     return compare_named(sides, metric=metric, statistic=statistic, direction=direction, **options)
 
 
@@ -125,7 +124,7 @@ def compare_named(
     direction: str | None = None,
     paired: bool = False,
     confidence: float = 0.95,
-    store: Store | None = None,
+    stored: StoredRuns | None = None,
     **options: Any,
 ) -> Comparison:
     """Compare two runs as `compare_runs` does, by the names that errors call them."""
@@ -152,7 +151,7 @@ def compare_named(
         return replace(found, readings_in=_common_unit(sources))
     with _showing_readings(sources):
         analyses = [each.analysis(statistic, confidence) for each in sources]
-    estimates, told = _at_one_pace(sources, analyses, statistic, store)
+    estimates, told = _at_one_pace(sources, analyses, statistic, stored)
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
     )
@@ -219,10 +218,10 @@ class _Source:
         return by_round and self.run is not None and self.run.subject.get("kind") == "command"
 
     @property
-    def full_pace(self) -> Mapping[str, float]:
-        """The full pace that the run knows; empty where it measured no reference."""
+    def pace(self) -> Pace | None:
+        """The pace that the run knows; None where it measured no reference."""
         own = None if self.run is None else self.run.analysis(self.recorded.metric.name)
-        return {} if own is None or own.pace is None else own.pace.full_s
+        return None if own is None else own.pace
 
     def analysis(self, statistic: str, confidence: float) -> Analysis:
         """Estimate the stable phase; the target of a run does not matter."""
@@ -284,49 +283,60 @@ def _at_one_pace(
     sources: Sequence[_Source],
     analyses: Sequence[Analysis],
     statistic: str,
-    store: Store | None = None,
+    stored: StoredRuns | None = None,
 ) -> tuple[list[Estimate], tuple[Notice, ...]]:
     """Return the estimates at full pace where each run tells its pace, else as measured.
 
-    Full pace is the best that any of them knows, unless they are of several machines. Two runs are
-    of like work: they share a sensitivity, with those of the store.
+    Full pace is the best that any of them knows. Two runs are of like work: they share a
+    sensitivity, with those of the store.
     """
     measured = [each.estimate for each in analyses if each.estimate is not None]
-    known = [each.full_pace for each in sources]
-    if not all(known):
-        return measured, ()
-    if len(_hosts(sources)) == 1:
-        best = {kind: min(each.get(kind, math.inf) for each in known) for kind in known[0]}
-        known = [best] * len(sources)
-
     runs = [each.run for each in sources if each.run is not None]
+    known = [each.pace for each in sources if each.pace is not None]
+    if len(known) < len(sources) or len(runs) < len(sources):
+        return measured, ()
+    apart = _no_common_pace(runs, known)
+    if apart:
+        return measured, apart
+    full_s = {kind: min(each.full_s[kind] for each in known) for kind in known[0].full_s}
 
     def paced(*sensitivities: tuple[float, float] | None) -> list[Analysis]:
-        each = zip(runs, analyses, known, sensitivities, strict=True)
         return [
             with_pace(analysis, run.counted_rounds, full_s, statistic, sensitivity=sensitivity)
-            for run, analysis, full_s, sensitivity in each
+            for run, analysis, sensitivity in zip(runs, analyses, sensitivities, strict=True)
         ]
 
     at_pace = paced(*(None for _ in sources))
     paces = [each.pace for each in at_pace if each.pace is not None]
-    stored, common = None, None
+    beside, common = None, None
     if len(paces) == len(sources) == 2:
         name = sources[0].recorded.metric.name
-        stored = None if store is None else stored_runs(runs, store, name)
-        others = stored.paces(runs) if stored else ()
-        common = common_sensitivity(paces[0], paces[1], others)
+        beside = stored.beside(runs, paces, statistic, name) if stored else None
+        common = common_sensitivity(paces[0], paces[1], beside.paces if beside else ())
     if common is not None:
         at_pace = paced(*common)
     at_full = [each.at_full_pace for each in at_pace if each.at_full_pace is not None]
     if len(at_full) < len(sources):
         return measured, ()
     told = (_at_paces(paces),)
-    if stored is None or common is None or len(_hosts(sources)) > 1:
+    if beside is None or common is None:
         return at_full, told
-    full_s, slope = reference_s(known[0]), common[0][0]
-    means, more = _with_stored(runs, at_full, stored, full_s, slope)
+    means, more = beside.means(at_full, reference_s(full_s), common[0][0])
     return means, (*told, *more)
+
+
+def _no_common_pace(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> tuple[Notice, ...]:
+    """Say in what runs differ that full pace depends on, if they do."""
+    of_runs = [paced_by(run.provenance, pace) for run, pace in zip(runs, paces, strict=True)]
+    values = {what: sorted({each[what] for each in of_runs}) for what in of_runs[0]}
+    different = {what: found for what, found in values.items() if len(found) > 1}
+    if not different:
+        return ()
+    shown = ", ".join(f"{what} ({'; '.join(found)})" for what, found in different.items())
+    sentence = (
+        f"Compared as measured: the runs differ in {shown}, and so have no full pace in common."
+    )
+    return (Notice.warning(Code.NO_COMMON_PACE, sentence),)
 
 
 def _at_paces(paces: Sequence[Pace]) -> Notice:
@@ -336,22 +346,6 @@ def _at_paces(paces: Sequence[Pace]) -> Notice:
         "allows for the difference between runs."
     )
     return Notice.note(Code.AT_FULL_PACE, sentence)
-
-
-def _with_stored(
-    runs: Sequence[RunRecord],
-    at_full: Sequence[Estimate],
-    stored: StoredRuns,
-    full_s: float,
-    sensitivity: float,
-) -> tuple[list[Estimate], tuple[Notice, ...]]:
-    """Let stored runs that are like one of two count with it, unless the two are alike."""
-    alone = are_alike(*runs)
-    means = [
-        stored.of(run, own, full_s, sensitivity, alone=alone)
-        for run, own in zip(runs, at_full, strict=True)
-    ]
-    return means, stored.told(runs, alone=alone)
 
 
 def _averaged_alike(sources: Sequence[_Source]) -> Sequence[_Source]:

@@ -4,140 +4,173 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, RunRecord
+from benchrigor.model import Code, Estimate, Notice, Pace, Provenance, RunRecord, codec
 from benchrigor.protocols import Store
 from benchrigor.stats.estimators.pace import moved
 from benchrigor.stats.series.interval import StandardError, t_interval
 
-_MOST = 30  # runs that are loaded, the newest first: they may hold many readings
+_MOST = 30  # runs of a name that are loaded, the newest first: they may hold many readings
 _ENOUGH = 5  # degrees of freedom of the spread between runs, from which on nothing is assumed
-
-_Key = tuple[str, ...]
+_LENGTH = {  # options that say how long a run lasts, not what its number is of
+    *("target", "confidence", "preset", "budget_readings", "budget_s", "min_seconds"),
+    *("quick_s", "quick_rounds", "readings_per_round", "min_rounds", "max_rounds", "max_rejected"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """A run at full pace; ``version`` is that of the code, None where nobody knows it."""
+
+    work: str
+    version: tuple[str, str] | None
+    pace: Pace
+    figure: Estimate
+
+
 class StoredRuns:
-    """The figures at full pace of stored runs of one subject, by all that makes them alike."""
+    """The runs of a store, each of which is loaded once."""
 
-    runs: dict[_Key, dict[str | None, tuple[Analysis, Estimate]]]
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._loaded: dict[str, _Run | None] = {}
 
-    def told(self, runs: Sequence[RunRecord], *, alone: bool) -> tuple[Notice, ...]:
-        """Say how many others count with a baseline and a candidate, if any."""
-        others = [len(self.runs.get(_key(each), {})) - 1 for each in runs]
-        if alone or not any(others):
-            return ()
-        sentence = (
-            f"{others[0]} and {others[1]} other stored runs of the same versions count with the "
-            "baseline and the candidate."
-        )
-        return (Notice.note(Code.STORED_RUNS, sentence),)
+    def beside(
+        self, runs: Sequence[RunRecord], paces: Sequence[Pace], statistic: str, metric: str
+    ) -> LikeRuns:
+        """Return the other runs that measured the same statistic of the same work as one of these.
 
-    def paces(self, without: Sequence[RunRecord]) -> list[Pace]:
-        """Return the paces of all runs but these: what they tell of the sensitivity."""
-        known = {each.run_id for each in without}
-        return [
-            analysis.pace
-            for group in self.runs.values()
-            for run_id, (analysis, _) in group.items()
-            if analysis.pace is not None and run_id not in known
-        ]
-
-    def of(
-        self, run: RunRecord, own: Estimate, full_s: float, sensitivity: float, *, alone: bool
-    ) -> Estimate:
-        """Return the mean of a run, whose figure at full pace this is, and of those like it.
-
-        ``alone`` it is the run's own, with the variance between runs that the store tells. That is
-        pooled over versions of the subject; with fewer than five degrees of freedom each run's own
-        is taken, with the component between runs that it assumes.
+        They have the same options but for those of their length, and the same machine,
+        interpreter and version of the reference.
         """
-        at_full = self._at(full_s, sensitivity)
-        alike = {} if alone else dict(at_full.get(_key(run), {}))
-        alike[run.run_id] = own
-        figures = [*alike.values()]
-        spread, freedom = _between([*at_full.values()])
-        if freedom < _ENOUGH:
-            if len(figures) == 1:
-                return own
-            errors = [(each.standard_error or 0.0) / each.value for each in figures]
-            spread = math.sqrt(float(np.mean(np.square(errors))))
-            freedom = min(each.degrees_of_freedom or math.inf for each in figures)
-        value = math.exp(float(np.mean([math.log(each.value) for each in figures])))
-        error = StandardError(value * spread / math.sqrt(len(figures)), freedom)
-        mean = t_interval(
-            value,
-            error,
-            own.confidence,
-            n=sum(each.n for each in figures),
-            n_effective=sum(each.n_effective for each in figures),
-            method=own.method,
+        works = [_work(each, pace, statistic) for each, pace in zip(runs, paces, strict=True)]
+        others = [each for each in self._others(runs, metric) if each.work in works]
+        return LikeRuns(
+            versions=tuple((work, _version(each)) for work, each in zip(works, runs, strict=True)),
+            others=tuple(others),
         )
-        return replace(mean, notices=own.notices)
 
-    def _at(self, full_s: float, sensitivity: float) -> dict[_Key, dict[str | None, Estimate]]:
-        """Return all figures at one full pace, with one sensitivity."""
-        return {
-            key: {
-                run_id: moved(figure, analysis.pace, full_s, sensitivity)
-                for run_id, (analysis, figure) in group.items()
-                if analysis.pace is not None
-            }
-            for key, group in self.runs.items()
-        }
+    def _others(self, runs: Sequence[RunRecord], metric: str) -> Iterator[_Run]:
+        known = {each.run_id for each in runs}
+        for name in dict.fromkeys(each.name for each in runs):
+            listed = [str(run["run_id"]) for run in self._store.runs(name) if run["name"] == name]
+            for run_id in listed[:_MOST]:
+                if run_id in known:
+                    continue
+                if run_id not in self._loaded:
+                    self._loaded[run_id] = _told(self._store.load(run_id), metric)
+                found = self._loaded[run_id]
+                if found is not None:
+                    yield found
 
 
-def _between(groups: Sequence[dict[str | None, Estimate]]) -> tuple[float, float]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LikeRuns:
+    """Runs beside two that are compared; ``versions`` are the work of these and its version."""
+
+    versions: tuple[tuple[str, tuple[str, str] | None], ...]
+    others: tuple[_Run, ...]
+
+    @property
+    def paces(self) -> list[Pace]:
+        """The paces of the others: what they tell of the sensitivity."""
+        return [each.pace for each in self.others]
+
+    def means(
+        self, own: Sequence[Estimate], full_s: float, sensitivity: float
+    ) -> tuple[list[Estimate], tuple[Notice, ...]]:
+        """Return the mean of each of two, by its figure at full pace, and of those like it.
+
+        Two that are alike stand alone: neither has the other's like runs for itself. The variance
+        between runs is pooled over the versions of the work; with fewer than five degrees of
+        freedom each run's own is taken, with the component between runs that it assumes.
+        """
+        groups: dict[object, list[Estimate]] = defaultdict(list)
+        for each in self.others:
+            if each.version is not None:
+                figure = moved(each.figure, each.pace, full_s, sensitivity)
+                groups[each.work, each.version].append(figure)
+        alike = [[] if key[1] is None else [*groups[key]] for key in self.versions]
+        for key, figure in zip(self.versions, own, strict=True):
+            if key[1] is not None:
+                groups[key].append(figure)
+        if self.versions[0] == self.versions[1]:
+            alike = [[], []]
+        spread = _between(groups.values())
+        means = [_mean([one, *more], spread) for one, more in zip(own, alike, strict=True)]
+        counts = [len(more) for more in alike]
+        return means, (_told_of(counts),) if any(counts) else ()
+
+
+def _told_of(counts: Sequence[int]) -> Notice:
+    sentence = (
+        f"{counts[0]} and {counts[1]} other stored runs of the same versions count with the "
+        "baseline and the candidate."
+    )
+    return Notice.note(Code.STORED_RUNS, sentence)
+
+
+def _mean(figures: Sequence[Estimate], between: tuple[float, float]) -> Estimate:
+    """Return the mean of a run's own figure, the first, and of others."""
+    own, (spread, freedom) = figures[0], between
+    if freedom < _ENOUGH:
+        if len(figures) == 1:
+            return own
+        errors = [(each.standard_error or 0.0) / each.value for each in figures]
+        spread = math.sqrt(float(np.mean(np.square(errors))))
+        freedom = min(each.degrees_of_freedom or math.inf for each in figures)
+    value = math.exp(float(np.mean([math.log(each.value) for each in figures])))
+    mean = t_interval(
+        value,
+        StandardError(value * spread / math.sqrt(len(figures)), freedom),
+        own.confidence,
+        n=sum(each.n for each in figures),
+        n_effective=sum(each.n_effective for each in figures),
+        method=own.method,
+    )
+    return replace(mean, notices=own.notices)
+
+
+def _between(groups: Iterable[Sequence[Estimate]]) -> tuple[float, float]:
     """Return the standard deviation between like runs, relative, and its degrees of freedom."""
-    logs = [np.log([each.value for each in group.values()]) for group in groups]
+    logs = [np.log([each.value for each in group]) for group in groups if group]
     freedom = sum(each.size - 1 for each in logs)
     squares = sum(float(((each - each.mean()) ** 2).sum()) for each in logs)
     return (math.sqrt(squares / freedom) if freedom else 0.0), float(freedom)
 
 
-def stored_runs(runs: Sequence[RunRecord], store: Store, metric: str | None) -> StoredRuns:
-    """Load the runs of a store that have the subject of one of these, and a figure at full pace."""
-    found: dict[_Key, dict[str | None, tuple[Analysis, Estimate]]] = {}
-    for each in (*runs, *_candidates(runs, store)):
-        analysis = each.analysis(metric)
-        if analysis is None or analysis.at_full_pace is None or analysis.pace is None:
-            continue
-        group = found.setdefault(_key(each), {})
-        group[each.run_id] = (analysis, analysis.at_full_pace)
-    return StoredRuns(runs=found)
+def _told(run: RunRecord, metric: str) -> _Run | None:
+    """Return what a run tells at full pace, if it does."""
+    for each in run.analyses:
+        if each.metric.name == metric and each.pace is not None and each.at_full_pace is not None:
+            work = _work(run, each.pace, run.options.statistic)
+            return _Run(work=work, version=_version(run), pace=each.pace, figure=each.at_full_pace)
+    return None
 
 
-def _candidates(runs: Sequence[RunRecord], store: Store) -> Iterator[RunRecord]:
-    subjects = {_subject(each) for each in runs}
-    names = dict.fromkeys(each.name for each in runs)
-    listed = [run for name in names for run in store.runs(name) if run["name"] == name]
-    for run in listed[:_MOST]:
-        record = store.load(str(run["run_id"]))
-        if _subject(record) in subjects:
-            yield record
+def paced_by(where: Provenance | None, pace: Pace) -> dict[str, str]:
+    """Return what full pace is of: the machine, the interpreter, the reference and its version."""
+    return {
+        "machine": f"{where.host}, {where.cpu}" if where else "unknown",
+        "interpreter": where.python if where else "unknown",
+        "version of the reference": f"{', '.join(sorted(pace.full_s))} {pace.version}",
+    }
 
 
-def _subject(run: RunRecord) -> _Key:
+def _work(run: RunRecord, pace: Pace, statistic: str) -> str:
+    """Tell what the number of a run is of, whatever the version of the code."""
+    options = codec.encode(replace(run.options, statistic=statistic))
+    asked = {name: value for name, value in options.items() if name not in _LENGTH}
+    told = [dict(run.subject), asked, paced_by(run.provenance, pace)]
+    return json.dumps(told, sort_keys=True, default=str)
+
+
+def _version(run: RunRecord) -> tuple[str, str] | None:
+    """Return the version of what was measured; a commit alone does not tell it."""
     where = run.provenance
-    subject = json.dumps(dict(run.subject), sort_keys=True, default=str)
-    return (
-        subject,
-        run.options.statistic,
-        where.host if where else "",
-        where.python if where else "",
-    )
-
-
-def _key(run: RunRecord) -> _Key:
-    """Tell what runs agree in that measured the same."""
-    where = run.provenance
-    return (*_subject(run), *(() if where is None else (str(where.commit), str(where.source))))
-
-
-def are_alike(one: RunRecord, other: RunRecord) -> bool:
-    """Whether two runs measured the same: neither can have the other's like runs for itself."""
-    return _key(one) == _key(other)
+    return None if where is None or where.source is None else (str(where.commit), where.source)
