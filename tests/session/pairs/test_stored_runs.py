@@ -19,12 +19,14 @@ def store(tmp_path):
     return tmp_path / "runs.sqlite"
 
 
-def stored(store, levels, *, version, first=1, **options):
+def stored(store, levels, *, version, first=1, slow_share=0.5, **options):
     """Keep runs of a version whose levels differ by chance, and load them again."""
     journal, found = Journal(store), []
     options = br.Options(**{"target": 0.0001, "max_rounds": 2, **options})
     for seed, level in enumerate(levels, first):
-        record = told(seed, level_s=level, store=store, options=options)
+        record = told(
+            seed, level_s=level, store=store, options=options, slow_share=slow_share
+        )
         where = replace(record.provenance, commit="abc", source=version)
         run_id = journal.begin(replace(record, provenance=where, rounds=(), run_id=None))
         for each in record.rounds:
@@ -125,12 +127,13 @@ def test_an_unknown_source_is_like_no_other(store):
 
 
 def test_a_run_under_way_stops_on_the_ratio_that_is_printed(store):
-    baseline, *_ = stored(store, levels(1, 6, spread=0.002), version="a")
+    baseline, *_ = stored(store, levels(1, 6, spread=0.002), version="a", slow_share=0.0)
+    assert Against(baseline, 0.02).begin(br.Options(target=None)).result().session_notices
     against = Against(baseline, 0.02, Journal(store))
     options = br.Options(target=None, budget_s=math.inf, max_rounds=100)
     session, rng = against.begin(options, name="work", store=store), np.random.default_rng(9)
     while (plan := session.ask()) is not None:
-        session.tell(paced_round(plan, rng, slow_share=0.5))
+        session.tell(paced_round(plan, rng, slow_share=0.0))
     record = session.result()
     assert record.decision.satisfied
     assert against.told is None
