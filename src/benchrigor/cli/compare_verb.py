@@ -110,9 +110,7 @@ def compare(
     _compare_two(sides, as_json=as_json, metric=metric, margin=margin, paired=paired, **options)
 
 
-def compare_against(
-    source: str, against: Against, candidate: RunRecord, *, as_json: bool
-) -> None:
+def compare_against(source: str, against: Against, candidate: RunRecord, *, as_json: bool) -> None:
     """Compare a run that has just ended with an earlier one, as the verb does; leave."""
     sides = [_side_of(source, against.baseline), _side_of(candidate.run_id or "", candidate)]
     if sides[0].label == sides[1].label:

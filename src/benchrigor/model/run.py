@@ -71,8 +71,9 @@ class Provenance:
     capabilities
         What the machine lets benchrigor see.
     source
-        Hash of the files that hold what was measured: that of a function, or a command and its
-        arguments; None where there are none.
+        Hash of the files that hold what was measured: that of a function and its line there, or a
+        command and its arguments. None where no file tells what it computes, as of functions that
+        are typed in, and of closures.
     started_at
         ISO 8601, UTC.
     load_before, load_after

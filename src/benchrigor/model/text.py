@@ -304,7 +304,8 @@ def ended(decision: Decision | None) -> str:
     if decision is None:
         return "still running"
     reason = str(decision.reason).replace("-", " ")
-    is_planned = reason == "satisfied" or reason.endswith(("spent", "limit reached", "out of reach"))
+    planned = ("satisfied", "spent", "limit reached", "out of reach")
+    is_planned = reason.endswith(planned)
     return reason if is_planned else f"not converged: {reason}"
 
 

@@ -24,9 +24,7 @@ def stored(store, levels, *, version, first=1, slow_share=0.5, **options):
     journal, found = Journal(store), []
     options = br.Options(**{"target": 0.0001, "max_rounds": 2, **options})
     for seed, level in enumerate(levels, first):
-        record = told(
-            seed, level_s=level, store=store, options=options, slow_share=slow_share
-        )
+        record = told(seed, level_s=level, store=store, options=options, slow_share=slow_share)
         where = replace(record.provenance, commit="abc", source=version)
         run_id = journal.begin(replace(record, provenance=where, rounds=(), run_id=None))
         for each in record.rounds:

@@ -49,8 +49,6 @@ class Against:
         As given.
     stored
         The runs of the store.
-    ratio
-        At the latest look that agreed with the one before; None before the first.
     told
         What the baseline tells before anything is measured: that the target is out of reach.
     """
@@ -65,8 +63,8 @@ class Against:
 
     @property
     def ratio(self) -> Estimate | None:
-        """The ratio at the latest look."""
-        return self._latest and self._latest.ratio
+        """At the latest look that agreed with the one before; None before the first."""
+        return None if self._latest is None else self._latest.ratio
 
     def begin(self, options: Options, *arguments: Any, **others: Any) -> Session:
         """Make a session that stops so; the rest as for `Session`, whose own target is none."""

@@ -81,9 +81,10 @@ def compare_runs(
         readings from elsewhere.
 
     store
-        Where further runs are kept: those that agree with one of the two in subject, machine,
-        interpreter, commit and source count with it, and all of the subject tell how far apart runs
-        are. Only for runs that tell the pace of the machine.
+        Where further runs are kept: those that agree with one of the two in subject, options but
+        for those of their length, machine, interpreter, commit and source count with it, and all
+        versions tell how far apart runs are. Only for runs that tell the pace of the machine, of
+        the statistic that is compared, and from a source that is known.
 
     Returns
     -------

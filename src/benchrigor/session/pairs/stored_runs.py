@@ -25,10 +25,10 @@ _LENGTH = {  # options that say how long a run lasts, not what its number is of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """A run at full pace; ``version`` is that of the code, None where nobody knows it."""
+    """A run at full pace; ``version`` is that of the code."""
 
     work: str
-    version: tuple[str, str] | None
+    version: tuple[str, str]
     pace: Pace
     figure: Estimate
 
@@ -71,7 +71,10 @@ class StoredRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikeRuns:
-    """Runs beside two that are compared; ``versions`` are the work of these and its version."""
+    """Runs beside two that are compared.
+
+    ``versions`` are the work of these and the version of its code, None where nobody knows that.
+    """
 
     versions: tuple[tuple[str, tuple[str, str] | None], ...]
     others: tuple[_Run, ...]
@@ -92,15 +95,13 @@ class LikeRuns:
         """
         groups: dict[object, list[Estimate]] = defaultdict(list)
         for each in self.others:
-            if each.version is not None:
-                figure = moved(each.figure, each.pace, full_s, sensitivity)
-                groups[each.work, each.version].append(figure)
-        alike = [[] if key[1] is None else [*groups[key]] for key in self.versions]
+            figure = moved(each.figure, each.pace, full_s, sensitivity)
+            groups[each.work, each.version].append(figure)
+        is_alone = self.versions[0] == self.versions[1]
+        alike = [[] if is_alone else [*groups[key]] for key in self.versions]
         for key, figure in zip(self.versions, own, strict=True):
             if key[1] is not None:
                 groups[key].append(figure)
-        if self.versions[0] == self.versions[1]:
-            alike = [[], []]
         spread = _between(groups.values())
         means = [_mean([one, *more], spread) for one, more in zip(own, alike, strict=True)]
         counts = [len(more) for more in alike]
@@ -145,12 +146,16 @@ def _between(groups: Iterable[Sequence[Estimate]]) -> tuple[float, float]:
 
 
 def _told(run: RunRecord, metric: str) -> _Run | None:
-    """Return what a run tells at full pace, if it does."""
-    for each in run.analyses:
-        if each.metric.name == metric and each.pace is not None and each.at_full_pace is not None:
-            work = _work(run, each.pace, run.options.statistic)
-            return _Run(work=work, version=_version(run), pace=each.pace, figure=each.at_full_pace)
-    return None
+    """Return what a run of a known version tells at full pace, if it does."""
+    analysis = next((each for each in run.analyses if each.metric.name == metric), None)
+    version = _version(run)
+    if analysis is None or analysis.pace is None or version is None:
+        return None
+    pace, figure = analysis.pace, analysis.at_full_pace
+    if figure is None:
+        return None
+    work = _work(run, pace, run.options.statistic)
+    return _Run(work=work, version=version, pace=pace, figure=figure)
 
 
 def paced_by(where: Provenance | None, pace: Pace) -> dict[str, str]:
