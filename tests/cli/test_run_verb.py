@@ -496,6 +496,10 @@ def test_a_run_is_compared_with_an_earlier_one(cli, store, module, strict):
     assert document["comparison"]["verdict"] == "worse"
     assert document["baseline"]["run_id"] == baseline["run_id"]
     assert document["candidate"]["run_id"] != baseline["run_id"]
+    assert result.stderr == ""
+    narrow = ("--no-reference", "--target", "0.0001%", "--budget", "0.1")
+    told = cli("run", *narrow, "--against", baseline["run_id"], "waits:short").stderr
+    assert told.startswith("benchrigor: A half-width of 0.0001% is out of reach: ")
 
 
 @pytest.mark.parametrize(

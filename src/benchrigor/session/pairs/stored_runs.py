@@ -38,7 +38,7 @@ class StoredRuns:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._loaded: dict[str, _Run | None] = {}
+        self._loaded: dict[tuple[str, str], _Run | None] = {}
 
     def beside(
         self, runs: Sequence[RunRecord], paces: Sequence[Pace], statistic: str, metric: str
@@ -62,9 +62,9 @@ class StoredRuns:
             for run_id in listed[:_MOST]:
                 if run_id in known:
                     continue
-                if run_id not in self._loaded:
-                    self._loaded[run_id] = _told(self._store.load(run_id), metric)
-                found = self._loaded[run_id]
+                if (run_id, metric) not in self._loaded:
+                    self._loaded[run_id, metric] = _told(self._store.load(run_id), metric)
+                found = self._loaded[run_id, metric]
                 if found is not None:
                     yield found
 
