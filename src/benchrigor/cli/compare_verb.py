@@ -34,7 +34,10 @@ from benchrigor.session.replays.recorded_run import FILE
 _LABEL = 11
 _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.TARGET_MISSED}
 # Of what may differ beside the readings.
-_WARNINGS = {Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER}
+_WARNINGS = {
+    *(Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER),
+    Code.NO_COMMON_PACE,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -73,7 +73,7 @@ class Provenance:
     source
         Hash of the files that hold what was measured: that of a function and its line there, or a
         command and its arguments. None where no file tells what it computes, as of functions that
-        are typed in, and of closures.
+        are typed in, of closures and of methods.
     started_at
         ISO 8601, UTC.
     load_before, load_after
