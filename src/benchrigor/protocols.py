@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from benchrigor.model import (
         ChangePoints,
         Decision,
+        Delays,
         Notice,
         Progress,
+        References,
         Round,
         RoundPlan,
         RunRecord,
@@ -70,21 +72,14 @@ class Recorder(Protocol):
     def fact(self, name: str, value: str | float | bool | None) -> None:
         """State how the workload measured."""
 
-    def delays(
-        self,
-        stops: npt.ArrayLike,
-        seconds: npt.ArrayLike,
-        duration_s: npt.ArrayLike | None = None,
-        known: npt.ArrayLike | None = None,
-        own: npt.ArrayLike | None = None,
-    ) -> None:
-        """Add the measured delay of groups of successive readings, as `Delays` has them."""
+    def delays(self, values: Delays | Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> None:
+        """Give measured delays as `Round` has them; plain seconds of readings also in chunks."""
 
     def starts_ns(self, values: npt.ArrayLike) -> None:
         """Add when so many further unit readings began, in nanoseconds of a clock."""
 
-    def references(self, stops: npt.ArrayLike, seconds: Mapping[str, npt.ArrayLike]) -> None:
-        """Add times of fixed work in turn with the readings, as `References` has them."""
+    def references(self, values: References | Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> None:
+        """Give times of fixed work as `Round` has them; plain seconds also in chunks."""
 
     def notice(self, notice: Notice) -> None:
         """Add what the reader of the numbers must know."""

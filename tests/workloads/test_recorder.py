@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Notice, RoundPlan
+from benchrigor.model import Code, Delays, Notice, References, RoundPlan
 from benchrigor.protocols import Recorder
 from benchrigor.workloads.recorder import RoundRecorder
 
@@ -103,3 +103,46 @@ def test_a_round_may_be_empty() -> None:
 
 def test_it_is_a_recorder() -> None:
     assert isinstance(RoundRecorder(), Recorder)
+
+
+def test_what_is_measured_beside_readings_comes_in_chunks_or_at_once() -> None:
+    recorder = RoundRecorder()
+    for start in (0, 2):
+        recorder.unit_readings("time", [0.1, 0.1])
+        recorder.starts_ns([start, start + 1])
+        recorder.delays([0.0, start])
+    recorder.references({"command": [1.0] * 4})
+    finished = recorder.finish(PLAN, 0)
+    assert finished.starts_ns is not None
+    assert finished.delays is not None
+    assert finished.references is not None
+    assert finished.starts_ns.tolist() == [0, 1, 2, 3]
+    assert finished.delays.seconds["run queue"].tolist() == [0.0, 0.0, 0.0, 2.0]
+    assert finished.references.seconds["command"].tolist() == [1.0] * 4
+
+
+def test_objects_stand_in_the_round_as_they_are() -> None:
+    recorder = RoundRecorder()
+    recorder.unit_readings("time", [0.1] * 4)
+    delays = Delays(stops=[2, 4], seconds={"steal": [0.0, 0.1]})
+    references = References(stops=[4], seconds={"interpreter": [1e-6]}, version=3)
+    recorder.delays(delays)
+    recorder.references(references)
+    finished = recorder.finish(PLAN, 0)
+    assert (finished.delays, finished.references) == (delays, references)
+
+
+@pytest.mark.parametrize("values", ["abc", None, 3, [[1]], [math.nan], []])
+@pytest.mark.parametrize("what", ["starts_ns", "delays", "references"])
+def test_what_is_no_series_is_refused_when_it_arrives(what: str, values: object) -> None:
+    recorder = RoundRecorder()
+    with pytest.raises(InvalidInput, match=what):
+        getattr(recorder, what)(values)
+    assert getattr(recorder.finish(PLAN, 0), what) is None
+
+
+def test_what_is_given_whole_is_given_once() -> None:
+    recorder = RoundRecorder()
+    recorder.references([1e-6])
+    with pytest.raises(InvalidInput, match="references are given again"):
+        recorder.references(References(stops=[1], seconds={"interpreter": [1e-6]}))

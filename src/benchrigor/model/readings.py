@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.checks import refuse, wrong_whole
+from benchrigor.model.checks import attempt, refuse, wrong_whole
 from benchrigor.model.notice import Notice
-from benchrigor.model.series import Floats, Ints, as_series
+from benchrigor.model.series import Floats, Ints, as_series, check_items, short
 
+_END_NS = 2.0**63
 Facts = Mapping[str, str | int | float | bool | None]
 
 
@@ -80,22 +81,41 @@ class Delays:
 
     def __post_init__(self) -> None:
         stops, problems = _rising(self.stops)
-        columns = {f"seconds[{name!r}]": each for name, each in self.seconds.items()}
-        others = {"duration_s": self.duration_s, "known": self.known, "own": self.own}
-        columns |= {name: each for name, each in others.items() if each is not None}
-        series = {name: as_series(each, name=name) for name, each in columns.items()}
-        problems += [
-            f"{name} has {values.size} items from {values.min():g} on, expected "
-            f"{stops.size} of 0 or more"
-            for name, values in series.items()
-            if values.size != stops.size or values.min() < 0.0
-        ]
+        seconds = _by_name(self.seconds, stops.size, problems)
+        others = {
+            name: each if each is None else _column(name, each, stops.size, problems)
+            for name in ("duration_s", "known", "own")
+            for each in [getattr(self, name)]
+        }
         refuse(problems)
-        object.__setattr__(self, "stops", stops)
-        seconds = {name: series[f"seconds[{name!r}]"] for name in self.seconds}
-        object.__setattr__(self, "seconds", seconds)
-        for name in others:
-            object.__setattr__(self, name, series.get(name))
+        for name, value in {"stops": stops, "seconds": seconds, **others}.items():
+            object.__setattr__(self, name, value)
+
+
+def _by_name(
+    seconds: object, size: int, problems: list[str], *, zero: bool = True
+) -> dict[str, Floats]:
+    """Return seconds of groups by source of delay or kind of work; add what is wrong with them."""
+    if not isinstance(seconds, Mapping):
+        raise InvalidInput(f"seconds is {short(seconds)}, expected a mapping from names to series")
+    return {
+        name: _column(f"seconds[{name!r}]", each, size, problems, zero=zero)
+        for name, each in seconds.items()
+    }
+
+
+def _column(
+    name: str, values: object, size: int, problems: list[str], *, zero: bool = True
+) -> Floats:
+    """Return a number for each group, 0 or more or above 0; add what is wrong to the problems."""
+    series = as_series(values, name=name)
+    at = int(series.argmin())
+    if series.size != size:
+        problems.append(f"{name} has {series.size} items, expected {size}")
+    elif series[at] < 0.0 or (series[at] == 0.0 and not zero):
+        expected = "0 or more" if zero else "more than 0"
+        problems.append(f"{name}[{at}] is {float(series[at])!r}, expected {expected}")
+    return series
 
 
 def _rising(values: object) -> tuple[Ints, list[str]]:
@@ -114,7 +134,7 @@ class References:
     stops
         Index after the last unit reading before each measurement, ascending, shape (k,).
     seconds
-        By kind of work ("interpreter", "memory"), seconds that it took, each more than 0, shape
+        By kind of work ("interpreter", "command"), seconds that it took, each more than 0, shape
         (k,).
     version
         Of the work: times of another version cannot be compared with these.
@@ -122,7 +142,7 @@ class References:
     Raises
     ------
     InvalidInput
-        When a kind does not have a time for each measurement.
+        When a kind does not have a time for each measurement, or the version is no whole number.
     """
 
     stops: Any
@@ -131,14 +151,9 @@ class References:
 
     def __post_init__(self) -> None:
         stops, problems = _rising(self.stops)
-        seconds = {name: as_series(each, name=name) for name, each in self.seconds.items()}
-        problems += [
-            f"references {name!r} has {values.size} items from {values.min():g} on, expected "
-            f"{stops.size} of more than 0"
-            for name, values in seconds.items()
-            if values.size != stops.size or not values.min() > 0.0
-        ]
-        refuse(problems, [] if seconds else ["references are empty, expected times of some work"])
+        problems += wrong_whole("version", self.version)
+        seconds = _by_name(self.seconds, stops.size, problems, zero=False)
+        refuse(problems, [] if seconds else ["seconds is empty, expected times of some work"])
         object.__setattr__(self, "stops", stops)
         object.__setattr__(self, "seconds", seconds)
 
@@ -166,11 +181,11 @@ class Round:
         When each unit reading began, by a clock that goes on from round to round, shape (n,); None
         where it is not known.
     delays
-        Measured delays, as `Delays`, or as seconds of each unit reading, shape (n,); None where
-        nothing was measured.
+        Measured delays, as `Delays`, or as seconds of each unit reading, shape (n,), plain or by
+        source; None where nothing was measured.
     references
-        Times of fixed work in turn with the readings, as `References`, or as seconds of one kind of
-        work after each unit reading, shape (n,); None where none was done.
+        Times of fixed work in turn with the readings, as `References`, or as seconds after each
+        unit reading, shape (n,), plain or by kind of work; None where none was done.
     weights
         Per metric what its one reading counts in the mean: the trials behind a share, the seconds
         behind a rate. Without one, a rate counts by the duration of the round, others all alike.
@@ -231,32 +246,28 @@ class Round:
 
     def _take_measured(self, where: str) -> None:
         """Check clock times, delays and references, and bring each into its own shape."""
-        n, given = self.n_readings, self.delays
-        if given is not None and not isinstance(given, Delays):
-            seconds = as_series(given, name=f"{where}: delays")
-            stops = np.arange(1, seconds.size + 1)
-            object.__setattr__(self, "delays", Delays(stops=stops, seconds={"run queue": seconds}))
-        work = self.references
-        if work is not None and not isinstance(work, References):
-            seconds = as_series(work, name=f"{where}: references")
-            stops = np.arange(1, seconds.size + 1)
-            references = References(stops=stops, seconds={"interpreter": seconds})
-            object.__setattr__(self, "references", references)
-        starts, problems = self.starts_ns, []
-        if starts is not None:
-            starts = _clock_times(starts, f"{where}: starts_ns")
-            if starts.size != n or (np.diff(starts) < 0).any():
+        n, problems = self.n_readings, list[str]()
+        for name, kind, usual in _MEASURED:
+            name_here = f"{where}: {name}"
+            taken = attempt(problems, _taken, getattr(self, name), kind, usual, n, name_here)
+            object.__setattr__(self, name, taken)
+        if self.references is not None and (stop := int(self.references.stops[-1])) > n:
+            problems.append(f"{where}: references are of {stop} readings, and the round has {n}")
+        if self.starts_ns is not None:
+            starts = as_clock_times(self.starts_ns, f"{where}: starts_ns")
+            back = np.flatnonzero(np.diff(starts) < 0)
+            if starts.size != n:
                 problems.append(
                     f"{where}: starts_ns has {starts.size} items, expected {n}, one for each unit "
-                    "reading, none before the one before it"
+                    "reading"
+                )
+            elif back.size:
+                at = int(back[0]) + 1
+                problems.append(
+                    f"{where}: starts_ns[{at}] is {starts[at]}, expected none before the one "
+                    f"before it, {starts[at - 1]}"
                 )
             object.__setattr__(self, "starts_ns", starts)
-        for name, groups in (("delays", given), ("references", work)):
-            if groups is None or isinstance(groups, Delays):
-                continue
-            stop = int(getattr(self, name).stops[-1])
-            if stop > n or (not isinstance(groups, References) and stop != n):
-                problems.append(f"{where}: {name} are of {stop} readings, and the round has {n}")
         refuse(problems)
 
     @property
@@ -279,14 +290,28 @@ def readings_of(finished: Round, metric: str) -> Floats:
     return readings
 
 
-def _clock_times(values: object, name: str) -> Ints:
+# Of what a round has of each reading, the name that plain seconds get.
+_MEASURED = (("delays", Delays, "run queue"), ("references", References, "interpreter"))
+
+
+def _taken(given: Any, kind: type, usual: str, n: int, name: str) -> Any:
+    """Return delays or references; of seconds for each reading, plain or by name, make them."""
+    if given is None or isinstance(given, kind):
+        return given
+    seconds = given if isinstance(given, Mapping) else {usual: given}
+    try:
+        return kind(stops=range(1, n + 1), seconds=seconds)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {each}" for each in error.problems) from None
+
+
+def as_clock_times(values: object, name: str = "starts_ns") -> Ints:
     """Return clock times in nanoseconds as a read-only int64 array; whole numbers stay exact."""
     array = np.asarray(values)
     if array.dtype.kind not in "iu" or array.ndim != 1 or array.size == 0:
         array = as_series(values, name=name)
-    try:
-        starts = array.astype(np.int64)
-    except OverflowError as error:
-        raise InvalidInput(f"{name}: {error}") from error
+    fits = np.abs(array.astype(np.float64)) < _END_NS
+    check_items(array, fits, "nanoseconds, below 2**63 in size", name=name)
+    starts: Ints = array.astype(np.int64)
     starts.flags.writeable = False
     return starts

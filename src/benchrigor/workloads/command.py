@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from benchrigor.errors import ClockFailed, WorkloadFailed
-from benchrigor.model import Code, Notice, RoundPlan
+from benchrigor.model import Code, Notice, References, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.text import many, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
@@ -178,7 +178,8 @@ class CommandWorkload:
         if self._reference is None or any(pick.metric == _TIME for pick in self._line.picks):
             return
         if seconds := self._reference.measure(ended.elapsed_ns):
-            recorder.references([1], {kind: [each] for kind, each in seconds.items()})
+            timed = {kind: [each] for kind, each in seconds.items()}
+            recorder.references(References(stops=[1], seconds=timed))
 
     def _failure(self, ended: Ended) -> str | None:
         """Return what is wrong with how the process ended; None when nothing is."""

@@ -12,7 +12,7 @@ from operator import sub
 import numpy as np
 
 from benchrigor.clocks import cpu_ns_with_children, processors
-from benchrigor.model import Code, Notice
+from benchrigor.model import Code, Delays, Notice, References
 from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats, Ints
@@ -124,7 +124,8 @@ class ReadingDelays:
         """Record the delays of a round, or a Notice where others did most of the work."""
         if self._references:
             stops, times_ns = zip(*self._references, strict=True)
-            recorder.references(stops, {INTERPRETER: [each / 1e9 for each in times_ns]})
+            seconds = {INTERPRETER: [each / 1e9 for each in times_ns]}
+            recorder.references(References(stops=stops, seconds=seconds))
         if self._is_metered:
             self._report_delays(recorder)
         self.stops, self.delays_ns, self.durations_ns, self._used_ns = [], [], [], None
@@ -152,13 +153,17 @@ class ReadingDelays:
         delay_s, duration_s = (
             [each / 1e9 for each in column] for column in (self.delays_ns, self.durations_ns)
         )
-        if least == whole:
-            recorder.delays(self.stops, delay_s, duration_s)
-            return
-        pairs = zip(delay_s, duration_s, strict=True)
-        known = [max(1.0 - (most - least) * each / max(of, 1e-9), 0.0) for each, of in pairs]
-        by_others, own = ([share * each for each in delay_s] for share in (least, whole - least))
-        recorder.delays(self.stops, by_others, duration_s, known, own)
+        by_others, known, own = delay_s, None, None
+        if least != whole:
+            pairs = zip(delay_s, duration_s, strict=True)
+            known = [max(1.0 - (most - least) * each / max(of, 1e-9), 0.0) for each, of in pairs]
+            by_others, own = (
+                [share * each for each in delay_s] for share in (least, whole - least)
+            )
+        seconds = {"run queue": by_others}
+        recorder.delays(
+            Delays(stops=self.stops, seconds=seconds, duration_s=duration_s, known=known, own=own)
+        )
 
     def _next_length(self, readings: int) -> int:
         """Return the length of the next of equal segments of the readings to come."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from benchrigor.model import (
     RoundPlan,
     as_series,
 )
+from benchrigor.model.readings import as_clock_times
 from benchrigor.model.series import Ints
 
 
@@ -45,15 +47,14 @@ class RoundRecorder:
         self._weights: dict[str, float] = {}
         self._facts: dict[str, str | float | bool | None] = {}
         self._notices: dict[tuple[Code, object], Notice] = {}
-        self._delays: dict[str, list[Floats]] = {}
         self._starts: list[Ints] = []
-        self._references: list[References] = []
+        self._measured: dict[str, list[Any]] = {}
         self._cut = False
 
     def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
         """Add readings of successive units of work, shape (n,), in the metric's unit."""
-        chunks = self._chunks.setdefault(metric, [])
-        chunks.append(as_series(values, name=f"unit readings of {metric!r}"))
+        series = as_series(values, name=f"unit readings of {metric!r}")
+        self._chunks.setdefault(metric, []).append(series)
 
     def reading(self, metric: str, value: float, *, weight: float | None = None) -> None:
         """Give the one reading of the whole round; ``weight`` is what it counts in the mean."""
@@ -66,31 +67,32 @@ class RoundRecorder:
         if weight is not None:
             self._weights[metric] = weight
 
-    def delays(
-        self,
-        stops: npt.ArrayLike,
-        seconds: npt.ArrayLike,
-        duration_s: npt.ArrayLike | None = None,
-        known: npt.ArrayLike | None = None,
-        own: npt.ArrayLike | None = None,
-    ) -> None:
-        """Add the measured delays of groups of successive readings, as `Delays` has them.
-
-        All calls in a round give the same of the last three, or leave them out.
-        """
-        columns: dict[str, npt.ArrayLike | None] = {"stops": stops, "seconds": seconds}
-        columns |= {"duration_s": duration_s, "known": known, "own": own}
-        for name, values in columns.items():
-            if values is not None:
-                self._delays.setdefault(name, []).append(as_series(values, name=name))
+    def delays(self, values: Delays | Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> None:
+        """Give measured delays as `Round` has them; plain seconds of readings also in chunks."""
+        self._measure("delays", values)
 
     def starts_ns(self, values: npt.ArrayLike) -> None:
         """Add when so many further unit readings began, shape (n,), in nanoseconds of a clock."""
-        self._starts.append(np.asarray(values))
+        self._starts.append(as_clock_times(values))
 
-    def references(self, stops: npt.ArrayLike, seconds: Mapping[str, npt.ArrayLike]) -> None:
-        """Add times of fixed work in turn with the readings, as `References` has them."""
-        self._references.append(References(stops=stops, seconds=seconds))
+    def references(self, values: References | Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> None:
+        """Give times of fixed work as `Round` has them; plain seconds also in chunks."""
+        self._measure("references", values)
+
+    def _measure(self, what: str, values: Any) -> None:
+        """Keep what is given once, or a chunk of plain seconds."""
+        if isinstance(values, Mapping):
+            values = {
+                name: as_series(each, name=f"{what}[{name!r}]") for name, each in values.items()
+            }
+        elif not isinstance(values, Delays | References):
+            values = as_series(values, name=what)
+        parts = self._measured.setdefault(what, [])
+        if parts and not all(isinstance(each, np.ndarray) for each in (parts[0], values)):
+            raise InvalidInput(
+                f"{what} are given again, expected once in a round, or plain seconds in chunks"
+            )
+        parts.append(values)
 
     def fact(self, name: str, value: str | float | bool | None) -> None:
         """State how the measuring was done; the last value of a name counts."""
@@ -116,19 +118,10 @@ class RoundRecorder:
         ran_ns
             Wall time of the workload alone; None where it is not known.
         """
-        delays = None
-        if self._delays:
-            columns = {name: np.concatenate(parts) for name, parts in self._delays.items()}
-            delays = Delays(seconds={"run queue": columns.pop("seconds")}, **columns)
-        references = None
-        if self._references:
-            references = References(
-                stops=np.concatenate([each.stops for each in self._references]),
-                seconds={
-                    name: np.concatenate([each.seconds[name] for each in self._references])
-                    for name in self._references[0].seconds
-                },
-            )
+        measured: dict[str, Any] = {
+            name: np.concatenate(parts) if len(parts) > 1 else parts[0]
+            for name, parts in self._measured.items()
+        }
         return Round(
             plan=plan,
             elapsed_ns=elapsed_ns,
@@ -138,8 +131,7 @@ class RoundRecorder:
             facts=dict(self._facts),
             notices=tuple(self._notices.values()),
             starts_ns=np.concatenate(self._starts) if self._starts else None,
-            delays=delays,
-            references=references,
+            **measured,
             weights=self._weights,
             cut=self._cut,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchrigor.model import Delays
 from benchrigor.protocols import Recorder
 
 # Processes that ran for a hundredth of the time do not matter, though nobody saw them.
@@ -14,4 +15,11 @@ def record_process(
     """Record the delay of a round's process, by what is known of the processor time used."""
     unseen_s = max(cpu_s - known_ns / 1e9 - _NEGLIGIBLE * elapsed_s, 0.0)
     known = 1.0 - unseen_s / cpu_s if unseen_s else 1.0
-    recorder.delays([1], [min(lost_ns / 1e9, elapsed_s)], [elapsed_s], [known])
+    recorder.delays(
+        Delays(
+            stops=[1],
+            seconds={"run queue": [min(lost_ns / 1e9, elapsed_s)]},
+            duration_s=[elapsed_s],
+            known=[known],
+        )
+    )
