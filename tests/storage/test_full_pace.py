@@ -6,7 +6,7 @@ import pytest
 
 from benchrigor.errors import StoreFailed
 from benchrigor.storage import full_pace
-from benchrigor.storage.full_pace import full_pace_path, keep_full_pace, kept_full_pace
+from benchrigor.storage.full_pace import believed, full_pace_path, keep_full_pace, kept_full_pace
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,15 @@ def test_what_is_hardly_better_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[1]", '{"here": 3}', '{"here": {"interpreter": "x", "command": -1}}']
+    "content",
+    [
+        "",
+        "{",
+        "[1]",
+        '{"here": 3}',
+        '{"here": {"interpreter": "x", "command": -1}}',
+        '{"here": {"interpreter": 1e-320}}',
+    ],
 )
 def test_a_file_that_holds_something_else_is_as_good_as_none(folder, content):
     folder.mkdir()
@@ -47,6 +55,16 @@ def test_a_file_that_holds_something_else_is_as_good_as_none(folder, content):
     assert kept_full_pace("here") == {}
     keep_full_pace("here", {"interpreter": 4e-6})
     assert json.loads((folder / "full_pace.json").read_text())["here"] == {"interpreter": 4e-6}
+
+
+def test_what_a_run_contradicts_is_neither_believed_nor_kept():
+    own = {"interpreter": 4e-6, "command": 0.01, "command rest": 1e-3}
+    wrong = {"interpreter": 3e-7, "command": 0.002, "command rest": 1e-6}
+    keep_full_pace("here", wrong)
+    right = {"command": 0.002, "command rest": 1e-6}
+    assert believed(wrong, own) == right
+    keep_full_pace("here", own)
+    assert kept_full_pace("here") == {"interpreter": 4e-6, **right}
 
 
 def test_a_folder_that_cannot_be_made_is_named(folder):

@@ -49,7 +49,7 @@ from benchrigor.session.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal, as_store
-from benchrigor.storage.full_pace import keep_full_pace, kept_full_pace
+from benchrigor.storage.full_pace import believed, keep_full_pace, kept_full_pace
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.callable import takes_amount
 from benchrigor.workloads.processes import reference_command
@@ -412,22 +412,28 @@ class Session(Engine):
         return f"{known.host}, {known.cpu}, {known.python}, {versions}"
 
     def _keep_full_pace(self) -> None:
-        """Keep the full pace for later runs, or note that it cannot be kept."""
-        found = full_pace_of(self._rounds, self.full_pace)
-        if not found or not self._is_paced:
+        """Keep the full pace for later runs; note where it cannot be kept, or is not believed."""
+        own = full_pace_of(self._rounds, {})
+        if not own or not self._is_paced:
             return
+        kept, self.full_pace = self.full_pace, believed(self.full_pace, own)
+        why = [
+            f"the one kept before, {kept[kind]:g} s ({kind}), is less than a tenth of it"
+            for kind in kept.keys() - self.full_pace.keys()
+        ]
         try:
-            keep_full_pace(self._machine, found)
+            keep_full_pace(self._machine, own)
         except StoreFailed as error:
-            sentence = f"Full pace is that of this run alone: {error}."
+            why.append(str(error))
+        if why:
+            sentence = f"Full pace is that of this run alone: {'; '.join(why)}."
             self.note(Notice.note(Code.FULL_PACE_NOT_KEPT, sentence))
-        else:
-            if not self.full_pace:
-                sentence = (
-                    "Full pace is the best of this run, the first on this machine: where it was "
-                    "busy all the time, a later run finds a better one, and compares by that."
-                )
-                self.note(Notice.note(Code.FULL_PACE_NEW, sentence))
+        elif not kept:
+            sentence = (
+                "Full pace is the best of this run, the first on this machine: where it was busy "
+                "all the time, a later run finds a better one, and compares by that."
+            )
+            self.note(Notice.note(Code.FULL_PACE_NEW, sentence))
 
     def _rescued(self) -> RunRecord:
         """Return the record after an error, even if the store fails too."""

@@ -9,10 +9,15 @@ from pathlib import Path
 from benchrigor.errors import StoreFailed
 from benchrigor.model.checks import is_number
 from benchrigor.model.codec import write_whole
+from benchrigor.model.pace import COMMAND_REST
 
 _FILE = "full_pace.json"
 # A run's fastest tenth differs by about so much from the next one's on an idle machine.
 _ALIKE = 0.01
+# No machine is so many times as fast as in the fastest tenth of a run: the file is wrong, or of a
+# run without the tracing that slows this one down.
+_FARTHEST = 10.0
+_LEAST_S = 1e-9
 
 
 def full_pace_path() -> Path:
@@ -30,8 +35,20 @@ def kept_full_pace(machine: str) -> dict[str, float]:
     return _kept().get(machine, {})
 
 
+def believed(kept: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
+    """Return what is known of a machine, without what a run with its own best times contradicts.
+
+    What a start waits for, besides processors, may be next to nothing in another run.
+    """
+    return {
+        kind: value
+        for kind, value in kept.items()
+        if kind == COMMAND_REST or _FARTHEST * value >= own.get(kind, 0.0)
+    }
+
+
 def keep_full_pace(machine: str, seconds: Mapping[str, float]) -> None:
-    """Keep times of a machine's reference that are plainly better than those known.
+    """Keep a run's times of a machine's reference that are plainly better than those believed.
 
     Raises
     ------
@@ -39,7 +56,7 @@ def keep_full_pace(machine: str, seconds: Mapping[str, float]) -> None:
         When they cannot be written.
     """
     paces = _kept()
-    known = paces.get(machine, {})
+    known = believed(paces.get(machine, {}), seconds)
     better = {
         kind: value
         for kind, value in seconds.items()
@@ -71,4 +88,4 @@ def _kept() -> dict[str, dict[str, float]]:
 
 
 def _is_time(value: object) -> bool:
-    return is_number(value) and float(value) > 0.0
+    return is_number(value) and float(value) >= _LEAST_S

@@ -139,10 +139,24 @@ def test_the_full_pace_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
     assert Code.FULL_PACE_NEW in {each.code for each in record.notices}
     (kept,) = json.loads(path.read_text()).values()
     assert record.analysis().pace.full_s == pytest.approx(kept)
-    path.write_text(path.read_text().replace(str(kept["interpreter"]), "1e-9"))
+    faster = kept["interpreter"] / 2
+    path.write_text(path.read_text().replace(str(kept["interpreter"]), str(faster)))
     again = br.measure(lambda: sum(range(200)), budget_s=0.2)
-    assert again.analysis().pace.full_s == {"interpreter": 1e-9}
+    assert again.analysis().pace.full_s == {"interpreter": faster}
     assert Code.FULL_PACE_NEW not in {each.code for each in again.notices}
+
+
+def test_a_kept_full_pace_that_nothing_reaches_is_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "full_pace.json"
+    monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
+    br.measure(lambda: sum(range(200)), budget_s=0.2)
+    (machine,) = json.loads(path.read_text())
+    path.write_text(json.dumps({machine: {"interpreter": 1e-8}}))
+    record = br.measure(lambda: sum(range(200)), budget_s=0.2)
+    assert record.analysis().pace.full_s["interpreter"] > 1e-7
+    (notice,) = (each for each in record.notices if each.code is Code.FULL_PACE_NOT_KEPT)
+    assert "1e-08 s (interpreter), is less than a tenth" in notice.sentence
+    assert json.loads(path.read_text()) == {machine: record.analysis().pace.full_s}
 
 
 def test_a_full_pace_that_cannot_be_kept_is_told(tmp_path, monkeypatch):
