@@ -99,7 +99,11 @@ def test_a_stored_run_in_pieces_is_replayed_compared_and_exported(cli, functions
         (["--pieces", "4", "--rounds", "restarted", "several:small"], "rounds are restarted"),
         (["--name", "x", "several:small", "several:large"], "--name is for one function"),
         (["several:small", "several:small"], "several:small is given 2 times"),
-        (["several:small", "word"], "'word' follows the function"),
+        (["several:small", "word"], "'word' follows the function several:small"),
+        (
+            ["several:small", "several:large", "--budget", "3"],
+            "'--budget' follows the function several:small",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(cli, functions, words, sentence):

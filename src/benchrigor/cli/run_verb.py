@@ -301,9 +301,10 @@ def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | Non
         if given[name]
     ]
     if rest:
+        word = next(each for each in rest if not names_function(each))
         problems.append(
-            f"{rest[0]!r} follows the function {target}, expected nothing: it takes no arguments, "
-            "and options stand before it"
+            f"{word!r} follows the function {target}, expected nothing but functions: they take no "
+            "arguments, and options stand before them"
         )
     refuse(problems)
     timing = {

@@ -135,7 +135,7 @@ def test_a_side_without_references_is_compared_as_it_was_measured():
 def test_the_full_pace_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
     path = tmp_path / "full_pace.json"
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
-    record = br.measure(lambda: sum(range(200)), budget_s=0.2)
+    record = br.measure(lambda: sum(range(200)), budget_s=0.5)
     assert Code.FULL_PACE_NEW in {each.code for each in record.notices}
     (kept,) = json.loads(path.read_text()).values()
     assert record.analysis().pace.full_s == pytest.approx(kept)
@@ -149,7 +149,7 @@ def test_the_full_pace_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
 def test_a_kept_full_pace_that_nothing_reaches_is_replaced(tmp_path, monkeypatch):
     path = tmp_path / "full_pace.json"
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
-    br.measure(lambda: sum(range(200)), budget_s=0.2)
+    br.measure(lambda: sum(range(200)), budget_s=0.5)
     (machine,) = json.loads(path.read_text())
     path.write_text(json.dumps({machine: {"interpreter": 1e-8}}))
     record = br.measure(lambda: sum(range(200)), budget_s=0.2)

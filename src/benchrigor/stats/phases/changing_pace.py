@@ -212,13 +212,10 @@ def _changed(levels: list[float], n: int) -> Notice:
 
 def say_changed(least: float, greatest: float, over: str) -> str:
     """Say by how much the pace changed, and over which time."""
-    between = ""
+    how = "moved without clear steps" if least == greatest else "changed"
     if 0.0 < least < _SLIGHT * greatest:
-        between = f" between {least / greatest:.2g} and 1 of its fastest"
-    return (
-        f"Over these {over} the pace changed{between}: the interval is about this time, from "
-        "blocks of it."
-    )
+        how += f" between {least / greatest:.2g} and 1 of its fastest"
+    return f"Over these {over} the pace {how}: the interval is about this time, from blocks of it."
 
 
 def _refused(phase: StablePhase, trend: Trend) -> StablePhase:
