@@ -1,12 +1,15 @@
 """The live line of a running session."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from simulated.estimates import estimated
 
-from benchrigor.cli.output import LiveLine
-from benchrigor.model import Analysis, Kind, Metric, Options, Progress
+import benchrigor as br
+from benchrigor.cli.output import LiveLine, print_records
+from benchrigor.model import Analysis, Code, Kind, Metric, Notice, Options, Progress
+from benchrigor.testing import FakeClock
 
 SPEED = Metric(name="speed", unit="B/s", direction="higher")  # type: ignore[arg-type]
 
@@ -97,3 +100,26 @@ def test_the_line_names_what_is_measured_and_what_is_wanted() -> None:
     assert lines == [
         "parse: 3.21 ms [3.10, 3.32] · half-width 3.4%, wanted 2% · at most 7 s · 1,234 readings"
     ]
+
+
+def test_what_is_to_be_known_of_several_is_told_once(
+    clock: FakeClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measured(name: str, *notices: Notice) -> br.RunRecord:
+        record = br.measure(lambda: clock.advance(10**6), name=name, budget_s=0.1, clock=clock)
+        return replace(record, session_notices=notices)
+
+    new, one = (Notice.note(Code.FULL_PACE_NEW, each) for each in ("Of both.", "Of one."))
+    light = Notice.warning(Code.DISTURBED, "The light tells it.")
+    records = {"f": measured("f", new, light), "g": measured("g", new, one)}
+    print_records(records, as_json=False)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("f: ")
+    first, second = (
+        shown.index("  · f, g: Of both. [full-pace-new]"),
+        shown.index("  · Of one. [full-pace-new]"),
+    )
+    names = [at for at, line in enumerate(shown) if line.startswith("g: ")]
+    assert first < names[0] < second
+    assert "Of both" not in "".join(shown[second:])
+    assert "The light tells it" not in "".join(shown)

@@ -95,7 +95,15 @@ def test_a_stored_run_in_pieces_is_replayed_compared_and_exported(cli, functions
     [
         (["--pieces", "4", "true"], "--pieces is for functions, and true is a command"),
         (["--over", "2", "true"], "--over is for functions"),
-        (["--over", "0.001", "several:small"], "expected 10 s at least, the budget"),
+        (
+            ["--over", "0.001", "several:small"],
+            "--over is 0.001 minutes, expected as long as --budget at least, 10 s",
+        ),
+        (["--over", "1", "--pieces", "1", "several:small"], "--pieces is 1, expected 2"),
+        (
+            ["--pieces", "4", "--budget", "0.1", "several:small"],
+            "--pieces is 4, but --budget is 0.1, expected 0.05 s at least",
+        ),
         (["--pieces", "4", "--rounds", "restarted", "several:small"], "rounds are restarted"),
         (["--name", "x", "several:small", "several:large"], "--name is for one function"),
         (["several:small", "several:small"], "several:small is given 2 times"),

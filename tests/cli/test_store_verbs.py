@@ -49,7 +49,30 @@ def test_list_shows_runs_newest_first(cli, run_id, store):
     )
     assert lines[2].split()[0] == run_id
     assert lines[2].endswith("  true")
-    assert lines[3].endswith("95% · round limit reached · 10 rounds")
+    assert re.search(r"95% · (full pace .* · )?round limit reached( · 10 rounds)?$", lines[3])
+
+
+def test_list_shows_the_figure_at_full_pace_where_there_is_room(cli, store, monkeypatch):
+    store.touch()
+    entry = {
+        "run_id": "3f2a",
+        "started_at": "2027-01-02T03:04:05+00:00",
+        "name": "f",
+        "reason": "satisfied",
+        "rounds": 12,
+    }
+
+    def listed(number):
+        headline = f"f: {number} · at full pace 24.1 ms [23.1, 25.1] · n=9 · satisfied"
+        monkeypatch.setattr(Journal, "runs", lambda *_: [{**entry, "headline": headline}])
+        return cli("list").stdout.splitlines()[1].strip()
+
+    number = "26.1 ms [25.9, 26.3] 95%"
+    assert listed(number) == f"{number} · full pace 24.1 ms · satisfied · 12 rounds"
+    number = "26.1034 ms [25.9034, 26.3034] 95%"
+    assert listed(number) == f"{number} · full pace 24.1 ms · satisfied"
+    number = "p99.99 26.1034 ms [25.9034, 26.3034] 99.9999999%"
+    assert listed(number) == f"{number} · satisfied · 12 rounds"
 
 
 def test_list_finds_by_name(cli, run_id, strict):

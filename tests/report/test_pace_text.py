@@ -145,6 +145,11 @@ def test_the_table_shows_it_where_there_is_room(slow: RunRecord) -> None:
     assert "at full pace" in wide[0]
     assert show_interval(full_pace(slow), "s") in wide[1]
     assert max(map(len, wide)) <= 120
+    figure = show_interval(full_pace(slow), "s")
+    less = tabulate([slow, without], width=85).splitlines()
+    assert figure not in less[1]
+    assert figure.partition(" [")[0] in less[1]
+    assert max(map(len, less)) <= 85
     narrow = tabulate([slow, without])
     assert "full pace" not in narrow
     assert max(map(len, narrow.splitlines())) <= 79

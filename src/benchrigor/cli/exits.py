@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 import traceback
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NoReturn
 
 import click
 
-from benchrigor.cli.options import awaits_json, hint
+from benchrigor.cli.options import as_typed, awaits_json, hint
 from benchrigor.cli.output import print_result
 from benchrigor.errors import (
     BenchrigorError,
@@ -79,13 +80,15 @@ def leave(code: ExitCode) -> NoReturn:
     click.get_current_context().exit(code)
 
 
-def report_failure(error: BaseException) -> ExitCode:
+def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> ExitCode:
     """Say on stderr what went wrong, with --json also as JSON on stdout; return the exit code.
+
+    ``params`` are those of the verb: fields of `Options` are named as it names them.
 
     Errors in how the command line is written are left to click.
     """
     usage = error if isinstance(error, click.UsageError) else None
-    message = usage.format_message() if usage else str(error) or "interrupted"
+    message = usage.format_message() if usage else as_typed(str(error), params) or "interrupted"
     record: Any = getattr(error, "record", None)
     rounds = len(record.rounds) if isinstance(record, RunRecord) and record.run_id else 0
     if awaits_json():

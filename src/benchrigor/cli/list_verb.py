@@ -12,7 +12,9 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_json
 from benchrigor.model import Decision
-from benchrigor.model.text import ended, many
+from benchrigor.model.text import WIDTH, ended, many
+
+_INDENT = 10 * " "
 
 
 @click.command(name="list")
@@ -38,13 +40,23 @@ def list_runs(query: str, store: Path | None, as_json: bool) -> None:
 
 
 def _entry(run: Mapping[str, Any]) -> str:
-    """Return two lines: what was measured and when, and its result."""
+    """Return two lines: what was measured and when, and its result.
+
+    With the figure at full pace where there is room, for which the count of rounds may go.
+    """
     started = datetime.fromisoformat(run["started_at"]).astimezone()
     # A headline is the name, the number, its evidence and its ending.
-    number = run["headline"].removeprefix(f"{run['name']}: ").partition(" · ")[0]
+    number, *others = run["headline"].removeprefix(f"{run['name']}: ").split(" · ")
     if number.startswith("no number:"):  # of runs stored before headlines told what was observed
         number = "no number"
     reason = run["reason"]
     ending = ended(Decision(stop=True, reason=reason)) if reason else "unfinished"
-    result = " · ".join(part for part in (number, ending, many(run["rounds"], "round")) if part)
-    return f"{run['run_id']}  {started:%Y-%m-%d %H:%M}  {run['name']}\n          {result}"
+    rounds = many(run["rounds"], "round")
+    shapes = [(number, ending, rounds)]
+    for each in others:
+        if each.startswith("at full pace "):
+            paced = each.removeprefix("at ").partition(" [")[0]
+            shapes = [(number, paced, ending, rounds), (number, paced, ending), *shapes]
+    lines = [_INDENT + " · ".join(filter(None, shape)) for shape in shapes]
+    result = next((line for line in lines if len(line) <= WIDTH), lines[-1])
+    return f"{run['run_id']}  {started:%Y-%m-%d %H:%M}  {run['name']}\n{result}"

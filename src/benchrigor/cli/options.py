@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from benchrigor.errors import StoreFailed
-from benchrigor.model.options import CHOICES
+from benchrigor.model.options import CHOICES, Options
 from benchrigor.storage import Journal, default_path
 from benchrigor.units import share_of
 
@@ -229,6 +231,17 @@ def is_given(option: str) -> bool:
     """Return whether an option of the verb at hand stands on the command line."""
     source = click.get_current_context().get_parameter_source(option)
     return source is ParameterSource.COMMANDLINE
+
+
+def as_typed(message: str, params: Iterable[click.Parameter]) -> str:
+    """Name fields of `Options` in an error as the options of a verb."""
+    known = {each.name for each in fields(Options)}
+    flags = {
+        each.name: each.opts[0]
+        for each in params
+        if each.name in known and isinstance(each, click.Option) and not each.is_flag
+    }
+    return re.sub(r"(?<![-\w])\w+(?= is )", lambda found: flags.get(found[0], found[0]), message)
 
 
 def open_store(path: Path | None) -> Journal:

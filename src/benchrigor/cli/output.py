@@ -15,10 +15,21 @@ import click
 
 from benchrigor.cli.options import hint, json_printed
 from benchrigor.errors import BenchrigorError
-from benchrigor.model import Analysis, Kind, Options, Progress, Round, RunRecord, codec
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Kind,
+    Notice,
+    Options,
+    Progress,
+    Round,
+    RunRecord,
+    codec,
+)
 from benchrigor.model.text import (
     counted,
     many,
+    marked,
     percent,
     shortened,
     show_duration,
@@ -59,7 +70,9 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
 
 
 def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
-    """Print the headline of each of several runs and how the others compare with the first.
+    """Print the headline of each of several runs, what weakens it, and how it compares.
+
+    With the first, that is; and what is to be known of several is said once, with their names.
 
     Or their summaries as JSON by name.
     """
@@ -67,11 +80,25 @@ def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
         print_json({name: summary(each) for name, each in records.items()})
         return
     first, *others = records.values()
-    lines = [
-        f"{each} · kept as {each.run_id}" if each.run_id else str(each) for each in records.values()
-    ]
-    lines += [f"{each.name} against {first.name}: {_compared(first, each)}" for each in others]
-    click.echo("\n".join(part for line in lines for part in wrapped(line, hanging=2)))
+    concerned: dict[str, dict[str, None]] = {}  # names by what a Notice says
+    for each in records.values():
+        for notice in filter(_is_untold, each.notices):
+            concerned.setdefault(str(notice), {})[each.name] = None
+    for each in records.values():
+        kept = f" · kept as {each.run_id}" if each.run_id else ""
+        lines = wrapped(f"{each}{kept}", hanging=2)
+        for notice in each.notices:
+            if names := concerned.pop(str(notice), None):  # else told already
+                lines += marked(notice, f"{', '.join(names)}: " if len(names) > 1 else "")
+        click.echo("\n".join(lines))
+    for each in others:
+        line = f"{each.name} against {first.name}: {_compared(first, each)}"
+        click.echo("\n".join(wrapped(line, hanging=2)))
+
+
+def _is_untold(notice: Notice) -> bool:
+    """Whether the headline does not tell it: its light and its half-width do."""
+    return notice.code not in (Code.DISTURBED, Code.NOT_CONVERGED)
 
 
 def _compared(baseline: RunRecord, candidate: RunRecord) -> str:

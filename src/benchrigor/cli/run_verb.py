@@ -220,6 +220,11 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     if given["timeout"] == math.inf:  # none
         given["timeout"] = None
     over_s = given["over"] and 60.0 * given["over"]
+    if over_s and over_s < options.budget_s:
+        raise InvalidInput(
+            f"--over is {given['over']:g} minutes, expected as long as --budget at least, "
+            f"{options.budget_s:g} s"
+        )
     ending = {"target_given": shared.is_given("target"), "as_json": given["as_json"]}
     store = None if given["no_store"] else shared.open_store(given["store"])
     against = _against(given, targets, store) if given["against"] else None

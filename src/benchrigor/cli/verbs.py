@@ -55,4 +55,5 @@ class Verbs(click.Group):
         except (BenchrigorError, KeyboardInterrupt, click.UsageError) as error:
             from benchrigor.cli.exits import report_failure  # noqa: PLC0415  # loads the model
 
-            ctx.exit(report_failure(error))
+            verb = self.get_command(ctx, ctx.invoked_subcommand or "")
+            ctx.exit(report_failure(error, verb.params if verb else ()))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from benchrigor.model import RunRecord, Severity
+from benchrigor.model import Estimate, RunRecord, Severity
 from benchrigor.model.text import (
     WIDTH,
     aligned,
@@ -23,7 +23,8 @@ _SHORT_NAME = 24  # A name no longer than this stays in its row: endings are bro
 def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     """Return a table of runs: name, estimate with its interval, readings, how each ended.
 
-    What times and speeds are at full pace has a column where there is room. Long endings take two
+    What times and speeds are at full pace has a column where there is room, without intervals
+    where there is less. Long endings take two
     rows where the table is too wide, and long names lines of their own. Below the table stands
     what weakens the numbers, once for all runs that it concerns.
 
@@ -44,9 +45,9 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     statistics = {record.options.statistic for record in records}
     statistic = next(iter(statistics)) if len(statistics) == 1 else "estimate"
     rows = [("name", f"{statistic} [interval]", "readings", "ended"), *map(_row, records)]
-    full = ["at full pace", *map(_at_full_pace, records)]
-    wider = [(*row[:2], each, *row[2:]) for row, each in zip(rows, full, strict=True)]
-    if any(full[1:]) and _width(wider) <= width:
+    paced = [_with_full_pace(rows, records, show) for show in (show_interval, _without_interval)]
+    wider = next((each for each in paced if _width(each) <= width), rows)
+    if wider is not rows and any(row[2] for row in wider[1:]):
         table = aligned(wider, "<<<><", width=width)
     else:
         if _width(rows) > width:
@@ -74,11 +75,21 @@ def _row(record: RunRecord) -> _Row:
     return record.name, shown, counted(observed.n), ending
 
 
-def _at_full_pace(record: RunRecord) -> str:
-    analysis = record.analysis()
-    if analysis is None or analysis.at_full_pace is None:
-        return ""
-    return show_interval(analysis.at_full_pace, analysis.metric.unit)
+def _with_full_pace(
+    rows: Sequence[_Row], records: Sequence[RunRecord], show: Callable[[Estimate, str], str]
+) -> list[tuple[str, ...]]:
+    """Add a column of figures at full pace behind the estimates."""
+    analyses = [record.analysis() for record in records]
+    full = [
+        show(each.at_full_pace, each.metric.unit) if each and each.at_full_pace else ""
+        for each in analyses
+    ]
+    column = ["at full pace", *full]
+    return [(*row[:2], each, *row[2:]) for row, each in zip(rows, column, strict=True)]
+
+
+def _without_interval(estimate: Estimate, unit: str) -> str:
+    return show_interval(estimate, unit).partition(" [")[0]
 
 
 def _width(rows: Sequence[tuple[str, ...]]) -> int:
