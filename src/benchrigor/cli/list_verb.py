@@ -52,11 +52,11 @@ def _entry(run: Mapping[str, Any]) -> str:
     reason = run["reason"]
     ending = ended(Decision(stop=True, reason=reason)) if reason else "unfinished"
     rounds = many(run["rounds"], "round")
-    shapes = [(number, ending, rounds)]
+    shapes = [[number, ending, rounds]]
     for each in others:
         if each.startswith("at full pace "):
             paced = each.removeprefix("at ").partition(" [")[0]
-            shapes = [(number, paced, ending, rounds), (number, paced, ending), *shapes]
+            shapes = [[number, paced, ending, rounds], [number, paced, ending], *shapes]
     lines = [_INDENT + " · ".join(filter(None, shape)) for shape in shapes]
     result = next((line for line in lines if len(line) <= WIDTH), lines[-1])
     return f"{run['run_id']}  {started:%Y-%m-%d %H:%M}  {run['name']}\n{result}"
