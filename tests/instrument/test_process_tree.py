@@ -94,7 +94,8 @@ def test_the_processor_time_of_a_real_tree_is_known(code) -> None:
     _, _, usage = os.wait4(child.pid, 0)
     child.returncode = 0
     used = (usage.ru_utime + usage.ru_stime) * 1e9
-    assert 0.8 * used < known <= 1.01 * used
+    # What a child used after it was last seen is not known: more of it on a busy machine.
+    assert 0.6 * used < known <= 1.01 * used
     assert lost >= 0
 
 

@@ -141,7 +141,7 @@ def test_the_full_pace_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
     assert record.analysis().pace.full_s == pytest.approx(kept)
     faster = kept["interpreter"] / 2
     path.write_text(path.read_text().replace(str(kept["interpreter"]), str(faster)))
-    again = br.measure(lambda: sum(range(200)), budget_s=0.2)
+    again = br.measure(lambda: sum(range(200)), budget_s=0.5, disturbed="keep")
     assert again.analysis().pace.full_s == {"interpreter": faster}
     assert Code.FULL_PACE_NEW not in {each.code for each in again.notices}
 
@@ -152,7 +152,7 @@ def test_a_kept_full_pace_that_nothing_reaches_is_replaced(tmp_path, monkeypatch
     br.measure(lambda: sum(range(200)), budget_s=0.5)
     (machine,) = json.loads(path.read_text())
     path.write_text(json.dumps({machine: {"interpreter": 1e-8}}))
-    record = br.measure(lambda: sum(range(200)), budget_s=0.2)
+    record = br.measure(lambda: sum(range(200)), budget_s=0.5, disturbed="keep")
     assert record.analysis().pace.full_s["interpreter"] > 1e-7
     (notice,) = (each for each in record.notices if each.code is Code.FULL_PACE_NOT_KEPT)
     assert "1e-08 s (interpreter), is less than a tenth" in notice.sentence
@@ -162,7 +162,7 @@ def test_a_kept_full_pace_that_nothing_reaches_is_replaced(tmp_path, monkeypatch
 def test_a_full_pace_that_cannot_be_kept_is_told(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: Path(tmp_path / "file" / "pace.json"))
-    record = br.measure(lambda: sum(range(200)), budget_s=0.2)
+    record = br.measure(lambda: sum(range(200)), budget_s=0.5, disturbed="keep")
     assert Code.FULL_PACE_NOT_KEPT in {each.code for each in record.notices}
     assert record.at_full_pace() is not None
 
