@@ -27,12 +27,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.optimize
+from machine import describe
 from pace_workloads import INTERPRETER, WORKLOADS, make
 
 import benchrigor as br
+from benchrigor.model import Floats
 from benchrigor.testing import cpu_hog, memory_hog
 
 SEED = 20270306
+_NORMAL = 1.96
 Run = dict[str, Any]
 
 CONDITIONS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
@@ -60,6 +64,7 @@ def measure(name: str, seconds: float) -> Run:
         "full_s": pace.full_s["interpreter"],
         "pace": pace.mean,
         "sensitivity": [pace.sensitivity, pace.sensitivity_sd],
+        "between": pace.between,
         "lost": 0.0 if lost is None else lost.total_percent,
     }
 
@@ -92,6 +97,7 @@ def figures(path: Path) -> None:
     refused = [each for each in runs if "full" not in each]
     runs = [each for each in runs if "full" in each]
     best = min(each["full_s"] for each in runs)
+    print(describe())
     print(f"{len(runs)} runs, {len(refused)} without a figure at full pace; full pace {best:.3g} s")
     by_name: dict[str, list[Run]] = defaultdict(list)
     for each in runs:
@@ -116,6 +122,7 @@ def _print_kind(kind: str, by_name: dict[str, list[Run]]) -> None:
     print(f"between runs of one {np.std(within):.3f}")
     held, widths = 0, []
     errors: dict[str, list[float]] = defaultdict(list)
+    told_apart: list[tuple[Floats, Floats]] = []
     for group in by_name.values():
         levels = [math.log(each["full"][0] * each["scale"]) for each in group]
         for index, each in enumerate(group):
@@ -123,6 +130,9 @@ def _print_kind(kind: str, by_name: dict[str, list[Run]]) -> None:
             low, high = (math.log(end * each["scale"]) for end in each["full"][1:])
             held += low <= others <= high
             widths.append((high - low) / 2.0)
+        own = [math.log(each["full"][2] / each["full"][1]) / (2.0 * _NORMAL) for each in group]
+        beside = np.maximum(np.square(own) - np.square([each["between"] for each in group]), 0.0)
+        told_apart.append((np.array(levels), beside))
         shrink = math.sqrt((len(group) - 1) / len(group))
         for figure, values in (
             ("at full pace", levels),
@@ -132,9 +142,29 @@ def _print_kind(kind: str, by_name: dict[str, list[Run]]) -> None:
             errors[figure] += list((np.array(values) - np.mean(values)) / shrink)
     print(f"  intervals at full pace hold the mean of the others {held / len(widths):.3f} ", end="")
     print(f"of {len(widths)}, median half-width {np.median(widths):.1%}")
+    print(f"  sd between runs beyond what they tell of themselves: {_between(told_apart):.1%}")
     for figure, values in errors.items():
         robust = float(np.median(np.abs(values))) / 0.6745
         print(f"  spread between runs, {figure}: {robust:.1%} (sd {np.std(values):.1%})")
+
+
+def _between(groups: list[tuple[Floats, Floats]]) -> float:
+    """Return the most likely sd between runs beside the variances given, by restricted likelihood.
+
+    Harville (1977), Maximum likelihood approaches to variance component estimation.
+    """
+
+    def surprise(sd: float) -> float:
+        total = 0.0
+        for levels, beside in groups:
+            weights = 1.0 / (beside + sd * sd)
+            mean = (weights * levels).sum() / weights.sum()
+            total += (weights * (levels - mean) ** 2 - np.log(weights)).sum() + math.log(
+                weights.sum()
+            )
+        return total
+
+    return float(scipy.optimize.minimize_scalar(surprise, bounds=(1e-4, 0.5), method="bounded").x)
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from benchrigor.stats.series.wall_time_blocks import block_starts
 # Learned on recordings of 48 workloads, see docs/evidence/pace.py. By how many per cent a reading
 # takes longer where the reference takes 1 % longer, before a run tells:
 SENSITIVITY, SENSITIVITY_SD = 0.8, 0.25
-BETWEEN = 0.03  # relative sd between runs that is left
+BETWEEN = 0.035  # relative sd between runs that is left
 BETWEEN_PROCESSES = 0.01  # the part of it that pieces of one process have in common
 # The same of work that the pace of the interpreter does not limit, such as copies in memory.
 BETWEEN_UNLIKE, UNLIKE = 0.08, 0.5
