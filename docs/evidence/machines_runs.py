@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from machines_work import COMMAND, FUNCTIONS, PLANTED, UNITS, WORKLOADS, work
+from machines_work import COMMAND, FUNCTIONS, PLANTED, UNITS, WORKLOADS, pair_of, work
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
@@ -126,8 +126,7 @@ def _interval(estimate: br.Estimate | None) -> list[float] | None:
 
 def _pair(cell: Cell, machine: Machine, *, units: int) -> list[Row]:
     """Compare in turn, with defaults."""
-    sides = work(cell.workload, BASE), work(cell.workload, units)
-    found = br.measure_pair(*sides, budget_s=machine.seconds)
+    found = br.measure_pair(*pair_of(cell.workload, BASE, units), budget_s=machine.seconds)
     ratio = _interval(found.ratio)
     return [{"units": units, "verdict": str(found.verdict), "ratio": ratio}]
 

@@ -8,17 +8,25 @@ import re
 import sqlite3
 from collections.abc import Callable
 
-__all__ = ["COMMAND", "FUNCTIONS", "INTERPRETER", "PLANTED", "UNITS", "WORKLOADS", "work"]
+__all__ = [
+    "COMMAND",
+    "FUNCTIONS",
+    "INTERPRETER",
+    "PLANTED",
+    "UNITS",
+    "WORKLOADS",
+    "pair_of",
+    "work",
+]
 
 UNITS = 20
 PLANTED = {"5 %": 21, "10 %": 22, "20 %": 24, "a factor of 2": 40}
 """How many units the candidate has, by its difference."""
 
-_RNG = random.Random(1)
-
 
 def _sort() -> Callable[[], object]:
-    numbers = [_RNG.random() for _ in range(400)]
+    rng = random.Random(1)
+    numbers = [rng.random() for _ in range(400)]
     return lambda: sorted(numbers)
 
 
@@ -36,7 +44,8 @@ def _sqlite() -> Callable[[], object]:
 
 
 def _re() -> Callable[[], object]:
-    text, pattern = " ".join(str(_RNG.random()) for _ in range(8)), re.compile(r"\d+\.(\d)7")
+    rng = random.Random(1)
+    text, pattern = " ".join(str(rng.random()) for _ in range(8)), re.compile(r"\d+\.(\d)7")
     return lambda: pattern.findall(text)
 
 
@@ -57,10 +66,19 @@ WORKLOADS = (*FUNCTIONS, COMMAND)
 
 def work(name: str, units: int = UNITS) -> Callable[[], None]:
     """Return a function that does so many units of a workload."""
+    return pair_of(name, units, units)[0]
+
+
+def pair_of(name: str, units: int, others: int) -> tuple[Callable[[], None], Callable[[], None]]:
+    """Return two functions that do units of one workload, with the same data in the same place."""
     unit = _OF[name]()
 
-    def run() -> None:
+    def first() -> None:
         for _ in range(units):
             unit()
 
-    return run
+    def second() -> None:
+        for _ in range(others):
+            unit()
+
+    return first, second
