@@ -88,10 +88,11 @@ def test_how_the_figure_came_to_be_is_explained(slow: RunRecord) -> None:
     assert "from segments between fast and between slow references" in told
     assert f"{pace.factor:.3g} of those measured" in told
     assert f"At full pace: {show_estimate(full_pace(slow), 's')}." in told
-    distance = percent(-math.log(pace.mean) * pace.sensitivity_sd, digits=2)
+    distance = percent(pace.away * pace.sensitivity_sd, digits=2)
+    assert f"{pace.at_full:,} segments of readings lie between two references at full" in told
     own = percent(pace.error, digits=2)
     assert f"{own} from blocks of time; {distance} from the sensitivity" in told
-    assert "3% between runs" in told
+    assert "2% between runs" in told
     assert "since the pace moved too little to tell more" in words(explain(paced(slow=1.003)))
     assert "or that of the median where it is greater" in words(explain(paced(statistic="median")))
 
@@ -105,12 +106,12 @@ def test_where_the_reference_does_not_fit_a_notice_says_so_in_each_place() -> No
 
 
 def test_a_figure_that_is_hardly_known_is_shown_although_it_is_the_same() -> None:
-    record = paced(sensitivity=-0.08)
+    record = paced(sensitivity=0.0)
     analysis = record.analysis()
     assert analysis is not None
     assert analysis.pace is not None
     assert analysis.pace.factor == pytest.approx(1.0, abs=0.009)
-    assert "at full pace 9" in str(record)
+    assert "at full pace 100 µs [" in str(record)
 
 
 def test_of_a_run_in_pieces_the_levels_at_full_pace_are_shown() -> None:
@@ -118,7 +119,7 @@ def test_of_a_run_in_pieces_the_levels_at_full_pace_are_shown() -> None:
     assert str(record).split(" · ")[1].startswith("at full pace ")
     assert " · n=4 pieces · " in str(record)
     told = words(explain(record))
-    shown = told.split("Levels at full pace: ")[1].split(". ")[0]
+    shown = told.split("Levels of the pieces at full pace: ")[1].split(". ")[0]
     levels = [float(each.removesuffix(" µs")) for each in shown.split(", ")]
     assert levels == pytest.approx([1e6 * TRUE_S] * 4, rel=0.03)
     assert "that of the mean of 4 levels;" in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -44,15 +45,22 @@ class Pace:
         By how many per cent a reading takes longer where that work takes 1 % longer, and the
         standard deviation of that.
     factor
-        From the level of this run to that at full pace.
+        From what was measured to what it is at full pace.
     error
-        Relative standard error of the level, from blocks, without those below.
+        Relative standard error of the level at full pace, without those below.
     between
         Relative standard deviation between runs that the reference does not explain, assumed; of
         runs in pieces, between processes.
     by_piece
-        The factor of each piece; None for one with too few references. Empty for a run that is not
-        in pieces.
+        The level of each piece at full pace; None for one with too few references. Empty for a run
+        that is not in pieces.
+    level
+        The mean at full pace, in the unit of the readings; None of commands.
+    distance
+        Of what tells the level from full pace, as a logarithm: the sensitivity bridges it. None
+        for that of the whole run.
+    at_full
+        How many segments at full pace, or nearly, tell the level; 0 where all do.
     """
 
     full_s: Mapping[str, float]
@@ -68,6 +76,14 @@ class Pace:
     error: float
     between: float
     by_piece: tuple[float | None, ...] = ()
+    level: float | None = None
+    distance: float | None = None
+    at_full: int = 0
+
+    @property
+    def away(self) -> float:
+        """How far what tells the level is from full pace, as a logarithm."""
+        return -math.log(self.mean) if self.distance is None else self.distance
 
     @property
     def of_command(self) -> bool:

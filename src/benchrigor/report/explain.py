@@ -10,14 +10,11 @@ from benchrigor.model import (
     Interference,
     Kind,
     LevelFit,
-    Pace,
     PhaseReason,
     RunRecord,
     StablePhase,
     WpsFit,
-    quantile_named,
 )
-from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
 from benchrigor.model.text import (
     counted,
     false_alarms,
@@ -28,13 +25,12 @@ from benchrigor.model.text import (
     show_figures,
     show_levels,
     show_overhead,
-    show_pace,
     show_value,
-    show_values,
     with_waiting,
     wrapped,
 )
 from benchrigor.report.interference_text import show_total
+from benchrigor.report.pace_text import explain_pace
 from benchrigor.report.text import (
     NOTABLE,
     cold,
@@ -50,7 +46,6 @@ from benchrigor.report.text import (
     why_left_out,
 )
 from benchrigor.session.stop_rules import wanted_half_width
-from benchrigor.stats.estimators.pace import SENSITIVITY_SD, levels_at_full_pace
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import HARMONIC
 from benchrigor.stats.series.interval import scaled
@@ -59,10 +54,6 @@ from benchrigor.stats.series.wall_time_blocks import BLOCKS
 from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
-_FULL_PACE = (
-    "at full pace, the fastest tenth of the best run known of its machine and interpreter "
-    "(sessions keep it in full_pace.json, in the user's folder for data)"
-)
 
 
 def explain(record: RunRecord, metric: str | None = None) -> str:
@@ -92,7 +83,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
         return f"{record.name}: nothing was measured, so there is nothing to explain."
     steps = [
         *(_of_pairs if analysis.kind is Kind.WORK else _of_readings)(analysis, record),
-        *_full_pace(analysis, record.options.statistic),
+        *explain_pace(analysis, record.options.statistic),
         *_stop(analysis, record),
         *_light(record.interference),
         *(f"Notice: {notice}" for notice in dict.fromkeys(_notices(analysis, record))),
@@ -393,64 +384,6 @@ def _interval(analysis: Analysis) -> str:
     return (
         f"Standard error {show_value(error, unit)}; Student t with {freedom:.3g} degrees of "
         f"freedom{skewed}: {show_estimate(estimate, unit)}."
-    )
-
-
-def _full_pace(analysis: Analysis, statistic: str) -> list[str]:
-    """Explain the pace of the machine, and how the figure at full pace came to be."""
-    full, pace = analysis.at_full_pace, analysis.pace
-    if full is None or pace is None:
-        return []
-    if pace.of_command:
-        return _command_pace(full, pace, analysis.metric.unit)
-    learned = "as other workloads have it, since the pace moved too little to tell more"
-    if pace.sensitivity_sd < SENSITIVITY_SD:
-        learned = "from segments between fast and between slow references, and other workloads"
-    own = f"{percent(pace.error, digits=2)} from blocks of time"
-    if quantile_named(statistic) is not None:
-        own += f", or that of the {statistic} where it is greater"
-    shared, levels = "runs", ""
-    if pace.by_piece:
-        shared, own = "processes", f"that of the mean of {many(full.n, 'level')}"
-        shown = show_values(levels_at_full_pace(analysis.levels, pace), analysis.metric.unit)
-        levels = f" Levels at full pace: {', '.join(shown)}."
-    return [
-        "Between readings a short loop of byte code was timed, the reference. It takes "
-        f"{show_value(pace.full_s[INTERPRETER], 's')} {_FULL_PACE}. By that {show_pace(pace)} in "
-        f"{many(pace.blocks, 'block')} of time.",
-        f"Where the reference takes 1% longer, a reading takes {pace.sensitivity:.2f}% ± "
-        f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}. That makes times at full "
-        f"pace {pace.factor:.3g} of those measured.{levels}",
-        _at_full_pace(full, pace, analysis.metric.unit, own, shared),
-    ]
-
-
-def _command_pace(full: Estimate, pace: Pace, unit: str) -> list[str]:
-    """Explain how the time of a command at full pace came to be."""
-    return [
-        f"Between runs a bare start of the interpreter was timed {counted(pace.blocks)} times, the "
-        f"reference. It takes {show_value(pace.full_s[COMMAND_CPU], 's')} of processor time "
-        f"{_FULL_PACE}.",
-        "Where a start takes 1% more processor time, a command takes "
-        f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% more, as other commands have it. "
-        "There is a rest of the wall time that is neither processor time nor measured delay. A "
-        "start only waits in it, and so does a command that never gave a processor up before its "
-        "end: theirs is left out. Of one that did, to sleep or to wait for something, what counts "
-        "lies between all of the rest and what is beyond that of the starts. That makes the time "
-        f"at full pace {pace.factor:.3g} of that measured: {show_pace(pace)}.",
-        _at_full_pace(
-            full, pace, unit, f"{percent(pace.error, digits=2)} from blocks of time and the rest"
-        ),
-    ]
-
-
-def _at_full_pace(full: Estimate, pace: Pace, unit: str, own: str, shared: str = "runs") -> str:
-    """Show a figure at full pace with what its standard error is made of."""
-    distance = percent(abs(math.log(pace.mean)) * pace.sensitivity_sd, digits=2)
-    return (
-        f"At full pace: {show_estimate(full, unit)}. Standard errors: {own}; {distance} from the "
-        f"sensitivity, by the distance to full pace; {percent(pace.between, digits=2)} between "
-        f"{shared}, which no single run can tell and is assumed."
     )
 
 

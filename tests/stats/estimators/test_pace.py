@@ -236,7 +236,7 @@ def test_pieces_have_the_spread_of_their_levels_at_full_pace():
     assert len(pace.by_piece) == 6
     assert pace.between == BETWEEN_PROCESSES
     levels = [float(each.level.mean()) for each in pieces]
-    found = pieces_at_full_pace(estimate_of(whole), levels, pace)
+    found = pieces_at_full_pace(estimate_of(whole), pace)
     assert found.low < 1e-4 < found.high
     assert np.std(np.log(levels)) > 3.0 * found.standard_error / found.value
     assert found.n == 6
@@ -247,5 +247,4 @@ def test_a_piece_with_few_references_does_not_count():
     whole = joined(pieces)
     pace = pace_of(whole, FULL_S, version=1, pieces=3)
     assert pace.by_piece[1] is None
-    levels = [float(each.level.mean()) for each in pieces]
-    assert pieces_at_full_pace(estimate_of(whole), levels, pace).n == 2
+    assert pieces_at_full_pace(estimate_of(whole), pace).n == 2

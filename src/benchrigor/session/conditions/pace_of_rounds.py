@@ -152,11 +152,13 @@ def _corrected(
     estimate: Estimate, pace: Pace, analysis: Analysis, statistic: str
 ) -> Estimate | None:
     if analysis.kind is Kind.PIECES:
-        return pieces_at_full_pace(estimate, analysis.levels, pace)
+        return pieces_at_full_pace(estimate, pace)
     if analysis.wps is not None:  # a speed is the reciprocal of a time per work
-        speed = reciprocal(at_full_pace(reciprocal(estimate), pace))
+        speed = reciprocal(at_full_pace(reciprocal(estimate), pace, by_factor=True))
         return replace(speed, method=AT_FULL_PACE)
-    return at_full_pace(estimate, pace, is_mean=quantile_named(statistic) is None)
+    is_mean = quantile_named(statistic) is None
+    by_factor = analysis.kind is Kind.INVOCATIONS  # whose warm-ups are no part of the mean
+    return at_full_pace(estimate, pace, is_mean=is_mean, by_factor=by_factor)
 
 
 def _references(rounds: Sequence[Round], kind: str = INTERPRETER) -> Iterator[References]:

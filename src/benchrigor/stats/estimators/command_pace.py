@@ -19,7 +19,6 @@ import numpy as np
 from benchrigor.model import Floats, Pace
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.model.series import Ints
-from benchrigor.stats.estimators.pace import BETWEEN
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
 # Learned on the recording of docs/evidence/pace_commands.py.
@@ -27,6 +26,7 @@ SENSITIVITY, SENSITIVITY_SD = 0.95, 0.15
 _START_SD = 0.12  # of the log processor time of a start within a run
 FEWEST_STARTS = 4  # in 5 % of the second that a run lasts at least
 _BLOCKS = 8
+BETWEEN = 0.03  # relative sd between runs that is left
 _LEAST_HIT = 0.02  # share of commands that waited less than any of some dozens of starts
 _END = 1  # times that a process gives a processor up which never waits: when it ends
 

@@ -26,7 +26,7 @@ from benchrigor.stats.series.wall_time_blocks import block_starts
 # Learned on recordings of 48 workloads, see docs/evidence/pace.py. By how many per cent a reading
 # takes longer where the reference takes 1 % longer, before a run tells:
 SENSITIVITY, SENSITIVITY_SD = 0.8, 0.25
-BETWEEN = 0.035  # relative sd between runs that is left
+BETWEEN = 0.02  # relative sd between runs that is left
 BETWEEN_PROCESSES = 0.01  # the part of it that pieces of one process have in common
 # The same of work that the pace of the interpreter does not limit, such as copies in memory.
 BETWEEN_UNLIKE, UNLIKE = 0.08, 0.5
@@ -39,9 +39,12 @@ _FREEDOM = 30.0  # degrees of freedom of these
 
 _EXTREME = 0.1  # share of the segments that are taken as fast at least, and as slow
 _FAST, _SLOW = math.log(1.1), math.log(1.4)  # log of the reference over that at full pace
+_FEWEST_FAST = 10  # segments at full pace, or nearly, that tell the sensitivity
+_FEWEST_TELLING = 50  # and the level
 _LEAST_CONTRAST = 0.03  # log of the pace, below which there is nothing to compare
 _INTERRUPTED = 2.0  # times the median: a reference that was interrupted tells no pace
 FEWEST = 3  # segments between references: those of a long reading are means of many
+_IN_BLOCK, _MOST_BLOCKS = 10, 16  # segments, whose neighbours are alike, and blocks of them
 _ENOUGH = 30  # from which on they tell the sensitivity, and are blocks of wall time
 _COLD = 0.05  # relative sd of what a preemption costs beside the waiting itself: cold caches
 
@@ -108,11 +111,10 @@ def pace_of(
     ends, segments = ends[:, counted], segments.only(counted)
     log_ends, level = np.log(ends), segments.level
     slope, sd = sensitivity or _sensitivity(np.log(level), log_ends)
-    relative = (ends**slope).mean(axis=0)
     starts = block_starts(segments.duration_s) if level.size >= _ENOUGH else np.arange(level.size)
-    sizes = np.diff(starts, append=level.size)
-    residuals = np.add.reduceat(np.log(level / relative), starts) / sizes
-    blocks = np.add.reduceat(log_ends.mean(axis=0), starts) / sizes
+    blocks = np.add.reduceat(log_ends.mean(axis=0), starts) / np.diff(starts, append=level.size)
+    whole = _level(level, log_ends, slope, sd)
+    doubt = _doubt(log_ends, slope) if whole.at_full == 0 and sd < SENSITIVITY_SD / 2.0 else 0.0
     between = BETWEEN_UNLIKE if _is_unlike(slope, sd) else BETWEEN
     in_pieces = pieces > 1
     return Pace(
@@ -124,12 +126,65 @@ def pace_of(
         ratio=float(level.mean()) / float(ends.mean() * full_s),
         sensitivity=slope,
         sensitivity_sd=sd,
-        factor=(1.0 - segments.waited) / float(relative.mean()),
-        error=math.hypot(residuals.std(ddof=1) / math.sqrt(starts.size), _COLD * segments.waited),
+        factor=(1.0 - segments.waited) * whole.value / float(level.mean()),
+        error=math.hypot(whole.error, doubt, _COLD * segments.waited),
         between=BETWEEN_PROCESSES if in_pieces else between,
-        blocks=starts.size,
-        by_piece=_by_piece(relative, segments, pieces) if in_pieces else (),
+        blocks=whole.blocks,
+        by_piece=_by_piece(segments, log_ends, (slope, sd), pieces) if in_pieces else (),
+        level=whole.value,
+        distance=whole.distance,
+        at_full=whole.at_full,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Level:
+    """The mean of segments at full pace, and how it was found."""
+
+    value: float
+    distance: float  # bridged by the sensitivity, a logarithm
+    error: float  # relative, without that of the sensitivity
+    blocks: int
+    at_full: int
+
+
+def _level(level: Floats, log_ends: Floats, slope: float, sd: float) -> _Level:
+    """Return the mean of segments at full pace: of those that were nearly there, or of all.
+
+    Both are moved by the sensitivity over what is left of the distance. Given both its ends, the
+    mean pace inside a segment lies between theirs and that of all segments, see `pace_of`. What
+    has the smaller error counts: of long segments the ends tell nothing of the inside, and all
+    are as good as those between two fast references.
+    """
+    around = log_ends.mean(axis=0)
+    mean = float(around.mean())
+    inside = mean + _share_inside(log_ends) * (around - mean)
+    everything = _of_group(level / np.exp(slope * log_ends).mean(axis=0), mean)
+    fast = log_ends.max(axis=0) <= _FAST
+    if fast.sum() < _FEWEST_TELLING:
+        return everything
+    near = level[fast] * np.exp(-slope * inside[fast])
+    nearby = _of_group(near, float(inside[fast].mean()), at_full=int(fast.sum()))
+    return min((everything, nearby), key=lambda one: math.hypot(one.error, one.distance * sd))
+
+
+def _of_group(moved_level: Floats, distance: float, at_full: int = 0) -> _Level:
+    """Return the mean of a group of segments that were moved to full pace, in order of time."""
+    value, size = float(moved_level.mean()), moved_level.size
+    count = size if size < _ENOUGH else min(_MOST_BLOCKS, size // _IN_BLOCK)
+    means = np.array([each.mean() for each in np.array_split(moved_level, count)])
+    error = float(means.std(ddof=1)) / math.sqrt(count) / value
+    return _Level(value=value, distance=distance, error=error, blocks=count, at_full=at_full)
+
+
+def _doubt(log_ends: Floats, slope: float) -> float:
+    """Return the error where nothing ran at full pace, though the pace of the run changed.
+
+    The machine may never have reached full pace, or the reference be slower in this process: the
+    fastest hundredth of the segments is anywhere from full pace to where the reference has it.
+    """
+    gap = float(np.quantile(log_ends.max(axis=0), 0.01))
+    return slope * max(gap, 0.0) / math.sqrt(3.0)
 
 
 def common_sensitivity(
@@ -147,18 +202,19 @@ def common_sensitivity(
     known = (one, two, *others)
     weights = np.array([each.sensitivity_sd**-2 for each in known])
     mean = float(np.average([each.sensitivity for each in known], weights=weights))
-    apart = (math.log(one.mean) - math.log(two.mean)) ** 2 / float(weights.sum()) / 2.0
+    apart = (one.away - two.away) ** 2 / float(weights.sum()) / 2.0
     return tuple(
-        (mean, math.sqrt(_DIFFERENCE**2 + apart / max(math.log(each.mean) ** 2, 1e-6)))
-        for each in (one, two)
+        (mean, math.sqrt(_DIFFERENCE**2 + apart / max(each.away**2, 1e-6))) for each in (one, two)
     )
 
 
-def _by_piece(relative: Floats, segments: Segments, pieces: int) -> tuple[float | None, ...]:
-    """Return the factor of each piece, from the relative time of the segments at their pace."""
+def _by_piece(
+    segments: Segments, log_ends: Floats, sensitivity: tuple[float, float], pieces: int
+) -> tuple[float | None, ...]:
+    """Return the level of each piece at full pace."""
     mine = [segments.piece == each for each in range(pieces)]
     return tuple(
-        (1.0 - segments.only(each).waited) / float(relative[each].mean())
+        _level(segments.level[each], log_ends[:, each], *sensitivity).value
         if each.sum() >= FEWEST
         else None
         for each in mine
@@ -170,7 +226,9 @@ def _sensitivity(log_level: Floats, log_ends: Floats) -> tuple[float, float]:
     if log_level.size < _ENOUGH:
         return SENSITIVITY, SENSITIVITY_SD
     worse, better = log_ends.max(axis=0), log_ends.min(axis=0)
-    fast = worse <= max(_FAST, float(np.quantile(worse, _EXTREME)))
+    fast = worse <= _FAST
+    if fast.sum() < _FEWEST_FAST:
+        fast = worse <= max(_FAST, float(np.quantile(worse, _EXTREME)))
     slow = better >= min(_SLOW, float(np.quantile(better, 1.0 - _EXTREME)))
     around = log_ends.mean(axis=0)
     contrast = _share_inside(log_ends) * float(around[slow].mean() - around[fast].mean())
@@ -199,11 +257,15 @@ def _share_inside(log_ends: Floats) -> float:
     return 2.0 * (1.0 - r) / (-math.log(r) * (1.0 + r))
 
 
-def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Estimate:
+def at_full_pace(
+    estimate: Estimate, pace: Pace, *, is_mean: bool = True, by_factor: bool = False
+) -> Estimate:
     """Return an estimate of a time, measured at this pace, as it would be at full pace.
 
-    On the logarithmic scale, its variance has the error of blocks of wall time, the uncertainty of
-    the sensitivity times the distance from full pace, and a component between runs. That of a
+    A mean is that of the segments at full pace, or moved there; a quantile, and a mean of other
+    readings than those of the segments (``by_factor``), is changed as their mean is. On the
+    logarithmic scale, the variance has the error of blocks of segments, the uncertainty of the
+    sensitivity times the distance that it bridges, and a component between runs. That of a
     quantile has its own error in place of that of blocks where it is greater.
     """
     own = pace.error
@@ -211,12 +273,15 @@ def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Est
         t = student_t(max(estimate.n_effective - 1.0, 1.0), estimate.confidence)
         own = max(own, estimate.relative_half_width / t)
     freedom = max(pace.blocks - 1.0, 1.0)
-    return _interval(estimate, estimate.value * pace.factor, own, freedom, pace)
+    value = estimate.value * pace.factor
+    if is_mean and not by_factor and pace.level is not None:
+        value = pace.level
+    return _interval(estimate, value, own, freedom, pace)
 
 
 def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace: Pace) -> Estimate:
     """Return a value at full pace with all of its errors, ``own`` of so many degrees of freedom."""
-    others = math.hypot(math.log(pace.mean) * pace.sensitivity_sd, pace.between)
+    others = math.hypot(pace.away * pace.sensitivity_sd, pace.between)
     error = math.hypot(own, others)
     freedom = satterthwaite((own, others), (freedom, _FREEDOM))
     reach = math.exp(student_t(freedom, estimate.confidence) * error)
@@ -240,25 +305,17 @@ def moved(
     And with another ``sensitivity``, which several runs told together.
     """
     slope = pace.sensitivity if sensitivity is None else sensitivity
-    factor = pace.mean ** (slope - pace.sensitivity)  # from here to the full pace of the run
+    factor = math.exp(-pace.away * (slope - pace.sensitivity))  # to the full pace of the run
     return scaled(estimate, factor * (full_s / reference_s(pace.full_s)) ** slope)
 
 
-def levels_at_full_pace(levels: Sequence[float | None], pace: Pace) -> list[float]:
-    """Return the level of each piece that has enough references, as it would be at full pace."""
-    pairs = zip(levels, pace.by_piece, strict=True)
-    return [level * factor for level, factor in pairs if level is not None and factor is not None]
+def pieces_at_full_pace(estimate: Estimate, pace: Pace) -> Estimate | None:
+    """Return the estimate of a run in pieces, from their levels at full pace.
 
-
-def pieces_at_full_pace(
-    estimate: Estimate, levels: Sequence[float | None], pace: Pace
-) -> Estimate | None:
-    """Return the estimate of a run in pieces, from their levels, as it would be at full pace.
-
-    What the reference leaves unexplained is in the differences between the levels at full pace,
-    whose mean has Student's t. None with fewer than two.
+    What the reference leaves unexplained is in the differences between the levels, whose mean has
+    Student's t. None with fewer than two.
     """
-    at_full = np.array(levels_at_full_pace(levels, pace))
+    at_full = np.array([each for each in pace.by_piece if each is not None])
     count = at_full.size
     if count < 2:
         return None

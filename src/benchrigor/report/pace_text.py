@@ -1,0 +1,96 @@
+"""How the figure at full pace came to be, in words."""
+
+from __future__ import annotations
+
+import math
+
+from benchrigor.model import Analysis, Estimate, Pace, quantile_named
+from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
+from benchrigor.model.text import (
+    counted,
+    many,
+    percent,
+    show_estimate,
+    show_pace,
+    show_value,
+    show_values,
+)
+from benchrigor.stats.estimators.pace import SENSITIVITY_SD
+
+_FULL_PACE = (
+    "at full pace, the fastest tenth of the best run known of its machine and interpreter "
+    "(sessions keep it in full_pace.json, in the user's folder for data)"
+)
+
+
+def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
+    """Explain the pace of the machine, and how the figure at full pace came to be."""
+    full, pace = analysis.at_full_pace, analysis.pace
+    if full is None or pace is None:
+        return []
+    if pace.of_command:
+        return _command_pace(full, pace, analysis.metric.unit)
+    learned = "as other workloads have it, since the pace moved too little to tell more"
+    if pace.sensitivity_sd < SENSITIVITY_SD:
+        learned = "from segments between fast and between slow references, and other workloads"
+    own = f"{percent(pace.error, digits=2)} from blocks of time"
+    if quantile_named(statistic) is not None:
+        own += f", or that of the {statistic} where it is greater"
+    unit, shared, levels = analysis.metric.unit, "runs", ""
+    if pace.by_piece:
+        shared, own = "processes", f"that of the mean of {many(full.n, 'level')}"
+        shown = show_values([each for each in pace.by_piece if each is not None], unit)
+        levels = f" Levels of the pieces at full pace: {', '.join(shown)}."
+    return [
+        "Between readings a short loop of byte code was timed, the reference. It takes "
+        f"{show_value(pace.full_s[INTERPRETER], 's')} {_FULL_PACE}. By that {show_pace(pace)}.",
+        f"Where the reference takes 1% longer, a reading takes {pace.sensitivity:.2f}% ± "
+        f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}.",
+        f"{_told_by(pace)} That makes times at full pace {pace.factor:.3g} of those measured."
+        f"{levels}",
+        _at_full_pace(full, pace, unit, own, shared),
+    ]
+
+
+def _told_by(pace: Pace) -> str:
+    """Say which readings tell the level at full pace."""
+    away = percent(math.expm1(pace.away), digits=2)
+    if pace.at_full:
+        return (
+            f"{many(pace.at_full, 'segment')} of readings lie between two references at full pace, "
+            "or within 10% of it. Their mean tells the level, less what the sensitivity makes of "
+            f"the {away} that is left."
+        )
+    return (
+        "Hardly any readings lie between two references at full pace: the mean of all tells the "
+        f"level, less what the sensitivity makes of the {away} between."
+    )
+
+
+def _command_pace(full: Estimate, pace: Pace, unit: str) -> list[str]:
+    """Explain how the time of a command at full pace came to be."""
+    return [
+        f"Between runs a bare start of the interpreter was timed {counted(pace.blocks)} times, the "
+        f"reference. It takes {show_value(pace.full_s[COMMAND_CPU], 's')} of processor time "
+        f"{_FULL_PACE}.",
+        "Where a start takes 1% more processor time, a command takes "
+        f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% more, as other commands have it. "
+        "There is a rest of the wall time that is neither processor time nor measured delay. A "
+        "start only waits in it, and so does a command that never gave a processor up before its "
+        "end: theirs is left out. Of one that did, to sleep or to wait for something, what counts "
+        "lies between all of the rest and what is beyond that of the starts. That makes the time "
+        f"at full pace {pace.factor:.3g} of that measured: {show_pace(pace)}.",
+        _at_full_pace(
+            full, pace, unit, f"{percent(pace.error, digits=2)} from blocks of time and the rest"
+        ),
+    ]
+
+
+def _at_full_pace(full: Estimate, pace: Pace, unit: str, own: str, shared: str = "runs") -> str:
+    """Show a figure at full pace with what its standard error is made of."""
+    distance = percent(abs(pace.away) * pace.sensitivity_sd, digits=2)
+    return (
+        f"At full pace: {show_estimate(full, unit)}. Standard errors: {own}; {distance} from the "
+        f"sensitivity, by the distance to full pace; {percent(pace.between, digits=2)} between "
+        f"{shared}, which no single run can tell and is assumed."
+    )
