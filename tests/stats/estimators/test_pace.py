@@ -248,3 +248,34 @@ def test_a_piece_with_few_references_does_not_count():
     pace = pace_of(whole, FULL_S, version=1, pieces=3)
     assert pace.by_piece[1] is None
     assert pieces_at_full_pace(estimate_of(whole), pace).n == 2
+
+
+def test_the_level_is_that_of_moments_at_full_pace_however_the_others_slow_down():
+    """Slow segments take half as long again as the sensitivity would have it, and vary."""
+    for seed in range(5):
+        given, rng = segments(seed, slow_share=0.7), np.random.default_rng(seed)
+        slow = np.maximum(given.before, given.after) > 1.3 * FULL_S
+        odd = np.exp(slow * rng.uniform(0.0, 0.8, slow.size))
+        pace = pace_of(replace(given, level=given.level * odd), FULL_S, version=1)
+        assert pace.at_full > 50
+        assert pace.away < 0.1
+        assert pace.level == pytest.approx(1e-4, rel=0.03)
+
+
+def test_ends_that_tell_nothing_of_the_inside_leave_all_segments():
+    """Segments so long that the pace flips many times inside of each."""
+    given = segments(3, dwell=1.0, slow_share=0.5, n=2_000)
+    pace = pace_of(given, FULL_S, version=1)
+    assert pace.away == pytest.approx(-math.log(pace.mean), rel=0.25)
+    full = at_full_pace(estimate_of(given), pace)
+    assert full.low < 1e-4 < full.high
+
+
+def test_a_reference_that_is_slower_in_one_process_makes_its_figure_doubtful():
+    given = segments(4)
+    biased = replace(given, before=1.15 * given.before, after=1.15 * given.after)
+    sure, doubtful = (pace_of(each, FULL_S, version=1) for each in (given, biased))
+    assert doubtful.at_full == 0
+    assert doubtful.error > 5.0 * sure.error
+    full = at_full_pace(estimate_of(given), doubtful)
+    assert full.low < 1e-4 < full.high

@@ -157,14 +157,17 @@ def _level(level: Floats, log_ends: Floats, slope: float, sd: float) -> _Level:
     are as good as those between two fast references.
     """
     around = log_ends.mean(axis=0)
-    mean = float(around.mean())
-    inside = mean + _share_inside(log_ends) * (around - mean)
+    mean, share = float(around.mean()), _share_inside(log_ends)
+    inside = mean + share * (around - mean)
     everything = _of_group(level / np.exp(slope * log_ends).mean(axis=0), mean)
     fast = log_ends.max(axis=0) <= _FAST
     if fast.sum() < _FEWEST_TELLING:
         return everything
     near = level[fast] * np.exp(-slope * inside[fast])
     nearby = _of_group(near, float(inside[fast].mean()), at_full=int(fast.sum()))
+    unsure = share - _share_inside(log_ends, less=2.0 / math.sqrt(level.size))
+    unsure *= slope * (mean - float(around[fast].mean()))
+    nearby = replace(nearby, error=math.hypot(nearby.error, unsure))
     return min((everything, nearby), key=lambda one: math.hypot(one.error, one.distance * sd))
 
 
@@ -247,11 +250,14 @@ def _quartile(values: Floats) -> tuple[float, float]:
     return float(first), 1.86 * spread**2 * _DEPENDENT / values.size
 
 
-def _share_inside(log_ends: Floats) -> float:
-    """Return the share of a movement of the pace around segments that it makes inside of them."""
+def _share_inside(log_ends: Floats, *, less: float = 0.0) -> float:
+    """Return the share of a movement of the pace around segments that it makes inside of them.
+
+    It follows from the correlation of their ends, or from one that is so much less.
+    """
     before, after = log_ends - log_ends.mean(axis=1, keepdims=True)
     scale = math.sqrt(float(before @ before) * float(after @ after))
-    r = float(before @ after) / scale if scale > 0.0 else 0.0
+    r = (float(before @ after) / scale if scale > 0.0 else 0.0) - less
     if not 0.0 < r < 1.0:
         return 0.0 if r <= 0.0 else 1.0
     return 2.0 * (1.0 - r) / (-math.log(r) * (1.0 + r))
