@@ -132,16 +132,28 @@ def test_a_side_without_references_is_compared_as_it_was_measured():
     assert Code.AT_FULL_PACE not in {each.code for each in comparison.notices}
 
 
+def measured(kept: Path, content: str | None = None) -> br.RunRecord:
+    """Return a run that has a number: on a busy machine, half a second may not be enough."""
+    for budget_s in (0.5, 1.0, 2.0, 4.0):
+        if content is not None:
+            kept.write_text(content)
+        elif kept.exists():
+            kept.unlink()
+        record = br.measure(lambda: sum(range(200)), budget_s=budget_s, disturbed="keep")
+        if record.at_full_pace() is not None:
+            break
+    return record
+
+
 def test_the_full_pace_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
     path = tmp_path / "full_pace.json"
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
-    record = br.measure(lambda: sum(range(200)), budget_s=0.5)
+    record = measured(path)
     assert Code.FULL_PACE_NEW in {each.code for each in record.notices}
     (kept,) = json.loads(path.read_text()).values()
     assert record.analysis().pace.full_s == pytest.approx(kept)
     faster = kept["interpreter"] / 2
-    path.write_text(path.read_text().replace(str(kept["interpreter"]), str(faster)))
-    again = br.measure(lambda: sum(range(200)), budget_s=0.5, disturbed="keep")
+    again = measured(path, path.read_text().replace(str(kept["interpreter"]), str(faster)))
     assert again.analysis().pace.full_s == {"interpreter": faster}
     assert Code.FULL_PACE_NEW not in {each.code for each in again.notices}
 
@@ -149,10 +161,9 @@ def test_the_full_pace_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
 def test_a_kept_full_pace_that_nothing_reaches_is_replaced(tmp_path, monkeypatch):
     path = tmp_path / "full_pace.json"
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
-    br.measure(lambda: sum(range(200)), budget_s=0.5)
+    measured(path)
     (machine,) = json.loads(path.read_text())
-    path.write_text(json.dumps({machine: {"interpreter": 1e-8}}))
-    record = br.measure(lambda: sum(range(200)), budget_s=0.5, disturbed="keep")
+    record = measured(path, json.dumps({machine: {"interpreter": 1e-8}}))
     assert record.analysis().pace.full_s["interpreter"] > 1e-7
     (notice,) = (each for each in record.notices if each.code is Code.FULL_PACE_NOT_KEPT)
     assert "1e-08 s (interpreter), is less than a tenth" in notice.sentence
@@ -161,8 +172,9 @@ def test_a_kept_full_pace_that_nothing_reaches_is_replaced(tmp_path, monkeypatch
 
 def test_a_full_pace_that_cannot_be_kept_is_told(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(full_pace, "full_pace_path", lambda: Path(tmp_path / "file" / "pace.json"))
-    record = br.measure(lambda: sum(range(200)), budget_s=0.5, disturbed="keep")
+    path = tmp_path / "file" / "pace.json"
+    monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
+    record = measured(path)
     assert Code.FULL_PACE_NOT_KEPT in {each.code for each in record.notices}
     assert record.at_full_pace() is not None
 
