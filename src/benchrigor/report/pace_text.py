@@ -54,12 +54,13 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
 
 def _told_by(pace: Pace) -> str:
     """Say which readings tell the level at full pace."""
-    away = percent(math.expm1(pace.away), digits=2)
+    away = percent(math.expm1(abs(pace.away)), digits=2)
     if pace.at_full:
+        sign, rest = ("less", "left") if pace.away > 0.0 else ("and", "beyond it")
         return (
             f"{many(pace.at_full, 'segment')} of readings lie between two references at full pace, "
-            "or within 10% of it. Their mean tells the level, less what the sensitivity makes of "
-            f"the {away} that is left."
+            f"or within 10% of it. Their mean tells the level, {sign} what the sensitivity makes "
+            f"of the {away} {rest}."
         )
     return (
         "Hardly any readings lie between two references at full pace: the mean of all tells the "
