@@ -58,6 +58,17 @@ def test_at_a_steady_full_pace_the_headline_does_not_repeat_the_number() -> None
     assert shown in words(render(record))
 
 
+def test_the_words_alone_never_hide_another_number() -> None:
+    """The moments at full pace may tell another level than a run whose mean pace is full."""
+    record = paced(slow=1.003)
+    analysis = record.analysis()
+    assert analysis is not None
+    assert analysis.at_full_pace is not None
+    other = replace(analysis.at_full_pace, value=0.9 * analysis.at_full_pace.value)
+    apart = replace(record, analyses=(replace(analysis, at_full_pace=other),))
+    assert str(apart).split(" · ")[1].startswith("at full pace 9")
+
+
 def test_without_a_reference_nobody_speaks_of_full_pace() -> None:
     record = paced(references=False)
     assert record.at_full_pace() is None
@@ -86,7 +97,9 @@ def test_how_the_figure_came_to_be_is_explained(slow: RunRecord) -> None:
     assert show_pace(pace) in told
     assert f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% longer" in told
     assert "from segments between fast and between slow references" in told
-    assert f"{pace.factor:.3g} of those measured" in told
+    measured = slow.estimate()
+    assert measured is not None
+    assert f"{full_pace(slow).value / measured.value:.3g} of what was measured" in told
     assert f"At full pace: {show_estimate(full_pace(slow), 's')}." in told
     distance = percent(pace.away * pace.sensitivity_sd, digits=2)
     assert f"{pace.at_full:,} segments of readings lie between two references at full" in told

@@ -45,7 +45,7 @@ class Pace:
         By how many per cent a reading takes longer where that work takes 1 % longer, and the
         standard deviation of that.
     factor
-        From what was measured to what it is at full pace.
+        From the mean of all segments to that at full pace.
     error
         Relative standard error of the level at full pace, without those below.
     between
@@ -55,7 +55,8 @@ class Pace:
         The level of each piece at full pace; None for one with too few references. Empty for a run
         that is not in pieces.
     level
-        The mean at full pace, in the unit of the readings; None of commands.
+        The mean at full pace, in the unit of the readings; None of commands, invocations and
+        rounds of various work, which have the factor alone.
     distance
         Of what tells the level from full pace, as a logarithm: the sensitivity bridges it. None
         for that of the whole run.

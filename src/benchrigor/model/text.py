@@ -257,10 +257,10 @@ def with_waiting(analysis: Analysis) -> str:
 
 def with_full_pace(analysis: Analysis) -> str:
     """Show what a time or speed is at full pace; where that is the same, only that it is."""
-    full, pace = analysis.at_full_pace, analysis.pace
-    if full is None or pace is None:
+    full, measured = analysis.at_full_pace, analysis.estimate
+    if full is None or measured is None:
         return ""
-    if abs(math.log(pace.factor)) < _SAME_PACE and not full.notices:
+    if abs(full.value / measured.value - 1.0) < _SAME_PACE and not full.notices:
         return "at full pace"
     return f"at full pace {show_interval(full, analysis.metric.unit)}"
 

@@ -25,8 +25,8 @@ _FULL_PACE = (
 
 def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
     """Explain the pace of the machine, and how the figure at full pace came to be."""
-    full, pace = analysis.at_full_pace, analysis.pace
-    if full is None or pace is None:
+    full, pace, measured = analysis.at_full_pace, analysis.pace, analysis.estimate
+    if full is None or pace is None or measured is None:
         return []
     if pace.of_command:
         return _command_pace(full, pace, analysis.metric.unit)
@@ -46,8 +46,8 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
         f"{show_value(pace.full_s[INTERPRETER], 's')} {_FULL_PACE}. By that {show_pace(pace)}.",
         f"Where the reference takes 1% longer, a reading takes {pace.sensitivity:.2f}% ± "
         f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}.",
-        f"{_told_by(pace)} That makes times at full pace {pace.factor:.3g} of those measured."
-        f"{levels}",
+        f"{_told_by(pace)} At full pace it is {full.value / measured.value:.3g} of what was "
+        f"measured.{levels}",
         _at_full_pace(full, pace, unit, own, shared),
     ]
 

@@ -83,6 +83,9 @@ def with_pace(
     pace = pace_of(segments, full, version=version, pieces=pieces, sensitivity=sensitivity)
     if pace is None or (segments.waited > _MOST_WAITED and quantile_named(statistic) is not None):
         return analysis  # of a quantile with waiting nobody knows how much it is
+    if analysis.wps is not None or analysis.kind is Kind.INVOCATIONS:
+        # Segments hold durations over those of the line, or warm-ups too: they tell a factor alone.
+        pace = replace(pace, level=None)
     corrected = _corrected(estimate, pace, analysis, statistic)
     notices = (*analysis.notices, *(corrected.notices if corrected else ()))
     return replace(analysis, pace=pace, at_full_pace=corrected, notices=notices)
@@ -154,11 +157,9 @@ def _corrected(
     if analysis.kind is Kind.PIECES:
         return pieces_at_full_pace(estimate, pace)
     if analysis.wps is not None:  # a speed is the reciprocal of a time per work
-        speed = reciprocal(at_full_pace(reciprocal(estimate), pace, by_factor=True))
+        speed = reciprocal(at_full_pace(reciprocal(estimate), pace))
         return replace(speed, method=AT_FULL_PACE)
-    is_mean = quantile_named(statistic) is None
-    by_factor = analysis.kind is Kind.INVOCATIONS  # whose warm-ups are no part of the mean
-    return at_full_pace(estimate, pace, is_mean=is_mean, by_factor=by_factor)
+    return at_full_pace(estimate, pace, is_mean=quantile_named(statistic) is None)
 
 
 def _references(rounds: Sequence[Round], kind: str = INTERPRETER) -> Iterator[References]:

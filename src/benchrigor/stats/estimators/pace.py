@@ -3,7 +3,7 @@
 The pace of a shared machine changes within a millisecond, and nothing that the kernel counts shows
 it. The reference around a short segment of readings does: segments between two slow references and
 segments between two fast ones tell how sensitive the readings are to the pace, whatever else makes
-them differ, and the mean pace of all of them tells how far the machine was from its full pace.
+them differ, and the mean of those between two references at full pace is the level there.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from benchrigor.stats.estimators.estimation import PIECE_MEANS
 from benchrigor.stats.series.interval import satterthwaite, scaled, student_t
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
-# Learned on recordings of 48 workloads, see docs/evidence/pace.py. By how many per cent a reading
-# takes longer where the reference takes 1 % longer, before a run tells:
+# By how many per cent a reading takes longer where the reference takes 1 % longer, before a run
+# tells: learned on 48 workloads, see docs/evidence/pace.py.
 SENSITIVITY, SENSITIVITY_SD = 0.8, 0.25
-BETWEEN = 0.02  # relative sd between runs that is left
+BETWEEN = (
+    0.02  # relative sd between runs that is left: of five workloads, docs/evidence/machines.py
+)
 BETWEEN_PROCESSES = 0.01  # the part of it that pieces of one process have in common
 # The same of work that the pace of the interpreter does not limit, such as copies in memory.
 BETWEEN_UNLIKE, UNLIKE = 0.08, 0.5
@@ -263,16 +265,13 @@ def _share_inside(log_ends: Floats, *, less: float = 0.0) -> float:
     return 2.0 * (1.0 - r) / (-math.log(r) * (1.0 + r))
 
 
-def at_full_pace(
-    estimate: Estimate, pace: Pace, *, is_mean: bool = True, by_factor: bool = False
-) -> Estimate:
+def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Estimate:
     """Return an estimate of a time, measured at this pace, as it would be at full pace.
 
-    A mean is that of the segments at full pace, or moved there; a quantile, and a mean of other
-    readings than those of the segments (``by_factor``), is changed as their mean is. On the
-    logarithmic scale, the variance has the error of blocks of segments, the uncertainty of the
-    sensitivity times the distance that it bridges, and a component between runs. That of a
-    quantile has its own error in place of that of blocks where it is greater.
+    A mean is the level of the segments there, if they have one; what else is estimated changes as
+    their mean does. On the logarithmic scale, the variance has the error of blocks of segments, the
+    uncertainty of the sensitivity times the distance that it bridges, and a component between runs.
+    That of a quantile has its own error in place of that of blocks where it is greater.
     """
     own = pace.error
     if not is_mean and estimate.value:
@@ -280,7 +279,7 @@ def at_full_pace(
         own = max(own, estimate.relative_half_width / t)
     freedom = max(pace.blocks - 1.0, 1.0)
     value = estimate.value * pace.factor
-    if is_mean and not by_factor and pace.level is not None:
+    if is_mean and pace.level is not None:
         value = pace.level
     return _interval(estimate, value, own, freedom, pace)
 
