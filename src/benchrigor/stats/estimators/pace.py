@@ -24,12 +24,10 @@ from benchrigor.stats.series.interval import satterthwaite, scaled, student_t
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
 # By how many per cent a reading takes longer where the reference takes 1 % longer, before a run
-# tells: learned on 48 workloads, see docs/evidence/pace.py.
-SENSITIVITY, SENSITIVITY_SD = 0.8, 0.25
-BETWEEN = (
-    0.02  # relative sd between runs that is left: of five workloads, docs/evidence/machines.py
-)
-BETWEEN_PROCESSES = 0.01  # the part of it that pieces of one process have in common
+# tells: learned on 48 workloads on two kinds of processors, see docs/evidence/pace.py.
+SENSITIVITY, SENSITIVITY_SD = 0.9, 0.25
+BETWEEN = 0.03  # relative sd between runs that is left, of the same workloads
+BETWEEN_PROCESSES = 0.015  # the part of it that pieces of one process have in common
 # The same of work that the pace of the interpreter does not limit, such as copies in memory.
 BETWEEN_UNLIKE, UNLIKE = 0.08, 0.5
 AT_FULL_PACE = "at full pace"
@@ -43,7 +41,9 @@ _EXTREME = 0.1  # share of the segments that are taken as fast at least, and as 
 _FAST, _SLOW = math.log(1.1), math.log(1.4)  # log of the reference over that at full pace
 _FEWEST_FAST = 10  # segments at full pace, or nearly, that tell the sensitivity
 _FEWEST_TELLING = 50  # and the level
-_LEAST_CONTRAST = 0.03  # log of the pace, below which there is nothing to compare
+# Log of the pace between slow and fast segments, below which the jitter of the reference is a good
+# part of what makes them seem so, and the sensitivity comes out too small.
+_LEAST_CONTRAST = 0.1
 _INTERRUPTED = 2.0  # times the median: a reference that was interrupted tells no pace
 FEWEST = 3  # segments between references: those of a long reading are means of many
 _IN_BLOCK, _MOST_BLOCKS = 10, 16  # segments, whose neighbours are alike, and blocks of them
@@ -167,8 +167,7 @@ def _level(level: Floats, log_ends: Floats, slope: float, sd: float) -> _Level:
         return everything
     near = level[fast] * np.exp(-slope * inside[fast])
     nearby = _of_group(near, float(inside[fast].mean()), at_full=int(fast.sum()))
-    unsure = share - _share_inside(log_ends, less=2.0 / math.sqrt(level.size))
-    unsure *= slope * (mean - float(around[fast].mean()))
+    unsure = (share - _least_share(log_ends)) * slope * (mean - float(around[fast].mean()))
     nearby = replace(nearby, error=math.hypot(nearby.error, unsure))
     return min((everything, nearby), key=lambda one: math.hypot(one.error, one.distance * sd))
 
@@ -236,11 +235,13 @@ def _sensitivity(log_level: Floats, log_ends: Floats) -> tuple[float, float]:
         fast = worse <= max(_FAST, float(np.quantile(worse, _EXTREME)))
     slow = better >= min(_SLOW, float(np.quantile(better, 1.0 - _EXTREME)))
     around = log_ends.mean(axis=0)
-    contrast = _share_inside(log_ends) * float(around[slow].mean() - around[fast].mean())
+    share, apart = _share_inside(log_ends), float(around[slow].mean() - around[fast].mean())
+    contrast, unsure = share * apart, (share - _least_share(log_ends)) * apart
     if contrast < _LEAST_CONTRAST:
         return SENSITIVITY, SENSITIVITY_SD
     high, low = _quartile(log_level[slow]), _quartile(log_level[fast])
-    known, told = SENSITIVITY_SD**-2, contrast**2 / (_CONTRAST**2 + high[1] + low[1])
+    told = contrast**2 / (_CONTRAST**2 + unsure**2 + high[1] + low[1])
+    known = SENSITIVITY_SD**-2
     mean = (known * SENSITIVITY + told * (high[0] - low[0]) / contrast) / (known + told)
     return mean, math.sqrt(1.0 / (known + told))
 
@@ -263,6 +264,11 @@ def _share_inside(log_ends: Floats, *, less: float = 0.0) -> float:
     if not 0.0 < r < 1.0:
         return 0.0 if r <= 0.0 else 1.0
     return 2.0 * (1.0 - r) / (-math.log(r) * (1.0 + r))
+
+
+def _least_share(log_ends: Floats) -> float:
+    """Return the same share for a correlation less by two of its standard errors."""
+    return _share_inside(log_ends, less=2.0 / math.sqrt(log_ends.shape[1]))
 
 
 def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Estimate:
