@@ -105,7 +105,7 @@ def test_how_the_figure_came_to_be_is_explained(slow: RunRecord) -> None:
     assert f"{pace.at_full:,} segments of readings lie between two references at full" in told
     own = percent(pace.error, digits=2)
     assert f"{own} from blocks of time; {distance} from the sensitivity" in told
-    assert "3% between runs" in told
+    assert "3.5% between runs" in told
     assert "since the pace moved too little to tell more" in words(explain(paced(slow=1.003)))
     assert "or that of the median where it is greater" in words(explain(paced(statistic="median")))
 

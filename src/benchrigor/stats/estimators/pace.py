@@ -26,7 +26,7 @@ from benchrigor.stats.series.wall_time_blocks import block_starts
 # By how many per cent a reading takes longer where the reference takes 1 % longer, before a run
 # tells: learned on 48 workloads on two kinds of processors, see docs/evidence/pace.py.
 SENSITIVITY, SENSITIVITY_SD = 0.9, 0.25
-BETWEEN = 0.03  # relative sd between runs that is left, of the same workloads
+BETWEEN = 0.035  # relative sd between runs that is left, of the same workloads
 BETWEEN_PROCESSES = 0.015  # the part of it that pieces of one process have in common
 # The same of work that the pace of the interpreter does not limit, such as copies in memory.
 BETWEEN_UNLIKE, UNLIKE = 0.08, 0.5
