@@ -60,6 +60,9 @@ class Pace:
     distance
         Of what tells the level from full pace, as a logarithm: the sensitivity bridges it. None
         for that of the whole run.
+    fastest_reference
+        How far the fastest references of the run are from full pace, as a logarithm: in part that
+        of the machine, and in part of how they lie in the memory of the process. None of commands.
     at_full
         How many segments at full pace, or nearly, tell the level; 0 where all do.
     """
@@ -79,6 +82,7 @@ class Pace:
     by_piece: tuple[float | None, ...] = ()
     level: float | None = None
     distance: float | None = None
+    fastest_reference: float | None = None
     at_full: int = 0
 
     @property

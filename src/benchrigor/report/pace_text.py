@@ -57,10 +57,12 @@ def _told_by(pace: Pace) -> str:
     away = percent(math.expm1(abs(pace.away)), digits=2)
     if pace.at_full:
         sign, rest = ("less", "left") if pace.away > 0.0 else ("and", "beyond it")
+        fastest = percent(math.expm1(pace.fastest_reference or 0.0), digits=2)
         return (
-            f"{many(pace.at_full, 'segment')} of readings lie between two references at full pace, "
-            f"or within 10% of it. Their mean tells the level, {sign} what the sensitivity makes "
-            f"of the {away} {rest}."
+            f"The fastest references are {fastest} slower than at full pace, which is in part the "
+            f"machine and in part this process. {many(pace.at_full, 'segment')} of readings lie "
+            "between two of them, or within 10%. Their mean tells the level, "
+            f"{sign} what the sensitivity makes of the {away} {rest}."
         )
     return (
         "Hardly any readings lie between two references at full pace: the mean of all tells the "

@@ -273,9 +273,24 @@ def test_ends_that_tell_nothing_of_the_inside_leave_all_segments():
 
 def test_a_reference_that_is_slower_in_one_process_makes_its_figure_doubtful():
     given = segments(4)
-    biased = replace(given, before=1.15 * given.before, after=1.15 * given.after)
+    biased = replace(given, before=1.12 * given.before, after=1.12 * given.after)
     sure, doubtful = (pace_of(each, FULL_S, version=1) for each in (given, biased))
-    assert doubtful.at_full == 0
-    assert doubtful.error > 5.0 * sure.error
+    assert sure.fastest_reference < 0.01
+    assert doubtful.fastest_reference == pytest.approx(math.log(1.12), abs=0.04)
+    assert doubtful.between > sure.between
     full = at_full_pace(estimate_of(given), doubtful)
     assert full.low < 1e-4 < full.high
+
+
+def test_a_run_that_was_never_near_full_pace_counts_by_the_whole_distance():
+    given = segments(4, slow_share=0.0)
+    slower = replace(
+        given,
+        level=1.3**0.9 * given.level,
+        before=1.3 * given.before,
+        after=1.3 * given.after,
+    )
+    pace = pace_of(slower, FULL_S, version=1)
+    assert pace.fastest_reference == 0.0
+    assert pace.away == pytest.approx(math.log(1.3), abs=0.03)
+    assert pace.level == pytest.approx(1e-4, rel=0.03)

@@ -9,7 +9,7 @@ them differ, and the mean of those between two references at full pace is the le
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -37,8 +37,12 @@ _DIFFERENCE = 0.03  # sd of the sensitivity between versions of the same work
 _UNLIKELY = 3.0  # standard errors
 _FREEDOM = 30.0  # degrees of freedom of these
 
+# The fastest references of a run may be some way from full pace because the machine is, or because
+# of how they lie in the memory of this process: the level of the work follows them by that share.
+_FASTEST, _FOLLOWS, _FOLLOWS_SD = 0.05, 0.6, 0.2
+_NEARLY = 0.15  # a logarithm; farther away it is the machine
 _EXTREME = 0.1  # share of the segments that are taken as fast at least, and as slow
-_FAST, _SLOW = math.log(1.1), math.log(1.4)  # log of the reference over that at full pace
+_FAST, _SLOW = math.log(1.1), math.log(1.4)  # log of the reference over the fastest, or full pace
 _FEWEST_FAST = 10  # segments at full pace, or nearly, that tell the sensitivity
 _FEWEST_TELLING = 50  # and the level
 # Log of the pace between slow and fast segments, below which the jitter of the reference is a good
@@ -112,13 +116,17 @@ def pace_of(
         return None
     ends, segments = ends[:, counted], segments.only(counted)
     log_ends, level = np.log(ends), segments.level
+    fastest = max(float(np.quantile(log_ends, _FASTEST)), 0.0)
+    fastest = fastest if fastest <= _NEARLY else 0.0
+    beyond = log_ends - fastest
     slope, sd = sensitivity or _sensitivity(np.log(level), log_ends)
     starts = block_starts(segments.duration_s) if level.size >= _ENOUGH else np.arange(level.size)
     blocks = np.add.reduceat(log_ends.mean(axis=0), starts) / np.diff(starts, append=level.size)
-    whole = _level(level, log_ends, slope, sd)
-    doubt = _doubt(log_ends, slope) if whole.at_full == 0 and sd < SENSITIVITY_SD / 2.0 else 0.0
+    whole, in_pieces = _level(level, beyond, slope, sd), pieces > 1
     between = BETWEEN_UNLIKE if _is_unlike(slope, sd) else BETWEEN
-    in_pieces = pieces > 1
+    between = BETWEEN_PROCESSES if in_pieces else between
+    to_full = math.exp(-slope * _FOLLOWS * fastest)
+    levels = _by_piece(segments, beyond, (slope, sd), pieces)
     return Pace(
         full_s={INTERPRETER: full_s},
         version=version,
@@ -128,14 +136,15 @@ def pace_of(
         ratio=float(level.mean()) / float(ends.mean() * full_s),
         sensitivity=slope,
         sensitivity_sd=sd,
-        factor=(1.0 - segments.waited) * whole.value / float(level.mean()),
-        error=math.hypot(whole.error, doubt, _COLD * segments.waited),
-        between=BETWEEN_PROCESSES if in_pieces else between,
+        factor=(1.0 - segments.waited) * to_full * whole.value / float(level.mean()),
+        error=math.hypot(whole.error, _COLD * segments.waited),
+        between=math.hypot(between, _FOLLOWS_SD * slope * fastest),
         blocks=whole.blocks,
-        by_piece=_by_piece(segments, log_ends, (slope, sd), pieces) if in_pieces else (),
-        level=whole.value,
-        distance=whole.distance,
+        by_piece=tuple(each and to_full * each for each in levels) if in_pieces else (),
+        level=to_full * whole.value,
+        distance=whole.distance + _FOLLOWS * fastest,
         at_full=whole.at_full,
+        fastest_reference=fastest,
     )
 
 
@@ -151,7 +160,7 @@ class _Level:
 
 
 def _level(level: Floats, log_ends: Floats, slope: float, sd: float) -> _Level:
-    """Return the mean of segments at full pace: of those that were nearly there, or of all.
+    """Return the mean of segments at the fastest pace of the run: of those nearly there, or of all.
 
     Both are moved by the sensitivity over what is left of the distance. Given both its ends, the
     mean pace inside a segment lies between theirs and that of all segments, see `pace_of`. What
@@ -181,16 +190,6 @@ def _of_group(moved_level: Floats, distance: float, at_full: int = 0) -> _Level:
     return _Level(value=value, distance=distance, error=error, blocks=count, at_full=at_full)
 
 
-def _doubt(log_ends: Floats, slope: float) -> float:
-    """Return the error where nothing ran at full pace, though the pace of the run changed.
-
-    The machine may never have reached full pace, or the reference be slower in this process: the
-    fastest hundredth of the segments is anywhere from full pace to where the reference has it.
-    """
-    gap = float(np.quantile(log_ends.max(axis=0), 0.01))
-    return slope * max(gap, 0.0) / math.sqrt(3.0)
-
-
 def common_sensitivity(
     one: Pace, two: Pace, others: Sequence[Pace] = ()
 ) -> tuple[tuple[float, float], ...] | None:
@@ -214,15 +213,14 @@ def common_sensitivity(
 
 def _by_piece(
     segments: Segments, log_ends: Floats, sensitivity: tuple[float, float], pieces: int
-) -> tuple[float | None, ...]:
-    """Return the level of each piece at full pace."""
-    mine = [segments.piece == each for each in range(pieces)]
-    return tuple(
-        _level(segments.level[each], log_ends[:, each], *sensitivity).value
-        if each.sum() >= FEWEST
-        else None
-        for each in mine
-    )
+) -> Iterator[float | None]:
+    """Return the level of each piece at the fastest pace of the run."""
+    for piece in range(pieces):
+        mine = segments.piece == piece
+        enough = mine.sum() >= FEWEST
+        yield (
+            _level(segments.level[mine], log_ends[:, mine], *sensitivity).value if enough else None
+        )
 
 
 def _sensitivity(log_level: Floats, log_ends: Floats) -> tuple[float, float]:
@@ -316,8 +314,10 @@ def moved(
     And with another ``sensitivity``, which several runs told together.
     """
     slope = pace.sensitivity if sensitivity is None else sensitivity
-    factor = math.exp(-pace.away * (slope - pace.sensitivity))  # to the full pace of the run
-    return scaled(estimate, factor * (full_s / reference_s(pace.full_s)) ** slope)
+    further = math.log(reference_s(pace.full_s) / full_s)
+    if pace.fastest_reference is not None and pace.fastest_reference + further <= _NEARLY:
+        further *= _FOLLOWS
+    return scaled(estimate, math.exp(-pace.away * (slope - pace.sensitivity) - slope * further))
 
 
 def pieces_at_full_pace(estimate: Estimate, pace: Pace) -> Estimate | None:
