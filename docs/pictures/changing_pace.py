@@ -1,7 +1,7 @@
 """The picture of the pace: ``docs/pictures/changing_pace.png``, from ``changing_pace.json``.
 
-The windows are real, of a virtual machine with 2 processors of an Intel Xeon and unseen neighbours,
-beside tests that others ran on it: the same JSON is written again and again for five minutes, and
+The windows are real, of a virtual machine with 2 processors of an AMD EPYC and unseen neighbours,
+beside simulations that ran on it: the same JSON is written again and again for five minutes, and
 every six seconds a number comes out. Each window tells how sensitive the work is to the pace; at
 full pace all are shown with the mean of that ("alone": each with its own).
 
