@@ -38,7 +38,7 @@ from benchrigor.stats.estimators.command_pace import Invocations, command_pace
 from benchrigor.stats.estimators.pace import at_full_pace, common_sensitivity
 from benchrigor.testing import cpu_hog
 from benchrigor.workloads import CommandWorkload, RoundRecorder
-from benchrigor.workloads.reference import Reference
+from benchrigor.workloads.processes.worker import Reference
 
 THIN = 4  # every fourth start counts
 WINDOW_S, WINDOWS = 8.0, 4  # windows of each command under each condition
@@ -91,7 +91,7 @@ def beside(condition: str, seed: int) -> Iterator[None]:
 def record(folder: Path) -> None:
     """Record all windows."""
     clock, meter = WallClock(), RunDelay()
-    rng, loop = random.Random(18), Reference(clock)
+    rng, loop = random.Random(18), Reference(clock.now_ns)
     with tempfile.TemporaryDirectory() as scratch:
         named = commands(Path(scratch))
         made = {

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from benchrigor.session import replay as replay
     from benchrigor.units import Direction as Direction
     from benchrigor.workloads import CommandWorkload as CommandWorkload
+    from benchrigor.workloads import InterpreterWorkload as InterpreterWorkload
     from benchrigor.workloads import StepwiseWorkload as StepwiseWorkload
 
 _resolve, _list = lazy_names(
@@ -81,7 +82,7 @@ _resolve, _list = lazy_names(
             "Session compare_runs default_rules measure measure_many measure_pair plan replay"
         ),
         "units": "Direction",
-        "workloads": "CommandWorkload StepwiseWorkload",
+        "workloads": "CommandWorkload InterpreterWorkload StepwiseWorkload",
     },
 )
 _ROOMS = ("errors", "instrument", "model", "queues", "report", "stats", "testing", "workloads")

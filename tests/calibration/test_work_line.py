@@ -10,7 +10,7 @@ from simulated.lines import bisecting as midpoints
 from simulated.lines import ramp, slow
 
 from benchrigor.errors import NotEstimable
-from benchrigor.session.work_schedule import bisecting, shuffled
+from benchrigor.session.schedule.work_schedule import bisecting, shuffled
 from benchrigor.stats import fit_wps
 
 pytestmark = pytest.mark.slow

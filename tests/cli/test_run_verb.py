@@ -557,3 +557,42 @@ def test_thorough_is_short_for_a_budget_of_a_minute(cli, strict):
     both = cli("run", "--thorough", "--budget", "60", "true")
     assert both.exit_code == 2
     assert "--thorough is short for --budget 60, and --budget is given too" in both.stderr
+
+
+def test_a_function_is_measured_in_fresh_interpreters(cli, module, strict, monkeypatch):
+    monkeypatch.setenv("WANTED", "1")
+    module("fresh_job", "import os, sys\n\ndef go():\n    assert os.environ['WANTED']\n")
+    words = ("--fresh", "--inherit-env", "WANTED", "--batch", "5", "--max-rounds", "6")
+    result = cli("run", *words, "--json", "fresh_job:go")
+    told = strict(result.stdout)
+    assert told["subject"]["kind"] == "interpreter"
+    assert told["options"]["rounds"] == "restarted"
+    assert told["subject"]["inner"] == 5
+    assert len(told["rounds"]) == 6
+    assert "fresh_job" not in sys.modules
+
+
+def test_a_run_in_fresh_interpreters_is_taken_up_again(cli, module, store):
+    module("fresh_job", "def go():\n    pass\n")
+    assert cli("run", "--fresh", "--max-rounds", "3", "fresh_job:go").exit_code in {0, 4}
+    (run,) = Journal(store).runs()
+    cli("resume", run["run_id"], "--max-rounds", "5")
+    assert Journal(store).load(run["run_id"]).rounds[4].facts["startup_s"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("words", "phrase"),
+    [
+        (("--fresh", "--rounds", "continuous", "m:f"), "--fresh goes without --rounds continuous"),
+        (("--fresh", "--pieces", "3", "m:f"), "--fresh goes without --pieces"),
+        (("--fresh", "--work", "1:10", "m:f"), "--fresh goes without --work"),
+        (("--python", "python3", "m:f"), "--python goes with --fresh"),
+        (("--fresh", "--python", "no-such-python", "m:f"), "python is 'no-such-python'"),
+        (("--fresh", "--cpus", "one", "m:f"), "names no processors"),
+        (("--fresh", "true"), "--fresh is for functions"),
+    ],
+)
+def test_options_of_fresh_interpreters_that_do_not_fit_are_refused(cli, words, phrase):
+    result = cli("run", *words)
+    assert result.exit_code == 2
+    assert phrase in " ".join(result.stderr.split())

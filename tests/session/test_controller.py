@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 import benchrigor as br
-from benchrigor.session.controller import Pace, next_readings
+from benchrigor.model import VarianceSplit
+from benchrigor.session.schedule.pacing import Pace, next_readings
 
 BEGUN = Pace(readings=100, elapsed_s=1.0, last_readings=100, last_s=0.1, to_next_check=400)
 
@@ -34,3 +35,33 @@ def test_a_round_goes_to_the_next_look_within_a_second_and_the_budgets(
     pace: Pace, options: dict[str, object], wanted: int
 ) -> None:
     assert next_readings(pace, br.Options(**options)) == wanted  # type: ignore[arg-type]
+
+
+SPLIT = VarianceSplit(level=2e-4, between=1e-4, within=25e-4, invocations=5, readings=400.0)
+# Starts of a tenth of a second, readings of a fifth of a millisecond.
+STARTED = replace(BEGUN, readings=2_500, elapsed_s=1.0, invocations=5, busy_s=0.5)
+SLOW = replace(BEGUN, readings=50, elapsed_s=3.0, invocations=5, busy_s=2.5)
+
+
+@pytest.mark.parametrize(
+    ("pace", "options", "wanted"),
+    [
+        (STARTED, {}, 500),
+        # sqrt((0.1 s + 100 that are cut) / 0.2 ms * 25), and those that are cut
+        (replace(STARTED, split=SPLIT), {}, 222),
+        (replace(STARTED, split=replace(SPLIT, within=0.0)), {}, 102),
+        (replace(STARTED, split=replace(SPLIT, readings=500.0, within=0.0)), {}, 100),
+        (replace(STARTED, split=replace(SPLIT, between=0.0)), {}, 2_000),  # a 20th of ten seconds
+        (replace(STARTED, split=replace(SPLIT, between=0.0)), {"budget_s": float("inf")}, 10_000),
+        (SLOW, {}, 8),
+        (replace(SLOW, split=SPLIT), {}, 8),
+        (SLOW, {"budget_s": 1.0}, 2),
+        (replace(STARTED, split=SPLIT), {"readings_per_round": 30}, 30),
+        (replace(STARTED, split=SPLIT), {"budget_readings": 2_510}, 10),
+    ],
+)
+def test_an_invocation_is_as_long_as_its_start_and_the_spread_between_are_worth(
+    pace: Pace, options: dict[str, object], wanted: int
+) -> None:
+    given = br.Options(rounds="restarted", **options)  # type: ignore[arg-type]
+    assert next_readings(pace, given) == wanted

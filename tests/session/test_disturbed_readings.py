@@ -163,7 +163,7 @@ def test_other_metrics_are_of_the_same_readings() -> None:
 
 
 def test_each_restarted_round_leaves_its_own_out() -> None:
-    record = session(rounds="restarted", max_rounds=12, target=1e-6)
+    record = session(rounds="restarted", max_rounds=12, target=1e-6, readings_per_round=500)
     analysis, disturbed = record.analysis(), left_out(record)
     assert analysis is not None
     assert analysis.kind is Kind.INVOCATIONS

@@ -13,7 +13,7 @@ from simulated.schedules import SPEED, Lasting, begun, drive
 
 from benchrigor.errors import WorkTooShort
 from benchrigor.model import Code, Options, Severity
-from benchrigor.session.work_schedule import (
+from benchrigor.session.schedule.work_schedule import (
     FEWEST_ROUNDS,
     MOST_PILOTS,
     PILOTS,

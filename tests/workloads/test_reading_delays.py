@@ -171,7 +171,7 @@ def test_delay_between_rounds_counts_for_no_reading(clock: FakeClock, meter: Fak
 
 
 def test_work_of_others_between_rounds_counts_for_no_round(meter: FakeMeter) -> None:
-    delays, plan = ReadingDelays(meter, WallClock.now_ns), RoundPlan(index=0, readings=1)
+    delays, plan = ReadingDelays(meter.delay_ns, WallClock.now_ns), RoundPlan(index=0, readings=1)
     for _ in range(2):
         code = "import time\nwhile time.process_time() < 0.1: pass"
         subprocess.run([sys.executable, "-S", "-c", code], check=True)
@@ -187,8 +187,8 @@ def test_where_others_used_a_tenth_of_the_time_and_more_than_the_work_no_delay_i
     monkeypatch: pytest.MonkeyPatch, meter: FakeMeter, others_ms: int, is_told: bool
 ) -> None:
     used = iter([(0, 0, 0), (5 * MS, others_ms * MS, 100 * MS)])
-    monkeypatch.setattr(reading_delays, "_used_ns", lambda: next(used))
-    delays, recorder = ReadingDelays(meter, WallClock.now_ns), RoundRecorder()
+    monkeypatch.setattr(ReadingDelays, "spent_ns", lambda _: next(used))
+    delays, recorder = ReadingDelays(meter.delay_ns, WallClock.now_ns), RoundRecorder()
     delays.begin([], done=0, readings=1)(100 * MS)
     recorder.unit_readings("time", [0.1])
     delays.report(recorder)
@@ -199,7 +199,7 @@ def test_where_others_used_a_tenth_of_the_time_and_more_than_the_work_no_delay_i
 
 
 def test_a_warm_up_does_not_fix_the_length_for_good(meter: FakeMeter) -> None:
-    delays, elapsed_ns = ReadingDelays(meter, WallClock.now_ns), list[int]()
+    delays, elapsed_ns = ReadingDelays(meter.delay_ns, WallClock.now_ns), list[int]()
     take = delays.begin(elapsed_ns, done=0, readings=20_016)
     for reading_ns in [900_000] * 16 + [10_000] * 20_000:
         take(reading_ns)
@@ -208,7 +208,7 @@ def test_a_warm_up_does_not_fix_the_length_for_good(meter: FakeMeter) -> None:
 
 @pytest.mark.parametrize("readings", [7, 490, 523, 1_009])
 def test_the_segments_of_a_round_are_about_equal(meter: FakeMeter, readings: int) -> None:
-    delays, elapsed_ns = ReadingDelays(meter, WallClock.now_ns), list[int]()
+    delays, elapsed_ns = ReadingDelays(meter.delay_ns, WallClock.now_ns), list[int]()
     delays.expect(40_000)
     take = delays.begin(elapsed_ns, done=0, readings=readings)
     for _ in range(readings):
@@ -283,7 +283,7 @@ def test_what_own_threads_may_have_taken_is_told_apart(
     clock = FakeClock()
     meter = FakeMeter(clock)
     used = iter([(0, 0, 0), (0, 0, 0), (50 * MS, siblings_ms * MS, wall_ms * MS)])
-    monkeypatch.setattr(reading_delays, "_used_ns", lambda: next(used))
+    monkeypatch.setattr(ReadingDelays, "spent_ns", lambda _: next(used))
     monkeypatch.setattr(reading_delays, "processors", lambda: 1)
 
     def function() -> None:

@@ -92,6 +92,43 @@ def count_option(*names: str, text: str, least: int = 1) -> Decorator:
     return click.option(*names, type=click.IntRange(min=least), metavar="N", help=text)
 
 
+FRESH = ("python", "inherit_env", "cpus")  # parameters of `fresh_options`
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Read numbers of processors: 0,2 or 4-7."""
+    numbers: list[int] = []
+    try:
+        for part in text.split(","):
+            first, _, last = part.partition("-")
+            numbers += range(int(first), int(last or first) + 1)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} names no processors, expected numbers such as 0,2 or 4-7"
+        ) from None
+    return tuple(numbers)
+
+
+process_options = _together(
+    click.option(
+        "--inherit-env",
+        multiple=True,
+        metavar="NAME",
+        help="A further variable that a fresh interpreter has, beside PATH, HOME, PYTHONPATH, the "
+        "locale's, *_NUM_THREADS and a few more.",
+    ),
+    click.option("--cpus", type=_numbers, metavar="LIST", help="Processors that it may run on."),
+)
+
+fresh_options = _together(
+    click.option(
+        "--python",
+        metavar="PROGRAM",
+        help="The fresh interpreter, CPython 3.9 or newer.  [default: the one that runs this]",
+    ),
+    process_options,
+)
+
 run_id_argument = click.argument("run_id")
 
 metric_option = click.option(

@@ -32,6 +32,7 @@ from benchrigor.workloads import (
     AmountWorkload,
     CallableWorkload,
     CommandWorkload,
+    InterpreterWorkload,
     Pick,
     StepwiseWorkload,
     StreamWorkload,
@@ -163,6 +164,13 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
     text="Calls of a function that a reading averages; 1 for single calls.  "
     "[default: as many as the clock needs]",
 )
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Measure a function in a fresh interpreter for each round, which needs neither benchrigor "
+    "nor numpy: what differs from one process to the next is in the interval.",
+)
+@shared.fresh_options
 @shared.count_option(
     "--pieces",
     text="Parts in which a function is measured; the interval comes from their levels.  "
@@ -206,6 +214,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run mypackage.bench:parse mypackage.bench:parse_fast
       benchrigor run --pieces 6 --over 10 mypackage.bench:parse
       benchrigor run --against 3f2a mypackage.bench:parse
+      benchrigor run --fresh --python .venv/bin/python mypackage.bench:parse
       benchrigor run --timeout 30 --accept-exit 0 --accept-exit 1 ./bench.sh
       benchrigor run --read 'rate:req/s=regex:rps: ([0-9.]+)' ./load.sh
       benchrigor run --read 'ok:share,higher=regex:ok ([0-9]+/[0-9]+)' ./load.sh
@@ -312,6 +321,11 @@ def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | Non
             "arguments, and options stand before them"
         )
     refuse(problems)
+    if given["fresh"]:
+        return _fresh(target, given, speed)
+    refuse(
+        [f"--{name.replace('_', '-')} goes with --fresh" for name in shared.FRESH if given[name]]
+    )
     timing = {
         "gc": given["gc"] or "on",
         "batch": given["batch"],
@@ -331,10 +345,29 @@ def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | Non
     return workload, metrics_for((), speed), subject
 
 
+def _fresh(target: str, given: dict[str, Any], speed: Metric | None) -> _Chosen:
+    wrong = {
+        "--rounds continuous": given["rounds"] == "continuous",
+        "--work": given["work"] or speed,
+        "--pieces": given["pieces"],
+        "--over": given["over"],
+    }
+    refuse(f"--fresh goes without {each}" for each, is_given in wrong.items() if is_given)
+    workload = InterpreterWorkload(
+        target,
+        inner=given["batch"],
+        gc=given["gc"] or "on",
+        timeout_s=given["timeout"],
+        **{name: given[name] for name in shared.FRESH},
+    )
+    return workload, metrics_for(()), {**workload.describe(), "name": target}
+
+
 def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
-    for name in ("gc", "batch", "pieces", "over"):
+    for name in ("gc", "batch", "pieces", "over", "fresh", *shared.FRESH):
         if given[name]:
-            raise InvalidInput(f"--{name} is for functions, and {words[0]} is a command")
+            flag = name.replace("_", "-")
+            raise InvalidInput(f"--{flag} is for functions, and {words[0]} is a command")
     flag = "--work" if given["work"] else "--analysis wps"
     if (given["work"] or speed) and not any("{work}" in word for word in words):
         raise InvalidInput(f"{flag} is given, but no argument of the command holds {{work}}")

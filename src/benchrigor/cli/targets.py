@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from importlib import import_module
@@ -22,6 +23,7 @@ from benchrigor.workloads import (
     AmountWorkload,
     CallableWorkload,
     CommandWorkload,
+    InterpreterWorkload,
     Pick,
     StepwiseWorkload,
     StreamWorkload,
@@ -50,7 +52,7 @@ def function_target(
     make a reading; None chooses how many. One with an argument is given work amounts. A call, or a
     step of a generator, that lasts longer than ``timeout_s`` is ended.
     """
-    function = _imported(target, cwd)
+    function = imported(target, cwd)
     clock = WallClock()
     meter = meter_for(clock)
     workload = as_workload(function, clock, fresh=fresh, meter=meter)
@@ -64,7 +66,7 @@ def function_target(
     return workload
 
 
-def _imported(target: str, folder: str) -> Any:
+def imported(target: str, folder: str) -> Any:
     """Import ``module:function``; what the import prints goes to stderr."""
     module_name, _, path = target.partition(":")
     if folder not in sys.path:
@@ -85,6 +87,52 @@ def _imported(target: str, folder: str) -> Any:
     return item
 
 
+def statement_target(subject: Mapping[str, Any]) -> CallableWorkload:
+    """Make a workload of a statement, with what its setup defines as its globals.
+
+    Raises
+    ------
+    InvalidInput
+        When one of them is no Python.
+    WorkloadFailed
+        When the setup raises.
+    """
+    names: dict[str, Any] = {"__name__": "statement"}
+    body = _parsed(subject["statement"], "the statement")
+    assigned = {
+        each.id
+        for each in ast.walk(body)
+        if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)
+    }
+    setup = compile(_parsed(subject["setup"], "--setup"), "<setup>", "exec")
+    try:
+        with redirect_stdout(sys.stderr):
+            exec(setup, names)  # noqa: S102  # the caller's own program
+    except (Exception, SystemExit) as error:
+        raise WorkloadFailed(f"--setup raised {type(error).__name__}: {error}") from error
+    program = ast.parse("def statement(): pass")
+    (function,) = program.body
+    assert isinstance(function, ast.FunctionDef)  # noqa: S101  # as it is written
+    shared = [ast.Global(sorted(assigned))] if assigned else []
+    function.body = [*shared, *body.body] or function.body
+    exec(compile(ast.fix_missing_locations(program), "<statement>", "exec"), names)  # noqa: S102
+    clock = WallClock()
+    return CallableWorkload(
+        names["statement"],
+        clock=clock,
+        inner=subject["batch"],
+        gc=subject["gc"],
+        meter=meter_for(clock),
+    )
+
+
+def _parsed(text: str, what: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise InvalidInput(f"{what} is no Python: {error.msg}, line {error.lineno}") from None
+
+
 def workload_of(record: RunRecord) -> Workload:
     """Rebuild the workload of a stored run that was started from the command line."""
     subject, clock = record.subject, WallClock()
@@ -92,6 +140,10 @@ def workload_of(record: RunRecord) -> Workload:
         return CommandWorkload.from_description(dict(subject), clock=clock, meter=meter_for(clock))
     if subject.get("kind") == "stream":
         return StreamWorkload.from_description(dict(subject), clock=clock)
+    if subject.get("kind") == "statement":
+        return statement_target(subject)
+    if subject.get("kind") == "interpreter":
+        return InterpreterWorkload.from_description(dict(subject))
     if subject.get("kind") == "target":
         return function_target(
             subject["target"],

@@ -32,6 +32,7 @@ from benchrigor.model.notice import one_each
 from benchrigor.model.text import many, percent
 from benchrigor.protocols import Detector
 from benchrigor.session.outcomes import in_units
+from benchrigor.session.schedule.work_schedule import FEWEST_ROUNDS
 from benchrigor.session.stop_rules import (
     caution,
     min_evidence,
@@ -39,7 +40,6 @@ from benchrigor.session.stop_rules import (
     needed_for_width,
     wanted_half_width,
 )
-from benchrigor.session.work_schedule import FEWEST_ROUNDS
 from benchrigor.stats import RupturesDetector, fit_wps, merge_subsessions
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import (

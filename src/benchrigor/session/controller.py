@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -13,7 +13,6 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Analysis, Decision, Notice, Options, Progress, StopReason
-from benchrigor.model.options import LATEST
 from benchrigor.protocols import StopRule
 
 
@@ -29,18 +28,10 @@ class Plan(Protocol):
 P = TypeVar("P", bound=Plan)
 R = TypeVar("R")
 
-# Longest duration of a round: progress is shown and a stop request is obeyed that often.
-ROUND_S = 1.0
-# The round before may have been fast by chance: a round has at most so many times its readings.
-_GROWTH = 10
-# No round has more, however fast they come by the clock of who measures: it is kept as a whole.
-_MOST_OF_A_ROUND = 1_000_000
 # A figure to look at, before there is an estimate: so often, of so many last readings. It takes 0.2
 # to 2 ms, the most for a quantile of rounds of one reading each.
 _FIGURE_S = 0.25
 FIGURE_READINGS = 2_000
-# Unit readings of a restarted round: enough to tell its warm-up from its stable phase.
-_INVOCATION = 500
 
 
 def check_seed(seed: object) -> int:
@@ -50,51 +41,6 @@ def check_seed(seed: object) -> int:
     if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         raise InvalidInput(f"seed is {seed!r}, expected a whole number of 0 or more")
     return int(seed)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How fast readings have come so far."""
-
-    readings: int  # most unit readings of any metric; 0 if rounds give single readings
-    elapsed_s: float
-    last_readings: int
-    last_s: float
-    to_next_check: int  # further unit readings until the next analysis is due
-    piece: int = 0  # of which the next round is
-
-    @property
-    def reading_s(self) -> float:
-        """How long the last readings took, each."""
-        return self.last_s / max(self.last_readings, 1)
-
-
-def next_readings(pace: Pace, options: Options) -> int:
-    """Return how many unit readings the next round should take.
-
-    The first round of a continuous session takes one reading, to learn its cost. Later ones last
-    until the next analysis is due, but at most one second, and at most what is left of the
-    budgets: no reading is planned that ends more than a tenth beyond the budget of time, or beyond
-    the piece that it is of, if it can be helped. Rounds of a given size and restarted rounds are
-    limited by the budget of readings only.
-    """
-    most = _MOST_OF_A_ROUND
-    if options.budget_readings is not None:
-        most = max(1, min(most, options.budget_readings - pace.readings))
-    if options.readings_per_round is not None:
-        return int(min(options.readings_per_round, most))
-    if options.rounds == "restarted":
-        return int(min(_INVOCATION, most))
-    if pace.readings == 0:
-        return 1
-    wanted = int(min(max(1, pace.to_next_check), most, _GROWTH * pace.last_readings))
-    if pace.reading_s > 0.0:
-        left_s = (pace.piece + 1) * options.piece_s - pace.elapsed_s
-        wanted = min(wanted, math.ceil(min(ROUND_S, left_s) / pace.reading_s))
-        if left_s < ROUND_S:
-            late_s = (LATEST - 1.0) * options.piece_s
-            wanted = min(wanted, math.floor((left_s + late_s) / pace.reading_s))
-    return max(1, wanted)
 
 
 class Controller(ABC, Generic[P, R]):

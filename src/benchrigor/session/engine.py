@@ -36,7 +36,7 @@ from benchrigor.session.conditions.red_rounds import (
     vouched_for,
     with_light,
 )
-from benchrigor.session.controller import FIGURE_READINGS, Controller, Pace, next_readings
+from benchrigor.session.controller import FIGURE_READINGS, Controller
 from benchrigor.session.outcomes import (
     disagreement,
     failed_hook,
@@ -44,9 +44,10 @@ from benchrigor.session.outcomes import (
     not_converged,
     without_readings,
 )
+from benchrigor.session.schedule.pacing import Pace, next_readings
+from benchrigor.session.schedule.work_schedule import NextWork, with_work
 from benchrigor.session.stop_rules import default_rules, wanted_half_width
 from benchrigor.session.traces import Traces
-from benchrigor.session.work_schedule import NextWork, with_work
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.proportion import whole_of
 
@@ -156,6 +157,8 @@ class Engine(Controller[RoundPlan, Round]):
         last = self._rounds[-1] if self._rounds else None
         single = (Kind.READINGS, Kind.WORK)
         units = [each for each in self._traces.by_name.values() if each.kind not in single]
+        restarted = [each for each in units if each.kind is Kind.INVOCATIONS]
+        splits = [each.analysis.split for each in restarted if each.analysis is not None]
         return Pace(
             readings=max((each.n for each in units), default=0),
             elapsed_s=self._elapsed_ns / 1e9,
@@ -163,6 +166,9 @@ class Engine(Controller[RoundPlan, Round]):
             last_s=last.elapsed_ns / 1e9 if last else 0.0,
             to_next_check=min((each.to_next_check for each in units), default=1),
             piece=self.piece,
+            invocations=max((len(each.chunks) for each in restarted), default=0),
+            busy_s=max((each.busy_s for each in restarted), default=0.0),
+            split=next(filter(None, splits), None),
         )
 
     @property

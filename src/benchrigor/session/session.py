@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -45,7 +45,7 @@ from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
 from benchrigor.session.loop import Hooks, called, drive, ended_by_errors, least_span_s, performer
 from benchrigor.session.outcomes import begun, decided, earlier_numbers
-from benchrigor.session.work_schedule import NextWork
+from benchrigor.session.schedule.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal, as_store
@@ -53,7 +53,7 @@ from benchrigor.storage.full_pace import believed, keep_full_pace, kept_full_pac
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.callable import takes_amount
 from benchrigor.workloads.processes import reference_command
-from benchrigor.workloads.reference import VERSION
+from benchrigor.workloads.processes.worker import VERSION
 from benchrigor.workloads.timing import TimedWorkload
 
 # One line for each decision; nothing is written unless the program that measures adds a handler.
@@ -268,6 +268,17 @@ class Session(Engine):
         (4, 2)
         """
         step_ns = _step_ns(self.options, over_s)
+        with self.performing(workload) as perform:
+            yield from self._piece_by_piece(perform, step_ns)
+
+    @contextmanager
+    def performing(
+        self, workload: Workload | Callable[..., object]
+    ) -> Iterator[Callable[[RoundPlan], Callable[[int], Round] | None]]:
+        """Prepare to measure a workload, and give what carries out plans with it, as `drive` wants.
+
+        An error raised inside ends the session, and so does `run`, which says what it raises.
+        """
         if getattr(workload, "fresh_process", False):
             self.restart_rounds()
         if getattr(workload, "prints_by_time", False):
@@ -298,7 +309,7 @@ class Session(Engine):
                 host.start()
             if self._is_paced:
                 self.full_pace = kept_full_pace(self._machine)
-            yield from self._piece_by_piece(performer(adapted, self._clock, host), step_ns)
+            yield performer(adapted, self._clock, host)
 
     def _piece_by_piece(
         self, perform: Callable[[RoundPlan], Callable[[int], Round] | None], step_ns: int

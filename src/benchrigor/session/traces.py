@@ -33,9 +33,9 @@ from benchrigor.session.analysis_chain import (
     report,
     selected,
 )
+from benchrigor.session.schedule.work_schedule import WorkSchedule
 from benchrigor.session.stop_rules import agrees, min_evidence, next_check
 from benchrigor.session.turns.series_of_pieces import by_piece, first_pieces, in_pieces
-from benchrigor.session.work_schedule import WorkSchedule
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import MIN_PIECES

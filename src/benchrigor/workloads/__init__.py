@@ -3,6 +3,7 @@
 from benchrigor.workloads.callable import AmountWorkload as AmountWorkload
 from benchrigor.workloads.callable import CallableWorkload as CallableWorkload
 from benchrigor.workloads.command import CommandWorkload as CommandWorkload
+from benchrigor.workloads.interpreter import InterpreterWorkload as InterpreterWorkload
 from benchrigor.workloads.picking import Pick as Pick
 from benchrigor.workloads.recorder import RoundRecorder as RoundRecorder
 from benchrigor.workloads.stepwise import StepwiseWorkload as StepwiseWorkload

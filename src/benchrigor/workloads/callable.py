@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc as collector
 import inspect
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +14,14 @@ from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
+from benchrigor.workloads.processes.worker import (
+    FEW_CALLS,
+    HEADROOM,
+    NO_HICCUP,
+    calls_per_reading,
+    time_calls,
+    time_loops,
+)
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import (
     NEVER,
@@ -32,11 +39,6 @@ _UNAWAITED = (
     "lambda: asyncio.run(f())"
 )
 
-# Functions get faster as they warm up; a loop twice as long as needed stays long enough.
-_HEADROOM = 2
-_GROWTH = 16  # the loop grows by this factor at most in one step, lest a first guess overshoot
-_NO_HICCUP = 1_000  # no interruption makes a loop look so many times longer than needed
-FEW_CALLS = 30  # where no more are to be had, the first call counts: nothing tells a warm-up
 _MANY_CALLS = 2**20  # during so many calls even a clock of coarse steps makes one
 
 
@@ -207,22 +209,16 @@ class CallableWorkload(TimedWorkload):
 
         A single call that is plainly long enough is kept, as a reading after ``done`` others.
         """
-        enough_ns = _HEADROOM * self._stopwatch.shortest_ns
+        enough_ns = HEADROOM * self._stopwatch.shortest_ns
         (elapsed_ns,) = self._timed(1, done, delays=self._delays)
-        if elapsed_ns >= _NO_HICCUP * enough_ns:
+        if elapsed_ns >= NO_HICCUP * enough_ns:
             self._kept_ns.append(elapsed_ns)
             return 1
         if self._delays is not None:
             self._delays.forget(done)
-        inner = 1
-        while True:
-            if enough_ns <= elapsed_ns < _NO_HICCUP * enough_ns:
-                # An interruption can make few calls look long enough: they must show it twice.
-                elapsed_ns = min(elapsed_ns, *self._timed(1, None, inner=inner))
-            if elapsed_ns >= enough_ns:
-                if self._delays is not None:
-                    self._delays.expect(elapsed_ns)
-                return inner
+
+        def time_reading(inner: int) -> int:
+            (elapsed_ns,) = self._timed(1, None, inner=inner)
             in_seconds([elapsed_ns])  # raises where the clock went backwards
             # No call takes less than a nanosecond.
             if inner >= _MANY_CALLS and elapsed_ns < inner:
@@ -230,8 +226,13 @@ class CallableWorkload(TimedWorkload):
                     f"the clock stood still: {elapsed_ns} ns passed during {inner} calls of "
                     f"{self.name}, expected at least {inner} ns; use another clock"
                 )
-            inner *= min(max(2, math.ceil(enough_ns / max(elapsed_ns, 1))), _GROWTH)
-            (elapsed_ns,) = self._timed(1, None, inner=inner)
+            return elapsed_ns
+
+        in_seconds([elapsed_ns])
+        inner, elapsed_ns = calls_per_reading(elapsed_ns, enough_ns, time_reading)
+        if self._delays is not None:
+            self._delays.expect(elapsed_ns)
+        return inner
 
     def _timed(
         self,
@@ -261,9 +262,9 @@ class CallableWorkload(TimedWorkload):
 
         with failures_of(self.name, elapsed_ns, done, call), self._watched(elapsed_ns, done):
             if inner == 1:
-                _time_calls(self._func, self._clock.now_ns, taken, n, until_ns)
+                time_calls(self._func, self._clock.now_ns, taken, n, until_ns)
             else:
-                _time_loops(self._func, self._clock.now_ns, taken, n, until_ns=until_ns, loop=loop)
+                time_loops(self._func, self._clock.now_ns, taken, n, until_ns=until_ns, loop=loop)
         self._calls += len(elapsed_ns) * inner
         return elapsed_ns
 
@@ -367,47 +368,6 @@ class _FirstResult:
         if inspect.iscoroutine(self._result):
             self._result.close()
             raise InvalidInput(f"{name} returned a coroutine: {_UNAWAITED}")
-
-
-# The hot loops: all names local, nothing but the call between two reads of the clock. Calls may
-# become far slower at any time, so that each reading is followed by a look whether to go on.
-
-
-def _time_calls(
-    func: Call,
-    now: Callable[[], int],
-    append: Callable[[int], None],
-    readings: int,
-    until_ns: int,
-) -> None:
-    for _ in repeat(None, readings):
-        start = now()
-        func()
-        stop = now()
-        append(stop - start)
-        if stop >= until_ns:
-            break
-
-
-def _time_loops(
-    func: Call,
-    now: Callable[[], int],
-    append: Callable[[int], None],
-    readings: int,
-    *,
-    until_ns: int,
-    loop: list[repeat[None]],
-) -> None:
-    inner = length_hint(loop[0])
-    for _ in repeat(None, readings):
-        loop[0] = calls = repeat(None, inner)
-        start = now()
-        for _ in calls:
-            func()
-        stop = now()
-        append(stop - start)
-        if stop >= until_ns:
-            break
 
 
 def misfits(

@@ -136,7 +136,7 @@ class CommandLine:
             stdout=stdout,
             stderr=stderr,
             cwd=self._cwd,
-            env=self._env,
+            env={**os.environ, **self._env},
             clock=clock,
             timeout_s=timeout_s,
             seconds=seconds,

@@ -1,12 +1,9 @@
-"""What is measured between readings, about every two milliseconds: delay, and the reference."""
+"""What is recorded of the segments between readings: delay, and the reference."""
 
 from __future__ import annotations
 
-import math
-import statistics
-import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Sequence
 from operator import sub
 
 import numpy as np
@@ -16,124 +13,41 @@ from benchrigor.model import Code, Delays, Notice, References
 from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats, Ints
-from benchrigor.protocols import DelayMeter, Recorder
-from benchrigor.workloads.reference import Reference
+from benchrigor.protocols import Recorder
+from benchrigor.workloads.processes.worker import SegmentTimer
 
-# Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this.
-GROUP_NS = 500_000
-# Segments after which their length is adjusted; again whenever there are four times as many. It
-# stays as it is where that is near enough: only segments of equal length can be compared.
-_TRIED = 16
 # Share of the wall time that others may use without being the measured work, such as progress.
 _MOST_ELSEWHERE = 0.1
 _NEGLIGIBLE = 0.01  # and without being asked what they made the measured thread wait
 
 
-class ReadingDelays:
-    """Measures the delay of readings while they are taken, and the reference in turn with them.
+class ReadingDelays(SegmentTimer):
+    """Records what a `SegmentTimer` measured of a round.
 
-    Both happen outside of what is timed. Either may be missing.
-
-    Segments of about equally many readings last one to four milliseconds, or a single reading.
     What other threads of the process may have made it wait is told apart, see `delay_by_others`;
     where they did most of the work, no delay is told.
     """
 
-    def __init__(
-        self,
-        meter: DelayMeter | None,
-        now_ns: Callable[[], int],
-        reference: Reference | None = None,
-    ) -> None:
-        self.reference = reference
-        self.stops: list[int] = []
-        self._starts_ns: list[int] = []  # of the segments
-        self._references: list[tuple[int, int]] = []  # times, each after so many readings
-        self._now_ns = now_ns
-        self.delays_ns: list[int] = []
-        self.durations_ns: list[int] = []
-        self._elapsed_ns: list[int] = []  # of the readings under way
-        self._kept = 0  # how many of them are in a segment
-        self._delay_so_far_ns: Callable[[], int] = _nothing if meter is None else meter.delay_ns
-        self._is_metered = meter is not None
-        self._since_ns: int | None = None
-        self._paused_ns = 0
-        self._began_ns: int | None = None  # the segment under way
-        self._delay_ns = 0
-        self._length = 1
-        self._closed = 0
-        self._adjusted_at = _TRIED
-        self._used_ns: tuple[int, int, int] | None = None
+    def _cpu_ns(self) -> int:
+        return cpu_ns_with_children()  # finer than what every interpreter has
 
-    def expect(self, typical_ns: float) -> None:
-        """Choose how many readings a segment holds, from how long one takes."""
-        self._length = max(1, math.ceil(GROUP_NS / max(typical_ns, 1)))
+    def report(self, recorder: Recorder, used_ns: Sequence[int] | None = None) -> None:
+        """Record the delays of a round, or a Notice where others did most of the work.
 
-    def begin(self, elapsed_ns: list[int], *, done: int, readings: int) -> Callable[[int], None]:
-        """Return a function that appends a reading, and measures delay between them.
-
-        The round has so many readings done before, and at most so many to come.
+        ``used_ns`` is the processor time of the thread, that of all others, and wall time; None
+        for what they used since the round began.
         """
-        append, close = elapsed_ns.append, self._close
-        self._elapsed_ns, self._kept = elapsed_ns, 0
-        left = self._next_length(readings)
-        self._began_ns = None
-        self.resume()
-
-        def take(reading_ns: int) -> None:
-            nonlocal left
-            append(reading_ns)
-            left -= 1
-            if not left:
-                close(elapsed_ns, done)
-                left = self._next_length(readings - len(elapsed_ns))
-
-        return take
-
-    def resume(self) -> None:
-        """Count from here on."""
-        if self._used_ns is None:
-            self._used_ns = _used_ns()
-        if self._began_ns is None:
-            self._began_ns = self._now_ns()
-        self._since_ns = self._delay_so_far_ns()
-
-    def pause(self) -> None:
-        """Count up to here; delay before the next `resume` counts for no reading."""
-        if self._since_ns is not None:
-            self._paused_ns = self._delay_so_far_ns()
-            self._delay_ns += max(self._paused_ns - self._since_ns, 0)
-            self._since_ns = None
-
-    def forget(self, readings: int) -> None:
-        """Forget what was measured after so many readings of the round."""
-        kept = bisect_right(self.stops, readings)
-        del self.stops[kept:], self.delays_ns[kept:], self.durations_ns[kept:]
-        del self._starts_ns[kept:]
-        self._references = [each for each in self._references if each[0] <= readings]
-        if not kept:
-            self._used_ns = None
-
-    def close(self, readings: int) -> None:
-        """End the segment under way, if there is one, after so many readings of the round."""
-        if readings > (self.stops[-1] if self.stops else 0):
-            self.pause()
-            self._keep(readings)
-
-    def report(self, recorder: Recorder) -> None:
-        """Record the delays of a round, or a Notice where others did most of the work."""
-        if self._references:
-            stops, times_ns = zip(*self._references, strict=True)
+        if self.references:
+            stops, times_ns = zip(*self.references, strict=True)
             seconds = {INTERPRETER: [each / 1e9 for each in times_ns]}
             recorder.references(References(stops=stops, seconds=seconds))
-        if self._is_metered:
-            self._report_delays(recorder)
-        self.stops, self.delays_ns, self.durations_ns, self._used_ns = [], [], [], None
-        self._starts_ns, self._references = [], []
+        if self.is_metered:
+            now_ns = self.spent_ns()
+            self._report_delays(recorder, used_ns or [*map(sub, now_ns, self.used_ns or now_ns)])
+        self.clear()
 
-    def _report_delays(self, recorder: Recorder) -> None:
-        used_ns = _used_ns()
-        own_ns, others_ns, wall_ns = map(sub, used_ns, self._used_ns or used_ns)
+    def _report_delays(self, recorder: Recorder, used_ns: Sequence[int]) -> None:
+        own_ns, others_ns, wall_ns = used_ns
         if others_ns > max(own_ns, _MOST_ELSEWHERE * wall_ns):
             recorder.notice(
                 Notice.warning(
@@ -165,37 +79,6 @@ class ReadingDelays:
             Delays(stops=self.stops, seconds=seconds, duration_s=duration_s, known=known, own=own)
         )
 
-    def _next_length(self, readings: int) -> int:
-        """Return the length of the next of equal segments of the readings to come."""
-        return readings // max(1, round(readings / self._length))
-
-    def _close(self, elapsed_ns: list[int], done: int) -> None:
-        """End a segment."""
-        is_running = self._since_ns is not None
-        if is_running:
-            self.pause()
-        self._keep(done + len(elapsed_ns))
-        time_ns, before_ns = self._reference_ns(is_running)
-        if is_running:
-            self.resume()
-        if time_ns and (self._since_ns if is_running else self._delay_so_far_ns()) == before_ns:
-            self._references.append((self.stops[-1], time_ns))
-        self._closed += 1
-        if self._closed >= self._adjusted_at:
-            self._adjusted_at *= 4
-            before = self._length
-            self.expect(statistics.median(elapsed_ns[-_TRIED * before :]))
-            if before <= 2 * self._length <= 4 * before:
-                self._length = before
-
-    def _reference_ns(self, is_paused: bool) -> tuple[int, int]:
-        """Measure the reference if it is due, else 0; and tell the delay until before it."""
-        reference = self.reference
-        if reference is None or not reference.is_due(self._now_ns()):
-            return 0, 0
-        before_ns = self._paused_ns if is_paused else self._delay_so_far_ns()
-        return reference.measure(self.durations_ns[-1]), before_ns
-
     def starts_ns(self, readings_s: Floats, done: int) -> Ints:
         """Return when readings began that took so long, after so many others of the round.
 
@@ -205,17 +88,9 @@ class ReadingDelays:
         begun = np.array([done, *self.stops[first:-1]]) - done
         lasting_ns = np.rint(readings_s * 1e9).astype(np.int64)
         before_ns = np.cumsum(lasting_ns) - lasting_ns
-        shifts_ns = np.array(self._starts_ns[first:]) - before_ns[begun]
+        shifts_ns = np.array(self.began_ns[first:]) - before_ns[begun]
         starts: Ints = before_ns + np.repeat(shifts_ns, np.diff(begun, append=readings_s.size))
         return starts
-
-    def _keep(self, stop: int) -> None:
-        self.stops.append(stop)
-        self._starts_ns.append(self._began_ns or 0)
-        self._began_ns = None
-        self.delays_ns.append(self._delay_ns)
-        self.durations_ns.append(sum(self._elapsed_ns[self._kept :]))
-        self._delay_ns, self._kept = 0, len(self._elapsed_ns)
 
 
 def delay_by_others(
@@ -237,13 +112,3 @@ def delay_by_others(
     least = max(delay_ns - siblings_ns, 0)
     left_ns = max(processors * wall_ns - own_ns - siblings_ns, 0)
     return least, max(least, min(delay_ns, left_ns))
-
-
-def _nothing() -> int:
-    return 0
-
-
-def _used_ns() -> tuple[int, int, int]:
-    """Return the processor time of this thread, of all others and children, and wall time."""
-    own_ns = time.thread_time_ns()
-    return own_ns, cpu_ns_with_children() - own_ns, time.monotonic_ns()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import repeat
 
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.callable import amount_of, takes_amount
+from benchrigor.workloads.processes.worker import time_steps
 from benchrigor.workloads.timing import Chunk, TimedWorkload, failures_of, wrong_time_limit
 
 
@@ -114,7 +114,7 @@ class StepwiseWorkload(TimedWorkload):
         if self._delays is not None:
             taking = self._delays.begin(elapsed_ns, done=done, readings=n)
         with failures_of(self.name, elapsed_ns, done), self._watched(elapsed_ns, done):
-            _time_steps(steps, self._clock.now_ns, taking, n, until_ns)
+            time_steps(steps, self._clock.now_ns, taking, n, until_ns)
         return Chunk(elapsed_ns)
 
     def _close(self, steps: Iterator[object]) -> None:
@@ -122,26 +122,3 @@ class StepwiseWorkload(TimedWorkload):
         if hasattr(steps, "close"):
             with failures_of(f"closing {self.name}", (), None):
                 steps.close()
-
-
-# The hot loop: all names local, nothing but the step between two reads of the clock.
-
-
-def _time_steps(
-    steps: Iterator[object],
-    now: Callable[[], int],
-    append: Callable[[int], None],
-    readings: int,
-    until_ns: int,
-) -> None:
-    """Time steps until there are ``readings`` of them, the time is up, or the generator ends."""
-    try:
-        for _ in repeat(None, readings):
-            start = now()
-            next(steps)
-            stop = now()
-            append(stop - start)
-            if stop >= until_ns:
-                break
-    except StopIteration:
-        return

@@ -25,8 +25,8 @@ from benchrigor.model.checks import is_number
 from benchrigor.model.options import LATEST
 from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
+from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.reading_delays import ReadingDelays
-from benchrigor.workloads.reference import Reference
 
 # Readings held as Python integers before they are handed over: bounds memory at a few MB.
 CHUNK = 65_536
@@ -55,12 +55,15 @@ class TimedWorkload:
         self._limit = None if timeout_s is None else TimeLimit(timeout_s)
         self._clock = clock
         self._meter = meter
-        self._delays = None if meter is None else ReadingDelays(meter, clock.now_ns)
+        self._delays = None if meter is None else ReadingDelays(meter.delay_ns, clock.now_ns)
         self._pace_ns: float | None = None  # wall time of the last readings, each
 
     def take_turns(self) -> None:
         """Time a reference in turn with the readings."""
-        self._delays = ReadingDelays(self._meter, self._clock.now_ns, Reference(self._clock))
+        now_ns, delay_ns = self._clock.now_ns, None
+        if self._meter is not None:
+            delay_ns = self._meter.delay_ns
+        self._delays = ReadingDelays(delay_ns, now_ns, Reference(now_ns))
 
     @functools.cached_property
     def name(self) -> str:

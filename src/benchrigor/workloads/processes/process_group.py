@@ -39,8 +39,9 @@ class Ended:
 class ProcessGroup:
     """A command that runs in a session and process group of its own, without standard input.
 
-    After ``timeout_s`` the group is killed. After ``seconds`` it is asked to end, and killed
-    ``grace_s`` later. WorkloadFailed when it cannot be started.
+    ``env`` is its whole environment, ``pass_fds`` are file descriptors that it has. After
+    ``timeout_s`` the group is killed. After ``seconds`` it is asked to end, and killed ``grace_s``
+    later. WorkloadFailed when it cannot be started.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class ProcessGroup:
         cwd: Path,
         env: Mapping[str, str],
         clock: Clock,
+        pass_fds: Sequence[int] = (),
         timeout_s: float | None = None,
         seconds: float | None = None,
         grace_s: float = 0.0,
@@ -60,7 +62,6 @@ class ProcessGroup:
         self._clock, self._grace_s = clock, grace_s
         self._asked_s: float | None = None  # when it was asked to end
         self._cut = self._overran = False
-        environment = {**os.environ, **env}
         self._over, self._started = threading.Event(), threading.Event()
         # Popen.wait with a timeout polls, up to 50 ms apart, which would round the durations up.
         # To start a thread takes a twentieth of the shortest command: it starts before the clock.
@@ -77,7 +78,8 @@ class ProcessGroup:
                 stdout=stdout,
                 stderr=stderr,
                 cwd=cwd,
-                env=environment,
+                env=env,
+                pass_fds=pass_fds,
                 start_new_session=True,
             )
         except OSError as error:

@@ -11,7 +11,7 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.protocols import Clock, DelayMeter
 from benchrigor.workloads.processes.process_group import Ended, ProcessGroup
-from benchrigor.workloads.reference import MOST_SHARE, repeats_after
+from benchrigor.workloads.processes.worker import MOST_SHARE, repeats_after
 
 VERSION = 1  # of the command: any change of it makes other times
 _LEAST_S = 1e-6  # what the kernel counts in
@@ -74,7 +74,7 @@ class ReferenceCommand:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd=Path.cwd(),
-                env={},
+                env=os.environ,
                 clock=self._clock,
             )
         except WorkloadFailed:

@@ -1,0 +1,1 @@
+"""What is measured next: how many readings, and which amount of work."""

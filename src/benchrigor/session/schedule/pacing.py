@@ -1,0 +1,97 @@
+"""How many readings the next round takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from benchrigor.model import Options, VarianceSplit
+from benchrigor.model.options import LATEST
+from benchrigor.stats.estimators.variance_components import readings_per_invocation
+
+# Longest duration of a round: progress is shown and a stop request is obeyed that often.
+ROUND_S = 1.0
+# The round before may have been fast by chance: a round has at most so many times its readings.
+_GROWTH = 10
+# No round has more, however fast they come by the clock of who measures: it is kept as a whole.
+_MOST_OF_A_ROUND = 1_000_000
+# Unit readings of the first restarted rounds: enough to tell their warm-up from their stable phase.
+_INVOCATION = 500
+_LEAST_OF_AN_INVOCATION, _MOST_OF_AN_INVOCATION = 100, 10_000
+_INVOCATIONS = 20  # at least, for which there must be time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast readings have come so far."""
+
+    readings: int  # most unit readings of any metric; 0 if rounds give single readings
+    elapsed_s: float
+    last_readings: int
+    last_s: float
+    to_next_check: int  # further unit readings until the next analysis is due
+    piece: int = 0  # of which the next round is
+    invocations: int = 0  # restarted rounds with unit readings
+    busy_s: float = 0.0  # how long all readings took
+    split: VarianceSplit | None = None  # of the invocations, at the last look
+
+    @property
+    def reading_s(self) -> float:
+        """How long the last readings took, each."""
+        return self.last_s / max(self.last_readings, 1)
+
+
+def next_readings(pace: Pace, options: Options) -> int:
+    """Return how many unit readings the next round should take.
+
+    The first round of a continuous session takes one reading, to learn its cost. Later ones last
+    until the next analysis is due, but at most one second, and at most what is left of the
+    budgets: no reading is planned that ends more than a tenth beyond the budget of time, or beyond
+    the piece that it is of, if it can be helped. Rounds of a given size are limited
+    by the budget of readings only, restarted ones also so that there is time for twenty of them.
+    """
+    most = _MOST_OF_A_ROUND
+    if options.budget_readings is not None:
+        most = max(1, min(most, options.budget_readings - pace.readings))
+    if options.readings_per_round is not None:
+        return int(min(options.readings_per_round, most))
+    if options.rounds == "restarted":
+        return int(min(_of_an_invocation(pace, options), most))
+    if pace.readings == 0:
+        return 1
+    wanted = int(min(max(1, pace.to_next_check), most, _GROWTH * pace.last_readings))
+    if pace.reading_s > 0.0:
+        left_s = (pace.piece + 1) * options.piece_s - pace.elapsed_s
+        wanted = min(wanted, math.ceil(min(ROUND_S, left_s) / pace.reading_s))
+        if left_s < ROUND_S:
+            late_s = (LATEST - 1.0) * options.piece_s
+            wanted = min(wanted, math.floor((left_s + late_s) / pace.reading_s))
+    return max(1, wanted)
+
+
+def _of_an_invocation(pace: Pace, options: Options) -> int:
+    """Return the unit readings of a restarted round: what gives the narrowest interval in the time.
+
+    A start costs what rounds took beside their readings, and the readings that are cut.
+    """
+    if not (pace.invocations and pace.busy_s):
+        return _INVOCATION
+    # Whoever tells rounds need not tell how long they took in the same clock.
+    reading_s = min(pace.busy_s, pace.elapsed_s) / pace.readings
+    if reading_s == 0.0:
+        return _INVOCATION
+    start_s = max(pace.elapsed_s - pace.busy_s, 0.0) / pace.invocations
+    longest = _MOST_OF_AN_INVOCATION
+    if math.isfinite(options.budget_s):
+        in_time = (options.budget_s / _INVOCATIONS - start_s) / reading_s
+        longest = max(2, min(longest, int(in_time)))
+    if pace.split is None:
+        return min(_INVOCATION, longest)
+    cut = max(pace.readings / pace.invocations - pace.split.readings, 0.0)
+    best = readings_per_invocation(
+        pace.split,
+        start_cost=start_s + cut * reading_s,
+        reading_cost=reading_s,
+        longest=longest,
+    )
+    return min(max(math.ceil(cut + best), _LEAST_OF_AN_INVOCATION), longest)

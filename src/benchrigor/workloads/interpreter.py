@@ -1,0 +1,376 @@
+"""A function as a workload whose every round is a fresh interpreter."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
+from importlib.machinery import PathFinder
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+
+from benchrigor.clocks import WallClock
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model import Code, Floats, Notice, RoundPlan
+from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.options import LATEST
+from benchrigor.model.text import show_value
+from benchrigor.protocols import Recorder
+from benchrigor.workloads.command_line import GRACE_S, STDERR_KEPT, end_of
+from benchrigor.workloads.processes import worker
+from benchrigor.workloads.processes.process_group import Ended, ProcessGroup
+from benchrigor.workloads.reading_delays import ReadingDelays
+from benchrigor.workloads.timing import Stopwatch
+
+INHERITED = (
+    *("HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "TEMP"),
+    *("TMP", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"),
+)
+_INHERITED_PARTS = ("LC_", "_NUM_THREADS")  # the beginning of a name, and the end of one
+_FIRST_SHARE = 0.05  # of the time, for the first round, which tells what starts and readings cost
+_DESCRIBED = ("inner", "gc", "cpus", "inside", "python", "cwd", "env", "inherit_env", "timeout_s")
+_PADDING = 4096  # bytes of environment at most, which move what is on the stack
+
+
+class InterpreterWorkload:
+    """Times a function in a fresh interpreter for each round.
+
+    Layout of memory, hash seed and what is imported differ from one interpreter to the next, and
+    stay as they are within one: rounds are invocations. The program is one file of benchrigor's
+    that needs nothing but the standard library of CPython 3.9 or newer. Hash seed and size of the
+    environment are drawn from the seed of each plan. What the function prints to stdout is lost.
+
+    Facts of a round, beside those of `CallableWorkload`, are ``startup_s``, until the program
+    began, ``import_s``, for the module of the function, ``peak_memory`` in bytes, and ``python``.
+
+    Parameters
+    ----------
+    target
+        "package.module:function", or such a function itself. Without arguments; the steps of a
+        generator function are timed.
+    python
+        The interpreter; None for the one that runs this.
+    cwd
+        Folder that it runs in and imports from first; None for the current one.
+    env
+        Variables that it has beside those of `INHERITED`, the locale's and ``*_NUM_THREADS``.
+    inherit_env
+        Names of further variables of this process that it has.
+    cpus
+        Processors that it may run on, by number; None for those of this process.
+    inner, gc
+        As of `CallableWorkload`.
+    timeout_s
+        Seconds after which a round is ended, and has failed; None for no limit.
+    inside
+        Folder that the module of the function must come from; None for any.
+
+    Raises
+    ------
+    InvalidInput
+        When one of these is out of range, or the function has no name by which a fresh interpreter
+        could import it.
+
+    Examples
+    --------
+    >>> from benchrigor.model import RoundPlan
+    >>> from benchrigor.workloads import RoundRecorder
+    >>> workload = InterpreterWorkload("platform:python_version")
+    >>> plan, recorder = RoundPlan(index=0, readings=20), RoundRecorder()
+    >>> workload.run(plan, recorder)
+    >>> finished = recorder.finish(plan, elapsed_ns=0)
+    >>> finished.unit_readings["time"].size, finished.facts["startup_s"] > 0.0
+    (20, True)
+    """
+
+    fresh_process = True
+
+    def __init__(
+        self,
+        target: str | Callable[..., object],
+        *,
+        python: str | os.PathLike[str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        inherit_env: Collection[str] = (),
+        cpus: Collection[int] | None = None,
+        inner: int | None = None,
+        gc: str = "on",
+        timeout_s: float | None = None,
+        inside: str | os.PathLike[str] | None = None,
+    ) -> None:
+        whole = inner is None or (type(inner) is int and inner >= 1)
+        in_time = timeout_s is None or 0 < timeout_s <= threading.TIMEOUT_MAX
+        refuse(
+            wrong_values(
+                [
+                    ("inner", inner, whole, "a whole number from 1 on, or None"),
+                    ("gc", gc, gc in ("on", "off"), "'on' or 'off'"),
+                    ("timeout_s", timeout_s, in_time, "seconds, more than 0, or None"),
+                    ("cpus", cpus, _are_free(cpus), "numbers of processors of this process"),
+                ]
+            )
+        )
+        self._target = target if isinstance(target, str) else named(target)
+        self._folder = str(Path(cwd or ".").absolute())
+        # A function at hand was found by the path of this process; a name is looked up afresh.
+        self._path = [self._folder] if isinstance(target, str) else [*filter(None, sys.path)]
+        self._python = _program(python)
+        self._env, self._inherited = dict(env or {}), tuple(inherit_env)
+        self._task: dict[str, Any] = {
+            "target": self._target,
+            "inner": inner,
+            "gc": gc,
+            "cpus": None if cpus is None else sorted(cpus),
+            "inside": None if inside is None else str(Path(inside).absolute()),
+        }
+        self._timeout_s = timeout_s
+        self._clock = WallClock()
+        self._is_paced = False
+
+    def take_turns(self) -> None:
+        """Time the reference in turn with the readings."""
+        self._is_paced = True
+
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any]) -> Self:
+        """Make the workload that `describe` described."""
+        return cls(**{name: description[name] for name in ("target", *_DESCRIBED)})
+
+    def describe(self) -> dict[str, Any]:
+        """Return all that `from_description` needs, ready for JSON."""
+        return {
+            "kind": "interpreter",
+            **{name: self._task[name] for name in ("target", "inner", "gc", "cpus", "inside")},
+            "python": self._python,
+            "cwd": self._folder,
+            "env": self._env,
+            "inherit_env": list(self._inherited),
+            "timeout_s": self._timeout_s,
+        }
+
+    @property
+    def name(self) -> str:
+        """The function, as it is imported."""
+        return self._target
+
+    @cached_property
+    def source_files(self) -> tuple[Path | str, ...]:
+        """The file of the function's module, as far as that is known without importing it."""
+        file = located(self._target.partition(":")[0], [*self._path, *filter(None, sys.path)])
+        return () if file is None else (file, self._target)
+
+    @cached_property
+    def _stopwatch(self) -> Stopwatch:
+        return Stopwatch(self._clock)
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        """Start an interpreter, take up to ``plan.readings`` readings, and record them.
+
+        WorkloadFailed when it does not start, runs too long, or does not come to its end;
+        InvalidInput when the target is no function that can be timed.
+        """
+        enough_ns, began_ns = worker.HEADROOM * self._stopwatch.shortest_ns, self._clock.now_ns()
+        share = _FIRST_SHARE if plan.index == 0 else 1.0
+        task = self._task | {
+            "path": self._path,
+            "readings": plan.readings,
+            "seconds": plan.seconds,
+            "until_ns": None if plan.seconds is None else began_ns + share * plan.seconds * 1e9,
+            "enough_ns": enough_ns,
+            "reference": self._is_paced,
+            "began_ns": began_ns,
+        }
+        with TemporaryFile() as stderr:
+            ended, answer = self._carried_out(task, plan, stderr)
+            stderr.seek(max(0, stderr.seek(0, 2) - STDERR_KEPT - 1))
+            told = end_of(stderr.read())
+        if ended.cut:
+            recorder.notice(_cut_off(plan))
+            recorder.cut()
+            return
+        facts, arrays = self._understood(ended, answer, told)
+        self._record(facts, arrays, recorder)
+        over_s = (self._clock.now_ns() - began_ns) / 1e9
+        if arrays["readings"].size < plan.readings and over_s >= (plan.seconds or math.inf):
+            recorder.cut()
+
+    def _carried_out(
+        self, task: dict[str, Any], plan: RoundPlan, stderr: BinaryIO
+    ) -> tuple[Ended, bytes]:
+        """Run the program, and return how it ended and what it answered."""
+        source, sink = os.pipe()
+        chunks: list[bytes] = []
+
+        def drain() -> None:
+            with os.fdopen(source, "rb") as pipe:
+                chunks.append(pipe.read())
+
+        # It would wait for ever for somebody to read more than a pipe holds.
+        reader = threading.Thread(target=drain, daemon=True)
+        reader.start()
+        try:
+            group = ProcessGroup(
+                [self._python, worker.__file__, str(sink), json.dumps(task)],
+                name=self._python,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                cwd=Path(self._folder),
+                env=self._environment(plan.seed or 0),
+                clock=self._clock,
+                timeout_s=self._timeout_s,
+                seconds=None if plan.seconds is None else LATEST * plan.seconds,
+                grace_s=GRACE_S,
+                pass_fds=(sink,),
+            )
+        finally:
+            os.close(sink)
+        ended = group.wait(None)
+        reader.join()
+        return ended, b"".join(chunks)
+
+    def _environment(self, seed: int) -> dict[str, str]:
+        """Return the variables of a round."""
+        names = {*INHERITED, *self._inherited}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name in names
+            or name.startswith(_INHERITED_PARTS[0])
+            or name.endswith(_INHERITED_PARTS[1])
+        }
+        rng = np.random.default_rng(seed)
+        drawn = {
+            "PYTHONHASHSEED": str(rng.integers(2**32)),
+            "BENCHRIGOR_PADDING": "=" * int(rng.integers(_PADDING)),
+        }
+        return {**kept, **drawn, **self._env}
+
+    def _understood(
+        self, ended: Ended, answer: bytes, told: str
+    ) -> tuple[dict[str, Any], dict[str, Floats]]:
+        """Return facts and arrays of an answer; raise what went wrong."""
+        if ended.overran:
+            raise WorkloadFailed(
+                f"{self.name} ran longer than {self._timeout_s:g} s and was killed"
+            )
+        head, _, body = answer.partition(b"\n")
+        try:
+            header = json.loads(head)
+            sizes: list[tuple[str, int]] = header["arrays"]
+        except (ValueError, KeyError):
+            how = (
+                f"exited with code {ended.code}"
+                if ended.code >= 0
+                else (f"was killed by signal {-ended.code}")
+            )
+            raise WorkloadFailed(
+                f"{self.name}: the fresh interpreter {how} before it told its readings{told}"
+            ) from None
+        facts = header["facts"]
+        if "refused" in facts:
+            raise InvalidInput(facts["refused"])
+        if "failed" in facts:
+            raise WorkloadFailed(f"{self.name} {facts['failed']}{told}")
+        if len(body) != 8 * sum(size for _, size in sizes):
+            raise WorkloadFailed(
+                f"{self.name}: {len(body)} bytes of readings arrived from the fresh interpreter, "
+                f"expected {8 * sum(size for _, size in sizes)}{told}"
+            )
+        stops = np.cumsum([size for _, size in sizes])
+        parts = np.split(np.frombuffer(body), stops[:-1])
+        return facts, {name: part for (name, _), part in zip(sizes, parts, strict=True)}
+
+    def _record(self, facts: dict[str, Any], arrays: dict[str, Floats], recorder: Recorder) -> None:
+        """Record the readings of a round, and what was measured beside them."""
+        readings_s = arrays["readings"]
+        if not readings_s.size:
+            raise WorkloadFailed(f"{self.name} ended before its first step")
+        timer = ReadingDelays(None, self._clock.now_ns)
+        timer.is_metered = facts.pop("metered")
+        timer.stops, timer.began_ns, timer.delays_ns, timer.durations_ns = (
+            arrays[name].astype(np.int64).tolist()
+            for name in ("stops", "began_ns", "delays_ns", "durations_ns")
+        )
+        references = arrays["reference_stops"], arrays["reference_ns"]
+        timer.references = [(int(stop), int(ns)) for stop, ns in zip(*references, strict=True)]
+        recorder.unit_readings("time", readings_s)
+        inner = facts["inner_loop"]
+        recorder.starts_ns(timer.starts_ns(readings_s * inner, 0))
+        timer.report(recorder, arrays["used_ns"].astype(np.int64).tolist())
+        self._stopwatch.report(recorder, (readings_s * inner * 1e9).astype(np.int64).tolist())
+        for name, fact in facts.items():
+            recorder.fact(name, fact)
+
+
+def named(function: Callable[..., object]) -> str:
+    """Return the name by which a fresh interpreter imports a function; InvalidInput without one."""
+    module = getattr(function, "__module__", None)
+    path = getattr(function, "__qualname__", "")
+    way_out = "move it into a module, and name it 'package.module:function'"
+    if not callable(function) or not module or not path:
+        raise InvalidInput(f"target is {function!r}, expected a function; {way_out}")
+    if "<" in path:
+        kind = "a lambda" if path.endswith("<lambda>") else "made inside of another function"
+        raise InvalidInput(f"{path} is {kind}: a fresh interpreter cannot import it; {way_out}")
+    known = module in sys.builtin_module_names or located(module, sys.path) is not None
+    if module == "__main__" or not known:
+        where = "this script or session" if module == "__main__" else repr(module)
+        raise InvalidInput(
+            f"{path} is of {where}, which a fresh interpreter cannot import; {way_out}"
+        )
+    return f"{module}:{path}"
+
+
+def located(module: str, path: list[str]) -> Path | None:
+    """Return the file of a module that would be imported by a path, without importing it."""
+    spec, name = None, ""
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        spec = PathFinder.find_spec(name, path)
+        if spec is None:
+            return None
+        path = list(spec.submodule_search_locations or ())
+    return Path(spec.origin) if spec is not None and spec.origin else None
+
+
+def _program(python: str | os.PathLike[str] | None) -> str:
+    """Return the path of an interpreter; InvalidInput where there is none."""
+    if python is None:
+        return sys.executable
+    found = shutil.which(os.fspath(python))
+    if found is None:
+        raise InvalidInput(
+            f"python is {os.fspath(python)!r}, expected the path or name of an interpreter that "
+            "can be run"
+        )
+    # No link is followed: it may be that of a virtual environment.
+    return str(Path(found).absolute())
+
+
+def _are_free(cpus: Collection[int] | None) -> bool:
+    """Return whether this process may run on the processors."""
+    if cpus is None:
+        return True
+    if not isinstance(cpus, Collection) or not cpus or not hasattr(os, "sched_getaffinity"):
+        return False
+    return set(cpus) <= os.sched_getaffinity(0)
+
+
+def _cut_off(plan: RoundPlan) -> Notice:
+    """Say that a round was ended, since its time was up."""
+    after = show_value(plan.seconds or 0.0, "s")
+    sentence = (
+        f"Round {plan.index} was ended after {after}, because the budget was spent: nothing of it "
+        "counts."
+    )
+    return Notice.note(Code.CUT_ROUND, sentence, round=plan.index, seconds=plan.seconds)

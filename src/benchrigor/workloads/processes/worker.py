@@ -1,0 +1,552 @@
+"""Times calls and steps: in this process, and as the program of a fresh interpreter.
+
+Only the standard library of CPython 3.9 or newer is needed, and as little of it as can be: a fresh
+interpreter is started with the path of this file, where neither benchrigor nor numpy need be, and
+what it takes until it measures is part of every round.
+"""
+
+from __future__ import annotations
+
+import gc as collector
+import json
+import math
+import os
+import sys
+import time
+from array import array
+from itertools import repeat
+from operator import length_hint
+
+TYPE_CHECKING = False  # `typing` would take milliseconds of every round
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+VERSION = 1  # of the reference: any change of it makes other times
+
+# --- the hot loops: all names local, nothing but the call between two reads of the clock. Calls
+# may become far slower at any time, so that each reading is followed by a look whether to go on.
+
+
+def time_calls(
+    func: Callable[[], object],
+    now: Callable[[], int],
+    append: Callable[[int], None],
+    readings: int,
+    until_ns: float,
+) -> None:
+    """Time calls until there are so many, or the time is up."""
+    for _ in repeat(None, readings):
+        start = now()
+        func()
+        stop = now()
+        append(stop - start)
+        if stop >= until_ns:
+            break
+
+
+def time_loops(
+    func: Callable[[], object],
+    now: Callable[[], int],
+    append: Callable[[int], None],
+    readings: int,
+    *,
+    until_ns: float,
+    loop: list[repeat[None]],
+) -> None:
+    """Time loops of as many calls as ``loop`` holds; it holds the calls of the one under way."""
+    inner = length_hint(loop[0])
+    for _ in repeat(None, readings):
+        loop[0] = calls = repeat(None, inner)
+        start = now()
+        for _ in calls:
+            func()
+        stop = now()
+        append(stop - start)
+        if stop >= until_ns:
+            break
+
+
+def time_steps(
+    steps: Iterator[object],
+    now: Callable[[], int],
+    append: Callable[[int], None],
+    readings: int,
+    until_ns: float,
+) -> None:
+    """Time steps until there are so many, the time is up, or they end."""
+    try:
+        for _ in repeat(None, readings):
+            start = now()
+            next(steps)
+            stop = now()
+            append(stop - start)
+            if stop >= until_ns:
+                break
+    except StopIteration:
+        return
+
+
+# --- how many calls a reading holds
+
+# Functions get faster as they warm up; a loop twice as long as needed stays long enough.
+HEADROOM = 2
+_GROWTH = 16  # the loop grows by this factor at most in one step, lest a first guess overshoot
+NO_HICCUP = 1_000  # no interruption makes a loop look so many times longer than needed
+FEW_CALLS = 30  # where no more are to be had, the first call counts: nothing tells a warm-up
+
+
+def calls_per_reading(
+    single_ns: int, enough_ns: float, time_reading: Callable[[int], int]
+) -> tuple[int, int]:
+    """Return how many calls last so long, and how long they lasted, from a single one on.
+
+    ``time_reading`` returns the nanoseconds of a reading of so many calls.
+    """
+    inner, elapsed_ns = 1, single_ns
+    while True:
+        if enough_ns <= elapsed_ns < NO_HICCUP * enough_ns:
+            # An interruption can make few calls look long enough: they must show it twice.
+            elapsed_ns = min(elapsed_ns, time_reading(inner))
+        if elapsed_ns >= enough_ns:
+            return inner, elapsed_ns
+        inner *= min(max(2, math.ceil(enough_ns / max(elapsed_ns, 1))), _GROWTH)
+        elapsed_ns = time_reading(inner)
+
+
+# --- the reference
+
+_EVERY_NS = 500_000  # the pace of a shared processor changes within a millisecond
+MOST_SHARE = 0.05  # of the time that the reference may take
+_LONG_SHARE = 0.01  # of a long reading, after which the reference is repeated for so long
+_MOST_REPEATS = 100
+_WARM_UP = 100  # calls, after which the interpreter has specialised its byte code
+_STEPS = range(50)
+
+
+class Reference:
+    """Times a loop of byte code over a small dict, whenever half a millisecond has passed.
+
+    The loop is run twice, and the second run counts: the first one brings its data back into the
+    caches, whatever the workload has done to them.
+
+    Parameters
+    ----------
+    now_ns
+        Reads the clock that times the work.
+
+    Examples
+    --------
+    >>> Reference().measure(lasting_ns=500_000) > 0
+    True
+    """
+
+    def __init__(self, now_ns: Callable[[], int] = time.perf_counter_ns) -> None:
+        self._now = now_ns
+        self._table: dict[int, int] = {}
+        self._due_ns = 0
+        self._cost_ns = 1
+        self._every_ns = 0
+        self._cost_ns = 2 * min(self.measure(0) for _ in range(_WARM_UP))
+        self._every_ns = max(_EVERY_NS, int(self._cost_ns / MOST_SHARE))
+        self._due_ns += self._every_ns
+
+    def is_due(self, now_ns: int) -> bool:
+        """Return whether enough time has passed since it was measured last."""
+        return now_ns >= self._due_ns
+
+    def measure(self, lasting_ns: int) -> int:
+        """Return the nanoseconds of the work after a reading, or readings, that took so long.
+
+        The mean of repeated runs where that was long.
+        """
+        now, table = self._now, self._table
+        repeats = repeats_after(lasting_ns, self._cost_ns)
+        _loop(table)
+        start = now()
+        for _ in range(repeats):
+            _loop(table)
+        stop = now()
+        self._due_ns = stop + self._every_ns
+        return max((stop - start) // repeats, 1)
+
+
+def repeats_after(lasting_ns: int, cost_ns: int) -> int:
+    """Return how often work of such a cost is repeated after something that took so long."""
+    return max(1, min(int(_LONG_SHARE * lasting_ns / cost_ns), _MOST_REPEATS))
+
+
+def _loop(table: dict[int, int]) -> None:
+    for step in _STEPS:
+        key = step & 63
+        table[key] = (table.get(key, 0) + step) & 255
+
+
+# --- segments of readings, between which delay and reference are measured
+
+# Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this.
+SEGMENT_NS = 500_000
+# Segments after which their length is adjusted; again whenever there are four times as many. It
+# stays as it is where that is near enough: only segments of equal length can be compared.
+_TRIED = 16
+
+
+class SegmentTimer:
+    """Measures the delay of readings while they are taken, and the reference in turn with them.
+
+    Both happen outside of what is timed. Either may be missing. Segments of about equally many
+    readings last half a millisecond to two, or a single reading.
+
+    Parameters
+    ----------
+    delay_ns
+        Tells how long the thread waited for a processor so far; None where nothing does.
+    now_ns
+        Reads the clock.
+    reference
+        Timed in turn with the segments; None for none.
+
+    Attributes
+    ----------
+    stops
+        How many readings there were at the end of each segment.
+    began_ns, delays_ns, durations_ns
+        When each began, how long it waited, and the sum of its readings.
+    references
+        Times of the reference in nanoseconds, each after so many readings.
+    used_ns
+        Processor time of this thread, of all other threads and children, and wall time, when the
+        first one began; None before.
+    """
+
+    def __init__(
+        self,
+        delay_ns: Callable[[], int] | None,
+        now_ns: Callable[[], int],
+        reference: Reference | None = None,
+    ) -> None:
+        self.reference = reference
+        self.is_metered = delay_ns is not None
+        self._now_ns = now_ns
+        self._delay_so_far_ns = delay_ns or _nothing
+        self._elapsed_ns: list[int] = []  # of the readings under way
+        self._kept = 0  # how many of them are in a segment
+        self._since_ns: int | None = None
+        self._paused_ns = 0
+        self._began_ns: int | None = None  # the segment under way
+        self._delay_ns = 0
+        self._length = 1
+        self._closed = 0
+        self._adjusted_at = _TRIED
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin a round."""
+        self.stops: list[int] = []
+        self.began_ns: list[int] = []
+        self.delays_ns: list[int] = []
+        self.durations_ns: list[int] = []
+        self.references: list[tuple[int, int]] = []
+        self.used_ns: tuple[int, int, int] | None = None
+
+    def expect(self, typical_ns: float) -> None:
+        """Choose how many readings a segment holds, from how long one takes."""
+        self._length = max(1, math.ceil(SEGMENT_NS / max(typical_ns, 1)))
+
+    def begin(self, elapsed_ns: list[int], *, done: int, readings: int) -> Callable[[int], None]:
+        """Return a function that appends a reading, and measures delay between them.
+
+        The round has so many readings done before, and at most so many to come.
+        """
+        append, close = elapsed_ns.append, self._close
+        self._elapsed_ns, self._kept = elapsed_ns, 0
+        left = self._next_length(readings)
+        self._began_ns = None
+        self.resume()
+
+        def take(reading_ns: int) -> None:
+            nonlocal left
+            append(reading_ns)
+            left -= 1
+            if not left:
+                close(elapsed_ns, done)
+                left = self._next_length(readings - len(elapsed_ns))
+
+        return take
+
+    def resume(self) -> None:
+        """Count from here on."""
+        if self.used_ns is None:
+            self.used_ns = self.spent_ns()
+        if self._began_ns is None:
+            self._began_ns = self._now_ns()
+        self._since_ns = self._delay_so_far_ns()
+
+    def pause(self) -> None:
+        """Count up to here; delay before the next `resume` counts for no reading."""
+        if self._since_ns is not None:
+            self._paused_ns = self._delay_so_far_ns()
+            self._delay_ns += max(self._paused_ns - self._since_ns, 0)
+            self._since_ns = None
+
+    def forget(self, readings: int) -> None:
+        """Forget what was measured after so many readings of the round."""
+        kept = sum(each <= readings for each in self.stops)
+        for each in (self.stops, self.began_ns, self.delays_ns, self.durations_ns):
+            del each[kept:]
+        self.references = [each for each in self.references if each[0] <= readings]
+        if not kept:
+            self.used_ns = None
+
+    def close(self, readings: int) -> None:
+        """End the segment under way, if there is one, after so many readings of the round."""
+        if readings > (self.stops[-1] if self.stops else 0):
+            self.pause()
+            self._keep(readings)
+
+    def spent_ns(self) -> tuple[int, int, int]:
+        """Return the processor time of this thread, of all others and children, and wall time."""
+        own_ns = time.thread_time_ns()
+        return own_ns, self._cpu_ns() - own_ns, time.monotonic_ns()
+
+    def _cpu_ns(self) -> int:
+        """Return the processor time of this process and of the children that it has waited for."""
+        children = os.times()
+        children_s = children.children_user + children.children_system
+        return time.process_time_ns() + int(1e9 * children_s)
+
+    def _next_length(self, readings: int) -> int:
+        """Return the length of the next of equal segments of the readings to come."""
+        return readings // max(1, round(readings / self._length))
+
+    def _close(self, elapsed_ns: list[int], done: int) -> None:
+        """End a segment."""
+        is_running = self._since_ns is not None
+        if is_running:
+            self.pause()
+        self._keep(done + len(elapsed_ns))
+        time_ns, before_ns = self._reference_ns(is_running)
+        if is_running:
+            self.resume()
+        if time_ns and (self._since_ns if is_running else self._delay_so_far_ns()) == before_ns:
+            self.references.append((self.stops[-1], time_ns))
+        self._closed += 1
+        if self._closed >= self._adjusted_at:
+            self._adjusted_at *= 4
+            before = self._length
+            last = sorted(elapsed_ns[-_TRIED * before :])
+            self.expect(last[len(last) // 2])
+            if before <= 2 * self._length <= 4 * before:
+                self._length = before
+
+    def _reference_ns(self, is_paused: bool) -> tuple[int, int]:
+        """Measure the reference if it is due, else 0; and tell the delay until before it."""
+        reference = self.reference
+        if reference is None or not reference.is_due(self._now_ns()):
+            return 0, 0
+        before_ns = self._paused_ns if is_paused else self._delay_so_far_ns()
+        return reference.measure(self.durations_ns[-1]), before_ns
+
+    def _keep(self, stop: int) -> None:
+        self.stops.append(stop)
+        self.began_ns.append(self._began_ns or 0)
+        self._began_ns = None
+        self.delays_ns.append(self._delay_ns)
+        self.durations_ns.append(sum(self._elapsed_ns[self._kept :]))
+        self._delay_ns, self._kept = 0, len(self._elapsed_ns)
+
+
+def _nothing() -> int:
+    return 0
+
+
+# --- the program of a fresh interpreter
+
+_COROUTINE, _GENERATOR, _ASYNC_GENERATOR = 0x80, 0x20, 0x200  # flags of code, see `inspect`
+_POSITIONAL_KINDS = 0x04 | 0x08  # *args, **kwargs
+
+
+class Refused(Exception):
+    """The target is nothing that can be timed; the sentence says why."""
+
+
+def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
+    """Measure as the task says, and write what came out to the descriptor."""
+    os.set_inheritable(descriptor, False)  # what the target starts must not keep it open
+    facts: dict[str, Any] = {"startup_s": (entered_ns - task["began_ns"]) / 1e9}
+    arrays: dict[str, array[float]] = {}
+    if task["cpus"] is not None:
+        os.sched_setaffinity(0, task["cpus"])
+    try:
+        began_ns = time.perf_counter_ns()
+        func = imported(task)
+        facts["import_s"] = (time.perf_counter_ns() - began_ns) / 1e9
+        arrays = _measured(func, task, facts)
+    except Refused as error:
+        facts = {"refused": str(error)}
+    except (Exception, SystemExit) as error:
+        import traceback
+
+        traceback.print_exc()  # its end is part of the message
+        facts = {"failed": f"raised {type(error).__name__}{f': {error}' if str(error) else ''}"}
+    sizes = [[name, len(each)] for name, each in arrays.items()]
+    with os.fdopen(descriptor, "wb") as pipe:
+        pipe.write(json.dumps({"facts": facts, "arrays": sizes}).encode() + b"\n")
+        for each in arrays.values():
+            pipe.write(each.tobytes())
+
+
+def imported(task: dict[str, Any]) -> Any:
+    """Import ``module:function`` by the path of the task, and never from this file's own folder."""
+    own = os.path.dirname(os.path.abspath(__file__))
+    others = [each for each in sys.path if os.path.abspath(each) != own]
+    sys.path[:] = [*task["path"], *others]
+    module_name, _, path = task["target"].partition(":")
+    __import__(module_name)
+    item: Any = sys.modules[module_name]
+    inside, file = task.get("inside"), getattr(item, "__file__", None)
+    if inside and not os.path.realpath(file or "").startswith(os.path.realpath(inside) + os.sep):
+        raise Refused(f"{module_name} is imported from {file}, expected one within {inside}")
+    for name in path.split("."):
+        if not hasattr(item, name):
+            raise Refused(f"module {module_name!r} has no {path!r}")
+        item = getattr(item, name)
+    _check(item, task["target"])
+    return item
+
+
+def _check(item: Any, target: str) -> None:
+    """Refuse what is no function without arguments."""
+    if not callable(item):
+        raise Refused(f"{target} is {item!r}, expected a function")
+    code = getattr(item, "__code__", None)
+    if code is None:
+        return
+    if code.co_flags & (_COROUTINE | _ASYNC_GENERATOR):
+        raise Refused(
+            f"{target} is a coroutine function: calling it only makes an object; name a function "
+            "that runs it to its end, such as with asyncio.run"
+        )
+    given = len(item.__defaults__ or ()) + int(hasattr(item, "__self__"))
+    if code.co_argcount > given:
+        raise Refused(f"{target} takes {code.co_argcount - given} arguments, expected none")
+
+
+def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[str, array[float]]:
+    """Time the function, or the steps of the generator that it makes; add facts."""
+    if task["gc"] == "off":
+        collector.disable()
+    now = time.perf_counter_ns
+    timer = SegmentTimer(_meter(), now, Reference() if task["reference"] else None)
+    elapsed_ns: list[int] = []
+    code = getattr(func, "__code__", None)
+    if code is not None and code.co_flags & _GENERATOR:
+        append = timer.begin(elapsed_ns, done=0, readings=task["readings"])
+        time_steps(iter(func()), now, append, task["readings"], _until_ns(task))
+        inner = 1
+    else:
+        inner = _time_function(func, task, timer, elapsed_ns=elapsed_ns, facts=facts)
+    timer.close(len(elapsed_ns))
+    facts["inner_loop"], facts["gc"] = inner, "on" if collector.isenabled() else "off"
+    facts["python"] = sys.version.split()[0]
+    facts["peak_memory"] = _peak_memory()
+    facts["metered"] = timer.is_metered
+    lists: dict[str, list[float]] = {
+        "readings": [each / (1e9 * inner) for each in elapsed_ns],
+        "stops": [*timer.stops],
+        "began_ns": [*timer.began_ns],
+        "delays_ns": [*timer.delays_ns],
+        "durations_ns": [*timer.durations_ns],
+        "reference_stops": [each for each, _ in timer.references],
+        "reference_ns": [each for _, each in timer.references],
+        "used_ns": [after - before for before, after in zip(timer.used_ns or (), timer.spent_ns())],
+    }
+    return {name: array("d", each) for name, each in lists.items()}
+
+
+def _until_ns(task: dict[str, Any]) -> float:
+    return math.inf if task["until_ns"] is None else float(task["until_ns"])
+
+
+def _time_function(
+    func: Callable[[], object],
+    task: dict[str, Any],
+    timer: SegmentTimer,
+    *,
+    elapsed_ns: list[int],
+    facts: dict[str, Any],
+) -> int:
+    """Add readings of a function's calls, and return how many calls each averages."""
+    now, inner, until_ns = time.perf_counter_ns, task["inner"] or 0, _until_ns(task)
+
+    def add(readings: int, calls: int) -> int:
+        more: list[int] = []
+        append = timer.begin(more, done=len(elapsed_ns), readings=readings)
+        if calls == 1:
+            time_calls(func, now, append, readings, until_ns)
+        else:
+            time_loops(func, now, append, readings, until_ns=until_ns, loop=[repeat(None, calls)])
+        timer.close(len(elapsed_ns) + len(more))
+        elapsed_ns.extend(more)
+        return more[0]
+
+    def forget() -> None:
+        elapsed_ns.clear()
+        timer.forget(0)
+
+    def time_reading(calls: int) -> int:
+        taken: list[int] = []
+        time_loops(func, now, taken.append, 1, until_ns=math.inf, loop=[repeat(None, calls)])
+        return taken[0]
+
+    expected_ns = first_ns = add(1, 1)
+    facts["first_call_s"] = first_ns / 1e9
+    few = task["seconds"] and first_ns > task["seconds"] * 1e9 / FEW_CALLS
+    if inner > 1 or not few:
+        forget()
+    if inner or few:
+        inner = inner or 1
+        expected_ns *= inner
+    else:
+        expected_ns = add(1, 1)
+        inner = 1
+        if expected_ns < NO_HICCUP * task["enough_ns"]:
+            forget()
+            inner, expected_ns = calls_per_reading(expected_ns, task["enough_ns"], time_reading)
+    timer.expect(expected_ns)
+    left = task["readings"] - len(elapsed_ns)
+    if left > 0 and (now() < until_ns or not elapsed_ns):
+        add(left, inner)
+    return inner
+
+
+def _meter() -> Callable[[], int] | None:
+    """Return what tells how long this thread waited for a processor; None where nothing counts."""
+    try:
+        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        if not any(map(int, os.pread(file, 64, 0).split())):
+            return None
+    except (OSError, ValueError):
+        return None
+
+    def delay_ns() -> int:
+        return int(os.pread(file, 64, 0).split(None, 2)[1])
+
+    return delay_ns
+
+
+def _peak_memory() -> int | None:
+    """Return the most bytes that this program ever had in memory.
+
+    Not by `resource`: a child starts with its parent's peak there, on Linux.
+    """
+    try:
+        with open("/proc/self/status", "rb") as file:
+            lines = file.read().splitlines()
+        return next(1024 * int(each.split()[1]) for each in lines if each.startswith(b"VmHWM:"))
+    except (OSError, ValueError, StopIteration):
+        return None
+
+
+if __name__ == "__main__":
+    main(time.perf_counter_ns(), int(sys.argv[1]), json.loads(sys.argv[2]))

@@ -1,0 +1,292 @@
+"""Functions measured in fresh interpreters."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import benchrigor as br
+from benchrigor.model import Round, RoundPlan
+from benchrigor.workloads import InterpreterWorkload, RoundRecorder
+from benchrigor.workloads.interpreter import INHERITED
+
+MODULE = """
+import os, sys, time
+
+def quick():
+    return sum(range(100))
+
+def steps():
+    for _ in range(7):
+        yield sum(range(1000))
+
+def empty():
+    yield from ()
+
+def slow():
+    time.sleep(0.4)
+
+def noisy():
+    print("nothing to see" * 100)
+
+def in_a_rage():
+    raise ValueError("no such luck")
+
+def leaves():
+    raise SystemExit(3)
+
+def dies():
+    os.kill(os.getpid(), 9)
+
+def hangs():
+    time.sleep(60)
+
+def closes():
+    os.closerange(3, 30)
+
+def with_argument(n):
+    return n
+
+async def later():
+    return 1
+
+def tell():
+    with open("seen.txt", "a") as file:
+        print(os.environ.get("PYTHONHASHSEED"), len(os.environ["BENCHRIGOR_PADDING"]),
+              sorted(os.environ), sys.modules.keys() & {"numpy", "benchrigor"},
+              os.sched_getaffinity(0), sys.path[0], file=file, sep="|")
+
+def big():
+    bytearray(200_000_000)
+
+class Job:
+    @staticmethod
+    def go():
+        return 1
+
+ten = 10
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "job.py").write_text(MODULE)
+    return tmp_path
+
+
+def run(workload: InterpreterWorkload, readings: int = 5, **plan: object) -> Round:
+    recorder = RoundRecorder()
+    planned = RoundPlan(index=0, readings=readings, seed=1, **plan)
+    workload.run(planned, recorder)
+    return recorder.finish(planned, elapsed_ns=1)
+
+
+def test_readings_of_a_function_arrive_with_what_was_measured_beside_them(folder: Path):
+    workload = InterpreterWorkload("job:quick", cwd=folder)
+    workload.take_turns()
+    finished = run(workload, readings=200)
+    assert finished.unit_readings["time"].shape == (200,)
+    assert 1e-7 < np.median(finished.unit_readings["time"]) < 1e-3
+    assert finished.starts_ns.shape == (200,)
+    assert (np.diff(finished.starts_ns) > 0).all()
+    assert finished.references is not None
+    facts = finished.facts
+    assert {"startup_s", "import_s", "first_call_s", "peak_memory", "inner_loop"} <= facts.keys()
+    assert facts["gc"] == "on"
+    assert facts["python"] == sys.version.split()[0]
+
+
+def test_steps_of_a_generator_function_are_readings(folder: Path):
+    finished = run(InterpreterWorkload("job:steps", cwd=folder), readings=500)
+    assert finished.unit_readings["time"].size == 7
+    assert not finished.cut
+
+
+def test_a_function_at_hand_is_found_by_its_name():
+    assert InterpreterWorkload(shutil.which).name == "shutil:which"
+    assert run(InterpreterWorkload(os.getcwd)).unit_readings["time"].size == 5
+
+
+def test_a_method_of_a_class_can_be_named(folder: Path):
+    assert run(InterpreterWorkload("job:Job.go", cwd=folder)).unit_readings["time"].size == 5
+
+
+def test_calls_per_reading_can_be_given(folder: Path):
+    finished = run(InterpreterWorkload("job:quick", cwd=folder, inner=3, gc="off"))
+    assert finished.facts["inner_loop"] == 3
+    assert finished.facts["gc"] == "off"
+
+
+def test_the_environment_is_an_allow_list_and_drawn_from_the_seed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SECRET", "x")
+    monkeypatch.setenv("WANTED", "x")
+    cpu = min(os.sched_getaffinity(0))
+    make = partial(InterpreterWorkload, "job:tell", cwd=folder, inner=1, env={"MINE": "1"})
+    for _ in range(2):
+        run(make(inherit_env=["WANTED"], cpus=[cpu]), readings=1)
+    first, *_, last = (folder / "seen.txt").read_text().splitlines()
+    assert first == last  # the same plan, the same seed
+    seed, padding, names, heavy, cpus, path = first.split("|")
+    assert int(seed) > 0
+    assert int(padding) < 4096
+    assert "'MINE'" in names
+    assert "'WANTED'" in names
+    assert "'SECRET'" not in names
+    assert heavy == "set()"
+    assert cpus == str({cpu})
+    assert path == str(folder)
+    assert "PATH" in INHERITED
+
+
+def test_what_it_prints_does_not_disturb_the_readings(folder: Path):
+    assert run(InterpreterWorkload("job:noisy", cwd=folder)).unit_readings["time"].size == 5
+
+
+def test_peak_memory_is_the_child_s_own(folder: Path):
+    held = bytearray(100_000_000)
+    small = run(InterpreterWorkload("job:quick", cwd=folder)).facts["peak_memory"]
+    large = run(InterpreterWorkload("job:big", cwd=folder, inner=1)).facts["peak_memory"]
+    assert len(held) > small
+    assert small < 60_000_000
+    assert large - small == pytest.approx(200_000_000, rel=0.05)
+
+
+def test_a_round_ends_when_its_time_is_up(folder: Path):
+    finished = run(InterpreterWorkload("job:slow", cwd=folder), readings=500, seconds=30.0)
+    assert 1 <= finished.unit_readings["time"].size < 10  # of the first a twentieth of the time
+    assert not finished.cut
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("job:in_a_rage", "raised ValueError: no such luck"),
+        ("job:leaves", "raised SystemExit: 3"),
+        ("job:dies", "killed by signal 9"),
+        ("job:closes", "before it told its readings"),
+        ("job:empty", "before its first step"),
+        ("nowhere:at_all", "No module named 'nowhere'"),
+    ],
+)
+def test_what_fails_is_named(folder: Path, target: str, words: str):
+    with pytest.raises(br.WorkloadFailed, match=words):
+        run(InterpreterWorkload(target, cwd=folder))
+
+
+def test_an_import_that_fails_shows_where(folder: Path):
+    (folder / "broken.py").write_text("1 / 0")
+    with pytest.raises(br.WorkloadFailed, match=r"ZeroDivisionError(.|\n)*broken.py"):
+        run(InterpreterWorkload("broken:f", cwd=folder))
+
+
+def test_one_that_hangs_is_killed(folder: Path):
+    with pytest.raises(br.WorkloadFailed, match=r"longer than 0\.5 s"):
+        run(InterpreterWorkload("job:hangs", cwd=folder, timeout_s=0.5))
+
+
+def test_one_under_way_when_the_budget_is_spent_does_not_count(folder: Path):
+    finished = run(InterpreterWorkload("job:hangs", cwd=folder), seconds=0.5)
+    assert finished.cut
+    assert not finished.unit_readings
+    assert [each.code for each in finished.notices] == ["cut-round"]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("job:with_argument", "takes 1 arguments, expected none"),
+        ("job:later", "coroutine function"),
+        ("job:ten", "expected a function"),
+        ("job:missing", "has no 'missing'"),
+    ],
+)
+def test_what_cannot_be_timed_is_refused(folder: Path, target: str, words: str):
+    with pytest.raises(br.InvalidInput, match=words):
+        run(InterpreterWorkload(target, cwd=folder))
+
+
+def outer() -> Callable[[], None]:
+    def inside() -> None:
+        return None
+
+    return inside
+
+
+def test_functions_without_a_name_to_import_are_refused_with_the_way_out():
+    with pytest.raises(br.InvalidInput, match=r"is a lambda(.|\n)*package.module:function"):
+        InterpreterWorkload(lambda: 1)
+    with pytest.raises(br.InvalidInput, match="made inside of another function"):
+        InterpreterWorkload(outer())
+    main = outer()
+    main.__module__, main.__qualname__ = "__main__", "main"
+    with pytest.raises(br.InvalidInput, match="of this script or session"):
+        InterpreterWorkload(main)
+    main.__module__ = "test_of_nothing"
+    with pytest.raises(br.InvalidInput, match="of 'test_of_nothing'"):
+        InterpreterWorkload(main)
+    with pytest.raises(br.InvalidInput, match="expected a function"):
+        InterpreterWorkload(partial(print))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"python": "no-such-python"},
+        {"cpus": [10_000]},
+        {"cpus": []},
+        {"gc": "maybe"},
+        {"inner": 0},
+        {"timeout_s": 0.0},
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_started(wrong: dict[str, object]):
+    with pytest.raises(br.InvalidInput, match=next(iter(wrong))):
+        InterpreterWorkload("os:getcwd", **wrong)
+
+
+def test_a_module_from_elsewhere_is_refused_where_one_from_a_folder_is_wanted(folder: Path):
+    inside = InterpreterWorkload("job:quick", cwd=folder, inside=folder)
+    assert run(inside).unit_readings["time"].size == 5
+    with pytest.raises(br.InvalidInput, match="imported from"):
+        run(InterpreterWorkload("os:getcwd", cwd=folder, inside=folder))
+
+
+def test_a_description_makes_the_same_workload(folder: Path):
+    first = InterpreterWorkload("job:quick", cwd=folder, inner=2, env={"A": "b"}, timeout_s=9.0)
+    again = InterpreterWorkload.from_description(first.describe())
+    assert again.describe() == first.describe()
+    assert run(again).facts["inner_loop"] == 2
+
+
+def test_its_file_is_known_without_an_import(folder: Path):
+    (folder / "job.py").write_text("raise SystemExit")
+    files = InterpreterWorkload("job:quick", cwd=folder).source_files
+    assert files == (folder / "job.py", "job:quick")
+    assert InterpreterWorkload("nowhere:f", cwd=folder).source_files == ()
+
+
+def test_a_session_takes_each_interpreter_for_an_invocation(folder: Path):
+    options = br.Options(target=0.5, budget_s=20.0, max_rounds=6)
+    record = br.Session(options, seed=3).run(InterpreterWorkload("job:quick", cwd=folder))
+    assert record.options.rounds == "restarted"
+    estimate = record.estimate()
+    assert estimate is None or estimate.n == len(record.rounds)
+
+
+@pytest.mark.skipif(shutil.which("python3.9") is None, reason="no other interpreter here")
+def test_other_interpreters_need_nothing_but_the_standard_library(folder: Path):
+    told = subprocess.run(["python3.9", "--version"], capture_output=True, text=True, check=False)
+    if told.returncode:
+        pytest.skip("python3.9 is a name without an interpreter")
+    finished = run(InterpreterWorkload("job:quick", cwd=folder, python="python3.9"))
+    assert finished.facts["python"] == told.stdout.split()[1]
