@@ -13,7 +13,7 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recording
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.model import Code, Comparison, RunRecord, Verdict
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import show_difference
@@ -40,6 +40,26 @@ _WARNINGS = {
 }
 
 
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(["worse", "undecided", "never"]),
+    help="Which verdicts end with an exit code other than 0: worse; undecided or worse; none.  "
+    "[default: undecided]",
+)
+
+
+def code_of(comparison: Comparison, fail_on: str | None) -> ExitCode:
+    """Return the exit code of a verdict, 0 where it is not failed on."""
+    if fail_on == "never":
+        return ExitCode.RESULT
+    if comparison.ratio is None and fail_on is None:
+        return ExitCode.NOTHING_MEASURED
+    verdict = comparison.verdict
+    if fail_on == "worse" and verdict is not Verdict.WORSE:
+        return ExitCode.RESULT
+    return _CODES.get(verdict, ExitCode.RESULT)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Side:
     """A run, or the readings of a file; ``origin`` says for programs where they come from."""
@@ -64,6 +84,10 @@ class _Side:
     (None, "lower", "higher"),
 )
 @shared.metric_option
+@fail_on_option
+@click.option(
+    "--same-machine", is_flag=True, help="Compare nothing that was measured on two machines."
+)
 @click.option("--paired", is_flag=True, help="Of two files: line i of one was taken beside line i.")
 @shared.column_options
 @shared.store_option
@@ -74,6 +98,7 @@ def compare(
     metric: str | None,
     margin: float,
     paired: bool,
+    same_machine: bool,
     column: str | None,
     by: str | None,
     unit: str | None,
@@ -104,13 +129,18 @@ def compare(
     columns = Columns(column=column, by=by, unit=unit)
     sides = [_side(source, metric, columns, store=store) for source in sources]
     _check(sides, metric=metric, paired=paired)
+    hosts = {str(each.origin["host"]) for each in sides}
+    if same_machine and len(hosts) > 1:
+        raise NotComparable(f"the runs are of {' and '.join(sorted(hosts))}, expected one machine")
+    fail_on = options.pop("fail_on")
     if len(sides) > 2:
         _rank(sides, as_json=as_json, metric=metric, **options)
         return
     opened = None if any(each.is_file for each in sides) else shared.open_store(store)
     known = opened is not None and opened.path.exists()
     options["stored"] = StoredRuns(opened) if opened is not None and known else None
-    _compare_two(sides, as_json=as_json, metric=metric, margin=margin, paired=paired, **options)
+    options |= {"metric": metric, "margin": margin, "paired": paired}
+    _compare_two(sides, as_json=as_json, fail_on=fail_on, **options)
 
 
 def compare_against(source: str, against: Against, candidate: RunRecord, *, as_json: bool) -> None:
@@ -128,18 +158,20 @@ def compare_against(source: str, against: Against, candidate: RunRecord, *, as_j
     )
 
 
-def _compare_two(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
+def _compare_two(
+    sides: Sequence[_Side], *, as_json: bool, fail_on: str | None = None, **options: Any
+) -> None:
     """Print the comparison of two sides, and leave with the exit code of its verdict."""
     comparison = compare_named({each.label: each.given for each in sides}, **options)
     print_result(
-        lambda: "\n".join(_report(comparison, sides)),
+        lambda: "\n".join(reported(comparison, [each.label for each in sides])),
         as_json=as_json,
         comparison=comparison,
         baseline=sides[0].origin,
         candidate=sides[1].origin,
         warnings=[str(each) for each in comparison.notices if each.code in _WARNINGS],
     )
-    leave(_CODES.get(comparison.verdict, ExitCode.RESULT))
+    leave(code_of(comparison, fail_on))
 
 
 def _side(source: str, metric: str | None, columns: Columns, *, store: Path | None) -> _Side:
@@ -177,14 +209,15 @@ def _unit(sides: Sequence[_Side]) -> str:
     return next((each.origin["unit"] for each in sides if each.origin["unit"]), "")
 
 
-def _report(comparison: Comparison, sides: Sequence[_Side]) -> list[str]:
+def reported(comparison: Comparison, labels: Sequence[str]) -> list[str]:
+    """Return the lines that tell a comparison of two sides with these names."""
     unit, noun = comparison.readings_in, comparison.unit
     lines = wrapped(str(comparison), hanging=2)
     estimates = (comparison.baseline, comparison.candidate)
-    for role, side, each in zip(("baseline", "candidate"), sides, estimates, strict=True):
+    for role, label, each in zip(("baseline", "candidate"), labels, estimates, strict=True):
         if each is not None:
             size = many(each.n, noun) if noun else f"n={counted(each.n)}"
-            text = f"{side.label}: {show_estimate(each, unit)}, {size}"
+            text = f"{label}: {show_estimate(each, unit)}, {size}"
             lines += row(role, [text], width=_LABEL)
     if comparison.difference is not None and comparison.p_value is not None:
         chance = f"{show_chance(comparison.p_value).lstrip('=')} (of no difference at all)"

@@ -12,6 +12,8 @@ from benchrigor.errors import BenchrigorError
 # Help shows these without loading the verbs, in this order.
 VERBS = {
     "run": "Measure a command or a function.",
+    "ab": "Measure two functions or commands in turn, and compare them.",
+    "timeit": "Measure a statement of Python.",
     "analyze": "Estimate the mean or a quantile of recorded readings.",
     "changes": "Find the change points and phases of recorded readings.",
     "compare": "Compare a candidate with a baseline, or rank several.",

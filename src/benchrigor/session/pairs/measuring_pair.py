@@ -15,18 +15,13 @@ from benchrigor.model import Comparison, Delays, Progress
 from benchrigor.model.checks import attempt
 from benchrigor.protocols import Clock, DelayMeter
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
-from benchrigor.session.pairs.pair_engine import (
-    BASELINE,
-    CANDIDATE,
-    PairEngine,
-    PairPlan,
-    PairRound,
-)
+from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
+from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
 from benchrigor.session.session import meter_for
 from benchrigor.stats.estimators.estimation import batched
 from benchrigor.workloads import CallableWorkload
-from benchrigor.workloads.callable import FEW_CALLS, Call, collector_kept, misfits, wrong_function
-from benchrigor.workloads.reading_delays import GROUP_NS
+from benchrigor.workloads.callable import Call, collector_kept, misfits, wrong_function
+from benchrigor.workloads.processes.worker import FEW_CALLS, SEGMENT_NS
 from benchrigor.workloads.timing import Stopwatch, in_seconds
 
 
@@ -169,14 +164,14 @@ class _PairRunner:
         """
         is_free = not any(each.inner for each in self._workloads.values())
         for name in plan.order[:2]:
-            with _naming(name):
+            with naming(name):
                 self._workloads[name].settle(plan.seconds)
         if not (is_free and self._of_means):
             return
         lasting_ns = {}
         with collector_kept(self._gc):
             for name, each in self._workloads.items():
-                with _naming(name):
+                with naming(name):
                     lasting_ns[name] = each.lasting_ns()
         shorter, longer = sorted(lasting_ns, key=lasting_ns.__getitem__)
         wanted_ns = lasting_ns[longer]
@@ -197,7 +192,7 @@ class _PairRunner:
         pairs = len(elapsed_ns[BASELINE])
         readings = {}
         for name, taken in elapsed_ns.items():
-            with _naming(name):
+            with naming(name):
                 inner = self._workloads[name].inner or 1
                 readings[name] = in_seconds(taken, done=self._taken, inner=inner)
         notices = tuple(
@@ -260,7 +255,7 @@ class _PairDelays:
     @property
     def due_ns(self) -> int:
         """When the group under way is long enough."""
-        return self._times_ns[-1] + GROUP_NS
+        return self._times_ns[-1] + SEGMENT_NS
 
     def close(self, pairs: int) -> None:
         """End a group after so many pairs of the round."""
@@ -280,7 +275,7 @@ class _PairDelays:
 
 
 @contextmanager
-def _naming(name: str) -> Iterator[None]:
+def naming(name: str) -> Iterator[None]:
     """Name the function in errors."""
     try:
         yield

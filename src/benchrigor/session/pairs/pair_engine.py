@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.errors import InvalidInput
 from benchrigor.model import (
     Analysis,
-    Code,
     Comparison,
     Decision,
     Delays,
@@ -23,25 +22,27 @@ from benchrigor.model import (
     Kind,
     Metric,
     Notice,
-    Observed,
     Options,
     Progress,
     StopReason,
-    Verdict,
+    as_invocations,
     as_series,
     quantile_named,
 )
 from benchrigor.model.checks import attempt, wrong_values
 from benchrigor.model.text import SHOWN_IN_TIMES
 from benchrigor.protocols import StopRule
-from benchrigor.session.controller import (
-    FIGURE_READINGS,
-    Controller,
-    Pace,
-    check_seed,
-    next_readings,
-)
+from benchrigor.session.controller import FIGURE_READINGS, Controller, check_seed
 from benchrigor.session.outcomes import not_converged
+from benchrigor.session.pairs.pairs_so_far import (
+    BASELINE,
+    CANDIDATE,
+    RATIO,
+    Look,
+    PairsOfInvocations,
+    PairsOfReadings,
+)
+from benchrigor.session.schedule.pacing import Pace, next_readings
 from benchrigor.session.stop_rules import (
     MOST_READINGS,
     agrees,
@@ -55,21 +56,17 @@ from benchrigor.session.stop_rules import (
     satisfied,
 )
 from benchrigor.stats.comparison.samples import check_margin, direction_named
-from benchrigor.stats.comparison.two_sample import Question, compare_pairs
-from benchrigor.stats.estimators.estimation import Policy, notice_of
-from benchrigor.stats.estimators.observation import observe
-from benchrigor.stats.estimators.rough_figure import latest, rough_figure
+from benchrigor.stats.comparison.two_sample import Question
+from benchrigor.stats.estimators.estimation import Policy
+from benchrigor.stats.estimators.rough_figure import rough_figure
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
-from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
-
-BASELINE, CANDIDATE = "baseline", "candidate"
 
 _BLOCKS = (
     (BASELINE, CANDIDATE, CANDIDATE, BASELINE),
     (CANDIDATE, BASELINE, BASELINE, CANDIDATE),
 )
 _CLASSICAL = 0.005  # default half-width without a margin
-_RATIO = Metric(name="ratio")  # candidate over baseline; its readings are pairs
+_RATIO = Metric(name=RATIO)  # candidate over baseline; its readings are pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +76,7 @@ class PairPlan:
     index: int
     order: tuple[str, ...]  # in blocks of four; the i-th readings of both are a pair
     seconds: float | None = None  # what is left of the budget; None without one
+    readings: int | None = None  # of each of these invocations; None where pairs are of readings
 
     @property
     def pairs(self) -> int:
@@ -88,29 +86,33 @@ class PairPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PairRound:
-    """The readings of a plan, of each function in the order in which they were taken."""
+    """The readings of a plan, of each function in the order in which they were taken.
+
+    Of invocations a series each.
+    """
 
     plan: PairPlan
-    baseline: Any  # shape (plan.pairs,), fewer where the time was up
+    baseline: Any  # shape (plan.pairs,), or a series for each; fewer where the time was up
     candidate: Any
     elapsed_ns: int  # wall time since the plan before
     cut: bool = False  # whether the time was up
     notices: tuple[Notice, ...] = ()
     delays: Delays | None = None  # measured, of groups of successive pairs
+    busy_s: float = 0.0  # of invocations: how long the calls of their readings took
 
     def __post_init__(self) -> None:
         problems: list[str] = []
         wanted = self.plan.pairs
         for name in (BASELINE, CANDIDATE):
-            check = partial(as_series, name=f"{name}_values")
-            series = attempt(problems, check, getattr(self, name))
+            read: Any = as_series if self.plan.readings is None else _invocations
+            series = attempt(problems, partial(read, name=f"{name}_values"), getattr(self, name))
             object.__setattr__(self, name, series)
             if series is None:
                 continue
             if self.cut and name == BASELINE:
-                wanted = min(series.size, wanted)
-            if series.size != wanted:
-                wrong = f"{name}_values are {series.size}"
+                wanted = min(len(series), wanted)
+            if len(series) != wanted:
+                wrong = f"{name}_values are {len(series)}"
                 problems.append(f"{wrong}, expected {wanted} as planned")
         took = self.elapsed_ns
         whole = isinstance(took, Integral) and not isinstance(took, bool) and took >= 0
@@ -120,18 +122,9 @@ class PairRound:
             raise InvalidInput([f"plan {self.plan.index}: {each}" for each in problems])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
-    """The comparison of ``n`` undisturbed of the pairs that were taken.
-
-    Those from ``start`` to ``stop`` count, if it is estimable.
-    """
-
-    comparison: Comparison
-    taken: int
-    n: int
-    start: int
-    stop: int
+def _invocations(values: Any, *, name: str) -> tuple[Floats, ...]:
+    """Check series, of which there are none where the time was up."""
+    return as_invocations(values, name=name) if len(values) else ()
 
 
 class PairEngine(Controller[PairPlan, PairRound]):
@@ -146,6 +139,9 @@ class PairEngine(Controller[PairPlan, PairRound]):
     engine is satisfied by the width of the ratio's interval alone, where two looks in a row agree,
     with 100 effective pairs, of which the stable phase holds 0.9. It never looks at a verdict or a
     p-value, since whoever goes on until there is a difference will find one.
+
+    With ``by_round`` a plan is one block of four invocations, each told as a series, and the first
+    look is at 10 pairs.
     """
 
     def __init__(
@@ -155,9 +151,11 @@ class PairEngine(Controller[PairPlan, PairRound]):
         target: float | None = None,
         direction: str = "lower",
         seed: int | None = 0,
+        by_round: bool = False,
         **options: Any,
     ) -> None:
         problems: list[str] = []
+        options |= {"rounds": "restarted"} if by_round else {}
         margin = attempt(problems, check_margin, margin) or 0.0
         self._target = (margin / 2.0 or _CLASSICAL) if target is None else target
         checked = attempt(problems, partial(Options, target=self._target, **options))
@@ -174,7 +172,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             direction=way,
             paired=True,
         )
-        self._floor = min_evidence(checked, by_round=False)
+        self._floor = min_evidence(checked, by_round=by_round)
         self._rules: tuple[StopRule, ...] = (
             satisfied(minimum_effective(self._floor.effective), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),
@@ -182,30 +180,45 @@ class PairEngine(Controller[PairPlan, PairRound]):
             limit(StopReason.MEMORY_LIMIT, MOST_READINGS),
             in_time(checked.budget_s, calls=2),
         )
-        self._chunks: tuple[list[Floats], list[Floats]] = ([], [])
-        self._groups: list[Groups] = []
-        self.pairs = 0
+        self._by_round, self._busy_s = by_round, 0.0
+        self._so_far: PairsOfReadings | PairsOfInvocations = (
+            PairsOfInvocations(self._question)
+            if by_round
+            else PairsOfReadings(self._question, disturbed=checked.disturbed)
+        )
         self._last = (0, 0)
         self._next_check = self._floor.first_check
-        self._latest: _Look | None = None
+        self._latest: Look | None = None
         self._earlier: Estimate | None = None  # ratio of the last look
         self._agreed, self._checked_at = False, 0
 
+    @property
+    def pairs(self) -> int:
+        """How many pairs were taken."""
+        return self._so_far.taken
+
     def _pace(self) -> Pace:
         return Pace(
-            readings=self.pairs,
+            readings=self._so_far.readings,
             elapsed_s=self._elapsed_ns / 1e9,
             last_readings=self._last[0],
             last_s=self._last[1] / 1e9,
             to_next_check=self._next_check - self.pairs,
+            invocations=2 * self.pairs if self._by_round else 0,
+            busy_s=self._busy_s,
         )
 
     def _next_plan(self) -> PairPlan:
         pace = self._pace()
-        blocks = math.ceil(next_readings(pace, self.options) / 2)
+        readings = next_readings(pace, self.options)
+        blocks = 1 if self._by_round else math.ceil(readings / 2)
         left_s = self.options.budget_s - pace.elapsed_s
-        seconds = left_s if math.isfinite(left_s) else None
-        return PairPlan(index=self._told, order=self._order(blocks), seconds=seconds)
+        return PairPlan(
+            index=self._told,
+            order=self._order(blocks),
+            seconds=left_s if math.isfinite(left_s) else None,
+            readings=readings if self._by_round else None,
+        )
 
     def _order(self, blocks: int) -> tuple[str, ...]:
         """Shuffle equally many blocks of either kind; an odd one is of a random kind."""
@@ -217,13 +230,11 @@ class PairEngine(Controller[PairPlan, PairRound]):
         """Add the readings of a plan and decide whether to go on."""
         plan = finished.plan
         self._check_plan(plan)
-        self._chunks[0].append(finished.baseline)
-        self._chunks[1].append(finished.candidate)
-        self._groups.append(groups_of(finished.delays, finished.baseline + finished.candidate))
+        added = self._so_far.add(finished.baseline, finished.candidate, finished.delays)
+        self._busy_s += finished.busy_s
         for each in finished.notices:
             self.note(each)
-        self.pairs += finished.baseline.size
-        self._last = finished.baseline.size, finished.elapsed_ns
+        self._last = added, finished.elapsed_ns
         return self._decide(finished.elapsed_ns)
 
     def result(self) -> Comparison:
@@ -248,55 +259,17 @@ class PairEngine(Controller[PairPlan, PairRound]):
             notices=notices,
             reason=None if self._decision is None else self._decision.reason,
             elapsed_s=self._elapsed_ns / 1e9,
-            observed=self._observed() if ratio is None and self.pairs else {},
+            observed=self._so_far.observed() if ratio is None and self.pairs else {},
         )
-
-    def _observed(self) -> dict[str, Observed]:
-        """Describe the readings of both functions, and their ratios, by themselves."""
-        baseline, candidate = (np.concatenate(each) for each in self._chunks)
-        series = {BASELINE: baseline, CANDIDATE: candidate}
-        if baseline.min() > 0.0:
-            series[_RATIO.name] = candidate / baseline
-        return {name: observe(each) for name, each in series.items()}
 
     def _wanted_at(self, ratio: float) -> float:
         """Return the half-width wanted at a ratio, in proportion to a ratio above 2."""
         return self._target * max(1.0, ratio / SHOWN_IN_TIMES)
 
-    def _looked(self) -> _Look:
+    def _looked(self) -> Look:
         if self._latest is None or self._latest.taken != self.pairs:
-            baseline, candidate = (np.concatenate([np.empty(0), *each]) for each in self._chunks)
-            self._chunks = [baseline], [candidate]
-            baseline, candidate, told = self._undisturbed(baseline, candidate)
-            try:
-                comparison, pairs = compare_pairs(baseline, candidate, self._question)
-                comparison = replace(comparison, notices=(*comparison.notices, *told))
-                start, stop = pairs.start, pairs.stop
-            except NotEstimable as error:
-                comparison, start, stop = _unknown(self._question, notice_of(error)), 0, 0
-            self._latest = _Look(
-                comparison=comparison, taken=self.pairs, n=baseline.size, start=start, stop=stop
-            )
+            self._latest = self._so_far.look()
         return self._latest
-
-    def _undisturbed(
-        self, baseline: Floats, candidate: Floats
-    ) -> tuple[Floats, Floats, tuple[Notice, ...]]:
-        """Return the pairs that count, both of whose readings are undisturbed."""
-        if self.options.disturbed == "keep" or not self._groups:
-            return baseline, candidate, ()
-        self._groups = [joined(self._groups)]
-        chosen, notices = undisturbed(self._groups[0])
-        if chosen is None:
-            return baseline, candidate, notices
-        if chosen.matters:
-            sentence = (
-                f"Other work took {100.0 * chosen.lost:.1f}% of the time: the ratio is of pairs "
-                f"without delay, {chosen.left_out} of {chosen.n} are left out."
-            )
-            percent = 100.0 * chosen.lost
-            notices += (Notice.note(Code.DISTURBED, sentence, measured_percent=percent),)
-        return baseline[chosen.indices], candidate[chosen.indices], notices
 
     @property
     def _is_due(self) -> bool:
@@ -313,7 +286,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             self._next_check = next_check(self.pairs)
 
     def _rough_figure(self) -> Analysis | None:
-        baseline, candidate = (latest(each, FIGURE_READINGS) for each in self._chunks)
+        baseline, candidate = self._so_far.latest(FIGURE_READINGS)
         policy = self._question.policy
         if not baseline.size:
             return None
@@ -338,7 +311,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             missing=() if counted >= self._floor.first_check else (_RATIO.name,),
         )
 
-    def _analysis_of(self, look: _Look) -> Analysis:
+    def _analysis_of(self, look: Look) -> Analysis:
         """Return the look for stop rules and displays of progress, with the pairs needed in all."""
         ratio, required = look.comparison.ratio, None
         if ratio is not None:
@@ -368,23 +341,3 @@ class PairEngine(Controller[PairPlan, PairRound]):
             and each.estimate.half_width <= self._wanted_at(each.estimate.value)
             for each in progress.analyses
         )
-
-
-def _unknown(question: Question, notice: Notice) -> Comparison:
-    """Return the comparison of pairs that allow no estimate."""
-    return Comparison(
-        statistic=question.statistic,
-        direction=question.direction,
-        margin=question.margin,
-        confidence=question.policy.confidence,
-        paired=True,
-        unit="pair",
-        baseline=None,
-        candidate=None,
-        ratio=None,
-        difference=None,
-        p_value=None,
-        p_beyond=1.0,
-        verdict=Verdict.UNDECIDED,
-        notices=(notice,),
-    )

@@ -1,0 +1,227 @@
+"""``benchrigor ab``: two functions or commands, measured in turn, and a verdict on their ratio."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchrigor.cli import options as shared
+from benchrigor.cli.compare_verb import code_of, fail_on_option, reported
+from benchrigor.cli.exits import leave
+from benchrigor.cli.output import live_line, print_result
+from benchrigor.cli.targets import imported, names_function
+from benchrigor.cli.worktrees import worktrees
+from benchrigor.clocks import WallClock
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Comparison, Options
+from benchrigor.model.checks import refuse
+from benchrigor.protocols import Workload
+from benchrigor.session import measure_pair, meter_for
+from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.workloads import CommandWorkload, InterpreterWorkload
+
+_SIDES = ("baseline", "candidate")
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True, metavar="OLD NEW | TARGET")
+@click.option(
+    "--fresh", is_flag=True, help="Measure functions in a fresh interpreter for each round."
+)
+@click.option(
+    "--python",
+    multiple=True,
+    metavar="PROGRAM",
+    help="An interpreter; twice for one function under two of them.",
+)
+@click.option(
+    "--rev",
+    multiple=True,
+    metavar="REVISION",
+    help="Twice: one function or command in two revisions of the repository here, checked out for "
+    "a while in folders of their own.",
+)
+@click.option("--build", metavar="COMMAND", help="Run in each revision first.")
+@shared.process_options
+@shared.share_option("--margin", "1%", "Change that does not matter; 0 for the classical test.")
+@shared.share_option(
+    "--target", None, "Half-width of the ratio wanted.  [default: half the margin]"
+)
+@shared.confidence_option()
+@click.option(
+    "--statistic",
+    default="mean",
+    show_default=True,
+    metavar="NAME",
+    help="mean, median, or a percentile such as p10.",
+)
+@click.option(
+    "--budget",
+    "budget_s",
+    type=shared.seconds,
+    default="10",
+    show_default=True,
+    help="Measure no longer than this; none for no limit.",
+)
+@shared.choice_option("--preset", "Evidence asked for before stopping.  [default: normal]")
+@shared.choice_option("--gc", "Garbage collection while functions are timed.", ("on", "off"))
+@shared.count_option(
+    "--batch",
+    text="Calls of a function that a reading averages.  [default: as many as the clock needs]",
+)
+@click.option("--timeout", type=shared.seconds, help="End a round that runs longer: it has failed.")
+@fail_on_option
+@shared.count_option("--seed", text="Seed of the order.", least=0)
+@click.option("--no-store", is_flag=True, help="Keep nothing.")
+@shared.store_option
+@shared.json_option
+def ab(words: tuple[str, ...], **given: Any) -> None:
+    """Measure two functions or commands in turn, and say whether the new one is better or worse.
+
+    Readings come in blocks old-new-new-old or the reverse, so that drift of the machine cancels;
+    with --fresh, revisions and commands, whole processes do. It ends when the ratio is known well
+    enough, never because a verdict appeared. A command with arguments stands in quotes; no shell
+    reads it.
+
+    Exit codes: 0 better or equivalent, 3 undecided, 4 no number, 5 one failed, 7 worse.
+
+    \b
+    Examples:
+      benchrigor ab mypackage.bench:parse mypackage.bench:parse_fast
+      benchrigor ab --fresh mypackage.bench:parse mypackage.bench:parse_fast
+      benchrigor ab 'gzip -k -c big.log' 'zstd -k -c big.log'
+      benchrigor ab --python python3.11 --python python3.13 mypackage.bench:parse
+      benchrigor ab --rev main --rev HEAD mypackage.bench:parse
+      benchrigor ab --rev v1.0 --rev HEAD --build 'make' './program --version'
+    """  # noqa: D301  # click wants the backspace itself
+    _check(words, given)
+    options = {
+        name: given[name]
+        for name in ("margin", "target", "confidence", "statistic", "budget_s", "preset", "seed")
+    }
+    with (
+        _labelled(words, given) as (labels, make),
+        live_line() as line,
+        redirect_stdout(sys.stderr),
+    ):
+        line.follow(" / ".join(labels), Options(budget_s=given["budget_s"]))
+        comparison = make(line, options)
+    _tell(comparison, labels, given)
+
+
+def _check(words: Sequence[str], given: dict[str, Any]) -> None:
+    """Raise once for all that does not go together."""
+    problems = []
+    twice = [name for name in ("python", "rev") if len(given[name]) == 2]
+    wanted = 1 if twice else 2
+    if len(words) != wanted:
+        problems.append(f"{len(words)} targets are given, expected {wanted}")
+    if len(twice) > 1:
+        problems.append("--python and --rev are both given twice, expected one of them")
+    problems += [
+        f"--{name} is given {len(given[name])} times, expected {often}"
+        for name, often in (("python", "once or twice"), ("rev", "twice"))
+        if len(given[name]) > 2 or (name == "rev" and len(given[name]) == 1)
+    ]
+    if given["build"] and not given["rev"]:
+        problems.append("--build goes with --rev")
+    kinds = {names_function(word) for word in words}
+    if len(kinds) > 1:
+        problems.append(f"{words[0]} and {words[1]} are a function and a command, expected alike")
+    refuse(problems)
+    if False in kinds:
+        wrong = [
+            name for name in ("fresh", "python", "inherit_env", "cpus", "batch") if given[name]
+        ]
+        refuse(f"--{name.replace('_', '-')} is for functions" for name in wrong)
+    elif not (given["fresh"] or given["python"] or given["rev"]):
+        wrong = [name for name in ("inherit_env", "cpus", "timeout") if given[name]]
+        refuse(f"--{name.replace('_', '-')} goes with --fresh" for name in wrong)
+
+
+_Make = Callable[[Any, dict[str, Any]], Comparison]
+
+
+@contextmanager
+def _labelled(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[list[str], _Make]]:
+    """Give the names of both sides, and what measures them."""
+    if given["rev"]:
+        with worktrees(given["rev"], build=given["build"]) as places:
+            sides = [(words[0], {"cwd": str(place)}) for place in places]
+            python = given["python"][0] if given["python"] else None
+            made = [_process(word, given, python=python, inside=True, **own) for word, own in sides]
+            yield [f"{words[0]} at {each}" for each in given["rev"]], _in_turn(made, given)
+        return
+    if len(given["python"]) == 2:
+        made = [_process(words[0], given, python=each) for each in given["python"]]
+        yield [f"{words[0]} under {each}" for each in given["python"]], _in_turn(made, given)
+        return
+    python = given["python"][0] if given["python"] else None
+    if given["fresh"] or python or not names_function(words[0]):
+        made = [_process(each, given, python=python) for each in words]
+        yield list(words), _in_turn(made, given)
+        return
+    functions = [imported(each, str(Path.cwd())) for each in words]
+
+    def measured(line: Any, options: dict[str, Any]) -> Comparison:
+        timing = {"gc": given["gc"], "batch": given["batch"]}
+        old, new = functions
+        return measure_pair(old, new, progress=line, **timing, **options)
+
+    yield list(words), measured
+
+
+def _process(
+    word: str,
+    given: dict[str, Any],
+    *,
+    python: str | None = None,
+    cwd: str | None = None,
+    inside: bool = False,
+) -> Workload:
+    """Make a workload whose rounds are processes."""
+    if not names_function(word):
+        clock, argv = WallClock(), shlex.split(word)
+        if not argv:
+            raise InvalidInput(f"{word!r} is no command, expected a program and its arguments")
+        limit = given["timeout"]
+        return CommandWorkload(argv, cwd=cwd, timeout_s=limit, clock=clock, meter=meter_for(clock))
+    return InterpreterWorkload(
+        word,
+        python=python,
+        cwd=cwd,
+        inside=cwd if inside else None,
+        inherit_env=given["inherit_env"],
+        cpus=given["cpus"],
+        inner=given["batch"],
+        gc=given["gc"],
+        timeout_s=given["timeout"],
+    )
+
+
+def _in_turn(made: Sequence[Any], given: dict[str, Any]) -> _Make:
+    def measured(line: Any, options: dict[str, Any]) -> Comparison:
+        store = None if given["no_store"] else shared.open_store(given["store"])
+        subjects = tuple(each.describe() for each in made)
+        return measure_processes(
+            *made, subjects=(subjects[0], subjects[1]), store=store, progress=line, **options
+        )
+
+    return measured
+
+
+def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) -> None:
+    """Print the comparison, and leave with the exit code of its verdict."""
+    print_result(
+        lambda: "\n".join(reported(comparison, labels)),
+        as_json=given["as_json"],
+        comparison=comparison,
+        **dict(zip(_SIDES, labels, strict=True)),
+    )
+    leave(code_of(comparison, given["fail_on"]))

@@ -1,0 +1,76 @@
+"""``benchrigor timeit``: measure a statement, as `timeit` of the standard library takes it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import click
+
+from benchrigor.cli import options as shared
+from benchrigor.cli.driving import drive_and_print
+from benchrigor.cli.targets import statement_target
+from benchrigor.model import Options
+from benchrigor.session import Session
+from benchrigor.session.measuring import TIME
+
+
+@click.command()
+@click.argument("lines", nargs=-1, required=True, metavar="STATEMENT [LINE]...")
+@click.option(
+    "-s", "--setup", "setup", multiple=True, metavar="STATEMENT", help="Run once before; by lines."
+)
+@shared.share_option("--target", "2%", "Half-width wanted.")
+@shared.confidence_option()
+@click.option(
+    "--statistic",
+    default="mean",
+    show_default=True,
+    metavar="NAME",
+    help="mean, median, or a percentile such as p10 (the floor) or p99.",
+)
+@shared.budget_options("10")
+@shared.choice_option("--gc", "Garbage collection while it is timed.", ("on", "off"))
+@shared.count_option(
+    "--batch", text="Runs that a reading averages.  [default: as many as the clock needs]"
+)
+@shared.count_option("--seed", text="Seed of the plans.", least=0)
+@click.option("--no-store", is_flag=True, help="Keep nothing.")
+@shared.store_option
+@shared.json_option
+def timeit(lines: tuple[str, ...], **given: Any) -> None:
+    """Measure a statement of Python until its interval is narrow enough.
+
+    Several statements, and several of --setup, are lines of one program, indented as they are
+    given. What --setup defines is global to the statement.
+
+    \b
+    Examples:
+      benchrigor timeit '"-".join(map(str, range(100)))'
+      benchrigor timeit -s 'rows = list(range(999, 0, -1))' 'sorted(rows)'
+      benchrigor timeit 'for i in range(9):' '  str(i)' --json
+    """  # noqa: D301  # click wants the backspace itself
+    subject = {
+        "kind": "statement",
+        "name": lines[0] if len(lines) == 1 else f"{lines[0]} [...]",
+        "statement": "\n".join(lines),
+        "setup": "\n".join(given["setup"]),
+        "gc": given["gc"],
+        "batch": given["batch"],
+    }
+    named = ("target", "confidence", "statistic", "budget_s", "max_rounds", "budget_readings")
+    begin = partial(
+        Session,
+        Options(**{name: given[name] for name in named}),
+        (TIME,),
+        name=subject["name"],
+        subject=subject,
+        seed=given["seed"],
+        store=None if given["no_store"] else shared.open_store(given["store"]),
+    )
+    drive_and_print(
+        lambda line: begin(progress=line),
+        statement_target(subject),
+        target_given=shared.is_given("target"),
+        as_json=given["as_json"],
+    )

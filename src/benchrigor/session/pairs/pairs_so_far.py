@@ -1,0 +1,191 @@
+"""The pairs of a comparison so far, by readings or by invocations, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchrigor.errors import NotEstimable
+from benchrigor.model import (
+    Code,
+    Comparison,
+    Delays,
+    Floats,
+    Notice,
+    Observed,
+    Verdict,
+)
+from benchrigor.stats.comparison.two_sample import Question, compare, compare_pairs
+from benchrigor.stats.estimators.estimation import notice_of
+from benchrigor.stats.estimators.observation import observe
+from benchrigor.stats.estimators.rough_figure import latest
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
+from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
+
+BASELINE, CANDIDATE = "baseline", "candidate"
+RATIO = "ratio"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """The comparison of ``n`` undisturbed of the pairs that were taken.
+
+    Those from ``start`` to ``stop`` count, if it is estimable.
+    """
+
+    comparison: Comparison
+    taken: int
+    n: int
+    start: int
+    stop: int
+
+
+class PairsOfReadings:
+    """Pairs of readings, which were taken next to each other."""
+
+    def __init__(self, question: Question, *, disturbed: str) -> None:
+        self._question, self._disturbed = question, disturbed
+        self._chunks: tuple[list[Floats], list[Floats]] = ([], [])
+        self._groups: list[Groups] = []
+        self.taken = 0
+
+    def add(self, baseline: Floats, candidate: Floats, delays: Delays | None) -> int:
+        """Add pairs, and return how many there are."""
+        self._chunks[0].append(baseline)
+        self._chunks[1].append(candidate)
+        self._groups.append(groups_of(delays, baseline + candidate))
+        self.taken += baseline.size
+        return baseline.size
+
+    @property
+    def readings(self) -> int:
+        """How many readings of either there are."""
+        return self.taken
+
+    def latest(self, n: int) -> tuple[Floats, Floats]:
+        """Return the last pairs, at most so many."""
+        one, two = (latest(each, n) for each in self._chunks)
+        return one, two
+
+    def observed(self) -> dict[str, Observed]:
+        """Describe the readings of both, and their ratios, by themselves."""
+        return observed_of(*(np.concatenate(each) for each in self._chunks))
+
+    def look(self) -> Look:
+        """Compare the pairs so far."""
+        baseline, candidate = (np.concatenate([np.empty(0), *each]) for each in self._chunks)
+        self._chunks = [baseline], [candidate]
+        baseline, candidate, told = self._undisturbed(baseline, candidate)
+        try:
+            comparison, pairs = compare_pairs(baseline, candidate, self._question)
+            comparison = replace(comparison, notices=(*comparison.notices, *told))
+            start, stop = pairs.start, pairs.stop
+        except NotEstimable as error:
+            comparison, start, stop = unknown(self._question, notice_of(error)), 0, 0
+        return Look(
+            comparison=comparison, taken=self.taken, n=baseline.size, start=start, stop=stop
+        )
+
+    def _undisturbed(
+        self, baseline: Floats, candidate: Floats
+    ) -> tuple[Floats, Floats, tuple[Notice, ...]]:
+        """Return the pairs that count, both of whose readings are undisturbed."""
+        if self._disturbed == "keep" or not self._groups:
+            return baseline, candidate, ()
+        self._groups = [joined(self._groups)]
+        chosen, notices = undisturbed(self._groups[0])
+        if chosen is None:
+            return baseline, candidate, notices
+        if chosen.matters:
+            sentence = (
+                f"Other work took {100.0 * chosen.lost:.1f}% of the time: the ratio is of pairs "
+                f"without delay, {chosen.left_out} of {chosen.n} are left out."
+            )
+            percent = 100.0 * chosen.lost
+            notices += (Notice.note(Code.DISTURBED, sentence, measured_percent=percent),)
+        return baseline[chosen.indices], candidate[chosen.indices], notices
+
+
+class PairsOfInvocations:
+    """Pairs of invocations, each a series of readings or a single one; both sides are cut alike."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._series: tuple[list[Floats], list[Floats]] = ([], [])
+
+    @property
+    def taken(self) -> int:
+        """How many pairs there are."""
+        return len(self._series[0])
+
+    def add(
+        self, baseline: Sequence[Floats], candidate: Sequence[Floats], _delays: Delays | None
+    ) -> int:
+        """Add pairs, and return how many there are."""
+        self._series[0].extend(baseline)
+        self._series[1].extend(candidate)
+        return len(baseline)
+
+    @property
+    def readings(self) -> int:
+        """How many readings of both there are."""
+        return sum(each.size for side in self._series for each in side)
+
+    def latest(self, n: int) -> tuple[Floats, Floats]:
+        """Return the means of the last pairs, at most so many."""
+        one, two = (np.array([x.mean() for x in each[-n:]]) for each in self._series)
+        return one, two
+
+    def observed(self) -> dict[str, Observed]:
+        """Describe the means of both, and their ratios, by themselves."""
+        return observed_of(*self.latest(self.taken))
+
+    def look(self) -> Look:
+        """Compare the pairs so far."""
+        question, n = self._question, self.taken
+        if n < MIN_FOR_VARIANCE:
+            comparison = unknown(question, too_few(n, MIN_FOR_VARIANCE))
+            return Look(comparison=comparison, taken=n, n=n, start=0, stop=n)
+        try:
+            comparison = compare(
+                *self._series,
+                statistic=question.statistic,
+                confidence=question.policy.confidence,
+                margin=question.margin,
+                direction=None if question.direction is None else str(question.direction),
+                paired=True,
+                trim=any(each.size > 1 for each in self._series[0]),
+            )
+        except NotEstimable as error:
+            comparison = unknown(question, notice_of(error))
+        return Look(comparison=comparison, taken=n, n=n, start=0, stop=n)
+
+
+def observed_of(baseline: Floats, candidate: Floats) -> dict[str, Observed]:
+    """Describe readings of both, and their ratios, by themselves."""
+    series = {BASELINE: baseline, CANDIDATE: candidate}
+    if baseline.min() > 0.0:
+        series[RATIO] = candidate / baseline
+    return {name: observe(each) for name, each in series.items()}
+
+
+def unknown(question: Question, notice: Notice) -> Comparison:
+    """Return the comparison of pairs that allow no estimate."""
+    return Comparison(
+        statistic=question.statistic,
+        direction=question.direction,
+        margin=question.margin,
+        confidence=question.policy.confidence,
+        paired=True,
+        unit="pair",
+        baseline=None,
+        candidate=None,
+        ratio=None,
+        difference=None,
+        p_value=None,
+        p_beyond=1.0,
+        verdict=Verdict.UNDECIDED,
+        notices=(notice,),
+    )

@@ -1,0 +1,173 @@
+"""Two functions or commands in turn."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+FUNCTIONS = """
+def quick():
+    return sum(range(100))
+
+def slow():
+    return sum(range(1000))
+"""
+TWO = ("ab_job:quick", "ab_job:slow")
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """Write a module into the working directory."""
+    (tmp_path / "ab_job.py").write_text(FUNCTIONS)
+    monkeypatch.delitem(sys.modules, "ab_job", raising=False)
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(
+        ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Commit a module twice, the second time ten times as slow, and tag both."""
+    git(tmp_path, "init", "-q")
+    for tag, steps in (("old", 100), ("new", 1000)):
+        (tmp_path / "ab_job.py").write_text(f"def work():\n    return sum(range({steps}))\n")
+        git(tmp_path, "add", "ab_job.py")
+        git(tmp_path, "commit", "-qm", tag)
+        git(tmp_path, "tag", tag)
+    return tmp_path
+
+
+def trees(repository: Path) -> int:
+    listed = subprocess.run(
+        ["git", "worktree", "list"], cwd=repository, check=True, capture_output=True, text=True
+    )
+    return len(listed.stdout.splitlines())
+
+
+def test_two_functions_are_compared(cli, job):
+    result = cli("ab", "--budget", "2", *TWO)
+    assert result.exit_code == 7
+    assert "worse (margin 1%)" in result.stdout
+
+
+def test_what_is_failed_on_can_be_chosen(cli, job):
+    assert cli("ab", "--budget", "1", "--fail-on", "never", *TWO).exit_code == 0
+    same = ("ab_job:quick", "ab_job:quick")
+    assert cli("ab", "--budget", "1", "--fail-on", "worse", *same).exit_code == 0
+
+
+def test_fresh_interpreters_take_turns_and_are_kept(cli, job, strict):
+    result = cli("ab", "--fresh", "--budget", "3", "--json", *TWO)
+    told = strict(result.stdout)
+    assert told["comparison"]["verdict"] == "worse"
+    assert told["comparison"]["paired"]
+    assert told["baseline"] == "ab_job:quick"
+    listed = cli("list", "--json")
+    subjects = [each["name"] for each in strict(listed.stdout)]
+    assert sorted(subjects) == sorted(TWO)
+    assert "ab_job" not in sys.modules
+
+
+def test_two_commands_are_compared(cli):
+    quick, slow = (f"{sys.executable} -S -c 'import time; time.sleep({s})'" for s in (0.0, 0.1))
+    result = cli("ab", "--budget", "3", quick, slow)
+    assert result.exit_code == 7
+
+
+def test_two_revisions_are_compared_and_nothing_is_left(cli, repository):
+    (repository / "untracked.txt").write_text("mine")
+    result = cli("ab", "--rev", "old", "--rev", "new", "--budget", "3", "ab_job:work")
+    assert result.exit_code == 7
+    assert "baseline   ab_job:work at old: " in result.stdout
+    assert trees(repository) == 1
+    assert (repository / "untracked.txt").read_text() == "mine"
+    assert "range(1000)" in (repository / "ab_job.py").read_text()
+
+
+def test_revisions_are_built_first(cli, repository):
+    words = ("--rev", "old", "--rev", "new", "--budget", "1")
+    assert cli("ab", *words, "--build", "true", "ab_job:work").exit_code != 2
+    failed = cli("ab", *words, "--build", "ls nowhere", "ab_job:work")
+    assert failed.exit_code == 5
+    assert "--build 'ls nowhere' exited with code 2 in revision old" in failed.stderr
+    assert trees(repository) == 1
+
+
+def test_changes_that_are_not_committed_are_told(cli, repository):
+    (repository / "ab_job.py").write_text("def work():\n    pass\n")
+    result = cli("ab", "--rev", "old", "--rev", "new", "--budget", "1", "ab_job:work")
+    assert "not committed" in result.stderr
+
+
+def test_a_module_from_outside_of_the_revision_is_refused(cli, repository):
+    result = cli("ab", "--rev", "old", "--rev", "new", "--budget", "1", "os:getcwd")
+    assert result.exit_code == 2
+    assert "expected one within" in " ".join(result.stderr.split())
+    assert trees(repository) == 1
+
+
+def test_sigterm_leaves_no_worktree(repository):
+    program = [sys.executable, "-m", "benchrigor", "ab", "--no-store", "--budget", "60"]
+    environment = {**os.environ, "XDG_DATA_HOME": str(repository / "data")}
+    process = subprocess.Popen(
+        [*program, "--rev", "old", "--rev", "new", "ab_job:work"],
+        cwd=repository,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60.0
+    while trees(repository) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=60)
+    assert trees(repository) == 1
+
+
+def test_a_function_under_two_interpreters(cli, job):
+    other = shutil.which("python3") or sys.executable
+    words = ("--python", sys.executable, "--python", other, "--budget", "1")
+    result = cli("ab", *words, "ab_job:quick")
+    assert result.exit_code in {0, 3, 4, 7}
+    assert f"under {other}" in result.stdout or result.exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "phrase"),
+    [
+        (("m:f",), "1 targets are given, expected 2"),
+        (("m:f", "true"), "a function and a command"),
+        (("--rev", "old", "m:f"), "--rev is given 1 times"),
+        (("--build", "make", "m:f", "m:g"), "--build goes with --rev"),
+        (("--fresh", "true", "true"), "--fresh is for functions"),
+        (("--cpus", "0", "m:f", "m:g"), "--cpus goes with --fresh"),
+        (("", ""), "is no command"),
+        (("--margin", "x", "m:f", "m:g"), "x"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(cli, words, phrase):
+    result = cli("ab", *words)
+    assert result.exit_code == 2
+    assert phrase in " ".join(result.stderr.split())
+
+
+def test_revisions_need_a_repository_that_has_them(cli, repository, tmp_path, monkeypatch):
+    unknown = cli("ab", "--rev", "old", "--rev", "nowhere", "ab_job:work")
+    assert unknown.exit_code == 2
+    assert "nowhere" in unknown.stderr
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "no-such"))
+    assert cli("ab", "--rev", "old", "--rev", "new", "ab_job:work").exit_code == 2

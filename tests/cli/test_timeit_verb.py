@@ -1,0 +1,44 @@
+"""A statement, as timeit takes it."""
+
+import pytest
+
+from benchrigor.storage import Journal
+
+SHORT = ("--budget", "0.3", "--no-store")
+
+
+def test_a_statement_is_measured_with_its_setup(cli, strict):
+    result = cli("timeit", *SHORT, "--json", "-s", "rows = [1, 2]", "sorted(rows)")
+    told = strict(result.stdout)
+    assert told["name"] == "sorted(rows)"
+    assert told["analyses"][0]["metric"]["unit"] == "s"
+
+
+def test_lines_are_one_program(cli, strict):
+    words = ("-s", "total = 0", "for i in range(3):", "  total += i")
+    told = strict(cli("timeit", *SHORT, "--json", *words).stdout)
+    assert told["name"] == "for i in range(3): [...]"
+    assert told["subject"]["statement"] == "for i in range(3):\n  total += i"
+
+
+def test_a_run_of_a_statement_is_taken_up_again(cli, store):
+    cli("timeit", "--max-rounds", "2", "-s", "x = 1", "x + 1")
+    (run,) = Journal(store).runs()
+    assert cli("resume", run["run_id"], "--max-rounds", "4").exit_code in {0, 3, 4}
+    assert len(Journal(store).load(run["run_id"]).rounds) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "phrase"),
+    [
+        (("for",), 2, "the statement is no Python"),
+        (("-s", "1 +", "pass"), 2, "--setup is no Python"),
+        (("-s", "1 / 0", "pass"), 5, "--setup raised ZeroDivisionError"),
+        (("unknown_name",), 5, "raised NameError"),
+        ((), 2, "Missing argument"),
+    ],
+)
+def test_what_is_no_statement_is_refused(cli, words, code, phrase):
+    result = cli("timeit", *SHORT, *words)
+    assert result.exit_code == code
+    assert phrase in result.stderr

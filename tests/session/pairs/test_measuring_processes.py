@@ -1,0 +1,149 @@
+"""Processes measured in turn, pair by pair."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import benchrigor as br
+from benchrigor.clocks import WallClock
+from benchrigor.model import RoundPlan
+from benchrigor.protocols import Recorder
+from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
+from benchrigor.storage import Journal
+from benchrigor.testing import FakeClock, SyntheticWorkload
+from benchrigor.workloads import CommandWorkload, InterpreterWorkload
+
+
+def told(engine: PairEngine, ratio: float, *, between: float, seed: int, n: int = 100) -> None:
+    """Tell an engine invocations of a candidate that takes so many times as long."""
+    rng = np.random.default_rng(seed)
+    while (plan := engine.ask()) is not None:
+        drift = 1.0 + 0.3 * np.sin(plan.index / 5.0)
+
+        def invocation(mean: float, drift: float = drift) -> np.ndarray:
+            level = mean * drift * rng.normal(1.0, between)
+            return level * rng.normal(1.0, 0.02, n)
+
+        engine.tell(
+            PairRound(
+                plan=plan,
+                baseline=[invocation(1e-4) for _ in range(plan.pairs)],
+                candidate=[invocation(ratio * 1e-4) for _ in range(plan.pairs)],
+                elapsed_ns=400_000_000,
+                busy_s=4.0 * n * 1e-4,
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "verdict"), [(1.0, "equivalent"), (1.05, "worse"), (0.9, "better")]
+)
+def test_drift_cancels_in_pairs_of_invocations(ratio: float, verdict: str):
+    engine = PairEngine(by_round=True, seed=1, budget_s=120.0)
+    told(engine, ratio, between=0.01, seed=2)
+    found = engine.result()
+    assert str(found.verdict) == verdict
+    assert found.unit == "pair"
+    assert found.ratio.low < ratio < found.ratio.high
+
+
+def test_a_plan_is_one_block_of_four():
+    engine = PairEngine(by_round=True, seed=1)
+    plan = engine.ask()
+    assert len(plan.order) == 4
+    assert plan.order[:2] != plan.order[2:]
+    assert plan.readings == 500
+
+
+def test_invocations_of_another_number_than_planned_are_refused():
+    engine = PairEngine(by_round=True, seed=1)
+    plan = engine.ask()
+    with pytest.raises(br.InvalidInput, match="baseline_values are 1, expected 2 as planned"):
+        PairRound(plan=plan, baseline=[[1.0]], candidate=[[1.0], [1.0]], elapsed_ns=1)
+
+
+def test_no_invocation_allows_no_number():
+    engine = PairEngine(by_round=True, seed=1)
+    plan = engine.ask()
+    engine.tell(PairRound(plan=plan, baseline=[], candidate=[], elapsed_ns=1, cut=True))
+    found = engine.result()
+    assert found.ratio is None
+    assert str(found.verdict) == "undecided"
+
+
+@pytest.mark.slow
+def test_the_same_code_is_seldom_called_a_change():
+    wrong = 0
+    for seed in range(200):
+        engine = PairEngine(by_round=True, seed=seed, budget_s=30.0)
+        told(engine, 1.0, between=0.03, seed=1000 + seed)
+        wrong += str(engine.result().verdict) in {"worse", "better"}
+    assert wrong <= 10
+
+
+def synthetic(mean: float, seed: int, clock: FakeClock) -> SyntheticWorkload:
+    return SyntheticWorkload(mean=mean, restarted=True, seed=seed, clock=clock)
+
+
+def test_each_side_is_kept_as_a_run_that_names_the_other(tmp_path: Path):
+    clock, store = FakeClock(), tmp_path / "runs.sqlite"
+    subjects = ({"kind": "old"}, {"kind": "new"})
+    options = {"clock": clock, "seed": 1, "budget_s": 1.0, "store": store}
+    found = measure_processes(
+        synthetic(1e-4, 1, clock), synthetic(1.1e-4, 2, clock), subjects=subjects, **options
+    )
+    assert str(found.verdict) == "worse"
+    kept = [Journal(store).load(each["run_id"]) for each in Journal(store).runs()]
+    assert sorted(each.subject["as"] for each in kept) == ["baseline", "candidate"]
+    assert {each.subject["kind"] for each in kept} == {"old", "new"}
+    assert len({len(each.rounds) for each in kept}) == 1
+    assert all(each.decision is not None for each in kept)
+    assert all(each.subject["in turn with"] for each in kept)
+
+
+class Failing:
+    """A workload that fails in its third round."""
+
+    fresh_process = True
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        if plan.index == 2:
+            raise ValueError("no such luck")
+        recorder.unit_readings("time", [1e-4] * plan.readings)
+
+
+def test_a_side_that_fails_is_named_and_the_rounds_before_are_kept(tmp_path: Path):
+    clock, store = FakeClock(), tmp_path / "runs.sqlite"
+    with pytest.raises(br.WorkloadFailed, match=r"candidate: .*no such luck") as raised:
+        measure_processes(synthetic(1e-4, 1, clock), Failing(), clock=clock, seed=1, store=store)
+    assert raised.value.record.paired
+    rounds = [each["rounds"] for each in Journal(store).runs()]
+    assert min(rounds) == 2
+
+
+def test_what_gives_no_time_cannot_be_compared():
+    class Silent:
+        fresh_process = True
+
+        def run(self, _plan: RoundPlan, recorder: Recorder) -> None:
+            recorder.reading("size", 1.0)
+
+    with pytest.raises(br.WorkloadFailed, match="no readings of 'time'"):
+        measure_processes(Silent(), Silent(), clock=FakeClock(), seed=1)
+
+
+def test_commands_and_fresh_interpreters_take_turns():
+    make = partial(CommandWorkload, clock=WallClock())
+    quick = make([sys.executable, "-S", "-c", ""])
+    slow = make([sys.executable, "-S", "-c", "import time; time.sleep(0.1)"])
+    found = measure_processes(quick, slow, seed=1, budget_s=2.0)
+    assert found.ratio is None or found.ratio.value > 1.5
+    function = InterpreterWorkload("os:getcwd")
+    found = measure_processes(function, InterpreterWorkload("os:getcwd"), seed=1, budget_s=1.0)
+    assert str(found.verdict) != "worse" or found.ratio.value < 2.0
