@@ -51,10 +51,10 @@ SLOW = replace(BEGUN, readings=50, elapsed_s=3.0, invocations=5, busy_s=2.5)
         (replace(STARTED, split=SPLIT), {}, 222),
         (replace(STARTED, split=replace(SPLIT, within=0.0)), {}, 102),
         (replace(STARTED, split=replace(SPLIT, readings=500.0, within=0.0)), {}, 100),
-        (replace(STARTED, split=replace(SPLIT, between=0.0)), {}, 2_000),  # a 20th of ten seconds
+        (replace(STARTED, split=replace(SPLIT, between=0.0)), {}, 4_500),  # a tenth of ten seconds
         (replace(STARTED, split=replace(SPLIT, between=0.0)), {"budget_s": float("inf")}, 10_000),
-        (SLOW, {}, 8),
-        (replace(SLOW, split=SPLIT), {}, 8),
+        (SLOW, {}, 18),
+        (replace(SLOW, split=SPLIT), {}, 18),
         (SLOW, {"budget_s": 1.0}, 2),
         (replace(STARTED, split=SPLIT), {"readings_per_round": 30}, 30),
         (replace(STARTED, split=SPLIT), {"budget_readings": 2_510}, 10),

@@ -18,7 +18,7 @@ _MOST_OF_A_ROUND = 1_000_000
 # Unit readings of the first restarted rounds: enough to tell their warm-up from their stable phase.
 _INVOCATION = 500
 _LEAST_OF_AN_INVOCATION, _MOST_OF_AN_INVOCATION = 100, 10_000
-_INVOCATIONS = 20  # at least, for which there must be time
+_INVOCATIONS = 10  # at least, for which there must be time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ def next_readings(pace: Pace, options: Options) -> int:
     until the next analysis is due, but at most one second, and at most what is left of the
     budgets: no reading is planned that ends more than a tenth beyond the budget of time, or beyond
     the piece that it is of, if it can be helped. Rounds of a given size are limited
-    by the budget of readings only, restarted ones also so that there is time for twenty of them.
+    by the budget of readings only, restarted ones also so that there is time for ten of them.
     """
     most = _MOST_OF_A_ROUND
     if options.budget_readings is not None:
