@@ -62,7 +62,8 @@ class Pace:
         for that of the whole run.
     fastest_reference
         How far the fastest references of the run are from full pace, as a logarithm: in part that
-        of the machine, and in part of how they lie in the memory of the process. None of commands.
+        of the machine, and in part of how they lie in the memory of the process. None of commands,
+        and where all of it is the machine.
     at_full
         How many segments at full pace, or nearly, tell the level; 0 where all do.
     """

@@ -291,6 +291,9 @@ def test_a_run_that_was_never_near_full_pace_counts_by_the_whole_distance():
         after=1.3 * given.after,
     )
     pace = pace_of(slower, FULL_S, version=1)
-    assert pace.fastest_reference == 0.0
+    assert pace.fastest_reference is None
+    full = at_full_pace(estimate_of(slower), pace)
+    further = moved(full, pace, FULL_S / 1.1)
+    assert further.value == pytest.approx(full.value * 1.1**-pace.sensitivity)
     assert pace.away == pytest.approx(math.log(1.3), abs=0.03)
     assert pace.level == pytest.approx(1e-4, rel=0.03)

@@ -116,8 +116,8 @@ def pace_of(
         return None
     ends, segments = ends[:, counted], segments.only(counted)
     log_ends, level = np.log(ends), segments.level
-    fastest = max(float(np.quantile(log_ends, _FASTEST)), 0.0)
-    fastest = fastest if fastest <= _NEARLY else 0.0
+    own = max(float(np.quantile(log_ends, _FASTEST)), 0.0)
+    fastest = own if own <= _NEARLY else 0.0
     beyond = log_ends - fastest
     slope, sd = sensitivity or _sensitivity(np.log(level), log_ends)
     starts = block_starts(segments.duration_s) if level.size >= _ENOUGH else np.arange(level.size)
@@ -144,7 +144,7 @@ def pace_of(
         level=to_full * whole.value,
         distance=whole.distance + _FOLLOWS * fastest,
         at_full=whole.at_full,
-        fastest_reference=fastest,
+        fastest_reference=own if own <= _NEARLY else None,
     )
 
 
