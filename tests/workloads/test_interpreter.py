@@ -254,6 +254,11 @@ def test_bad_input_is_refused_before_anything_is_started(wrong: dict[str, object
         InterpreterWorkload("os:getcwd", **wrong)
 
 
+def test_a_name_without_a_function_is_refused():
+    with pytest.raises(br.InvalidInput, match=r"target is 'platform', expected 'package\.module:"):
+        InterpreterWorkload("platform")
+
+
 def test_a_module_from_elsewhere_is_refused_where_one_from_a_folder_is_wanted(folder: Path):
     inside = InterpreterWorkload("job:quick", cwd=folder, inside=folder)
     assert run(inside).unit_readings["time"].size == 5

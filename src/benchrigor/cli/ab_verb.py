@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -16,7 +15,7 @@ from benchrigor.cli.compare_verb import code_of, fail_on_option, reported
 from benchrigor.cli.exits import leave
 from benchrigor.cli.output import live_line, print_result
 from benchrigor.cli.targets import imported, names_function
-from benchrigor.cli.worktrees import worktrees
+from benchrigor.cli.worktrees import words_of, worktrees
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Comparison, Options
@@ -54,13 +53,7 @@ _SIDES = ("baseline", "candidate")
     "--target", None, "Half-width of the ratio wanted.  [default: half the margin]"
 )
 @shared.confidence_option()
-@click.option(
-    "--statistic",
-    default="mean",
-    show_default=True,
-    metavar="NAME",
-    help="mean, median, or a percentile such as p10.",
-)
+@shared.statistic_option
 @click.option(
     "--budget",
     "budget_s",
@@ -187,7 +180,7 @@ def _process(
 ) -> Workload:
     """Make a workload whose rounds are processes."""
     if not names_function(word):
-        clock, argv = WallClock(), shlex.split(word)
+        clock, argv = WallClock(), words_of(word)
         if not argv:
             raise InvalidInput(f"{word!r} is no command, expected a program and its arguments")
         limit = given["timeout"]

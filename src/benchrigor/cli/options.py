@@ -182,14 +182,16 @@ column_options = _together(column_option, round_option, unit_option)
 
 readings_options = _together(click.argument("source", default="-"), column_options)
 
+statistic_option = click.option(
+    "--statistic",
+    default="mean",
+    show_default=True,
+    metavar="NAME",
+    help="mean, median, or a percentile such as p10 (the floor) or p99.",
+)
+
 statistic_options = _together(
-    click.option(
-        "--statistic",
-        default="mean",
-        show_default=True,
-        metavar="NAME",
-        help="mean, median, or a percentile such as p10 (the floor) or p99.",
-    ),
+    statistic_option,
     choice_option(
         "--method",
         "How the interval of a mean is made; subsessions covers less than it claims.",

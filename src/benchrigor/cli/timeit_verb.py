@@ -22,13 +22,7 @@ from benchrigor.session.measuring import TIME
 )
 @shared.share_option("--target", "2%", "Half-width wanted.")
 @shared.confidence_option()
-@click.option(
-    "--statistic",
-    default="mean",
-    show_default=True,
-    metavar="NAME",
-    help="mean, median, or a percentile such as p10 (the floor) or p99.",
-)
+@shared.statistic_option
 @shared.budget_options("10")
 @shared.choice_option("--gc", "Garbage collection while it is timed.", ("on", "off"))
 @shared.count_option(

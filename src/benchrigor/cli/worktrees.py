@@ -77,7 +77,7 @@ def _build(build: str, place: Path, revision: str) -> None:
     """Run a command in a revision; what it prints goes to stderr where it fails."""
     try:
         done = subprocess.run(  # noqa: S603  # the caller's own command, without a shell
-            shlex.split(build), cwd=place, capture_output=True, check=False
+            words_of(build), cwd=place, capture_output=True, check=False
         )
     except OSError as error:
         raise WorkloadFailed(f"--build {build!r} cannot be started: {error.strerror}") from None
@@ -86,6 +86,14 @@ def _build(build: str, place: Path, revision: str) -> None:
             f"--build {build!r} exited with code {done.returncode} in revision {revision}"
             f"{end_of(done.stderr or done.stdout)}"
         )
+
+
+def words_of(command: str) -> list[str]:
+    """Split a command as a shell would; InvalidInput where a quotation does not end."""
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise InvalidInput(f"{command!r} cannot be read as a command: {error}") from None
 
 
 @contextmanager

@@ -108,11 +108,13 @@ class InterpreterWorkload:
         timeout_s: float | None = None,
         inside: str | os.PathLike[str] | None = None,
     ) -> None:
+        named_so = not isinstance(target, str) or all(target.partition(":"))
         whole = inner is None or (type(inner) is int and inner >= 1)
         in_time = timeout_s is None or 0 < timeout_s <= threading.TIMEOUT_MAX
         refuse(
             wrong_values(
                 [
+                    ("target", target, named_so, "'package.module:function'"),
                     ("inner", inner, whole, "a whole number from 1 on, or None"),
                     ("gc", gc, gc in ("on", "off"), "'on' or 'off'"),
                     ("timeout_s", timeout_s, in_time, "seconds, more than 0, or None"),

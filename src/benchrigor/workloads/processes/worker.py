@@ -363,7 +363,6 @@ def _nothing() -> int:
 # --- the program of a fresh interpreter
 
 _COROUTINE, _GENERATOR, _ASYNC_GENERATOR = 0x80, 0x20, 0x200  # flags of code, see `inspect`
-_POSITIONAL_KINDS = 0x04 | 0x08  # *args, **kwargs
 
 
 class Refused(Exception):
