@@ -269,9 +269,13 @@ def _footer(family: Family) -> list[str]:
         lines += wrapped(
             f"geometric mean of {ratios}: {show_change(family.summary)} {confidence}", hanging=2
         )
-    example = next(iter(family.comparisons.values()))
+    each = family.comparisons.values()
+    confidences, margins = (
+        " or ".join(percent(share, digits=10) for share in sorted(shares))
+        for shares in ({one.confidence for one in each}, {one.margin for one in each})
+    )
     lines += wrapped(
-        f"{percent(example.confidence, digits=10)} intervals, margin {percent(example.margin)}, "
+        f"{confidences} intervals, margin {margins}, "
         f"false discoveries at most {percent(family.rate)}",
         hanging=2,
     )

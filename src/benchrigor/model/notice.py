@@ -82,6 +82,7 @@ class Code(enum.StrEnum):
     AT_FULL_PACE = "at-full-pace"
     STORED_RUNS = "stored-runs"
     NO_COMMON_PACE = "no-common-pace"
+    NOT_COMPARED = "not-compared"
     OUT_OF_REACH = "target-out-of-reach"
     DISTURBED = "disturbed-run"
     FULL_PACE_NEW = "full-pace-new"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from benchrigor.model import Estimate, RunRecord, Severity
+from benchrigor.model import Code, Estimate, RunRecord, Severity
 from benchrigor.model.text import (
     WIDTH,
     aligned,
     counted,
     ended,
+    first_few,
     show_estimate,
     show_interval,
     show_value,
@@ -17,6 +18,7 @@ from benchrigor.model.text import (
 )
 
 _MARK = "~"  # Before what was observed in place of an estimate
+_LISTED = 5  # names that a warning is listed with
 _SHORT_NAME = 24  # A name no longer than this stays in its row: endings are broken for it
 
 
@@ -24,9 +26,9 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     """Return a table of runs: name, estimate with its interval, readings, how each ended.
 
     What times and speeds are at full pace has a column where there is room, without intervals
-    where there is less. Long endings take two
-    rows where the table is too wide, and long names lines of their own. Below the table stands
-    what weakens the numbers, once for all runs that it concerns.
+    where there is less, and in place of the number of readings where that is what it takes. Long
+    endings take two rows where the table is too wide, and long names lines of their own. Below the
+    table stands what weakens the numbers, once for all runs that it concerns.
 
     Parameters
     ----------
@@ -46,9 +48,10 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     statistic = next(iter(statistics)) if len(statistics) == 1 else "estimate"
     rows = [("name", f"{statistic} [interval]", "readings", "ended"), *map(_row, records)]
     paced = [_with_full_pace(rows, records, show) for show in (show_interval, _without_interval)]
+    paced.append([(*row[:3], *row[4:]) for row in paced[-1]])
     wider = next((each for each in paced if _width(each) <= width), rows)
     if wider is not rows and any(row[2] for row in wider[1:]):
-        table = aligned(wider, "<<<><", width=width)
+        table = aligned(wider, "<<<><" if len(wider[0]) > 4 else "<<<<", width=width)
     else:
         if _width(rows) > width:
             rows = [part for row in rows for part in _broken(row)]
@@ -106,14 +109,15 @@ def _broken(row: _Row) -> list[_Row]:
 
 
 def _warnings(records: Sequence[RunRecord], width: int) -> list[str]:
-    concerned: dict[str, list[str]] = {}
+    """Say once what weakens numbers, but for what their endings say, and which they are."""
+    concerned: dict[str, dict[str, str]] = {}
     for record in records:
-        for text in dict.fromkeys(
-            str(each) for each in record.notices if each.severity is not Severity.NOTE
-        ):
-            concerned.setdefault(text, []).append(record.name)
-    return [
-        line
-        for text, names in concerned.items()
-        for line in wrapped(f"! {', '.join(names)}: {text}", width=width, hanging=2)
-    ]
+        for each in record.notices:
+            if each.severity is not Severity.NOTE and each.code is not Code.NOT_CONVERGED:
+                concerned.setdefault(each.code, {}).setdefault(record.name, str(each))
+    lines = []
+    for sentences in concerned.values():
+        (first, *others), sentence = sentences, next(iter(sentences.values()))
+        likewise = f" Likewise {first_few(others, _LISTED)}." if others else ""
+        lines += wrapped(f"! {first}: {sentence}{likewise}", width=width, hanging=2)
+    return lines

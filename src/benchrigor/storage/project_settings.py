@@ -1,4 +1,4 @@
-"""What metrics are, as the table ``[tool.benchrigor.metrics]`` of pyproject.toml describes them."""
+"""What ``[tool.benchrigor]`` of pyproject.toml says: defaults of options, and what metrics are."""
 
 from __future__ import annotations
 
@@ -42,6 +42,21 @@ def time_metric(folder: Path | None = None) -> Metric:
     return metric
 
 
+def defaults(folder: Path | None = None) -> Mapping[str, Any]:
+    """Return what the nearest pyproject.toml has under ``[tool.benchrigor]`` beside tables.
+
+    Raises
+    ------
+    InvalidInput
+        When the file is no TOML, or benchrigor is no table in it.
+    """
+    return {
+        name: value
+        for name, value in _settings(folder or Path.cwd())[1].items()
+        if not isinstance(value, dict)
+    }
+
+
 def described_metrics(folder: Path) -> Mapping[str, str]:
     """Return the descriptions of metrics in the nearest pyproject.toml, by name.
 
@@ -50,26 +65,28 @@ def described_metrics(folder: Path) -> Mapping[str, str]:
     InvalidInput
         When the file is no TOML, or the table holds something else.
     """
-    path = next(
-        (
-            each / "pyproject.toml"
-            for each in (folder, *folder.parents)
-            if (each / "pyproject.toml").is_file()
-        ),
-        None,
-    )
-    if path is None:
-        return {}
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{path} cannot be read: {error}") from error
-    metrics: Any = table
-    for key in ("tool", "benchrigor", "metrics"):
-        metrics = metrics.get(key, {}) if isinstance(metrics, dict) else metrics
+    path, settings = _settings(folder)
+    metrics = settings.get("metrics", {})
     if not isinstance(metrics, dict) or not all(isinstance(each, str) for each in metrics.values()):
         raise InvalidInput(
             f"{path}: tool.benchrigor.metrics is {metrics!r}, expected descriptions by name, such "
             'as rate = "req/s,higher,harmonic"'
         )
     return metrics
+
+
+def _settings(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
+    """Return the nearest pyproject.toml and its table ``[tool.benchrigor]``."""
+    places = (each / "pyproject.toml" for each in (folder, *folder.parents))
+    path = next((each for each in places if each.is_file()), None)
+    if path is None:
+        return None, {}
+    try:
+        table: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}") from error
+    for key in ("tool", "benchrigor"):
+        table = table.get(key, {}) if isinstance(table, dict) else table
+    if not isinstance(table, dict):
+        raise InvalidInput(f"{path}: tool.benchrigor is {table!r}, expected a table of settings")
+    return path, table

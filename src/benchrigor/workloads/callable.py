@@ -75,6 +75,9 @@ class CallableWorkload(TimedWorkload):
     timeout_s
         Seconds that a call may last, or with ``inner``, calls on average; one that lasts longer is
         ended. None for no limit. `timing.TimeLimit` says what cannot be ended.
+    first_call_apart
+        Whether the first call is timed apart; otherwise, with ``inner``, there is no call that is
+        not of a reading.
 
     Raises
     ------
@@ -107,6 +110,7 @@ class CallableWorkload(TimedWorkload):
         metric: str = "time",
         meter: DelayMeter | None = None,
         timeout_s: float | None = None,
+        first_call_apart: bool = True,
     ) -> None:
         argument = "of an amount" if self.takes_amount else "without arguments"
         refuse(
@@ -119,7 +123,7 @@ class CallableWorkload(TimedWorkload):
             self._limit.calls = inner or 1
         self._gc = gc
         self._metric = metric
-        self._is_first_round = True
+        self._is_first_round = first_call_apart
         self._calls = 0  # finished before the readings under way
         self._setup, self._teardown = setup, teardown
         self._one_by_one = self.takes_amount or setup is not None or teardown is not None

@@ -96,6 +96,13 @@ def compare_family(
         problems.append(f"pairs is {short(pairs)}, expected {expected}")
     refuse(problems)
     comparisons, refused = _compare_each(pairs, options)
+    return family_of(comparisons, rate=rate, notices=refused)
+
+
+def family_of(
+    comparisons: Mapping[str, Comparison], *, rate: float = 0.05, notices: Sequence[Notice] = ()
+) -> Family:
+    """Judge comparisons, at least one, together, as `compare_family` does."""
     adjusted = _benjamini_hochberg(comparisons)
     verdicts = {name: each.verdict for name, each in comparisons.items()}
     for name, verdict in verdicts.items():
@@ -108,7 +115,7 @@ def compare_family(
         verdicts=verdicts,
         rate=float(rate),
         summary=summary,
-        notices=(*refused, *left_out),
+        notices=(*notices, *left_out),
     )
 
 

@@ -51,9 +51,13 @@ def test_the_fixture_returns_the_result_and_measures(pytester):
 
 
 def test_each_function_is_measured_for_two_seconds_at_most(pytester):
-    config = pytester.parseconfig(*BARE)
-    assert config.getoption("bench_budget") == 2.0
-    assert config.getoption("bench_target") is None  # that of `measure`
+    pytester.makepyfile("""
+        def test_defaults(bench):
+            bench(pow, 2, 3)
+            assert bench.record.options.budget_s == 2.0
+            assert bench.record.options.target == 0.02
+    """)
+    pytester.runpytest(*BARE).assert_outcomes(passed=1)
 
 
 def test_a_call_that_spends_the_budget_alone_is_the_reading(pytester):

@@ -1,0 +1,224 @@
+"""The pytest fixture ``bench``: measures functions where a test uses it, and only there.
+
+pytest loads an installed plugin in every run, so nothing but pytest is imported before a test
+asks for the fixture.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchrigor.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from benchrigor.pytest_plugin.fixture import Bench as Bench
+    from benchrigor.pytest_plugin.suite import Suite
+
+__getattr__, _ = lazy_names(__name__, {"fixture": "Bench"})
+
+_SUITE = pytest.StashKey["Suite"]()
+_SHIPPED = "benchrigor_unmeasured"
+_RIVAL = "benchmark"  # the name of pytest-benchmark's plugin, fixture and marker
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the fixture; where one has no default, the project may give it."""
+    group = parser.getgroup("benchrigor", "benchmarks with the bench fixture")
+    _add_how_to_measure(group.addoption)
+    _add_what_becomes_of_it(group.addoption)
+
+
+def _add_how_to_measure(add: Callable[..., None]) -> None:
+    add(
+        "--bench-target",
+        type=_share,
+        metavar="SHARE",
+        help="half-width wanted, relative to the value, such as 0.05 or 5%% (default: that of "
+        "time in [tool.benchrigor.metrics] of pyproject.toml, else 2%%)",
+    )
+    add(
+        "--bench-statistic",
+        type=_statistic,
+        metavar="NAME",
+        help="mean, median, or a percentile such as p10 (default: mean)",
+    )
+    add(
+        "--bench-batch",
+        type=lambda text: _positive(text, int, "whole number from 1 on"),
+        metavar="N",
+        help="calls per reading (default: as many as the clock needs)",
+    )
+    add(
+        "--bench-budget",
+        type=_positive,
+        metavar="SECONDS",
+        help="measure each function no longer than this (default: 2; in fresh interpreters 10)",
+    )
+    add(
+        "--bench-fresh",
+        action="store_true",
+        help="measure functions of modules in fresh interpreters",
+    )
+    add("--bench-only", action="store_true", help="run only tests that use the fixture")
+    add("--bench-skip", action="store_true", help="call the functions once, measure nothing")
+    add(
+        "--bench-take-benchmark",
+        action="store_true",
+        help="be the fixture benchmark too, in place of that of pytest-benchmark",
+    )
+
+
+def _add_what_becomes_of_it(add: Callable[..., None]) -> None:
+    add(
+        "--bench-save",
+        metavar="NAME",
+        help="keep the runs as .benchrigor/NAME.sqlite, to compare with them later",
+    )
+    add("--bench-store", metavar="FILE", help="keep the runs in this file (default: keep nothing)")
+    add(
+        "--bench-compare",
+        metavar="NAME",
+        help="compare the suite with the last one that was saved as NAME, or in the file NAME",
+    )
+    add(
+        "--bench-margin",
+        type=_share,
+        metavar="SHARE",
+        help="change that does not matter in comparisons (default: 1%%)",
+    )
+    add(
+        "--bench-fail-on",
+        choices=("worse", "undecided", "never"),
+        default="never",
+        help="the verdicts against --bench-compare that fail the run: worse; undecided or worse; "
+        "none (default: never)",
+    )
+    add("--bench-json", metavar="FILE", help="write all that was measured to this file")
+
+
+def _positive(
+    text: str, kind: Callable[[str], float] = float, expected: str = "number above 0"
+) -> float:
+    try:
+        number = kind(text)
+    except ValueError:
+        number = 0.0
+    if not number > 0.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no {expected}")
+    return number
+
+
+def _share(text: str) -> float:
+    """Read a share above 0, given as 0.02 or as 2%."""
+    from benchrigor.units import share_of  # noqa: PLC0415  # only when the option is given
+
+    try:
+        share = share_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if not share > 0.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share above 0")
+    return share
+
+
+def _statistic(text: str) -> str:
+    from benchrigor.errors import InvalidInput  # noqa: PLC0415  # only when the option is given
+    from benchrigor.model.metric import quantile_named  # noqa: PLC0415  # likewise
+
+    try:
+        quantile_named(text)
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest) -> Bench:
+    """Measure a function: ``bench(func, *args, **kwargs)`` returns what func returns.
+
+    The function is called many times; ``bench.record`` is the record of its readings.
+    ``bench.compare(old, new)`` compares two functions in turn.
+    """
+    from benchrigor.pytest_plugin.fixture import Bench  # noqa: PLC0415  # for who asks for it
+
+    return Bench(request.node, _suite_of(request.config))
+
+
+def _suite_of(config: pytest.Config) -> Suite:
+    """Return what this run of pytest measures."""
+    from benchrigor.pytest_plugin.suite import Suite  # noqa: PLC0415  # for who asks for it
+
+    if _SUITE not in config.stash:
+        config.stash[_SUITE] = Suite(config)
+    return config.stash[_SUITE]
+
+
+class _Taken:
+    """Gives the fixture under the name that pytest-benchmark has for its own."""
+
+    @pytest.fixture(name=_RIVAL)
+    def taken(self, bench: Bench) -> Bench:
+        """Return the fixture ``bench``."""
+        return bench
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers, take a name over, and refuse what cannot be compared with."""
+    for name in ("bench", _RIVAL):
+        line = f"{name}(target, budget, margin, group, baseline): how a benchmark is measured"
+        config.addinivalue_line("markers", line)
+    if config.getoption("bench_take_benchmark"):
+        # Its options stay known: a suite that gives them runs unchanged.
+        if (rival := config.pluginmanager.get_plugin(_RIVAL)) is not None:
+            config.pluginmanager.unregister(rival)
+        config.pluginmanager.register(_Taken(), "benchrigor-benchmark")
+    if any(config.getoption(f"bench_{name}") for name in ("save", "compare", "json")):
+        from benchrigor.pytest_plugin.suite import check_files  # noqa: PLC0415  # only then
+
+        check_files(config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep only the benchmarks, where asked."""
+    if not config.getoption("bench_only"):
+        return
+    names = {"bench"} | ({_RIVAL} if config.getoption("bench_take_benchmark") else set())
+    kept = [each for each in items if names & {*getattr(each, "fixturenames", ())}]
+    config.hook.pytest_deselected(items=[each for each in items if each not in kept])
+    items[:] = kept
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write and compare what was measured; a worker says what it did not measure."""
+    suite = session.config.stash.get(_SUITE, None)
+    if suite is None:
+        return
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[_SHIPPED] = suite.unmeasured
+    elif suite.ended() and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Collect what the workers did not measure."""
+    names = getattr(node, "workeroutput", {}).get(_SHIPPED, [])
+    if names:
+        _suite_of(node.config).unmeasured.extend(names)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Show what was measured; print nothing when no test used the fixture."""
+    suite = config.stash.get(_SUITE, None)
+    lines = suite.lines() if suite is not None else []
+    if lines:
+        terminalreporter.write_sep("=", "benchrigor")
+        terminalreporter.write_line("\n".join(lines))

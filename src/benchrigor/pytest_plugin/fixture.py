@@ -1,0 +1,315 @@
+"""The fixture: what a test calls, in the shapes of pytest-benchmark too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+from benchrigor.clocks import WallClock
+from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed, without_our_frames
+from benchrigor.model import Comparison, Estimate, Options, RunRecord
+from benchrigor.pytest_plugin.suite import Benchmarked, Suite
+from benchrigor.session import Session, measure_pair, meter_for
+from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.storage.project_settings import time_metric
+from benchrigor.workloads import CallableWorkload, InterpreterWorkload
+
+T = TypeVar("T")
+_Arguments = tuple[Sequence[Any], Mapping[str, Any]]
+_OPTIONS = ("target", "statistic", "confidence")
+
+
+class Bench(Benchmarked):
+    """Measures functions for one test.
+
+    ``record`` is that of the last measurement, ``stats`` its figures as pytest-benchmark names
+    them; both are None before, and where nothing is measured. ``group``, ``baseline``, ``margin``
+    and ``extra_info`` may be set until the test ends; see `Benchmarked`.
+    """
+
+    def __init__(self, node: pytest.Function, suite: Suite) -> None:
+        super().__init__(node)
+        suite.ignored |= self._ignored
+        self.record: RunRecord | None = None
+        self.stats: Stats | None = None
+        self._suite = suite
+        self._times = 0
+
+    @property
+    def enabled(self) -> bool:
+        """Whether functions are measured, and not only called."""
+        return self._suite.measures
+
+    @property
+    def disabled(self) -> bool:
+        """Whether functions are only called."""
+        return not self.enabled
+
+    def __call__(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Measure calls of ``func(*args, **kwargs)``, and return what the first one returned."""
+        __tracebackhide__ = True
+        return self._measured(func, args, kwargs)
+
+    def pedantic(  # noqa: PLR0917  # positional in pytest-benchmark too
+        self,
+        target: Callable[..., T],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        setup: Callable[[], object] | None = None,
+        teardown: Callable[..., object] | None = None,
+        rounds: int | None = None,
+        warmup_rounds: int = 0,
+        iterations: int | None = None,
+    ) -> T:
+        """Measure as `__call__` does, with a setup before each reading that is not timed.
+
+        Parameters
+        ----------
+        target, args, kwargs
+            The function, and what it is called with.
+        setup
+            Called before each reading; it may return ``(args, kwargs)`` for the call.
+        teardown
+            Called after each reading with the arguments of its call.
+        rounds
+            Readings, exactly so many; None for as many as the interval needs.
+        warmup_rounds
+            Readings before these that do not count. Warm-up is found without them.
+        iterations
+            Calls per reading; None for as many as the clock needs.
+        """
+        __tracebackhide__ = True
+        given: _Arguments = (args, kwargs or {})
+
+        def begin() -> _Arguments:
+            nonlocal given
+            returned: Any = None if setup is None else setup()
+            given = given if returned is None else returned
+            return given
+
+        def end() -> None:
+            if teardown is not None:
+                teardown(*given[0], **given[1])
+
+        for _ in range(warmup_rounds if self.enabled else 0):
+            begin()
+            for _ in range(iterations or 1):
+                target(*given[0], **given[1])
+            end()
+        if iterations is not None:
+            self._settings["batch"] = iterations
+        return self._measured(
+            target,
+            *given,
+            rounds=rounds,
+            setup=begin if setup or teardown else None,
+            teardown=end if teardown else None,
+        )
+
+    def compare(
+        self,
+        old: Callable[[], object],
+        new: Callable[[], object],
+        *,
+        margin: float | None = None,
+    ) -> Comparison:
+        """Time ``old()`` and ``new()`` in turn, and say whether the new one is better or worse.
+
+        ``margin`` is the relative change that does not matter; None for that of the test. Skips the
+        test where nothing is measured.
+        """
+        __tracebackhide__ = True
+        name = self._next_name()
+        if not self.enabled:
+            old(), new()
+            self._suite.skip(name)
+            pytest.skip("nothing is measured, so there is no comparison")
+        options = self._chosen(*_OPTIONS[1:]) | {
+            "margin": self.margin if margin is None else margin
+        }
+        options["budget_s"] = self._settings["budget"]
+        first, second = (self._in_interpreter(name, each) for each in (old, new))
+        if first is None or second is None:
+            timing = self._chosen("batch", "gc")
+            comparison = _as_raised(lambda: measure_pair(old, new, **timing, **options))
+        else:
+            comparison = _as_raised(lambda: measure_processes(first, second, **options))
+        self._suite.comparisons[name] = comparison
+        return comparison
+
+    def ratio(self, baseline: Callable[[], object], candidate: Callable[[], object]) -> Estimate:
+        """Time two functions in turn, and return the time of the candidate over the baseline's.
+
+        Raises NotEstimable where there is no number.
+
+        Examples
+        --------
+        ``assert bench.ratio(old, new).high < 1.05`` holds when the new one is at most 5 % slower.
+        """
+        __tracebackhide__ = True
+        comparison = self.compare(baseline, candidate)
+        if comparison.ratio is None:
+            raise NotEstimable(comparison.notices[0])
+        return comparison.ratio
+
+    def _measured(
+        self,
+        func: Callable[..., T],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        rounds: int | None = None,
+        setup: Callable[[], _Arguments] | None = None,
+        teardown: Callable[[], object] | None = None,
+    ) -> T:
+        """Measure a function with what it is called with, and return its first result."""
+        __tracebackhide__ = True
+        name = self._next_name()
+        if not self.enabled:
+            self._suite.skip(name)
+            return _called_once(func, (args, kwargs), setup, teardown)
+        fresh = self._in_interpreter(name, func, bare=not (args or kwargs or setup or rounds))
+        if fresh is not None:
+            result = func()
+            _as_raised(lambda: self._run(name, fresh))
+            return result
+        clock = WallClock()
+        call, first = _first_kept(func, *(((), {}) if setup else (args, kwargs)))
+        workload = CallableWorkload(
+            call,
+            clock=clock,
+            meter=meter_for(clock),
+            inner=self._settings.get("batch"),
+            gc=self._settings.get("gc", "on"),
+            setup=setup,
+            teardown=teardown,
+            first_call_apart=rounds is None,
+        )
+        _as_raised(lambda: self._run(name, workload, rounds))
+        return first[0]
+
+    def _run(
+        self, name: str, workload: CallableWorkload | InterpreterWorkload, rounds: int | None = None
+    ) -> None:
+        """Measure a workload, and keep its record."""
+        metric, limits = time_metric(self._suite.root), self._chosen(*_OPTIONS)
+        limits["budget_s"] = self._settings["budget"]
+        if "target" in limits:
+            metric = replace(metric, relative_half_width=None)
+        if rounds is not None:
+            limits |= {
+                "budget_readings": rounds,
+                "readings_per_round": rounds,
+                "budget_s": math.inf,
+            }
+        subject = {"kind": "function", "name": self.name, "test": self.fullname}
+        session = Session(
+            Options(**limits), (metric,), name=name, subject=subject, store=self._suite.store
+        )
+        self.record = session.run(workload)
+        self.stats = Stats(self.record)
+        self._suite.records.append((self, self.record))
+
+    def _in_interpreter(
+        self, name: str, func: Callable[..., object], *, bare: bool = True
+    ) -> InterpreterWorkload | None:
+        """Return a function as a workload of fresh interpreters; None where it is not to be one."""
+        if not self._suite.is_fresh:
+            return None
+        if not bare:
+            self._suite.inside[name] = "it has arguments, a setup or rounds"
+            return None
+        try:
+            timing = {"inner": self._settings.get("batch"), **self._chosen("gc")}
+            return InterpreterWorkload(func, **timing)
+        except InvalidInput as error:
+            self._suite.inside[name] = str(error)
+            return None
+
+    def _chosen(self, *names: str) -> dict[str, Any]:
+        return {name: self._settings[name] for name in names if name in self._settings}
+
+    def _next_name(self) -> str:
+        """Return the name of a measurement: that of the test, with a number from the second on."""
+        self._times += 1
+        return self.name if self._times == 1 else f"{self.name} #{self._times}"
+
+
+class Stats:
+    """The readings of a record that count, in seconds per call, by pytest-benchmark's names."""
+
+    def __init__(self, record: RunRecord) -> None:
+        data = record.counted()
+        q1, median, q3 = np.quantile(data, (0.25, 0.5, 0.75)).tolist()
+        self.stats = self
+        self.data: list[float] = data.tolist()
+        self.rounds, self.iterations = data.size, record.facts.get("inner_loop", 1)
+        self.min, self.max = float(data.min()), float(data.max())
+        self.mean, self.median = float(data.mean()), median
+        self.stddev = float(data.std(ddof=1)) if data.size > 1 else 0.0
+        self.q1, self.q3, self.iqr = q1, q3, q3 - q1
+        self.total, self.ops = float(data.sum()), 1.0 / self.mean if self.mean else math.inf
+        estimate, statistic = record.estimate(), record.options.statistic
+        if estimate is not None and statistic in ("mean", "median"):
+            setattr(self, statistic, estimate.value)
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a figure by its name."""
+        return getattr(self, name, default)
+
+
+def _called_once(
+    func: Callable[..., T],
+    given: _Arguments,
+    setup: Callable[[], _Arguments] | None,
+    teardown: Callable[[], object] | None,
+) -> T:
+    """Call a function as a single reading would."""
+    args, kwargs = setup() if setup else given
+    try:
+        return func(*args, **kwargs)
+    finally:
+        if teardown is not None:
+            teardown()
+
+
+def _first_kept(
+    func: Callable[..., T], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Callable[..., T], list[T]]:
+    """Return a call of a function, and where its first result will be.
+
+    Later calls pay nothing for that: the first one puts the function in its own place.
+    """
+    kept: list[T] = []
+    called = func
+
+    def first(*args: Any, **kwargs: Any) -> T:
+        nonlocal called
+        called = func
+        kept.append(func(*args, **kwargs))
+        return kept[0]
+
+    def call(*own: Any, **named: Any) -> T:
+        return called(*own, **named)
+
+    called = first
+    return (lambda: called(*args, **kwargs)) if args or kwargs else call, kept
+
+
+def _as_raised(measure: Callable[[], T]) -> T:
+    """Let what a measured function raises be seen as if nothing had measured it."""
+    __tracebackhide__ = True
+    try:
+        return measure()
+    except WorkloadFailed as error:
+        if error.__cause__ is None:
+            raise
+        raise without_our_frames(error.__cause__) from None

@@ -1,0 +1,60 @@
+"""How a benchmark is measured: its marker, the options of the run, and the project's defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from benchrigor.storage.project_settings import defaults
+from benchrigor.units import share_of
+
+# Keywords of the markers of pytest-benchmark and pytest-codspeed, by what they are here.
+_LIKE = {"max_time": "budget", "precision": "target"}
+_IGNORED = {
+    *("min_time", "min_rounds", "max_rounds", "timer", "warmup", "warmup_iterations"),
+    *("calibration_precision", "cprofile"),
+}
+_OPTIONS = ("target", "statistic", "batch", "budget", "margin")
+_OURS = {*_OPTIONS, "confidence", "gc", "group", "baseline"}
+_SHARES = ("target", "margin", "confidence")
+_BUDGET_S, _FRESH_BUDGET_S = 2.0, 10.0
+
+
+def settings_of(node: pytest.Item) -> tuple[dict[str, Any], set[str]]:
+    """Return how the benchmarks of a test are measured, and the keywords that are ignored.
+
+    A marker counts before an option, and an option before the project's pyproject.toml. Fails the
+    test for keywords that nobody knows.
+    """
+    config = node.config
+    project = defaults(config.rootpath)
+    found: dict[str, Any] = {name: project[name] for name in _OURS if name in project}
+    if "budget" not in found:
+        found["budget"] = _FRESH_BUDGET_S if config.getoption("bench_fresh") else _BUDGET_S
+    given = {name: config.getoption(f"bench_{name}") for name in _OPTIONS}
+    found |= {name: value for name, value in given.items() if value is not None}
+    ignored: set[str] = set()
+    for marker in ("benchmark", "bench"):
+        # The closest marker comes first, and must count last.
+        for mark in reversed([*node.iter_markers(marker)]):
+            found |= _read(mark.kwargs, marker)
+            ignored |= _IGNORED & mark.kwargs.keys()
+    for name in _SHARES:
+        if isinstance(found.get(name), str):
+            found[name] = share_of(found[name])
+    return found, ignored
+
+
+def _read(keywords: Mapping[str, Any], marker: str) -> dict[str, Any]:
+    renamed = {_LIKE.get(name, name): value for name, value in keywords.items()}
+    if "disable_gc" in renamed:
+        renamed["gc"] = "off" if renamed.pop("disable_gc") else "on"
+    if unknown := sorted(renamed.keys() - _OURS - _IGNORED):
+        pytest.fail(
+            f"marker {marker} has {', '.join(unknown)}, expected some of "
+            f"{', '.join(sorted(_OURS))}",
+            pytrace=False,
+        )
+    return {name: value for name, value in renamed.items() if name in _OURS and value is not None}

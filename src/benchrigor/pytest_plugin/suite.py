@@ -1,0 +1,227 @@
+"""All that a run of pytest measures: kept, compared with a saved suite, written and shown."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchrigor.errors import BenchrigorError
+from benchrigor.model import Comparison, Family, RunRecord, Verdict, codec
+from benchrigor.model.codec import write_whole
+from benchrigor.model.text import first_few, many, wrapped
+from benchrigor.pytest_plugin.marks import settings_of
+from benchrigor.report import tabulate
+from benchrigor.session.pairs.suites import compare_suite
+from benchrigor.storage import Journal
+
+_MARGIN = 0.01
+_FAILING = {"worse": {Verdict.WORSE}, "undecided": {Verdict.WORSE, Verdict.UNDECIDED}}
+
+
+class Benchmarked:
+    """What a test says of what it measures, as pytest-benchmark names it.
+
+    ``extra_info`` goes into ``--bench-json``. Of a ``group``, each is compared with the one that is
+    its ``baseline``.
+    """
+
+    def __init__(self, node: pytest.Function) -> None:
+        self._settings, self._ignored = settings_of(node)
+        self.name, self.fullname = node.name, node.nodeid
+        parameters = getattr(node, "callspec", None)
+        self.params: dict[str, Any] | None = dict(parameters.params) if parameters else None
+        self.param: str | None = parameters.id if parameters else None
+        self.group: str | None = self._settings.pop("group", None)
+        self.baseline: bool = self._settings.pop("baseline", False)
+        self.margin: float = self._settings.pop("margin", _MARGIN)
+        self.extra_info: dict[str, Any] = {}
+
+
+class Suite:
+    """What the fixtures of a run of pytest measured, and what becomes of it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.root = config.rootpath
+        self.is_fresh: bool = config.getoption("bench_fresh")
+        self.records: list[tuple[Benchmarked, RunRecord]] = []
+        self.comparisons: dict[str, Comparison] = {}
+        self.unmeasured: list[str] = []  # since tests ran in parallel
+        self.ignored: set[str] = set()  # keywords of markers
+        self.inside: dict[str, str] = {}  # why what should be measured afresh was not, by name
+        self._config = config
+        self._family: Family | None = None  # against the saved suite
+        self._told: list[str] = []
+        path = saved_at(config, "bench_save") or config.getoption("bench_store")
+        self.store = None if path is None else Journal(path)
+        self._is_parallel = hasattr(config, "workerinput")
+
+    @property
+    def measures(self) -> bool:
+        """Whether anything is measured: workers of pytest-xdist would disturb each other."""
+        return not (self._is_parallel or self._config.getoption("bench_skip"))
+
+    def skip(self, name: str) -> None:
+        """Note that something was called once, and not measured."""
+        if self._is_parallel and not self._config.getoption("bench_skip"):
+            self.unmeasured.append(name)
+
+    def ended(self) -> bool:
+        """Compare with the saved suite and write the file; return whether that fails the run."""
+        path = saved_at(self._config, "bench_compare")
+        if path is not None and self.records:
+            self._compare(Journal(path))
+        if target := self._config.getoption("bench_json"):
+            write_whole(Path(target), json.dumps(self._plain(), allow_nan=False, default=str))
+        failing = _FAILING.get(self._config.getoption("bench_fail_on"), set())
+        return self._family is not None and bool(failing & {*self._family.verdicts.values()})
+
+    def lines(self) -> list[str]:
+        """Return what is shown at the end of the run."""
+        lines, width = [], shutil.get_terminal_size().columns - 1
+        if self.records:
+            lines += tabulate([record for _, record in self.records], width=width).splitlines()
+        for name, each in self.comparisons.items():
+            lines += wrapped(f"{name}: {each}", width=width, hanging=2)
+        for group, family in self._groups().items():
+            lines += ["", f"group {group}", *str(family).splitlines()]
+        if self._family is not None:
+            title = f"against {self._config.getoption('bench_compare')}"
+            lines += ["", title, *str(self._family).splitlines()]
+        for said in (*self._told, *self._said()):
+            lines += wrapped(said, width=width, hanging=2)
+        return lines
+
+    def _labelled(self) -> dict[str, tuple[Benchmarked, RunRecord]]:
+        """Return records by names that differ: those of their tests, with the file where needed."""
+        names = [record.name for _, record in self.records]
+        return {
+            record.name if names.count(record.name) == 1 else _whole_name(each, record): (
+                each,
+                record,
+            )
+            for each, record in self.records
+        }
+
+    def _compare(self, saved: Journal) -> None:
+        """Compare each record with the newest saved one of the same test."""
+        pairs, margins, missing = {}, {}, []
+        known = {record.run_id for _, record in self.records}
+        listed = [run for run in saved.runs() if run["run_id"] not in known]
+        for label, (bench, record) in self._labelled().items():
+            runs = (saved.load(run["run_id"]) for run in listed if run["name"] == record.name)
+            old = next((run for run in runs if run.subject.get("test") == bench.fullname), None)
+            if old is None:
+                missing.append(label)
+            else:
+                pairs[label], margins[label] = (old, record), bench.margin
+        if missing:
+            self._told.append(f"Not among those saved: {first_few(missing, 5)}.")
+        try:
+            if pairs:
+                self._family = compare_suite(pairs, margins=margins, store=saved)
+        except BenchrigorError as error:
+            self._told.append(f"Not compared: {error}")
+
+    def _groups(self) -> dict[str, Family]:
+        """Compare the members of each group with its baseline."""
+        families = {}
+        groups: dict[str, dict[str, tuple[Benchmarked, RunRecord]]] = {}
+        for label, (bench, record) in self._labelled().items():
+            if bench.group is not None:
+                groups.setdefault(bench.group, {})[label] = (bench, record)
+        for group, members in groups.items():
+            baseline = next((record for bench, record in members.values() if bench.baseline), None)
+            others = {
+                label: (bench, record)
+                for label, (bench, record) in members.items()
+                if record is not baseline
+            }
+            if baseline is None or not others:
+                continue
+            pairs = {label: (baseline, record) for label, (_, record) in others.items()}
+            margins = {label: bench.margin for label, (bench, _) in others.items()}
+            try:
+                families[f"{group}: change from {baseline.name}"] = compare_suite(
+                    pairs, margins=margins
+                )
+            except BenchrigorError as error:
+                self._told.append(f"group {group} is not compared: {error}")
+        return families
+
+    def _said(self) -> Iterator[str]:
+        """Say what was ignored, or done otherwise than asked."""
+        if self.ignored:
+            yield (
+                f"Of the markers {', '.join(sorted(self.ignored))} are ignored: calls and readings "
+                "follow from the clock and the interval, and warm-up is found."
+            )
+        if self.inside:
+            why = next(iter(self.inside.values()))
+            yield (
+                f"Measured in this process: {first_few([*self.inside], 5)}. A fresh interpreter "
+                f"takes functions of modules without arguments ({why})."
+            )
+        if self.unmeasured:
+            was = "was" if len(self.unmeasured) == 1 else "were"
+            yield (
+                f"{many(len(self.unmeasured), 'benchmark')} {was} run once and not measured: tests "
+                "that run in parallel disturb each other. To measure, run without parallel "
+                "workers: -n 0."
+            )
+
+    def _plain(self) -> Mapping[str, Any]:
+        """Return all that was measured, for JSON."""
+        benchmarks = [
+            {
+                "name": record.name,
+                "fullname": bench.fullname,
+                "group": bench.group,
+                "baseline": bench.baseline,
+                "param": bench.param,
+                "extra_info": bench.extra_info,
+                "record": codec.encode(record),
+            }
+            for bench, record in self.records
+        ]
+        return {
+            **codec.versions(),
+            "benchmarks": benchmarks,
+            "comparisons": codec.encode(self.comparisons),
+            "against": codec.encode(self._family),
+        }
+
+
+def _whole_name(bench: Benchmarked, record: RunRecord) -> str:
+    return f"{bench.fullname}{record.name.removeprefix(bench.name)}"
+
+
+def saved_at(config: pytest.Config, option: str) -> Path | None:
+    """Return the file of a saved suite that an option names; None where it is not given."""
+    name = config.getoption(option)
+    if name is None:
+        return None
+    path = Path(name)
+    is_path = path.suffix == ".sqlite" or len(path.parts) > 1
+    return path if is_path else config.rootpath / ".benchrigor" / f"{name}.sqlite"
+
+
+def check_files(config: pytest.Config) -> None:
+    """Refuse to save in two places, to compare with nothing, and files without a folder."""
+    if config.getoption("bench_save") and config.getoption("bench_store"):
+        raise pytest.UsageError("--bench-save and --bench-store both say where: give one of them")
+    path = saved_at(config, "bench_compare")
+    if path is not None and not path.is_file() and path != saved_at(config, "bench_save"):
+        raise pytest.UsageError(
+            f"--bench-compare: there is no {path}, expected a suite that was saved: run with "
+            f"--bench-save {config.getoption('bench_compare')} first"
+        )
+    target = config.getoption("bench_json")
+    if target is not None and not Path(target).absolute().parent.is_dir():
+        raise pytest.UsageError(
+            f"--bench-json: there is no folder {Path(target).absolute().parent}"
+        )
