@@ -42,3 +42,19 @@ def test_what_is_no_statement_is_refused(cli, words, code, phrase):
     result = cli("timeit", *SHORT, *words)
     assert result.exit_code == code
     assert phrase in result.stderr
+
+
+def test_the_project_gives_defaults_that_options_replace(cli, strict, tmp_path):
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.benchrigor]\nbudget = 0.2\ntarget = "30%"\nstatistic = "median"\n'
+    )
+    told = strict(cli("timeit", "pass", "--no-store", "--target=20%", "--json").stdout)
+    options = told["record"]["options"] if "record" in told else told["options"]
+    assert (options["budget_s"], options["target"], options["statistic"]) == (0.2, 0.2, "median")
+
+
+def test_a_setting_of_the_project_that_nobody_knows_is_named(cli, tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool.benchrigor]\nbugdet = 0.2\n")
+    result = cli("timeit", "pass", "--no-store")
+    assert result.exit_code == 2
+    assert "tool.benchrigor has 'bugdet', expected some of" in result.stderr

@@ -6,11 +6,9 @@ import time
 
 import pytest
 
-from benchrigor.report import tabulate
-from benchrigor.session import measure
 from benchrigor.storage import Journal
 
-BARE = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+BARE = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:benchmark")
 QUICK = (*BARE, "--bench-budget=0.05", "--bench-target=50%")
 
 SUMMING = """
@@ -19,17 +17,6 @@ SUMMING = """
         assert bench.record.name == "test_summing"
         assert bench.record.readings().size > 0
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def loaded():
-    """Load all that a measurement loads: pytester would load it again for each of its runs."""
-    tabulate([measure(lambda: None, budget_s=0.01)])
-
-
-@pytest.fixture(autouse=True)
-def screen(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
 
 
 def table_in(result):

@@ -165,9 +165,11 @@ def test_the_table_shows_it_where_there_is_room(slow: RunRecord) -> None:
     assert figure not in less[1]
     assert figure.partition(" [")[0] in less[1]
     assert max(map(len, less)) <= 85
-    narrow = tabulate([slow, without])
-    assert "full pace" not in narrow
-    assert max(map(len, narrow.splitlines())) <= 79
+    narrow = tabulate([slow, without]).splitlines()
+    assert figure.partition(" [")[0] in narrow[1]
+    assert "readings" not in narrow[0]
+    assert max(map(len, narrow)) <= 79
+    assert "full pace" not in tabulate([slow, without], width=60)
 
 
 def test_programs_find_it_in_each_analysis(slow: RunRecord) -> None:

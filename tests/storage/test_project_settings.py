@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.storage.project_settings import metric_named, time_metric
+from benchrigor.storage.project_settings import defaults, metric_named, time_metric
 
 
 def described(folder: Path, table: str) -> Path:
@@ -34,3 +34,23 @@ def test_wall_time_is_in_seconds(tmp_path: Path) -> None:
 def test_a_wrong_table_is_named(tmp_path: Path, table: str) -> None:
     with pytest.raises(InvalidInput, match=r"pyproject\.toml|expected one direction"):
         metric_named("rate", folder=described(tmp_path, table))
+
+
+def test_defaults_are_read_as_they_would_be_typed(tmp_path: Path) -> None:
+    assert defaults(tmp_path) == {}
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.benchrigor]\nbudget = 5\ntarget = "3%"\n[tool.benchrigor.metrics]\ntime = "±1%"\n'
+    )
+    assert defaults(tmp_path) == {"budget": "5", "target": "3%"}
+
+
+def test_a_setting_that_nobody_knows_is_named(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.benchrigor]\nbugdet = 5\n")
+    with pytest.raises(InvalidInput, match=r"has 'bugdet', expected some of target.*budget"):
+        defaults(tmp_path)
+
+
+def test_it_must_be_a_table(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool]\nbenchrigor = 5\n")
+    with pytest.raises(InvalidInput, match=r"tool\.benchrigor is 5, expected a table"):
+        defaults(tmp_path)

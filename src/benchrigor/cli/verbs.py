@@ -30,6 +30,12 @@ VERBS = {
 }
 
 
+# Verbs that measure take all settings of a project; the target of a pair is that of its ratio.
+_MEASURING = ("run", "ab", "timeit", "commands")
+_FOR_ALL = {"confidence", "margin", "store"}
+_NOT_OF = {"ab": {"target"}}
+
+
 class Verbs(click.Group):
     """A group of commands in which benchrigor's errors end with their own exit code."""
 
@@ -49,6 +55,30 @@ class Verbs(click.Group):
         """Write the verbs and what they do, without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb, for whose options the project may give defaults."""
+        name, verb, rest = super().resolve_command(ctx, args)
+        if name is not None and verb is not None:
+            from benchrigor.storage.project_settings import defaults  # noqa: PLC0415  # loads
+
+            given = {
+                each: value
+                for each, value in defaults().items()
+                if (name in _MEASURING or each in _FOR_ALL) and each not in _NOT_OF.get(name, ())
+            }
+            flags = {f"--{each}": value for each, value in given.items()}
+            ctx.default_map = {
+                name: {
+                    each.name: flags[flag]
+                    for each in verb.params
+                    for flag in each.opts
+                    if flag in flags and each.name is not None
+                }
+            }
+        return name, verb, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; report an error in one paragraph, or as JSON, instead of a traceback."""

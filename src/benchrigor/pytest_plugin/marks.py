@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -18,7 +18,11 @@ _IGNORED = {
 }
 _OPTIONS = ("target", "statistic", "batch", "budget", "margin")
 _OURS = {*_OPTIONS, "confidence", "gc", "group", "baseline"}
-_SHARES = ("target", "margin", "confidence")
+_READ: Mapping[str, Callable[[str], float]] = {
+    **dict.fromkeys(("target", "margin", "confidence"), share_of),
+    "budget": float,
+    "batch": int,
+}
 _BUDGET_S, _FRESH_BUDGET_S = 2.0, 10.0
 
 
@@ -41,9 +45,12 @@ def settings_of(node: pytest.Item) -> tuple[dict[str, Any], set[str]]:
         for mark in reversed([*node.iter_markers(marker)]):
             found |= _read(mark.kwargs, marker)
             ignored |= _IGNORED & mark.kwargs.keys()
-    for name in _SHARES:
+    for name, read in _READ.items():
         if isinstance(found.get(name), str):
-            found[name] = share_of(found[name])
+            try:
+                found[name] = read(found[name])
+            except ValueError as error:
+                pytest.fail(f"{name} of a benchmark: {error}", pytrace=False)
     return found, ignored
 
 

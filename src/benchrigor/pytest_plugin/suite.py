@@ -18,6 +18,7 @@ from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.report import tabulate
 from benchrigor.session.pairs.suites import compare_suite
 from benchrigor.storage import Journal
+from benchrigor.storage.project_settings import defaults
 
 _MARGIN = 0.01
 _FAILING = {"worse": {Verdict.WORSE}, "undecided": {Verdict.WORSE, Verdict.UNDECIDED}}
@@ -57,6 +58,7 @@ class Suite:
         self._family: Family | None = None  # against the saved suite
         self._told: list[str] = []
         path = saved_at(config, "bench_save") or config.getoption("bench_store")
+        path = path or defaults(self.root).get("store")
         self.store = None if path is None else Journal(path)
         self._is_parallel = hasattr(config, "workerinput")
 

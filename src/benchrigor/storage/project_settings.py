@@ -9,7 +9,14 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric
+from benchrigor.model.checks import refuse
 from benchrigor.model.metric import describe_metric
+
+# Options that a project may give defaults for, by their names on the command line.
+SETTINGS = (
+    *("target", "confidence", "statistic", "budget", "batch", "gc", "preset", "margin"),
+    "store",
+)
 
 
 def metric_named(
@@ -42,19 +49,22 @@ def time_metric(folder: Path | None = None) -> Metric:
     return metric
 
 
-def defaults(folder: Path | None = None) -> Mapping[str, Any]:
-    """Return what the nearest pyproject.toml has under ``[tool.benchrigor]`` beside tables.
+def defaults(folder: Path | None = None) -> Mapping[str, str]:
+    """Return what the nearest pyproject.toml has under ``[tool.benchrigor]``, as it is typed.
 
     Raises
     ------
     InvalidInput
-        When the file is no TOML, or benchrigor is no table in it.
+        When the file is no TOML, benchrigor is no table in it, or a setting is not known.
     """
-    return {
-        name: value
-        for name, value in _settings(folder or Path.cwd())[1].items()
-        if not isinstance(value, dict)
-    }
+    path, settings = _settings(folder or Path.cwd())
+    given = {name: value for name, value in settings.items() if name != "metrics"}
+    refuse(
+        f"{path}: tool.benchrigor has {name!r}, expected some of {', '.join(SETTINGS)}, or the "
+        "table metrics"
+        for name in sorted(given.keys() - set(SETTINGS))
+    )
+    return {name: str(value) for name, value in given.items()}
 
 
 def described_metrics(folder: Path) -> Mapping[str, str]:

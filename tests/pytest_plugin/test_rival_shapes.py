@@ -1,0 +1,153 @@
+"""Suites that were written for pytest-benchmark, with and without it."""
+
+from __future__ import annotations
+
+import pytest
+
+PLAIN = """
+    import time
+
+    def test_call(benchmark):
+        assert benchmark(sum, range(100), start=1) == 4951
+        assert benchmark.stats["mean"] == benchmark.stats.stats.mean > 0.0
+        stats = benchmark.stats.stats
+        assert stats.min <= stats.median <= stats.max
+        assert benchmark.stats.get("rounds") == len(stats.data)
+        benchmark.extra_info["what"] = "a sum"
+
+    def test_decorator(benchmark):
+        @benchmark
+        def result():
+            return 7
+
+        assert result == 7
+"""
+PARAMETRISED = """
+    import pytest
+
+    pytestmark = pytest.mark.benchmark(group="sorts", min_rounds=2, warmup=True, max_time=0.1)
+
+    @pytest.mark.parametrize("n", [10, 1000])
+    @pytest.mark.parametrize("sort", [sorted, lambda rows: list(rows)], ids=["sorted", "copied"])
+    def test_sort(benchmark, sort, n):
+        benchmark.group = f"{n} rows"
+        assert len(benchmark(sort, range(n))) == n
+        assert benchmark.params["n"] == n
+        assert str(n) in benchmark.param
+"""
+PEDANTIC = """
+    def test_fresh_rows(benchmark):
+        calls = []
+
+        def setup():
+            calls.append("setup")
+            return (list(range(100, 0, -1)),), {"reverse": True}
+
+        def sort(rows, reverse):
+            calls.append("sort")
+            rows.sort(reverse=reverse)
+            return rows[0]
+
+        assert benchmark.pedantic(sort, setup=setup, rounds=5, warmup_rounds=2) == 100
+        assert calls == ["setup", "sort"] * 7
+
+    def test_exactly_so_many_calls(benchmark):
+        calls = []
+        benchmark.pedantic(calls.append, args=(1,), rounds=40, iterations=3)
+        assert len(calls) == 120
+        assert benchmark.stats["rounds"] == 40
+
+    def test_torn_down(benchmark):
+        open_ones = []
+        benchmark.pedantic(
+            open_ones.append, setup=lambda: ((1,), {}), teardown=lambda one: open_ones.pop()
+        )
+        assert open_ones == []
+        assert benchmark.stats["rounds"] > 1
+"""
+WITHOUT = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:benchmark")
+WITH = WITHOUT[:4]
+TAKEN = ("--bench-take-benchmark", "--bench-budget=0.1", "--strict-markers")
+
+
+@pytest.mark.parametrize("options", [WITH, WITHOUT], ids=["beside it", "without it"])
+@pytest.mark.parametrize(
+    ("suite", "passed"),
+    [(PLAIN, 2), (PARAMETRISED, 4), (PEDANTIC, 3)],
+    ids=["plain", "parametrised", "pedantic"],
+)
+def test_suites_of_pytest_benchmark_run_unchanged(pytester, suite, passed, options):
+    pytest.importorskip("pytest_benchmark")
+    pytester.makepyfile(suite)
+    result = pytester.runpytest_subprocess(*options, *TAKEN)
+    result.assert_outcomes(passed=passed)
+    result.stdout.fnmatch_lines(["=* benchrigor =*", "name *"])
+    if suite is PARAMETRISED:
+        result.stdout.fnmatch_lines(["Of the markers min_rounds, warmup are ignored*"])
+
+
+def test_its_own_options_and_its_own_fixture_stay_where_nobody_takes_it(pytester):
+    pytest.importorskip("pytest_benchmark")
+    pytester.makepyfile("""
+        def test_both(bench, benchmark):
+            assert bench(sum, [1, 2]) == benchmark(sum, [1, 2])
+            assert type(benchmark).__module__.startswith("pytest_benchmark")
+    """)
+    result = pytester.runpytest_subprocess(
+        *WITH, "--bench-budget=0.05", "--benchmark-max-time=0.01"
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_without_measuring_each_is_called_once(pytester):
+    pytester.makepyfile("""
+        def test_once(benchmark):
+            calls = []
+            benchmark.pedantic(calls.append, setup=lambda: ((1,), {}), rounds=5, warmup_rounds=2)
+            assert calls == [1]
+            assert benchmark.stats is None
+            assert benchmark.disabled and not benchmark.enabled
+    """)
+    pytester.runpytest(*WITHOUT, *TAKEN, "--bench-skip").assert_outcomes(passed=1)
+
+
+def test_two_functions_are_compared_in_turn(pytester):
+    pytester.makepyfile("""
+        def few():
+            return sum(range(100))
+
+        def many():
+            return sum(range(2000))
+
+        def test_ratio(bench):
+            assert bench.ratio(few, many).low > 2.0
+
+        def test_verdict(bench):
+            comparison = bench.compare(many, few, margin=0.05)
+            assert str(comparison.verdict) == "better"
+            assert comparison.margin == 0.05
+
+        def test_what_is_asserted_fails(bench):
+            assert bench.ratio(few, many).high < 1.05
+    """)
+    result = pytester.runpytest(*WITHOUT, "--bench-budget=1")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["test_ratio: *worse*", "test_verdict: *better*"])
+
+
+def test_what_is_not_measured_is_not_asserted(pytester):
+    pytester.makepyfile("""
+        def test_ratio(bench):
+            assert bench.ratio(dict, list).high < 0.0
+    """)
+    pytester.runpytest(*WITHOUT, "--bench-skip").assert_outcomes(skipped=1)
+
+
+def test_a_function_that_raises_in_a_comparison_shows_its_own_exception(pytester):
+    pytester.makepyfile("""
+        def test_raising(bench):
+            bench.compare(dict, lambda: int("x"))
+    """)
+    result = pytester.runpytest(*WITHOUT, "--bench-budget=0.1")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*ValueError: invalid literal*"])

@@ -1,0 +1,211 @@
+"""What becomes of all that a run of pytest measures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from benchrigor.model import Options
+from benchrigor.pytest_plugin.suite import Suite
+from benchrigor.session import Session
+from benchrigor.storage import Journal
+from benchrigor.testing import FakeClock, SyntheticWorkload
+
+BARE = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:benchmark")
+QUICK = (*BARE, "--bench-budget=0.1", "--bench-target=50%")
+ADDING = """
+    import pytest
+
+    @pytest.mark.bench(group="sums", baseline=True)
+    def test_few(bench):
+        bench(sum, range(100))
+
+    @pytest.mark.bench(group="sums", margin="5%")
+    @pytest.mark.parametrize("n", [100, 3000])
+    def test_more(bench, n):
+        bench.extra_info["n"] = n
+        bench(sum, range(n))
+"""
+
+
+def verdicts(lines, heading):
+    """Return the verdicts of the family below a heading, by name."""
+    rows = [line.split() for line in lines[lines.index(heading) + 1 :]]
+    words = ("better", "worse", "equivalent", "undecided")
+    return {row[0]: row[-1] for row in rows if row and row[-1] in words}
+
+
+def measured(suite, name, mean, *, seed, group=None, baseline=False):
+    """Add a simulated run of a test to a suite."""
+    clock = FakeClock()
+    session = Session(
+        Options(target=0.01),
+        name=name,
+        subject={"test": f"a.py::{name}"},
+        seed=seed,
+        store=suite.store,
+        clock=clock,
+    )
+    record = session.run(SyntheticWorkload(mean=mean, cv=0.05, seed=seed, clock=clock))
+    bench = SimpleNamespace(
+        name=name, fullname=f"a.py::{name}", group=group, baseline=baseline, margin=0.01
+    )
+    suite.records.append((bench, record))
+
+
+def suite_of(pytester, *options):
+    return Suite(pytester.parseconfigure(*BARE, *options))
+
+
+def test_a_group_shows_changes_from_its_baseline(pytester):
+    suite = suite_of(pytester)
+    measured(suite, "test_few", 1e-3, seed=1, group="sums", baseline=True)
+    measured(suite, "test_same", 1e-3, seed=2, group="sums")
+    measured(suite, "test_many", 1.1e-3, seed=3, group="sums")
+    measured(suite, "test_else", 2e-3, seed=4)
+    assert not suite.ended()
+    found = verdicts(suite.lines(), "group sums: change from test_few")
+    assert found.keys() == {"test_same", "test_many"}
+    assert found["test_many"] == "worse"
+    assert found["test_same"] != "worse"
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "mean", "fails"),
+    [("worse", 1.1e-3, True), ("worse", 1e-3, False), ("never", 1.1e-3, False)],
+)
+def test_what_became_worse_since_it_was_saved_fails_the_run(pytester, fail_on, mean, fails):
+    before = suite_of(pytester, "--bench-save=before")
+    measured(before, "test_work", 1e-3, seed=1)
+    after = suite_of(pytester, "--bench-compare=before", f"--bench-fail-on={fail_on}")
+    measured(after, "test_work", mean, seed=2)
+    measured(after, "test_new", 1e-3, seed=3)
+    assert after.ended() is fails
+    lines = after.lines()
+    found = verdicts(lines, "against before")
+    assert found.keys() == {"test_work"}
+    assert (found["test_work"] == "worse") is (mean > 1e-3)
+    assert "Not among those saved: test_new." in lines
+
+
+def test_the_newest_saved_run_counts_and_none_of_this_suite(pytester):
+    before = suite_of(pytester, "--bench-save=it")
+    measured(before, "test_work", 1e-3, seed=1)
+    measured(before, "test_work", 2e-3, seed=2)
+    now = suite_of(pytester, "--bench-save=it", "--bench-compare=it")
+    measured(now, "test_work", 2e-3, seed=3)
+    assert not now.ended()
+    assert verdicts(now.lines(), "against it")["test_work"] != "better"
+
+
+def test_runs_without_a_number_are_named_and_not_compared(pytester):
+    before = suite_of(pytester, "--bench-save=it")
+    measured(before, "test_work", 1e-3, seed=1)
+    now = suite_of(pytester, "--bench-compare=it", "--bench-fail-on=undecided")
+    measured(now, "test_work", 1e-3, seed=2)
+    bench, record = now.records.pop()
+    now.records.append((bench, replace(record, rounds=record.rounds[:1], analyses=())))
+    assert not now.ended()
+    assert any(line.startswith("Not compared: test_work: ") for line in now.lines())
+
+
+def test_a_suite_is_saved_and_compared_with_from_run_to_run(pytester):
+    pytester.makepyfile(ADDING)
+    pytester.runpytest(*QUICK, "--bench-save", "before").assert_outcomes(passed=3)
+    saved = Journal(pytester.path / ".benchrigor" / "before.sqlite")
+    names = {"test_few", "test_more[100]", "test_more[3000]"}
+    assert {run["name"] for run in saved.runs()} == names
+    result = pytester.runpytest(*QUICK, "--bench-compare=before")
+    result.assert_outcomes(passed=3)
+    told = result.stdout.str()
+    assert "against before" in told or "Not compared: " in told  # on a busy machine
+
+
+def test_all_of_it_is_in_the_file(pytester):
+    pytester.makepyfile(ADDING)
+    pytester.runpytest(*QUICK, "--bench-json=out.json").assert_outcomes(passed=3)
+    written = json.loads((pytester.path / "out.json").read_text())
+    first, second, _ = written["benchmarks"]
+    assert (first["name"], first["group"], first["baseline"]) == ("test_few", "sums", True)
+    assert second["fullname"].endswith("::test_more[100]")
+    assert second["param"] == "100"
+    assert second["extra_info"] == {"n": 100}
+    assert second["record"]["rounds"]
+
+
+@pytest.mark.parametrize(
+    ("options", "phrase"),
+    [
+        (("--bench-compare=nix",), "there is no */nix.sqlite*--bench-save nix"),
+        (("--bench-save=a", "--bench-store=b"), "both say where"),
+        (("--bench-json=no/where.json",), "there is no folder */no"),
+    ],
+)
+def test_files_that_cannot_be_are_refused_before_any_test(pytester, options, phrase):
+    pytester.makepyfile(ADDING)
+    result = pytester.runpytest(*QUICK, *options)
+    assert result.ret is pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{phrase}*"])
+
+
+def test_only_benchmarks_are_run_where_asked(pytester):
+    pytester.makepyfile(ADDING + "\n    def test_other(): raise AssertionError\n")
+    result = pytester.runpytest(*QUICK, "--bench-only", "--bench-skip")
+    result.assert_outcomes(passed=3, deselected=1)
+
+
+def test_functions_of_modules_are_measured_in_fresh_interpreters(pytester):
+    pytester.makepyfile(job="def work():\n    return sum(range(100))\n")
+    pytester.makepyfile("""
+        from job import work
+
+        def test_work(bench):
+            assert bench(work) == 4950
+            assert bench.record.options.rounds == "restarted"
+            assert bench.record.facts["startup_s"] > 0.0
+
+        def test_closure(bench):
+            bench(lambda: work())
+            assert bench.record.options.rounds != "restarted"
+    """)
+    pytester.syspathinsert()
+    result = pytester.runpytest(*BARE, "--bench-fresh", "--bench-budget=0.5")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["Measured in this process: test_closure.*"])
+
+
+def test_the_project_gives_defaults_that_options_and_markers_replace(pytester):
+    pytester.makepyprojecttoml(
+        '[tool.benchrigor]\nbudget = 0.1\ntarget = "40%"\nstatistic="median"\n'
+    )
+    pytester.makepyfile("""
+        import pytest
+
+        def test_project(bench):
+            bench(pow, 2, 3)
+            options = bench.record.options
+            assert (options.budget_s, options.target, options.statistic) == (0.1, 0.3, "median")
+
+        @pytest.mark.bench(statistic="p90", target=0.25)
+        def test_marker(bench):
+            bench(pow, 2, 3)
+            assert bench.record.options.statistic == "p90"
+            assert bench.record.options.target == 0.25
+    """)
+    pytester.runpytest(*BARE, "--bench-target=30%").assert_outcomes(passed=2)
+
+
+def test_a_word_in_a_marker_that_nobody_knows_is_named(pytester):
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.bench(marign=0.1)
+        def test_it(bench):
+            bench(pow, 2, 3)
+    """)
+    result = pytester.runpytest(*QUICK)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*marker bench has marign, expected some of *margin*"])
