@@ -1,0 +1,34 @@
+"""What the rivals of the everyday script measure too: functions that need no benchrigor."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+
+__all__ = ["COMMAND", "FUNCTIONS"]
+
+FUNCTIONS = ("sort_numbers", "dump_json", "insert_rows")
+COMMAND = ["python3", "-I", "-S", "-c", "sorted(range(200_000, 0, -1))"]
+
+_NUMBERS = random.Random(1).sample(range(100_000), 10_000)
+_TREE = {str(n): {"id": n, "tags": [n] * 5, "name": {"first": str(n)}} for n in range(50)}
+_ROWS = [(n, str(n)) for n in range(1_000)]
+
+
+def sort_numbers() -> None:
+    """Sort ten thousand integers."""
+    sorted(_NUMBERS)
+
+
+def dump_json() -> None:
+    """Turn a nested dictionary into text."""
+    json.dumps(_TREE)
+
+
+def insert_rows() -> None:
+    """Insert a thousand rows into a table in memory."""
+    base = sqlite3.connect(":memory:")
+    base.execute("create table numbers (n integer, name text)")
+    base.executemany("insert into numbers values (?, ?)", _ROWS)
+    base.close()
