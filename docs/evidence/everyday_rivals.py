@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,10 @@ __all__ = ["record_rivals", "show_rivals"]
 
 OURS = "benchrigor"
 COMMAND_NAME = "command"
-BESIDE = {"idle": nullcontext, "CPU hog": cpu_hog}
+BESIDE: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    "idle": nullcontext,
+    "CPU hog": cpu_hog,
+}
 _HERE = Path(__file__).parent
 _TEST = """
 import sys
@@ -71,7 +74,7 @@ def _pyperf(name: str, folder: Path, rivals: str) -> float:
     setup = f"import sys; sys.path.insert(0, {str(_HERE)!r}); from everyday_work import {name}"
     _run(rivals, "-m", "pyperf", "timeit", "-q", "-o", found, "-s", setup, f"{name}()")
     runs = json.loads(found.read_text())["benchmarks"][0]["runs"]
-    return statistics.median(each for run in runs for each in run.get("values", ()))
+    return float(statistics.median(each for run in runs for each in run.get("values", ())))
 
 
 def _pytest_benchmark(name: str, folder: Path, rivals: str) -> float:

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from benchrigor.session import compare_runs as compare_runs
     from benchrigor.session import default_rules as default_rules
     from benchrigor.session import measure as measure
+    from benchrigor.session import measure_async as measure_async
     from benchrigor.session import measure_many as measure_many
     from benchrigor.session import measure_pair as measure_pair
     from benchrigor.session import plan as plan
@@ -79,7 +80,8 @@ _resolve, _list = lazy_names(
             "WpsFit"
         ),
         "session": (
-            "Session compare_runs default_rules measure measure_many measure_pair plan replay"
+            "Session compare_runs default_rules measure measure_async measure_many measure_pair "
+            "plan replay"
         ),
         "units": "Direction",
         "workloads": "CommandWorkload InterpreterWorkload StepwiseWorkload",

@@ -151,3 +151,45 @@ def test_a_function_that_raises_in_a_comparison_shows_its_own_exception(pytester
     result = pytester.runpytest(*WITHOUT, "--bench-budget=0.1")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E*ValueError: invalid literal*"])
+
+
+def test_a_coroutine_function_is_awaited_in_the_loop_that_runs_or_in_its_own(pytester):
+    pytester.makepyfile("""
+        import asyncio
+
+        async def twice(number):
+            await asyncio.sleep(0)
+            return 2 * number
+
+        def test_own_loop(bench):
+            assert bench(twice, 4) == 8
+            assert bench.record is None or bench.record.readings().size > 1
+
+        def test_running_loop(bench):
+            async def main():
+                loop, seen = asyncio.get_running_loop(), set()
+
+                async def noted(number):
+                    seen.add(asyncio.get_running_loop())
+                    return await twice(number)
+
+                assert await bench(noted, 5) == 10
+                assert seen == {loop}
+
+            asyncio.run(main())
+            assert bench.record is None or bench.record.readings().size > 1
+
+        def test_raising(bench):
+            async def broken():
+                raise KeyError("x")
+
+            async def main():
+                await bench(broken)
+
+            asyncio.run(main())
+    """)
+    result = pytester.runpytest(*WITHOUT, "--bench-budget=0.2")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["E*KeyError: 'x'"])
+    result.stdout.no_fnmatch_line("*WorkloadFailed*")
+    pytester.runpytest(*WITHOUT, "--bench-skip").assert_outcomes(passed=2, failed=1)

@@ -1,6 +1,9 @@
+import asyncio
 import functools
+import itertools
 import math
 import re
+import time
 from typing import Any
 
 import numpy as np
@@ -67,7 +70,7 @@ def test_what_cannot_be_called_is_named() -> None:
         ({"budget_s": -1.0}, r"budget_s is -1\.0"),
         ({"statistic": "mode"}, "statistic is 'mode'"),
         ({"batch": 0}, r"batch is 0, expected a whole number from 1 on, or None"),
-        ({"batch": 5, "setup": list}, "batch is 5, expected 1 since setup"),
+        ({"batch": 5, "teardown": list}, "batch is 5, expected 1 since a teardown"),
         ({"setup": "x", "gc": []}, r"2 problems:(.|\n)*setup is 'x'(.|\n)*gc is \[\]"),
         ({"gc": "sometimes"}, "gc is 'sometimes'"),
     ],
@@ -164,16 +167,167 @@ async def _coroutine(amount: float = 0.0) -> None:
     """Do nothing, when it is awaited."""
 
 
+async def _of_amount(amount: float) -> None:
+    """Do nothing, when it is awaited."""
+
+
+@pytest.mark.parametrize("func", [_coroutine, functools.partial(_coroutine, 1.0)])
+def test_a_coroutine_function_is_awaited(func: Any) -> None:
+    record = br.measure(func, budget_s=0.05)
+    assert record.readings().size > 0
+    assert br.measure_pair(func, func, budget_s=0.05).reason is not None
+
+
+def test_a_coroutine_is_not_timed_where_nothing_awaits_it() -> None:
+    with pytest.raises(br.InvalidInput, match=r"nothing awaits it.*functools\.partial\(f"):
+        br.measure(lambda: _coroutine(2.0), budget_s=0.05)
+    with pytest.raises(br.InvalidInput, match="nothing awaits it"):
+        br.measure_pair(lambda: None, lambda: _coroutine(2.0), budget_s=0.05)
+    with pytest.raises(br.InvalidInput, match="what takes an amount is not awaited"):
+        br.measure(_of_amount, work=(1, 10), budget_s=0.05)
+
+
+def test_only_what_is_awaited_is_timed_in_one_loop_a_round() -> None:
+    clock, loops = FakeClock(), []
+
+    async def wait() -> None:
+        loops.append(asyncio.get_running_loop())
+        clock.advance(2_000_000)
+        await asyncio.sleep(0)
+
+    made = []
+
+    def factory() -> asyncio.AbstractEventLoop:
+        made.append(asyncio.new_event_loop())
+        return made[-1]
+
+    record = br.measure(wait, budget_s=1.0, clock=clock, seed=1, loop_factory=factory)
+    assert set(record.readings()) == {0.002}
+    assert set(loops) == set(made)
+    assert len(made) == len(record.rounds)
+    assert all(each.is_closed() for each in made)
+
+
+def test_in_a_loop_that_runs_other_tasks_go_on() -> None:
+    beats = []
+
+    async def beat() -> None:
+        while True:
+            beats.append(1)
+            await asyncio.sleep(0.005)
+
+    async def nap() -> None:
+        await asyncio.sleep(0.001)
+
+    async def main() -> br.RunRecord:
+        task = asyncio.create_task(beat())
+        record = await br.measure_async(nap, budget_s=0.5, target=None)
+        task.cancel()
+        return record
+
+    record = asyncio.run(main())
+    assert record.readings().min() >= 0.001
+    assert len(beats) > 5
+
+
+def test_a_coroutine_that_blocks_the_loop_takes_its_time() -> None:
+    async def block() -> None:
+        time.sleep(0.002)
+
+    async def main() -> br.RunRecord:
+        return await br.measure_async(block, budget_s=0.2)
+
+    assert asyncio.run(main()).readings().min() >= 0.002
+
+
+def test_a_cancelled_measurement_ends_after_its_round() -> None:
+    calls = []
+
+    async def nap() -> None:
+        calls.append(1)
+        await asyncio.sleep(0.001)
+
+    async def main() -> None:
+        task = asyncio.create_task(br.measure_async(nap, budget_s=60.0, target=None))
+        while len(calls) < 5:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(
-    "func", [_coroutine, functools.partial(_coroutine, 1.0), lambda: _coroutine(2.0)]
+    ("func", "options", "phrase"),
+    [
+        (lambda: None, {}, "expected a coroutine function: measure takes others"),
+        (_coroutine, {"work": (1, 2)}, "'work' is no option of measure_async"),
+        (_coroutine, {"target": -1.0}, r"target is -1\.0"),
+    ],
 )
-def test_a_coroutine_is_not_timed_where_nothing_runs_it(func: Any) -> None:
-    with pytest.raises(br.InvalidInput, match=r"such as lambda: asyncio.run\(f\(\)\)"):
-        br.measure(func, budget_s=0.05)
-    with pytest.raises(br.InvalidInput, match=r"such as lambda: asyncio.run\(f\(\)\)"):
-        br.measure_pair(lambda: None, func, budget_s=0.05)
-    with pytest.raises(br.InvalidInput, match="only makes an object"):
-        br.Session(br.Options(budget_s=0.05)).run(func)
+def test_measure_async_names_what_it_cannot_work_with(
+    func: Any, options: dict[str, Any], phrase: str
+) -> None:
+    with pytest.raises(br.InvalidInput, match=phrase):
+        asyncio.run(br.measure_async(func, **options))
+
+
+def test_a_coroutine_that_raises_is_named_with_its_call() -> None:
+    async def broken() -> None:
+        raise KeyError("x")
+
+    with pytest.raises(br.WorkloadFailed, match="broken raised KeyError: 'x'"):
+        br.measure(broken, budget_s=0.05)
+
+
+def test_calls_are_given_what_their_setup_returned_in_batches_too() -> None:
+    clock, given, seen = FakeClock(resolution_ns=1), itertools.count(), []
+
+    def setup() -> tuple[tuple[int], dict[str, int]]:
+        clock.advance(10_000_000)
+        return (next(given),), {"more": 1}
+
+    def call(number: int, more: int) -> None:
+        seen.append(number)
+        clock.advance(1_000 * more)
+
+    record = br.measure(call, setup=setup, clock=clock, budget_s=5.0, target=0.5, seed=1)
+    assert record.facts["inner_loop"] > 1  # type: ignore[operator]
+    assert set(record.readings()) == {1e-6}
+    assert seen == [*range(len(seen))]
+    fixed = br.measure(call, setup=setup, clock=clock, budget_s=1.0, batch=3, seed=1)
+    assert fixed.facts["inner_loop"] == 3
+
+
+def test_states_of_a_batch_stay_within_a_bound_of_memory() -> None:
+    clock = FakeClock(resolution_ns=1)
+
+    def setup() -> tuple[tuple[bytearray], dict[str, int]]:
+        return (bytearray(b"x" * 2**20),), {}
+
+    record = br.measure(
+        lambda _: clock.advance(10), setup=setup, clock=clock, budget_s=1e-4, seed=1
+    )
+    assert 1 <= record.facts["inner_loop"] <= 128  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("setup", "phrase"),
+    [
+        (lambda: 3, r"returned 3, expected nothing, or \(args, kwargs\)"),
+        (lambda: (1, 2), r"returned \(1, 2\), expected nothing"),
+        (lambda: "ab", "returned 'ab'"),
+    ],
+)
+def test_a_setup_that_returns_something_else_is_refused(setup: Any, phrase: str) -> None:
+    with pytest.raises(br.InvalidInput, match=phrase):
+        br.measure(lambda: None, setup=setup, budget_s=0.05)
+
+
+def test_a_batch_needs_a_setup_of_each_call() -> None:
+    with pytest.raises(br.InvalidInput, match="needs a setup of each"):
+        br.measure(lambda: None, setup=lambda: None, batch=5, budget_s=0.05)
 
 
 def test_the_first_result_of_a_plain_function_is_not_kept() -> None:

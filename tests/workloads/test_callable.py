@@ -279,7 +279,7 @@ def test_readings_go_out_in_bounded_chunks() -> None:
         ({"inner": 0}, "inner is 0"),
         ({"inner": 1.5}, "inner is 1.5"),
         ({"inner": True}, "inner is True"),
-        ({"inner": 2, "setup": list}, "inner is 2, expected 1"),
+        ({"inner": 2, "teardown": list}, "inner is 2, expected 1"),
         ({"gc": "never"}, "gc is 'never', expected 'on' or 'off'"),
     ],
 )

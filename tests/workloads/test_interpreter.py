@@ -56,7 +56,11 @@ def with_argument(n):
     return n
 
 async def later():
-    return 1
+    import asyncio
+    await asyncio.sleep(0)
+
+async def stream():
+    yield 1
 
 def tell():
     with open("seen.txt", "a") as file:
@@ -102,6 +106,12 @@ def test_readings_of_a_function_arrive_with_what_was_measured_beside_them(folder
     assert {"startup_s", "import_s", "first_call_s", "peak_memory", "inner_loop"} <= facts.keys()
     assert facts["gc"] == "on"
     assert facts["python"] == sys.version.split()[0]
+
+
+def test_a_coroutine_function_is_awaited(folder: Path):
+    finished = run(InterpreterWorkload("job:later", cwd=folder), readings=50)
+    assert finished.unit_readings["time"].shape == (50,)
+    assert finished.facts["inner_loop"] >= 1
 
 
 def test_steps_of_a_generator_function_are_readings(folder: Path):
@@ -205,7 +215,7 @@ def test_one_under_way_when_the_budget_is_spent_does_not_count(folder: Path):
     ("target", "words"),
     [
         ("job:with_argument", "takes 1 arguments, expected none"),
-        ("job:later", "coroutine function"),
+        ("job:stream", "asynchronous generator function"),
         ("job:ten", "expected a function"),
         ("job:missing", "has no 'missing'"),
     ],

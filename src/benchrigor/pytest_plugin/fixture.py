@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,11 +14,14 @@ import pytest
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed, without_our_frames
 from benchrigor.model import Comparison, Estimate, Options, RunRecord
+from benchrigor.protocols import DelayMeter
 from benchrigor.pytest_plugin.suite import Benchmarked, Suite
 from benchrigor.session import Session, measure_pair, meter_for
+from benchrigor.session.measuring import run_in_loop
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.storage.project_settings import time_metric
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
+from benchrigor.workloads.callable import awaits
 
 T = TypeVar("T")
 _Arguments = tuple[Sequence[Any], Mapping[str, Any]]
@@ -51,8 +55,14 @@ class Bench(Benchmarked):
         return not self.enabled
 
     def __call__(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Measure calls of ``func(*args, **kwargs)``, and return what the first one returned."""
+        """Measure calls of ``func(*args, **kwargs)``, and return what the first one returned.
+
+        Where an event loop runs, that of a coroutine function is to be awaited:
+        ``await bench(f)``.
+        """
         __tracebackhide__ = True
+        if awaits(func) and _is_in_loop():
+            return self._awaited(func, args, kwargs)  # type: ignore[return-value]
         return self._measured(func, args, kwargs)
 
     def pedantic(  # noqa: PLR0917  # positional in pytest-benchmark too
@@ -175,28 +185,41 @@ class Bench(Benchmarked):
             return _called_once(func, (args, kwargs), setup, teardown)
         fresh = self._in_interpreter(name, func, bare=not (args or kwargs or setup or rounds))
         if fresh is not None:
-            result = func()
-            _as_raised(lambda: self._run(name, fresh))
+            result = _called_once(func, (args, kwargs), setup, teardown)
+            _as_raised(lambda: self._keep(self._session(name).run(fresh)))
             return result
-        clock = WallClock()
         call, first = _first_kept(func, *(((), {}) if setup else (args, kwargs)))
-        workload = CallableWorkload(
-            call,
-            clock=clock,
-            meter=meter_for(clock),
-            inner=self._settings.get("batch"),
-            gc=self._settings.get("gc", "on"),
-            setup=setup,
-            teardown=teardown,
-            first_call_apart=rounds is None,
+        workload = self._workload(
+            call, meter_for(None), setup=setup, teardown=teardown, first_call_apart=rounds is None
         )
-        _as_raised(lambda: self._run(name, workload, rounds))
+        _as_raised(lambda: self._keep(self._session(name, rounds).run(workload)))
+        kept: T = first[0]
+        return kept
+
+    async def _awaited(
+        self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Measure a coroutine function in the loop that runs, and return its first result."""
+        __tracebackhide__ = True
+        name = self._next_name()
+        if not self.enabled:
+            self._suite.skip(name)
+            return await func(*args, **kwargs)
+        call, first = _first_kept(func, args, kwargs)
+        try:
+            self._keep(await run_in_loop(self._session(name), self._workload(call, None)))
+        except WorkloadFailed as error:
+            raise _own(error) from None
         return first[0]
 
-    def _run(
-        self, name: str, workload: CallableWorkload | InterpreterWorkload, rounds: int | None = None
-    ) -> None:
-        """Measure a workload, and keep its record."""
+    def _workload(
+        self, call: Callable[..., object], meter: DelayMeter | None, **options: Any
+    ) -> CallableWorkload:
+        timing = {"inner": self._settings.get("batch"), **self._chosen("gc")}
+        return CallableWorkload(call, clock=WallClock(), meter=meter, **timing, **options)
+
+    def _session(self, name: str, rounds: int | None = None) -> Session:
+        """Return the session of a measurement; of exactly so many readings if they are given."""
         metric, limits = time_metric(self._suite.root), self._chosen(*_OPTIONS)
         limits["budget_s"] = self._settings["budget"]
         if "target" in limits:
@@ -208,12 +231,12 @@ class Bench(Benchmarked):
                 "budget_s": math.inf,
             }
         subject = {"kind": "function", "name": self.name, "test": self.fullname}
-        session = Session(
-            Options(**limits), (metric,), name=name, subject=subject, store=self._suite.store
-        )
-        self.record = session.run(workload)
-        self.stats = Stats(self.record)
-        self._suite.records.append((self, self.record))
+        store = self._suite.store
+        return Session(Options(**limits), (metric,), name=name, subject=subject, store=store)
+
+    def _keep(self, record: RunRecord) -> None:
+        self.record, self.stats = record, Stats(record)
+        self._suite.records.append((self, record))
 
     def _in_interpreter(
         self, name: str, func: Callable[..., object], *, bare: bool = True
@@ -241,10 +264,13 @@ class Bench(Benchmarked):
 
 
 class Stats:
-    """The readings of a record that count, in seconds per call, by pytest-benchmark's names."""
+    """The readings of a record, in seconds per call, by pytest-benchmark's names.
+
+    Mean, or median, is the estimate where there is one.
+    """
 
     def __init__(self, record: RunRecord) -> None:
-        data = record.counted()
+        data = record.readings()
         q1, median, q3 = np.quantile(data, (0.25, 0.5, 0.75)).tolist()
         self.stats = self
         self.data: list[float] = data.tolist()
@@ -266,6 +292,15 @@ class Stats:
         return getattr(self, name, default)
 
 
+def _is_in_loop() -> bool:
+    """Return whether an event loop runs in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _called_once(
     func: Callable[..., T],
     given: _Arguments,
@@ -275,41 +310,57 @@ def _called_once(
     """Call a function as a single reading would."""
     args, kwargs = setup() if setup else given
     try:
-        return func(*args, **kwargs)
+        returned: Any = func(*args, **kwargs)
+        result: T = asyncio.run(returned) if awaits(func) else returned
+        return result
     finally:
         if teardown is not None:
             teardown()
 
 
 def _first_kept(
-    func: Callable[..., T], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[Callable[..., T], list[T]]:
+    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Callable[..., Any], list[Any]]:
     """Return a call of a function, and where its first result will be.
 
     Later calls pay nothing for that: the first one puts the function in its own place.
     """
-    kept: list[T] = []
+    kept: list[Any] = []
     called = func
 
-    def first(*args: Any, **kwargs: Any) -> T:
+    def first(*args: Any, **kwargs: Any) -> Any:
         nonlocal called
         called = func
         kept.append(func(*args, **kwargs))
         return kept[0]
 
-    def call(*own: Any, **named: Any) -> T:
+    async def first_awaited(*args: Any, **kwargs: Any) -> Any:
+        nonlocal called
+        called = func
+        kept.append(await func(*args, **kwargs))
+
+    async def awaited(*own: Any, **named: Any) -> Any:
+        return await called(*args, *own, **kwargs, **named)
+
+    def call(*own: Any, **named: Any) -> Any:
         return called(*own, **named)
 
+    if awaits(func):
+        called = first_awaited
+        return awaited, kept
     called = first
     return (lambda: called(*args, **kwargs)) if args or kwargs else call, kept
 
 
 def _as_raised(measure: Callable[[], T]) -> T:
-    """Let what a measured function raises be seen as if nothing had measured it."""
+    """Let what a measured function raised be seen as if nothing had measured it."""
     __tracebackhide__ = True
     try:
         return measure()
     except WorkloadFailed as error:
-        if error.__cause__ is None:
-            raise
-        raise without_our_frames(error.__cause__) from None
+        raise _own(error) from None
+
+
+def _own(error: WorkloadFailed) -> BaseException:
+    """Return what the measured function raised."""
+    return error if error.__cause__ is None else without_our_frames(error.__cause__)

@@ -8,6 +8,7 @@ TYPE_CHECKING = False  # type checkers take it for True; importing typing would 
 if TYPE_CHECKING:
     from benchrigor.session.engine import Engine as Engine
     from benchrigor.session.measuring import measure as measure
+    from benchrigor.session.measuring import measure_async as measure_async
     from benchrigor.session.pairs.measuring_pair import measure_pair as measure_pair
     from benchrigor.session.pairs.run_comparison import compare_runs as compare_runs
     from benchrigor.session.replays.recorded_run import retraced as retraced
@@ -23,7 +24,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "engine": "Engine",
-        "measuring": "measure",
+        "measuring": "measure measure_async",
         "pairs.measuring_pair": "measure_pair",
         "pairs.run_comparison": "compare_runs",
         "replays.recorded_run": "retraced",

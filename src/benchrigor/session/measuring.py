@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchrigor.clocks import WallClock
+from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.model.checks import attempt, refuse, wrong_values
 from benchrigor.protocols import Clock, Store
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.traces import SPEED
 from benchrigor.workloads import AmountWorkload, CallableWorkload
-from benchrigor.workloads.callable import misfits, takes_amount, wrong_function
+from benchrigor.workloads.callable import awaits, misfits, takes_amount, wrong_function
+
+if TYPE_CHECKING:  # asyncio takes longer to load than all else here
+    from asyncio import AbstractEventLoop
 
 TIME = Metric(name="time", unit="s")
 _LIMITS = (  # of Options
     *("target", "confidence", "statistic", "budget_s", "work", "pieces", "disturbed", "reference"),
 )
-_TIMING = ("setup", "teardown", "timeout_s", "gc")  # of the workload
+_TIMING = ("setup", "teardown", "timeout_s", "gc", "loop_factory")  # of the workload
 
 
 def measure(
@@ -45,13 +51,15 @@ def measure(
     over_s: float | None = None,
     disturbed: str = "leave-out",
     reference: bool = True,
+    loop_factory: Callable[[], AbstractEventLoop] | None = None,
 ) -> RunRecord:
     """Time ``func()`` until its time per call, or its speed, is known well enough.
 
     Parameters
     ----------
     func
-        Called without arguments; with ``work``, with a work amount.
+        Called without arguments; with ``work``, with a work amount. A coroutine function is
+        awaited; see `measure_async` for a loop that runs already.
     work
         Range ``(low, high)`` of work amounts, whole numbers if both ends are; ``high`` may be
         None. The estimate is then the work per second, without the overhead of each call.
@@ -68,6 +76,7 @@ def measure(
         Seconds of measuring at most.
     setup, teardown
         Called without arguments around each reading, never timed; teardown also after a failure.
+        A setup may return ``(args, kwargs)``, which the call is given.
     store
         A path or a `protocols.Store` that keeps each round; None keeps nothing.
     progress
@@ -96,6 +105,8 @@ def measure(
     disturbed, reference
         What becomes of readings during which delay was measured, and whether the pace of the
         machine is measured in turn; see `Options`.
+    loop_factory
+        Makes the event loop of each round, for coroutine functions; None for asyncio's own.
 
     Returns
     -------
@@ -129,7 +140,76 @@ def measure(
     return session.run(workload, over_s=over_s)
 
 
-def prepared(given: Mapping[str, Any]) -> tuple[Session, CallableWorkload | AmountWorkload]:
+async def measure_async(
+    func: Callable[[], Coroutine[Any, Any, object]], **options: Any
+) -> RunRecord:
+    """Time ``await func()`` in the event loop that runs, until that is known well enough.
+
+    Other tasks of the loop go on in between; what they take counts as what ``func`` waits for. How
+    long the loop's thread waited for a processor is not measured.
+
+    Parameters
+    ----------
+    func
+        A coroutine function without arguments.
+    **options
+        Those of `measure`, but for ``work``, ``timeout_s`` and ``loop_factory``. Setup, teardown
+        and progress are called in another thread.
+
+    Returns
+    -------
+    RunRecord
+        As of `measure`.
+
+    Raises
+    ------
+    InvalidInput
+        When ``func`` is no coroutine function, or an option is out of range.
+    WorkloadFailed
+        When ``func`` raises.
+    asyncio.CancelledError
+        When the task is cancelled: the round under way is finished before.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> async def tick():
+    ...     await asyncio.sleep(0)
+    >>> record = asyncio.run(measure_async(tick, budget_s=0.1))
+    >>> record.readings().size > 0
+    True
+    """
+    if not awaits(func):
+        raise InvalidInput(f"func is {func!r}, expected a coroutine function: measure takes others")
+    known = {each.name: each.default for each in signature(measure).parameters.values()}
+    taken = known.keys() - {"func", "work", "timeout_s", "loop_factory"}
+    refuse(f"{each!r} is no option of measure_async" for each in sorted(options.keys() - taken))
+    session, workload = prepared({**known, **options, "func": func}, metered=False)
+    return await run_in_loop(session, workload, over_s=options.get("over_s"))
+
+
+async def run_in_loop(session: Session, workload: CallableWorkload, **options: Any) -> RunRecord:
+    """Run a session in a thread, whose workload is awaited in the loop that runs."""
+    import asyncio  # noqa: PLC0415  # only for who awaits
+
+    loop = asyncio.get_running_loop()
+
+    def carry_out(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+
+    workload.carried_out_by(carry_out)
+    running = loop.run_in_executor(None, partial(session.run, workload, **options))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        session.request_stop()
+        await running
+        raise
+
+
+def prepared(
+    given: Mapping[str, Any], *, metered: bool = True
+) -> tuple[Session, CallableWorkload | AmountWorkload]:
     """Return a session for a function, and its workload, from all arguments of `measure`."""
     func, work, batch, metric = (given[name] for name in ("func", "work", "batch", "metric"))
     problems = wrong_function("func", func, "something that can be called")
@@ -141,9 +221,10 @@ def prepared(given: Mapping[str, Any]) -> tuple[Session, CallableWorkload | Amou
     problems += _wrong_for_work(options, batch) if work is not None and options else []
     refuse(problems)
     clock, adapted = given["clock"] or WallClock(), CallableWorkload
-    if takes_amount(func):
+    if takes_amount(func) and (work is not None or given["setup"] is None):
         adapted, timing = AmountWorkload, {**timing, "inner": None}
-    workload = adapted(func, clock=clock, meter=meter_for(clock), **timing)
+    meter = meter_for(clock) if metered else None
+    workload = adapted(func, clock=clock, meter=meter, **timing)
     session = Session(
         options,
         (metric,) if work is None else (SPEED,),

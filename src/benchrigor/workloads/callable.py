@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import gc as collector
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+import os
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import repeat
 from operator import length_hint
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.series import short
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.processes.worker import (
     FEW_CALLS,
     HEADROOM,
     NO_HICCUP,
     calls_per_reading,
-    time_calls,
-    time_loops,
+    time_readings,
 )
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import (
@@ -32,12 +34,19 @@ from benchrigor.workloads.timing import (
     wrong_time_limit,
 )
 
+if TYPE_CHECKING:  # asyncio takes longer to load than all else here
+    from asyncio import AbstractEventLoop
+
 Call = Callable[[], object]
 _FUNCTION = "a function without arguments"
+_NO_COROUTINE = "a plain function: what takes an amount is not awaited"
 _UNAWAITED = (
-    "calling it only makes an object; wrap it in a function that runs it to its end, such as "
-    "lambda: asyncio.run(f())"
+    "nothing awaits it; give a coroutine function, such as functools.partial(f, ...), which is "
+    "awaited"
 )
+
+Arguments = tuple[Sequence[Any], dict[str, Any]]
+_MOST_GIVEN, _MOST_GIVEN_BYTES = 10_000, 64 * 2**20  # of the states that a batch is given
 
 _MANY_CALLS = 2**20  # during so many calls even a clock of coarse steps makes one
 
@@ -49,7 +58,8 @@ class CallableWorkload(TimedWorkload):
     few calls are to be had, each of them counts. Then the calls per reading are chosen so that a
     reading lasts at least a thousand clock resolutions and at least 20 µs; a call that is plainly
     long enough is a reading. A round ends when the plan's time is up. The loop's own steps are part
-    of a reading, and so is the cost of the clock, which is reported. Each round states the facts
+    of a reading, and so is the cost of the clock, which is reported. A coroutine function is
+    awaited, in an event loop for each round. Each round states the facts
     ``inner_loop``, ``clock_resolution_s``, ``clock_cost_s`` and ``gc``, the first one also
     ``first_call_s``.
 
@@ -61,9 +71,13 @@ class CallableWorkload(TimedWorkload):
         The only source of time.
     setup, teardown
         Called before and after each reading, never timed, with one call of ``func`` in between;
-        ``teardown`` also when ``func`` failed.
+        ``teardown`` also when ``func`` failed. A setup may return ``(args, kwargs)``, which the
+        call is given; without a teardown a reading may then hold several calls, each with its own
+        of as many setups, at most 10,000 and (on Linux) so many that they take 64 MB.
     inner
         Calls per reading; None to choose it.
+    loop_factory
+        Makes the event loop of each round, for coroutine functions; None for asyncio's own.
     gc
         "on" leaves the garbage collector as it is, since its pauses are paid for in production
         too; "off" keeps it from running within a round.
@@ -111,12 +125,25 @@ class CallableWorkload(TimedWorkload):
         meter: DelayMeter | None = None,
         timeout_s: float | None = None,
         first_call_apart: bool = True,
+        loop_factory: Callable[[], AbstractEventLoop] | None = None,
     ) -> None:
         argument = "of an amount" if self.takes_amount else "without arguments"
         refuse(
             wrong_function("func", func, f"a function {argument}"),
-            misfits(setup=setup, teardown=teardown, inner=inner, gc=gc, timeout_s=timeout_s),
-            wrong_values([("inner", inner, not (inner and self.takes_amount), "None")]),
+            misfits(
+                setup=setup,
+                teardown=teardown,
+                inner=inner,
+                gc=gc,
+                timeout_s=timeout_s,
+                loop_factory=loop_factory,
+            ),
+            wrong_values(
+                [
+                    ("inner", inner, not (inner and self.takes_amount), "None"),
+                    ("func", func, not (self.takes_amount and awaits(func)), _NO_COROUTINE),
+                ]
+            ),
         )
         super().__init__(func, clock=clock, meter=meter, timeout_s=timeout_s)
         if self._limit is not None:
@@ -127,12 +154,18 @@ class CallableWorkload(TimedWorkload):
         self._calls = 0  # finished before the readings under way
         self._setup, self._teardown = setup, teardown
         self._one_by_one = self.takes_amount or setup is not None or teardown is not None
-        self.inner = 1 if self._one_by_one else inner or 0  # calls per reading; 0 until chosen
+        self._is_given = False  # whether setup returns what a call is given
+        self._most_given = _MOST_GIVEN
+        alone = self.takes_amount or teardown is not None
+        self.inner = 1 if alone else inner or 0  # calls per reading; 0 until chosen
+        self._is_coroutine = awaits(func)
+        self._loop_factory = loop_factory
+        self._carry_out: Callable[[Coroutine[Any, Any, Any]], Any] | None = None
         self._kept_ns: list[int] = []  # of single calls that are readings, still to be recorded
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Take ``plan.readings`` readings; WorkloadFailed names the one at which a call failed."""
-        with collector_kept(self._gc), self._limited():
+        with self.awaiting(), collector_kept(self._gc), self._limited():
             _ = self._stopwatch  # measured before the first call
             deadline = self._deadline(plan)
             if self._is_first_round:
@@ -142,6 +175,25 @@ class CallableWorkload(TimedWorkload):
             recorder.fact("gc", "on" if collector.isenabled() else "off")
         recorder.fact("inner_loop", self.inner or 1)
         self._is_first_round = False
+
+    @contextmanager
+    def awaiting(self) -> Iterator[None]:
+        """Have an event loop inside, where the function is a coroutine function."""
+        if not self._is_coroutine or self._carry_out is not None:
+            yield
+            return
+        import asyncio  # noqa: PLC0415  # only for who awaits
+
+        with asyncio.Runner(loop_factory=self._loop_factory) as runner:
+            self._carry_out = runner.run
+            try:
+                yield
+            finally:
+                self._carry_out = None
+
+    def carried_out_by(self, carry_out: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        """Have coroutines run elsewhere, in a loop that is there already."""
+        self._carry_out = carry_out
 
     def settle(self, seconds: float | None) -> None:
         """Make the first call, and choose the calls per reading unless it is a reading itself."""
@@ -177,6 +229,9 @@ class CallableWorkload(TimedWorkload):
     @contextmanager
     def _coroutine_refused(self) -> Iterator[None]:
         """Raise InvalidInput after the call inside if it only made a coroutine."""
+        if self._is_coroutine:
+            yield
+            return
         _, func = self.name, self._func  # the name is that of the function
         self._func = kept = _FirstResult(func)
         try:
@@ -213,6 +268,8 @@ class CallableWorkload(TimedWorkload):
 
         A single call that is plainly long enough is kept, as a reading after ``done`` others.
         """
+        if self._one_by_one and not self._is_given:
+            return 1
         enough_ns = HEADROOM * self._stopwatch.shortest_ns
         (elapsed_ns,) = self._timed(1, done, delays=self._delays)
         if elapsed_ns >= NO_HICCUP * enough_ns:
@@ -222,7 +279,9 @@ class CallableWorkload(TimedWorkload):
             self._delays.forget(done)
 
         def time_reading(inner: int) -> int:
-            (elapsed_ns,) = self._timed(1, None, inner=inner)
+            given = min(inner, self._most_given) if self._one_by_one else inner
+            (elapsed_ns,) = self._timed(1, None, inner=given)
+            elapsed_ns = elapsed_ns * inner // given
             in_seconds([elapsed_ns])  # raises where the clock went backwards
             # No call takes less than a nanosecond.
             if inner >= _MANY_CALLS and elapsed_ns < inner:
@@ -236,7 +295,7 @@ class CallableWorkload(TimedWorkload):
         inner, elapsed_ns = calls_per_reading(elapsed_ns, enough_ns, time_reading)
         if self._delays is not None:
             self._delays.expect(elapsed_ns)
-        return inner
+        return min(inner, self._most_given) if self._one_by_one else inner
 
     def _timed(
         self,
@@ -254,7 +313,7 @@ class CallableWorkload(TimedWorkload):
             taken = delays.begin(elapsed_ns, done=done or 0, readings=n)
         if self._one_by_one:
             for _ in repeat(None, n):
-                taken(self._time_call(self._func, self.name, elapsed_ns, done, delays))
+                taken(self._time_alone(inner, elapsed_ns, done, delays))
                 if until_ns < NEVER and self._clock.now_ns() >= until_ns:
                     break
             return elapsed_ns
@@ -265,33 +324,33 @@ class CallableWorkload(TimedWorkload):
             return self._calls + len(elapsed_ns) * inner + begun
 
         with failures_of(self.name, elapsed_ns, done, call), self._watched(elapsed_ns, done):
-            if inner == 1:
-                time_calls(self._func, self._clock.now_ns, taken, n, until_ns)
-            else:
-                time_loops(self._func, self._clock.now_ns, taken, n, until_ns=until_ns, loop=loop)
+            now, carry_out = self._clock.now_ns, self._carry_out
+            time_readings(
+                self._func, now, taken, n, until_ns=until_ns, loop=loop, carry_out=carry_out
+            )
         self._calls += len(elapsed_ns) * inner
         return elapsed_ns
 
-    def _time_call(
+    def _time_alone(
         self,
-        func: Callable[[], object],
-        name: str,
+        inner: int,
         elapsed_ns: Sequence[int],
         done: int | None,
         delays: ReadingDelays | None,
+        *amount: float,
     ) -> int:
-        """Return the nanoseconds of one call; ``elapsed_ns`` and ``done`` place it for messages."""
-        if self._setup is not None:
-            with failures_of(f"setup of {name}", elapsed_ns, done):
-                self._setup()
+        """Return the nanoseconds of a reading with what is called around it.
+
+        ``elapsed_ns`` and ``done`` place it for messages.
+        """
+        name = self.name if not amount else f"{self.name}({amount[0]})"
+        given = self._made_ready(inner, name, elapsed_ns, done)
         try:
             if delays is not None:
                 delays.resume()
-            now = self._clock.now_ns
             with failures_of(name, elapsed_ns, done), self._watched(elapsed_ns, done):
-                start = now()
-                func()
-                reading = now() - start
+                calls = [((*amount, *args), kwargs) for args, kwargs in given]
+                reading = self._time_given(calls)
             if delays is not None:
                 delays.pause()
             return reading
@@ -299,6 +358,72 @@ class CallableWorkload(TimedWorkload):
             if self._teardown is not None:
                 with failures_of(f"teardown of {name}", elapsed_ns, done):
                     self._teardown()
+
+    def _made_ready(
+        self, inner: int, name: str, elapsed_ns: Sequence[int], done: int | None
+    ) -> list[Arguments]:
+        """Set up so many calls, and return what they are given."""
+        if self._setup is None:
+            return [((), {})]
+        ready: list[Arguments] = []
+        before = _resident_bytes()
+        for _ in repeat(None, inner):
+            with failures_of(f"setup of {name}", elapsed_ns, done):
+                returned = self._setup()
+            given = _arguments(returned, name)
+            self._is_given = given is not None
+            if not self._is_given and inner > 1:
+                raise InvalidInput(
+                    f"a reading of {inner} calls needs a setup of each, and that of {name} "
+                    "returned nothing, expected (args, kwargs); or let a reading hold 1 call"
+                )
+            ready.append(given or ((), {}))
+        if done is None and (grown := _resident_bytes() - before) > 0:
+            self._most_given = max(1, min(self._most_given, _MOST_GIVEN_BYTES * inner // grown))
+        return ready
+
+    def _time_given(self, calls: Sequence[Arguments]) -> int:
+        """Return the nanoseconds of calls with these arguments."""
+        func: Any = self._func
+        now = self._clock.now_ns
+        if self._carry_out is None:
+            start = now()
+            for args, kwargs in calls:
+                func(*args, **kwargs)
+            return now() - start
+
+        async def awaited() -> int:
+            start = now()
+            for args, kwargs in calls:
+                await func(*args, **kwargs)
+            return now() - start
+
+        elapsed_ns: int = self._carry_out(awaited())
+        return elapsed_ns
+
+
+def _resident_bytes() -> int:
+    """Return the memory of this process; 0 where the system does not tell it."""
+    try:
+        pages = Path("/proc/self/statm").read_bytes().split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGESIZE")
+
+
+def _arguments(returned: object, name: str) -> Arguments | None:
+    """Return what a call is given, as its setup returned it; None where that is nothing."""
+    match returned:
+        case (tuple() | list() as args, dict() as kwargs):
+            return args, kwargs
+        case tuple() if all(each is None for each in returned):  # a lambda of several calls
+            return None
+    if not returned:
+        return None
+    raise InvalidInput(
+        f"setup of {name} returned {short(returned)}, expected nothing, or (args, kwargs): what "
+        "the call is given, as a tuple and a dict"
+    )
 
 
 class AmountWorkload(CallableWorkload):
@@ -338,10 +463,9 @@ class AmountWorkload(CallableWorkload):
             stopwatch = self._stopwatch  # measured before the call
             if self._delays is not None:
                 taken = self._delays.begin([], done=0, readings=1)
-            func = self._func if self._before is not None else _FirstResult(self._func)
-            elapsed_ns = self._time_call(partial(func, amount), call, (), plan.index, self._delays)
-            if isinstance(func, _FirstResult):
-                func.refuse_coroutine(self.name)
+            is_first = self._before is None
+            with self._coroutine_refused() if is_first else nullcontext():
+                elapsed_ns = self._time_alone(1, (), plan.index, self._delays, amount)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
         if elapsed_ns == 0 and stopwatch.resolution_ns == 1:  # no call takes less than a nanosecond
             raise ClockFailed(
@@ -364,8 +488,8 @@ class _FirstResult:
         self._func = func
         self._result: object = None
 
-    def __call__(self, *amount: float) -> None:
-        self._result = self._func(*amount)
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        self._result = self._func(*args, **kwargs)
 
     def refuse_coroutine(self, name: str) -> None:
         """Raise InvalidInput if the call only made a coroutine."""
@@ -381,6 +505,7 @@ def misfits(
     inner: object,
     gc: object,
     timeout_s: object = None,
+    loop_factory: object = None,
     inner_name: str = "inner",
 ) -> list[str]:
     """Return what is wrong with parameters of a `CallableWorkload` other than its function.
@@ -388,13 +513,15 @@ def misfits(
     ``inner_name`` is the caller's name of ``inner``.
     """
     is_count = inner is None or (type(inner) is int and inner >= 1)
-    alone = (setup is None and teardown is None) or not is_count or inner in {None, 1}
+    alone = teardown is None or not is_count or inner in {None, 1}
+    makes_loops = loop_factory is None or callable(loop_factory)
     wrong = wrong_values(
         [
             ("setup", setup, setup is None or callable(setup), _FUNCTION),
             ("teardown", teardown, teardown is None or callable(teardown), _FUNCTION),
             (inner_name, inner, is_count, "a whole number from 1 on, or None"),
-            (inner_name, inner, alone, "1 since setup and teardown go with a call"),
+            (inner_name, inner, alone, "1 since a teardown goes with a call"),
+            ("loop_factory", loop_factory, makes_loops, "a function that makes an event loop"),
             ("gc", gc, gc in ("on", "off"), "'on' or 'off'"),
         ]
     )
@@ -405,14 +532,17 @@ def wrong_function(name: str, func: object, expected: str) -> list[str]:
     """Return what is wrong with a function that is to be timed."""
     if not callable(func):
         return [f"{name} is {func!r}, expected {expected}"]
-    if any(map(inspect.iscoroutinefunction, (func, func.__call__))):
-        return [f"{name} is {func!r}: {_UNAWAITED}"]
     if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
         return [
             f"{name} is {func!r}: calling it only makes an object; wrap it in a function that runs "
             "it to its end (Session.run measures the steps of a generator function)"
         ]
     return []
+
+
+def awaits(func: Any) -> bool:
+    """Return whether a function is a coroutine function, whose calls are awaited."""
+    return callable(func) and any(map(inspect.iscoroutinefunction, (func, func.__call__)))
 
 
 @contextmanager

@@ -191,6 +191,7 @@ class InterpreterWorkload:
             "enough_ns": enough_ns,
             "reference": self._is_paced,
             "began_ns": began_ns,
+            "carry_out": None,
         }
         with TemporaryFile() as stderr:
             ended, answer = self._carried_out(task, plan, stderr)

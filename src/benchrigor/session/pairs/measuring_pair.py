@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -184,9 +184,12 @@ class _PairRunner:
         """Take the readings of a plan, in seconds per call."""
         began_ns = self._clock.now_ns()
         until_ns = math.inf if plan.seconds is None else began_ns + plan.seconds * 1e9
-        if not (self._taken and self._are_chosen):
-            self._choose_calls(plan)
-        with collector_kept(self._gc):
+        with ExitStack() as stack:
+            for each in self._workloads.values():
+                stack.enter_context(each.awaiting())
+            if not (self._taken and self._are_chosen):
+                self._choose_calls(plan)
+            stack.enter_context(collector_kept(self._gc))
             delays = None if self._meter is None else _PairDelays(self._meter, self._clock)
             elapsed_ns = self._timed(plan.order, began_ns, until_ns, delays)
         pairs = len(elapsed_ns[BASELINE])

@@ -19,7 +19,7 @@ from operator import length_hint
 
 TYPE_CHECKING = False  # `typing` would take milliseconds of every round
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
     from typing import Any
 
 VERSION = 1  # of the reference: any change of it makes other times
@@ -65,6 +65,38 @@ def time_loops(
         append(stop - start)
         if stop >= until_ns:
             break
+
+
+def time_readings(
+    func: Callable[[], Any],
+    now: Callable[[], int],
+    append: Callable[[int], None],
+    readings: int,
+    *,
+    until_ns: float,
+    loop: list[repeat[None]],
+    carry_out: Callable[[Coroutine[Any, Any, None]], None] | None = None,
+) -> None:
+    """Time readings of as many calls as ``loop`` holds, awaited if coroutines are carried out."""
+    inner = length_hint(loop[0])
+
+    async def awaited() -> None:
+        for _ in repeat(None, readings):
+            loop[0] = calls = repeat(None, inner)
+            start = now()
+            for _ in calls:
+                await func()
+            stop = now()
+            append(stop - start)
+            if stop >= until_ns:
+                break
+
+    if carry_out is not None:
+        carry_out(awaited())
+    elif inner == 1:
+        time_calls(func, now, append, readings, until_ns)
+    else:
+        time_loops(func, now, append, readings, until_ns=until_ns, loop=loop)
 
 
 def time_steps(
@@ -384,9 +416,7 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
     except Refused as error:
         facts = {"refused": str(error)}
     except (Exception, SystemExit) as error:
-        import traceback
-
-        traceback.print_exc()  # its end is part of the message
+        sys.excepthook(*sys.exc_info())  # the end of what it prints is part of the message
         facts = {"failed": f"raised {type(error).__name__}{f': {error}' if str(error) else ''}"}
     sizes = [[name, len(each)] for name, each in arrays.items()]
     with os.fdopen(descriptor, "wb") as pipe:
@@ -398,8 +428,7 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
 def imported(task: dict[str, Any]) -> Any:
     """Import ``module:function`` by the path of the task, and never from this file's own folder."""
     own = os.path.dirname(os.path.abspath(__file__))
-    others = [each for each in sys.path if os.path.abspath(each) != own]
-    sys.path[:] = [*task["path"], *others]
+    sys.path[:] = [*task["path"], *(each for each in sys.path if os.path.abspath(each) != own)]
     module_name, _, path = task["target"].partition(":")
     __import__(module_name)
     item: Any = sys.modules[module_name]
@@ -421,10 +450,10 @@ def _check(item: Any, target: str) -> None:
     code = getattr(item, "__code__", None)
     if code is None:
         return
-    if code.co_flags & (_COROUTINE | _ASYNC_GENERATOR):
+    if code.co_flags & _ASYNC_GENERATOR:
         raise Refused(
-            f"{target} is a coroutine function: calling it only makes an object; name a function "
-            "that runs it to its end, such as with asyncio.run"
+            f"{target} is an asynchronous generator function: calling it only makes an object; "
+            "name a coroutine function that runs it to its end"
         )
     given = len(item.__defaults__ or ()) + int(hasattr(item, "__self__"))
     if code.co_argcount > given:
@@ -435,15 +464,18 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
     """Time the function, or the steps of the generator that it makes; add facts."""
     if task["gc"] == "off":
         collector.disable()
-    now = time.perf_counter_ns
-    timer = SegmentTimer(_meter(), now, Reference() if task["reference"] else None)
+    timer = SegmentTimer(_meter(), time.perf_counter_ns, Reference() if task["reference"] else None)
     elapsed_ns: list[int] = []
-    code = getattr(func, "__code__", None)
-    if code is not None and code.co_flags & _GENERATOR:
+    flags = getattr(getattr(func, "__code__", None), "co_flags", 0)
+    if flags & _GENERATOR:
         append = timer.begin(elapsed_ns, done=0, readings=task["readings"])
-        time_steps(iter(func()), now, append, task["readings"], _until_ns(task))
+        time_steps(iter(func()), time.perf_counter_ns, append, task["readings"], _until_ns(task))
         inner = 1
     else:
+        if flags & _COROUTINE:
+            import asyncio
+
+            task["carry_out"] = asyncio.new_event_loop().run_until_complete
         inner = _time_function(func, task, timer, elapsed_ns=elapsed_ns, facts=facts)
     timer.close(len(elapsed_ns))
     facts["inner_loop"], facts["gc"] = inner, "on" if collector.isenabled() else "off"
@@ -478,13 +510,13 @@ def _time_function(
     """Add readings of a function's calls, and return how many calls each averages."""
     now, inner, until_ns = time.perf_counter_ns, task["inner"] or 0, _until_ns(task)
 
+    def take(append: Callable[[int], None], readings: int, calls: int, until_ns: float) -> None:
+        loop, do = [repeat(None, calls)], task["carry_out"]
+        time_readings(func, now, append, readings, until_ns=until_ns, loop=loop, carry_out=do)
+
     def add(readings: int, calls: int) -> int:
         more: list[int] = []
-        append = timer.begin(more, done=len(elapsed_ns), readings=readings)
-        if calls == 1:
-            time_calls(func, now, append, readings, until_ns)
-        else:
-            time_loops(func, now, append, readings, until_ns=until_ns, loop=[repeat(None, calls)])
+        take(timer.begin(more, done=len(elapsed_ns), readings=readings), readings, calls, until_ns)
         timer.close(len(elapsed_ns) + len(more))
         elapsed_ns.extend(more)
         return more[0]
@@ -495,7 +527,7 @@ def _time_function(
 
     def time_reading(calls: int) -> int:
         taken: list[int] = []
-        time_loops(func, now, taken.append, 1, until_ns=math.inf, loop=[repeat(None, calls)])
+        take(taken.append, 1, calls, math.inf)
         return taken[0]
 
     expected_ns = first_ns = add(1, 1)
