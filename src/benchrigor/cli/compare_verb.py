@@ -36,7 +36,7 @@ _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.TARGET_MISS
 # Of what may differ beside the readings.
 _WARNINGS = {
     *(Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER),
-    Code.NO_COMMON_PACE,
+    *(Code.NO_COMMON_PACE, Code.FUNCTIONS_DIFFER),
 }
 
 

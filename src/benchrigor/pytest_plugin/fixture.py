@@ -18,6 +18,7 @@ from benchrigor.session import Session, measure_pair, meter_for
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.storage.project_settings import time_metric
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
+from benchrigor.workloads.timing import hash_of_function
 
 T = TypeVar("T")
 _Arguments = tuple[Sequence[Any], Mapping[str, Any]]
@@ -38,6 +39,7 @@ class Bench(Benchmarked):
         self.record: RunRecord | None = None
         self.stats: Stats | None = None
         self._suite = suite
+        self._test = node.function
         self._times = 0
 
     @property
@@ -208,6 +210,8 @@ class Bench(Benchmarked):
                 "budget_s": math.inf,
             }
         subject = {"kind": "function", "name": self.name, "test": self.fullname}
+        # The test is the benchmark: what it measures is often the very code that should change.
+        workload.function_hash = hash_of_function(self._test)
         session = Session(
             Options(**limits), (metric,), name=name, subject=subject, store=self._suite.store
         )

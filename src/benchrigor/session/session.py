@@ -295,7 +295,8 @@ class Session(Engine):
             self.note(Notice.warning(Code.THIS_PROCESS_ONLY, sentence, name=adapted.name))
         if self.options.work_range is not None:
             load_statsmodels()
-        self._describe(getattr(adapted, "source_files", ()))
+        sources = getattr(adapted, "source_files", ())
+        self._describe(sources, getattr(adapted, "function_hash", None))
         if isinstance(self._store, Journal):  # what fails should fail before time is spent
             self._store.check()
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
@@ -388,9 +389,11 @@ class Session(Engine):
         )
         return session
 
-    def _describe(self, sources: Iterable[Path | str] = ()) -> Provenance:
+    def _describe(
+        self, sources: Iterable[Path | str] = (), function: str | None = None
+    ) -> Provenance:
         if self._provenance is None:
-            self._provenance = instrument.provenance(sources=sources)
+            self._provenance = instrument.provenance(sources=sources, function=function)
         return self._provenance
 
     def _begun(self, store: Store) -> str:

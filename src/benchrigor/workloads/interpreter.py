@@ -29,7 +29,7 @@ from benchrigor.workloads.command_line import GRACE_S, STDERR_KEPT, end_of
 from benchrigor.workloads.processes import worker
 from benchrigor.workloads.processes.process_group import Ended, ProcessGroup
 from benchrigor.workloads.reading_delays import ReadingDelays
-from benchrigor.workloads.timing import Stopwatch
+from benchrigor.workloads.timing import Stopwatch, hash_in
 
 INHERITED = (
     *("HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "TEMP"),
@@ -170,6 +170,15 @@ class InterpreterWorkload:
         """The file of the function's module, as far as that is known without importing it."""
         file = located(self._target.partition(":")[0], [*self._path, *filter(None, sys.path)])
         return () if file is None else (file, self._target)
+
+    @cached_property
+    def function_hash(self) -> str | None:
+        """What the source of the function says, see `Provenance`; nothing is imported for it."""
+        try:
+            text = str(Path(self.source_files[0]).read_text(encoding="utf-8"))
+        except (IndexError, OSError, ValueError):  # not found, not readable, no text
+            return None
+        return hash_in(text, self._target.partition(":")[2])
 
     @cached_property
     def _stopwatch(self) -> Stopwatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -422,7 +423,23 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     if len(names) > 1:
         sentence = f"The metrics have different names: {', '.join(names)}."
         notices.append(Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names)))
-    return tuple(notices)
+    return (*notices, *_changed_functions([run for _, run in runs]))
+
+
+def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:
+    """Warn of measured functions that have changed themselves, not only what they call."""
+    hashes: dict[object, set[str]] = defaultdict(set)
+    for run in runs:
+        known = (run.subject.get(key) for key in ("target", "test", "name"))
+        name = next(filter(None, known), run.name)
+        if run.provenance is not None and run.provenance.function is not None:
+            hashes[name].add(run.provenance.function)
+    for name, different in hashes.items():
+        if len(different) > 1:
+            sentence = (
+                f"The source of {name} itself differs: the runs may not have measured the same."
+            )
+            yield Notice.warning(Code.FUNCTIONS_DIFFER, sentence, name=str(name))
 
 
 def _hosts(sources: Sequence[_Source]) -> list[str]:
