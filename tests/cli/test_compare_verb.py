@@ -463,3 +463,40 @@ def test_a_benchmark_that_has_changed_itself_is_told(cli, tmp_path, strict, monk
     changed = ran("def part():\n    return 1\n\ndef work():\n    return part() + 333\n")
     assert "functions-differ" not in warnings(first, called)
     assert "The source of job:work itself differs" in warnings(first, changed)
+
+
+# What is failed on
+
+
+@pytest.mark.parametrize(
+    ("candidate", "words", "fail_on", "code"),
+    [
+        ("slow", (), "worse", 7),
+        ("slow", (), "undecided", 7),
+        ("slow", (), "never", 0),
+        ("same", ("--margin", "0.1%"), "worse", 0),
+        ("same", ("--margin", "0.1%"), "undecided", 3),
+        ("same", ("--margin", "0.1%"), "never", 0),
+        ("fast", (), "undecided", 0),
+    ],
+)
+def test_which_verdicts_fail_can_be_chosen(  # noqa: PLR0917  # fixtures beside four values
+    cli, files, candidate, words, fail_on, code
+):
+    sides = ("old.csv", f"{candidate}.csv", "--unit", "s")
+    result = cli("compare", *sides, *words, "--fail-on", fail_on)
+    assert result.exit_code == code, result.stderr
+    assert "(margin" in result.stdout
+
+
+def test_runs_of_two_machines_can_be_refused(cli, keep, strict):
+    here, there, again = (
+        keep(0.001, seed, host=host) for seed, host in enumerate(("alpha", "beta", "alpha"))
+    )
+    refused = cli("compare", "--same-machine", "--fail-on", "never", "--json", here, there)
+    assert refused.exit_code == 8
+    error = strict(refused.stdout)["error"]
+    assert error["type"] == "NotComparable"
+    assert "alpha and beta, expected one machine" in error["message"]
+    assert cli("compare", "--same-machine", here, again).exit_code in {0, 3, 7}
+    assert cli("compare", "--same-machine", here, again, there).exit_code == 8

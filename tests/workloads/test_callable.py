@@ -335,7 +335,7 @@ def test_the_source_of_a_function_is_hashed_without_its_comments() -> None:
         assert hashed(work) == hashed(made(1))
 
     other()
-    assert hashed(made(1)) == hashed(made(2)) == hashed(functools.partial(made(1))) is not None
+    assert hashed(made(1)) == hashed(made(2)) is not None
     assert hashed(functools.lru_cache(made(1))) == hashed(made(1)) != hashed(other)
 
 

@@ -55,9 +55,7 @@ def capabilities(*, root: Path = ROOT) -> tuple[Capability, ...]:
     return tuple(_capability(name, reader, root) for name, reader in _READERS.items())
 
 
-def provenance(
-    *, sources: Iterable[Path | str] = (), function: str | None = None, root: Path = ROOT
-) -> Provenance:
+def provenance(*, sources: Iterable[Path | str] = (), root: Path = ROOT) -> Provenance:
     """Gather where, when and with what a run is made, in some 20 ms.
 
     Git is asked for the commit around the working directory, with "+dirty" behind it when tracked
@@ -67,8 +65,6 @@ def provenance(
     ----------
     sources
         Files that hold what is measured, and words that say where in them it is.
-    function
-        Hash of the measured function, see `Provenance`.
     root
         Folder that holds ``proc`` and ``sys``.
 
@@ -87,7 +83,6 @@ def provenance(
         commit=_commit(),
         capabilities=capabilities(root=root),
         source=_hash_of(sources),
-        function=function,
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         load_before=load_average(),
     )

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -357,15 +357,11 @@ def name_of(function: Callable[..., object]) -> str:
 
 def hash_of_function(function: Callable[..., object]) -> str | None:
     """Return a hash of what the source of a function says; None where it cannot be read."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    function = inspect.unwrap(function)
-    code = getattr(function, "__code__", None)
+    inner: Any = inspect.unwrap(function)
     try:
-        text = textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError):
+        return hash_in(textwrap.dedent(inspect.getsource(inner)), inner.__code__.co_name)
+    except (AttributeError, OSError, TypeError):
         return None
-    return None if code is None else hash_in(text, code.co_name)
 
 
 def hash_in(text: str, path: str) -> str | None:

@@ -31,6 +31,7 @@ from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.conditions.pace_of_rounds import with_pace
 from benchrigor.session.conditions.red_rounds import is_disturbed
+from benchrigor.session.pairs.kept_sides import are_in_turn, compare_in_turn
 from benchrigor.session.pairs.stored_runs import StoredRuns, paced_by
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
@@ -79,7 +80,7 @@ def compare_runs(
         knows, as of bare readings, a change beyond the margin is DIFFERENT.
     paired
         The i-th reading of the baseline was taken next to the i-th of the candidate; only for
-        readings from elsewhere.
+        readings from elsewhere, and for both runs that `measure_pair` or ``benchrigor ab`` kept.
 
     store
         Where further runs are kept: those that agree with one of the two in subject, options but
@@ -134,23 +135,7 @@ def compare_named(
     statistic, direction = _common_options(sources, statistic, direction)
     options |= {"statistic": statistic, "direction": direction, "confidence": confidence}
     if paired:
-        for each in sources:
-            if each.run is not None:
-                raise InvalidInput(
-                    f"paired is given a run, {each.label}, expected readings that were taken side "
-                    "by side"
-                )
-            recorded = each.recorded
-            if recorded.kind is not Kind.UNIT_READINGS or recorded.policy.harmonic:
-                kind = "a harmonic mean" if recorded.policy.harmonic else "rounds"
-                raise InvalidInput(
-                    f"paired is given {kind} of {each.label}, expected one series of readings that "
-                    "are averaged as they are (arithmetic)"
-                )
-        series = [each.recorded.series[0] for each in sources]
-        with _showing_readings(sources):
-            found = compare(*series, paired=True, trim=True, **options)
-        return replace(found, readings_in=_common_unit(sources))
+        return replace(_paired(sources, options), readings_in=_common_unit(sources))
     with _showing_readings(sources):
         analyses = [each.analysis(statistic, confidence) for each in sources]
     estimates, told = _at_one_pace(sources, analyses, statistic, stored)
@@ -165,6 +150,30 @@ def compare_named(
         notices=(*told, *_other_differences(sources), *comparison.notices),
         readings_in=_common_unit(sources),
     )
+
+
+def _paired(sources: Sequence[_Source], options: Mapping[str, Any]) -> Comparison:
+    """Compare readings, or both sides of a comparison, pair by pair."""
+    runs = [each.run for each in sources if each.run is not None]
+    if are_in_turn(runs):
+        found = compare_in_turn(*runs, **options)
+        return replace(found, notices=(*_other_differences(sources), *found.notices))
+    for each in sources:
+        if each.run is not None:
+            raise InvalidInput(
+                f"paired is given a run, {each.label}, expected readings that were taken side "
+                "by side, or both runs of one comparison in turn"
+            )
+        recorded = each.recorded
+        if recorded.kind is not Kind.UNIT_READINGS or recorded.policy.harmonic:
+            kind = "a harmonic mean" if recorded.policy.harmonic else "rounds"
+            raise InvalidInput(
+                f"paired is given {kind} of {each.label}, expected one series of readings that "
+                "are averaged as they are (arithmetic)"
+            )
+    series = [each.recorded.series[0] for each in sources]
+    with _showing_readings(sources):
+        return compare(*series, paired=True, trim=True, **options)
 
 
 def rank_runs(
