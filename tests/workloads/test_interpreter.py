@@ -315,3 +315,12 @@ def test_its_source_is_hashed_without_an_import(folder: Path):
     assert told("", "nowhere:work") is None
     (folder / "job.py").unlink()
     assert InterpreterWorkload("job:work", cwd=folder).function_hash is None
+
+
+def test_its_program_loads_neither_numpy_nor_what_reads_json(folder: Path):
+    text = "import sys\n\ndef told():\n    with open('loaded', 'w') as file:\n"
+    (folder / "job.py").write_text(text + "        file.write(' '.join(sys.modules))\n")
+    run(InterpreterWorkload("job:told", cwd=folder, inner=1), readings=1)
+    loaded = set((folder / "loaded").read_text().split())
+    assert "job" in loaded
+    assert not loaded & {"numpy", "benchrigor", "json", "re", "enum", "typing", "subprocess"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import ast
 import math
 import os
 import shutil
@@ -231,7 +231,7 @@ class InterpreterWorkload:
         reader.start()
         try:
             group = ProcessGroup(
-                [self._python, worker.__file__, str(sink), json.dumps(task)],
+                [self._python, worker.__file__, str(sink), ascii(task)],
                 name=self._python,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
@@ -276,9 +276,9 @@ class InterpreterWorkload:
             )
         head, _, body = answer.partition(b"\n")
         try:
-            header = json.loads(head)
+            header = ast.literal_eval(head.decode())
             sizes: list[tuple[str, int]] = header["arrays"]
-        except (ValueError, KeyError):
+        except (ValueError, SyntaxError, TypeError, KeyError):
             how = (
                 f"exited with code {ended.code}"
                 if ended.code >= 0
