@@ -176,3 +176,60 @@ def test_revisions_need_a_repository_that_has_them(cli, repository, tmp_path, mo
     assert "nowhere" in unknown.stderr
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "no-such"))
     assert cli("ab", "--rev", "old", "--rev", "new", "ab_job:work").exit_code == 2
+
+
+def kept_ids(cli, strict):
+    """Return the ids of the runs that are kept, of the quick function first."""
+    listed = strict(cli("list", "--json").stdout)
+    return [each["run_id"] for each in sorted(listed, key=lambda each: each["name"])]
+
+
+@pytest.mark.parametrize("how", [(), ("--fresh",)])
+def test_both_runs_are_compared_again_as_they_were_taken(cli, job, strict, how):
+    words = ("--budget", "2", "--seed", "1", "--json", *TWO)
+    first = strict(cli("ab", *how, *words).stdout)["comparison"]
+    ids = kept_ids(cli, strict)
+    result = cli("compare", "--paired", "--json", *ids)
+    again = strict(result.stdout)["comparison"]
+    assert again["p_value"] == first["p_value"]
+    assert again["verdict"] == first["verdict"]
+    for each in ids:
+        assert cli("show", each).exit_code == 0
+        assert cli("explain", each).exit_code == 0
+    cli("ab", *how, *words)
+    other = next(each for each in kept_ids(cli, strict) if each not in ids)
+    refused = cli("compare", "--paired", ids[0], other)
+    assert refused.exit_code == 2
+    assert "both runs of one comparison" in " ".join(refused.stderr.split())
+
+
+def test_nothing_is_kept_on_request(cli, job, tmp_path):
+    cli("ab", "--budget", "1", "--no-store", *TWO)
+    assert not (tmp_path / "runs.sqlite").exists()
+
+
+@pytest.mark.parametrize("how", [(), ("--fresh",)])
+def test_an_interrupt_ends_it_after_the_round_with_what_is_known(cli, job, strict, how, tmp_path):
+    # A generous budget and a width out of reach: only the signal ends it in time.
+    words = ("--budget", "300", "--margin", "0.0001%", "--json", *how)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchrigor", "ab", *words, "ab_job:quick", "ab_job:slow"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    store = tmp_path / "runs.sqlite"
+    deadline = time.monotonic() + 60.0
+    while not store.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=120)
+    assert "stopping after this round" in stderr
+    told = strict(stdout)
+    assert told["comparison"]["reason"] == "stop-requested"
+    verdicts = {7: {"worse"}, 3: {"undecided"}, 4: {"undecided"}}
+    assert told["comparison"]["verdict"] in verdicts[process.returncode]
+    kept = strict(cli("list", "--json").stdout)
+    assert len(kept) == 2

@@ -1,5 +1,7 @@
 """compare: better, worse, equivalent, or undecided; and places for more than two."""
 
+import importlib
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -438,3 +440,63 @@ def test_speeds_are_ranked(cli, speeds):
         line.split()[1:3] for line in result.stdout.splitlines() if line[:4].strip(" .123") == ""
     ]
     assert [" ".join(each) for each in names[:3]] == ["job 1", "job 2", "job 0"], result.stdout
+
+
+# What the benchmark is
+
+
+@pytest.mark.parametrize("how", [(), ("--fresh",)])
+def test_a_benchmark_that_has_changed_itself_is_told(cli, tmp_path, strict, monkeypatch, how):
+    def ran(text):
+        monkeypatch.delitem(sys.modules, "job", raising=False)
+        (tmp_path / "job.py").write_text(text)
+        importlib.invalidate_caches()
+        words = ("--budget", "1", "--target", "50%", "--json", *how)
+        return strict(cli("run", *words, "job:work").stdout)["run_id"]
+
+    def warnings(*ids):
+        told = strict(cli("compare", "--json", *ids).stdout)
+        return " ".join(told.get("warnings", [told.get("error")]))
+
+    first = ran("def part():\n    return 1\n\ndef work():\n    return part()\n")
+    called = ran("def part():\n    return 22\n\ndef work():  # commented\n    return part()\n")
+    changed = ran("def part():\n    return 1\n\ndef work():\n    return part() + 333\n")
+    assert "functions-differ" not in warnings(first, called)
+    assert "The source of job:work itself differs" in warnings(first, changed)
+
+
+# What is failed on
+
+
+@pytest.mark.parametrize(
+    ("candidate", "words", "fail_on", "code"),
+    [
+        ("slow", (), "worse", 7),
+        ("slow", (), "undecided", 7),
+        ("slow", (), "never", 0),
+        ("same", ("--margin", "0.1%"), "worse", 0),
+        ("same", ("--margin", "0.1%"), "undecided", 3),
+        ("same", ("--margin", "0.1%"), "never", 0),
+        ("fast", (), "undecided", 0),
+    ],
+)
+def test_which_verdicts_fail_can_be_chosen(  # noqa: PLR0917  # fixtures beside four values
+    cli, files, candidate, words, fail_on, code
+):
+    sides = ("old.csv", f"{candidate}.csv", "--unit", "s")
+    result = cli("compare", *sides, *words, "--fail-on", fail_on)
+    assert result.exit_code == code, result.stderr
+    assert "(margin" in result.stdout
+
+
+def test_runs_of_two_machines_can_be_refused(cli, keep, strict):
+    here, there, again = (
+        keep(0.001, seed, host=host) for seed, host in enumerate(("alpha", "beta", "alpha"))
+    )
+    refused = cli("compare", "--same-machine", "--fail-on", "never", "--json", here, there)
+    assert refused.exit_code == 8
+    error = strict(refused.stdout)["error"]
+    assert error["type"] == "NotComparable"
+    assert "alpha and beta, expected one machine" in error["message"]
+    assert cli("compare", "--same-machine", here, again).exit_code in {0, 3, 7}
+    assert cli("compare", "--same-machine", here, again, there).exit_code == 8

@@ -309,3 +309,16 @@ def test_the_project_says_how_well_the_time_must_be_known(pytester):
     )
     pytester.runpytest(*BARE, "--bench-budget=0.05").assert_outcomes(passed=1)
     pytester.runpytest(*QUICK).assert_outcomes(passed=1)
+
+
+def test_the_test_is_the_benchmark_whose_source_is_kept(pytester):
+    pytester.makepyfile("""
+        from benchrigor.workloads.timing import hash_of_function
+
+        def test_it(bench):
+            bench(lambda: 3)
+            assert bench.record.provenance.function == hash_of_function(test_it) is not None
+            bench(pow, 2, 3)
+            assert bench.record.provenance.function == hash_of_function(test_it)
+    """)
+    pytester.runpytest(*QUICK).assert_outcomes(passed=1)

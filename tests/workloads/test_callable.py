@@ -314,3 +314,40 @@ def test_names_are_readable() -> None:
         f"{__name__}.Taking",
         "dir",
     ]
+
+
+def hashed(function: Callable[..., object]) -> str | None:
+    return CallableWorkload(function, clock=FakeClock()).function_hash
+
+
+def test_the_source_of_a_function_is_hashed_without_its_comments() -> None:
+    def made(steps: int) -> Callable[[], object]:
+        def work() -> int:
+            return sum(range(steps))  # a comment
+
+        return work
+
+    def other() -> None:
+        def work() -> int:
+            return sum(range(steps))
+
+        steps = 3
+        assert hashed(work) == hashed(made(1))
+
+    other()
+    assert hashed(made(1)) == hashed(made(2)) is not None
+    assert hashed(functools.lru_cache(made(1))) == hashed(made(1)) != hashed(other)
+
+
+def test_of_a_lambda_only_itself_is_hashed() -> None:
+    one, two = lambda: 3, 5
+    again = [lambda: 3]
+    assert hashed(one) == hashed(again[0]) is not None
+    more = lambda: two  # noqa: E731
+    assert hashed(more) not in {hashed(one), None}
+
+
+def test_what_has_no_source_has_no_hash() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def typed(): pass", namespace)  # noqa: S102  # as one typed in
+    assert hashed(namespace["typed"]) is hashed(len) is hashed(object) is None

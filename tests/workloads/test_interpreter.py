@@ -305,3 +305,32 @@ def test_other_interpreters_need_nothing_but_the_standard_library(folder: Path):
         pytest.skip("python3.9 is a name without an interpreter")
     finished = run(InterpreterWorkload("job:quick", cwd=folder, python="python3.9"))
     assert finished.facts["python"] == told.stdout.split()[1]
+
+
+def test_its_source_is_hashed_without_an_import(folder: Path):
+    def told(text: str, target: str = "job:work") -> str | None:
+        (folder / "job.py").write_text(f"raise SystemExit\n{text}")
+        return InterpreterWorkload(target, cwd=folder).function_hash
+
+    first = told("def work():\n    return 1\n")
+    assert first is not None
+    assert told("# moved\ndef work():  # commented\n\n    return (1)\n") == first
+    assert told("def other():\n    return 2\n\ndef work():\n    return 1\n") == first
+    assert told("def work():\n    return 2\n") != first
+    assert told("if True:\n    def work():\n        return 1\n") == first
+    method = "class Job:\n    def work():\n        return 1\n\ndef work(): pass\n"
+    assert told(method, "job:Job.work") == first
+    assert told("from os import getcwd as work\n") is None
+    assert told("def work(:\n") is None
+    assert told("", "nowhere:work") is None
+    (folder / "job.py").unlink()
+    assert InterpreterWorkload("job:work", cwd=folder).function_hash is None
+
+
+def test_its_program_loads_neither_numpy_nor_what_reads_json(folder: Path):
+    text = "import sys\n\ndef told():\n    with open('loaded', 'w') as file:\n"
+    (folder / "job.py").write_text(text + "        file.write(' '.join(sys.modules))\n")
+    run(InterpreterWorkload("job:told", cwd=folder, inner=1), readings=1)
+    loaded = set((folder / "loaded").read_text().split())
+    assert "job" in loaded
+    assert not loaded & {"numpy", "benchrigor", "json", "re", "enum", "typing", "subprocess"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.compare_verb import code_of, fail_on_option, reported
+from benchrigor.cli.driving import gentle_interrupt
 from benchrigor.cli.exits import leave
 from benchrigor.cli.output import live_line, print_result
 from benchrigor.cli.targets import imported, names_function
@@ -23,6 +24,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.protocols import Workload
 from benchrigor.session import measure_pair, meter_for
 from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
 
 _SIDES = ("baseline", "candidate")
@@ -80,7 +82,8 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
     Readings come in blocks old-new-new-old or the reverse, so that drift of the machine cancels;
     with --fresh, revisions and commands, whole processes do. It ends when the ratio is known well
     enough, never because a verdict appeared. A command with arguments stands in quotes; no shell
-    reads it.
+    reads it. Ctrl-C ends it after the round under way, with what is known so far. Each side is
+    kept as a run: compare --paired reads both again.
 
     Exit codes: 0 better or equivalent, 3 undecided, 4 no number, 5 one failed, 7 worse.
 
@@ -102,7 +105,9 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
         _labelled(words, given) as (labels, make),
         live_line() as line,
         redirect_stdout(sys.stderr),
+        ExitStack() as stack,
     ):
+        options["began"] = lambda pairs: stack.enter_context(gentle_interrupt([pairs], None, line))
         line.follow(" / ".join(labels), Options(budget_s=given["budget_s"]))
         comparison = make(line, options)
     _tell(comparison, labels, given)
@@ -163,7 +168,7 @@ def _labelled(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[lis
     functions = [imported(each, str(Path.cwd())) for each in words]
 
     def measured(line: Any, options: dict[str, Any]) -> Comparison:
-        timing = {"gc": given["gc"], "batch": given["batch"]}
+        timing = {"gc": given["gc"], "batch": given["batch"], "store": _store(given)}
         old, new = functions
         return measure_pair(old, new, progress=line, **timing, **options)
 
@@ -200,13 +205,15 @@ def _process(
 
 def _in_turn(made: Sequence[Any], given: dict[str, Any]) -> _Make:
     def measured(line: Any, options: dict[str, Any]) -> Comparison:
-        store = None if given["no_store"] else shared.open_store(given["store"])
-        subjects = tuple(each.describe() for each in made)
-        return measure_processes(
-            *made, subjects=(subjects[0], subjects[1]), store=store, progress=line, **options
-        )
+        old, new = (each.describe() for each in made)
+        store = _store(given)
+        return measure_processes(*made, subjects=(old, new), store=store, progress=line, **options)
 
     return measured
+
+
+def _store(given: dict[str, Any]) -> Journal | None:
+    return None if given["no_store"] else shared.open_store(given["store"])
 
 
 def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) -> None:

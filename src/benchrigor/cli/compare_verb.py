@@ -36,7 +36,7 @@ _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.TARGET_MISS
 # Of what may differ beside the readings.
 _WARNINGS = {
     *(Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER),
-    Code.NO_COMMON_PACE,
+    *(Code.NO_COMMON_PACE, Code.FUNCTIONS_DIFFER),
 }
 
 
@@ -88,7 +88,7 @@ class _Side:
 @click.option(
     "--same-machine", is_flag=True, help="Compare nothing that was measured on two machines."
 )
-@click.option("--paired", is_flag=True, help="Of two files: line i of one was taken beside line i.")
+@click.option("--paired", is_flag=True, help="Compare files line by line, runs of ab in pairs.")
 @shared.column_options
 @shared.store_option
 @shared.json_option
@@ -124,6 +124,7 @@ def compare(
       benchrigor compare 3f2a 81bc
       benchrigor compare old.csv new.csv --column time --unit s --margin 2%
       benchrigor compare old.csv new.csv --paired --statistic median --json
+      benchrigor compare --paired 3f2a 81bc
       benchrigor compare 3f2a 81bc 9d07
     """  # noqa: D301  # click wants the backspace itself
     columns = Columns(column=column, by=by, unit=unit)
@@ -198,8 +199,8 @@ def _check(sides: Sequence[_Side], *, metric: str | None, paired: bool) -> None:
     labels = [each.label for each in sides]
     double = sorted({label for label in labels if labels.count(label) > 1})
     problems += [f"{label} is given twice, expected each once" for label in double]
-    if paired and (runs or len(sides) != 2):
-        problems.append("--paired is for two files, whose lines were taken side by side")
+    if paired and (len(runs) == 1 or len(sides) != 2):
+        problems.append("--paired is for two files, taken line by line, or both runs of ab")
     if metric and not runs:
         problems.append("--metric is for runs, and there are files only: --column names theirs")
     refuse(problems)

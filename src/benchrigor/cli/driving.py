@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,7 @@ from benchrigor.model import Options, Progress, RoundPlan, RunRecord
 from benchrigor.model.text import percent
 from benchrigor.protocols import Recorder, Workload
 from benchrigor.session import Session
+from benchrigor.session.controller import Controller
 from benchrigor.session.turns.rotation import Runs, records_of, rotate
 from benchrigor.workloads import CommandWorkload, StreamWorkload
 
@@ -77,7 +78,7 @@ def _driven(
     with live_line() as line:
         session = begin(line)
         line.follow(session.name, session.options, before)
-        with _gentle_interrupt([session], workload, line), redirect_stdout(sys.stderr):
+        with gentle_interrupt([session], workload, line), redirect_stdout(sys.stderr):
             return session.run(workload, over_s=over_s)
 
 
@@ -96,7 +97,7 @@ def drive_in_turn(
         line.follow("", options)
         sessions = [session for session, _ in runs.values()]
         error: BaseException | None = None
-        with _gentle_interrupt(sessions, None, line), redirect_stdout(sys.stderr):
+        with gentle_interrupt(sessions, None, line), redirect_stdout(sys.stderr):
             try:
                 records = rotate(runs, seed=seed, over_s=over_s)
             except (BenchrigorError, KeyboardInterrupt) as failed:
@@ -137,8 +138,8 @@ class _Patient:
 
 
 @contextmanager
-def _gentle_interrupt(
-    sessions: Sequence[Session], workload: Workload | None, line: LiveLine
+def gentle_interrupt(
+    sessions: Sequence[Controller[Any, Any]], workload: Workload | None, line: LiveLine
 ) -> Iterator[None]:
     """Let the first Ctrl-C finish the round under way; a second one, or SIGTERM, ends at once.
 

@@ -106,6 +106,7 @@ class Code(enum.StrEnum):
     SEVERAL_BOTTLENECKS = "several-bottlenecks"
     HOSTS_DIFFER = "hosts-differ"
     METRICS_DIFFER = "metrics-differ"
+    FUNCTIONS_DIFFER = "functions-differ"
     NO_DIRECTION = "no-direction"
     RATE_OF_0 = "rate-of-0"
 

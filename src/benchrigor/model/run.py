@@ -74,6 +74,9 @@ class Provenance:
         Hash of the files that hold what was measured: that of a function and its line there, or a
         command and its arguments. None where no file tells what it computes, as of functions that
         are typed in, of closures and of methods.
+    function
+        Hash of what the source of the measured function says, comments and layout apart; None where
+        there is none to be read. It tells a changed benchmark from one that calls changed code.
     started_at
         ISO 8601, UTC.
     load_before, load_after
@@ -90,6 +93,7 @@ class Provenance:
     capabilities: tuple[Capability, ...]
     started_at: str
     source: str | None = None
+    function: str | None = None
     load_before: float | None = None
     load_after: float | None = None
 

@@ -22,6 +22,7 @@ from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.storage.project_settings import time_metric
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
 from benchrigor.workloads.callable import awaits
+from benchrigor.workloads.timing import hash_of_function
 
 T = TypeVar("T")
 _Arguments = tuple[Sequence[Any], Mapping[str, Any]]
@@ -42,6 +43,7 @@ class Bench(Benchmarked):
         self.record: RunRecord | None = None
         self.stats: Stats | None = None
         self._suite = suite
+        self._test = node.function
         self._times = 0
 
     @property
@@ -186,13 +188,13 @@ class Bench(Benchmarked):
         fresh = self._in_interpreter(name, func, bare=not (args or kwargs or setup or rounds))
         if fresh is not None:
             result = _called_once(func, (args, kwargs), setup, teardown)
-            _as_raised(lambda: self._keep(self._session(name).run(fresh)))
+            _as_raised(lambda: self._keep(self._session(name, fresh).run(fresh)))
             return result
         call, first = _first_kept(func, *(((), {}) if setup else (args, kwargs)))
         workload = self._workload(
             call, meter_for(None), setup=setup, teardown=teardown, first_call_apart=rounds is None
         )
-        _as_raised(lambda: self._keep(self._session(name, rounds).run(workload)))
+        _as_raised(lambda: self._keep(self._session(name, workload, rounds).run(workload)))
         kept: T = first[0]
         return kept
 
@@ -206,8 +208,9 @@ class Bench(Benchmarked):
             self._suite.skip(name)
             return await func(*args, **kwargs)
         call, first = _first_kept(func, args, kwargs)
+        workload = self._workload(call, None)
         try:
-            self._keep(await run_in_loop(self._session(name), self._workload(call, None)))
+            self._keep(await run_in_loop(self._session(name, workload), workload))
         except WorkloadFailed as error:
             raise _own(error) from None
         return first[0]
@@ -218,8 +221,15 @@ class Bench(Benchmarked):
         timing = {"inner": self._settings.get("batch"), **self._chosen("gc")}
         return CallableWorkload(call, clock=WallClock(), meter=meter, **timing, **options)
 
-    def _session(self, name: str, rounds: int | None = None) -> Session:
+    def _session(
+        self,
+        name: str,
+        workload: CallableWorkload | InterpreterWorkload,
+        rounds: int | None = None,
+    ) -> Session:
         """Return the session of a measurement; of exactly so many readings if they are given."""
+        # The test is the benchmark: what it measures is often the very code that should change.
+        workload.function_hash = hash_of_function(self._test)
         metric, limits = time_metric(self._suite.root), self._chosen(*_OPTIONS)
         limits["budget_s"] = self._settings["budget"]
         if "target" in limits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -295,7 +295,7 @@ class Session(Engine):
             self.note(Notice.warning(Code.THIS_PROCESS_ONLY, sentence, name=adapted.name))
         if self.options.work_range is not None:
             load_statsmodels()
-        self._describe(getattr(adapted, "source_files", ()))
+        self._describe(adapted)
         if isinstance(self._store, Journal):  # what fails should fail before time is spent
             self._store.check()
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
@@ -388,9 +388,10 @@ class Session(Engine):
         )
         return session
 
-    def _describe(self, sources: Iterable[Path | str] = ()) -> Provenance:
+    def _describe(self, workload: Workload | None = None) -> Provenance:
         if self._provenance is None:
-            self._provenance = instrument.provenance(sources=sources)
+            known = instrument.provenance(sources=getattr(workload, "source_files", ()))
+            self._provenance = replace(known, function=getattr(workload, "function_hash", None))
         return self._provenance
 
     def _begun(self, store: Store) -> str:

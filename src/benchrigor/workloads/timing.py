@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import functools
+import hashlib
 import inspect
 import math
 import signal
 import statistics
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,6 +85,11 @@ class TimedWorkload:
         file = inspect.getsourcefile(func)
         line = f"line {func.__code__.co_firstlineno}, {func.__defaults__!r}"
         return () if file is None else (Path(file), line)
+
+    @functools.cached_property
+    def function_hash(self) -> str | None:
+        """What the source of the function says, see `Provenance`."""
+        return hash_of_function(self._func)
 
     @functools.cached_property
     def _stopwatch(self) -> Stopwatch:
@@ -345,6 +353,41 @@ def name_of(function: Callable[..., object]) -> str:
     place = named.__qualname__.replace("<locals>.", "")
     module = getattr(named, "__module__", None)
     return place if module in {None, "__main__", "builtins"} else f"{module}.{place}"
+
+
+def hash_of_function(function: Callable[..., object]) -> str | None:
+    """Return a hash of what the source of a function says; None where it cannot be read."""
+    inner: Any = inspect.unwrap(function)
+    try:
+        return hash_in(textwrap.dedent(inspect.getsource(inner)), inner.__code__.co_name)
+    except (AttributeError, OSError, TypeError):
+        return None
+
+
+def hash_in(text: str, path: str) -> str | None:
+    """Return a hash of a function, by its place in a source; None where it is not defined there.
+
+    Comments and layout do not count. Lambdas of one line cannot be told apart: all count.
+    """
+    try:
+        found: list[ast.AST] = [ast.parse(text)]
+    except (SyntaxError, ValueError):
+        return None  # a part of an expression, of which a lambda has been one line
+    for name in path.split("."):
+        found = [each for scope in found for each in _defined(scope, name)]
+    said = "\n".join(map(ast.unparse, found))
+    return hashlib.sha256(said.encode()).hexdigest()[:16] if found else None
+
+
+def _defined(scope: ast.AST, name: str) -> Iterator[ast.AST]:
+    """Yield what a scope defines by a name, also under conditions."""
+    for each in ast.iter_child_nodes(scope):
+        if isinstance(each, ast.Lambda) and name == "<lambda>":
+            yield each
+        elif not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _defined(each, name)
+        elif each.name == name:
+            yield each
 
 
 def _shown(duration_ns: float) -> str:

@@ -1,6 +1,8 @@
 import gc
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,9 @@ import benchrigor as br
 from benchrigor.clocks import WallClock
 from benchrigor.model import Code
 from benchrigor.model.comparison import show_difference
+from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock
 
 
@@ -361,3 +365,72 @@ def test_a_comparison_spans_a_second_on_the_wall_clock_only() -> None:
         spent[type(clock)] = found.elapsed_s
     assert 1.0 <= spent[Wall] < 1.6
     assert spent[FakeClock] == pytest.approx(750 * 2e-5, rel=0.05)
+
+
+def kept_in(store: Path) -> tuple[br.RunRecord, br.RunRecord]:
+    """Return both sides of the comparison in a store."""
+    journal = Journal(store)
+    loaded = [journal.load(str(each["run_id"])) for each in journal.runs()]
+    runs = {str(each.subject["as"]): each for each in loaded}
+    return runs["baseline"], runs["candidate"]
+
+
+def test_each_function_is_kept_as_a_run_that_names_the_other(tmp_path: Path) -> None:
+    clock, store = FakeClock(), tmp_path / "runs.sqlite"
+
+    def drift() -> float:
+        return 1.0 + 0.2 * np.sin(clock.now_ns() / 1e8)
+
+    old, new = (Taking(clock, mean, seed=mean, scale=drift) for mean in (100_000, 103_000))
+    found = br.measure_pair(old, new, clock=clock, seed=1, store=store)
+    first, second = kept_in(store)
+    assert first.subject["in turn with"] == second.name
+    assert first.subject["pair"] == second.subject["pair"]
+    assert first.decision == second.decision == br.Decision(stop=True, reason=found.reason)
+    again = br.compare_runs(first, second, paired=True)
+    assert again.ratio == replace(found.ratio, notices=again.ratio.notices)
+    assert str(again.verdict) == "worse"
+    with pytest.raises(br.NotEstimable, match="No steady level"):  # what both share is left
+        br.compare_runs(first, second)
+
+
+def test_what_is_kept_is_the_same_with_delays(tmp_path: Path) -> None:
+    store = tmp_path / "runs.sqlite"
+    found = br.measure_pair(
+        lambda: sum(range(100)), lambda: sum(range(200)), store=store, budget_s=1.0
+    )
+    old, new = kept_in(store)
+    again = br.compare_runs(old, new, paired=True)
+    assert (again.verdict, again.p_value) == (found.verdict, found.p_value)
+    assert (again.ratio is None) == (found.ratio is None)
+    if found.ratio is not None and again.ratio is not None:
+        assert again.ratio.value == found.ratio.value
+    assert old.analysis() is not None
+    assert old.analysis().pace is None
+
+
+def test_sides_of_two_comparisons_are_no_pair(tmp_path: Path) -> None:
+    clock = FakeClock()
+    for store in (tmp_path / "1.sqlite", tmp_path / "2.sqlite"):
+        func = Taking(clock, 1e5)
+        br.measure_pair(func, func, clock=clock, seed=1, budget_s=1.0, store=store)
+    (old, _), (_, new) = kept_in(tmp_path / "1.sqlite"), kept_in(tmp_path / "2.sqlite")
+    with pytest.raises(br.InvalidInput, match="both runs of one comparison"):
+        br.compare_runs(old, new, paired=True)
+    with pytest.raises(br.InvalidInput, match="both runs of one comparison"):
+        br.compare_runs(old, old, paired=True)
+
+
+def test_a_comparison_can_be_asked_to_end_after_the_round_under_way() -> None:
+    clock = FakeClock()
+
+    def work() -> None:
+        clock.advance(1_000_000)
+        calls.append(None)
+        if len(calls) > 100:
+            engines[0].request_stop()
+
+    engines: list[PairEngine] = []
+    calls: list[None] = []
+    found = br.measure_pair(work, work, clock=clock, seed=1, began=engines.append)
+    assert found.reason is br.StopReason.STOP_REQUESTED

@@ -147,3 +147,26 @@ def test_commands_and_fresh_interpreters_take_turns():
     function = InterpreterWorkload("os:getcwd")
     found = measure_processes(function, InterpreterWorkload("os:getcwd"), seed=1, budget_s=1.0)
     assert str(found.verdict) != "worse" or found.ratio.value < 2.0
+
+
+def test_both_runs_are_compared_again_invocation_by_invocation(tmp_path: Path):
+    clock, store = FakeClock(), tmp_path / "runs.sqlite"
+    options = {"clock": clock, "seed": 1, "budget_s": 2.0, "store": store}
+    found = measure_processes(synthetic(1e-4, 1, clock), synthetic(1.02e-4, 2, clock), **options)
+    kept = [Journal(store).load(each["run_id"]) for each in Journal(store).runs()]
+    old, new = sorted(kept, key=lambda each: str(each.subject["as"]))
+    again = br.compare_runs(old, new, paired=True)
+    assert again.unit == found.unit == "pair"
+    assert again.ratio is not None
+    assert (again.ratio.low, again.ratio.high) == (found.ratio.low, found.ratio.high)
+
+
+def test_a_process_that_was_ended_has_none_beside_it(tmp_path: Path):
+    store = tmp_path / "runs.sqlite"
+    make = partial(CommandWorkload, [sys.executable, "-c", ""], clock=WallClock())
+    found = measure_processes(make(), make(), seed=1, budget_s=1.0, store=store)
+    kept = [Journal(store).load(each["run_id"]) for each in Journal(store).runs()]
+    old, new = sorted(kept, key=lambda each: str(each.subject["as"]))
+    again = br.compare_runs(old, new, paired=True)
+    assert (again.ratio is None) == (found.ratio is None)
+    assert again.p_value == found.p_value

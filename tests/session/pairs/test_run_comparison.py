@@ -65,6 +65,22 @@ def test_what_may_differ_beside_the_readings_is_a_notice() -> None:
     assert {Code.HOSTS_DIFFER, Code.THIS_PROCESS_ONLY} <= {each.code for each in notices}
 
 
+def test_a_benchmark_that_has_changed_itself_is_told() -> None:
+    def of(run: br.RunRecord, name: str, function: str | None) -> br.RunRecord:
+        assert run.provenance is not None
+        where = replace(run.provenance, function=function)
+        return replace(run, provenance=where, subject={"kind": "function", "name": name})
+
+    def codes(*runs: br.RunRecord) -> set[Code]:
+        return {each.code for each in compare_runs(*runs).notices}
+
+    old = of(OLD, "m.f", "ab")
+    assert Code.FUNCTIONS_DIFFER in codes(old, of(NEW, "m.f", "cd"))
+    same, unknown, other = of(NEW, "m.f", "ab"), of(NEW, "m.f", None), of(NEW, "m.g", "cd")
+    for each in (same, unknown, other):
+        assert Code.FUNCTIONS_DIFFER not in codes(old, each)
+
+
 @pytest.mark.parametrize(
     ("where", "version", "words"),
     [

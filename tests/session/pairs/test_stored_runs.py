@@ -164,3 +164,19 @@ def test_the_source_of_a_function_tells_two_of_one_name_apart(tmp_path, monkeypa
     assert source(module.first) == source(module.first) is not None
     assert source(module.first) != source(module.f)
     assert source(module.keeping(1)) is None
+
+
+def test_runs_of_other_pairs_and_edited_benchmarks_are_alike(store):
+    old = stored(store, levels(1, 3), version="a")
+    new = stored(store, levels(2, 3, 1.3 * TRUE_S), version="b", first=10)
+    first, second = (
+        replace(
+            each,
+            subject={**each.subject, "pair": "1"},
+            provenance=replace(each.provenance, function="cd"),
+        )
+        for each in (old[0], new[0])
+    )
+    comparison = br.compare_runs(first, second, store=store)
+    (told_of,) = (each for each in comparison.notices if each.code is Code.STORED_RUNS)
+    assert told_of.sentence.startswith("2 and 2 other stored runs")

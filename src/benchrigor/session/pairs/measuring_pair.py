@@ -8,16 +8,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
 from benchrigor.model import Comparison, Delays, Progress
 from benchrigor.model.checks import attempt
-from benchrigor.protocols import Clock, DelayMeter
+from benchrigor.protocols import Clock, DelayMeter, Store
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
+from benchrigor.session.pairs.kept_sides import sides_of, tell_sides
 from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
 from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
-from benchrigor.session.session import meter_for
+from benchrigor.session.session import Session, meter_for
 from benchrigor.stats.estimators.estimation import batched
 from benchrigor.workloads import CallableWorkload
 from benchrigor.workloads.callable import Call, collector_kept, misfits, wrong_function
@@ -42,6 +45,8 @@ def measure_pair(
     gc: str = "on",
     preset: str | None = None,
     disturbed: str = "leave-out",
+    store: str | Path | Store | None = None,
+    began: Callable[[PairEngine], object] | None = None,
     clock: Clock | None = None,
 ) -> Comparison:
     """Time ``baseline()`` and ``candidate()`` in turn until the ratio of their times is known.
@@ -63,6 +68,12 @@ def measure_pair(
     disturbed
         "leave-out": only pairs count whose readings are both undisturbed, where enough are; or
         "keep".
+    store
+        Where each function is kept as a run, whose subject names the other: `compare_runs` with
+        ``paired=True`` compares them again as they were taken. None keeps nothing.
+    began
+        Called with what decides when it ends, before the first pair; its ``request_stop()`` ends it
+        after the round under way.
 
     Returns
     -------
@@ -102,19 +113,9 @@ def measure_pair(
     problems: list[str] = []
     for name, func in functions.items():
         problems += wrong_function(name, func, "a function without arguments")
-    engine = attempt(
-        problems,
-        lambda: PairEngine(
-            margin=margin,
-            target=target,
-            confidence=confidence,
-            statistic=statistic,
-            budget_s=budget_s,
-            preset=preset,
-            disturbed=disturbed,
-            seed=seed,
-        ),
-    )
+    asked: dict[str, Any] = {"margin": margin, "target": target, "confidence": confidence}
+    asked |= {"statistic": statistic, "budget_s": budget_s, "preset": preset}
+    engine = attempt(problems, lambda: PairEngine(**asked, disturbed=disturbed, seed=seed))
     problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
     if problems or engine is None:
         raise InvalidInput(problems)
@@ -123,12 +124,19 @@ def measure_pair(
         CallableWorkload, clock=clock, setup=setup, teardown=teardown, inner=batch, gc=gc
     )
     workloads = {name: timed(func) for name, func in functions.items()}
-    runner = _PairRunner(workloads, clock, gc=gc, of_means=statistic == "mean")
+    if began is not None:
+        began(engine)
+    subjects = [{"kind": "function", "gc": gc, "batch": batch}] * 2
+    # A reference would come between the readings of a pair.
+    sides = sides_of(engine, workloads, subjects, clock=clock, store=store, reference=False)
 
     def result() -> Comparison:
         return replace(engine.result(), readings_in="s")
 
-    with ended_by_errors(engine, result):
+    with ended_by_errors(engine, result), ExitStack() as stack:
+        sessions = {} if store is None else stack.enter_context(sides)[0]
+        of_means = statistic == "mean"
+        runner = _PairRunner(workloads, clock, gc=gc, of_means=of_means, sessions=sessions)
         drive(engine, runner, clock, Hooks(progress=progress))
     return result()
 
@@ -143,10 +151,12 @@ class _PairRunner:
         *,
         gc: str,
         of_means: bool,
+        sessions: Mapping[str, Session],
     ) -> None:
         self._workloads = workloads
         self._gc = gc
         self._of_means = of_means
+        self._sessions = sessions
         self._taken = 0
         self._clock = clock
         self._stopwatch = Stopwatch(clock)
@@ -210,7 +220,7 @@ class _PairRunner:
 
         def finish(elapsed_ns: int) -> PairRound:
             cut = pairs < plan.pairs
-            return PairRound(
+            made = PairRound(
                 plan=plan,
                 elapsed_ns=elapsed_ns,
                 notices=notices,
@@ -219,6 +229,9 @@ class _PairRunner:
                 baseline=readings[BASELINE],
                 candidate=readings[CANDIDATE],
             )
+            inner = {name: each.inner for name, each in self._workloads.items()}
+            tell_sides(self._sessions, made, inner)
+            return made
 
         return finish
 

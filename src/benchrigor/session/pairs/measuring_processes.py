@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchrigor.clocks import WallClock
 from benchrigor.errors import WorkloadFailed
-from benchrigor.model import Comparison, Floats, Options, Progress, Round, RoundPlan
+from benchrigor.model import Comparison, Floats, Progress, Round
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
+from benchrigor.session.pairs.kept_sides import Performers, series_of, sides_of, values_of
 from benchrigor.session.pairs.measuring_pair import naming
 from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
 from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
 from benchrigor.session.session import Session
 from benchrigor.session.traces import calls_per_reading
-from benchrigor.session.turns.measuring_many import seed_of
-from benchrigor.stats.series.undisturbed import groups_of, undisturbed
-
-_TIME = "time"
 
 
 def measure_processes(
@@ -33,6 +27,7 @@ def measure_processes(
     subjects: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
     store: str | Path | Store | None = None,
     progress: Callable[[Progress], object] | None = None,
+    began: Callable[[PairEngine], object] | None = None,
     clock: Clock | None = None,
     **options: Any,
 ) -> Comparison:
@@ -48,6 +43,8 @@ def measure_processes(
         Where each is kept as a run, whose subject names the other; None keeps nothing.
     progress
         As of `measure`: it shows the ratio, whose readings are pairs of processes.
+    began
+        As of `measure_pair`.
     clock
         The source of time; None for that of the system.
     **options
@@ -83,50 +80,22 @@ def measure_processes(
     engine = PairEngine(by_round=True, **options)
     clock = clock or WallClock()
     workloads = {BASELINE: baseline, CANDIDATE: candidate}
-    names = [str(getattr(each, "name", role)) for role, each in workloads.items()]
-    sessions = {
-        role: Session(
-            _options_of(engine.options),
-            name=names[index],
-            subject={**subjects[index], "in turn with": names[1 - index], "as": role},
-            seed=seed_of(engine.seed, index),
-            rules=(),
-            clock=clock,
-            store=store,
-        )
-        for index, role in enumerate(workloads)
-    }
+    if began is not None:
+        began(engine)
+    sides = sides_of(engine, workloads, subjects, clock=clock, store=store, reference=True)
 
     def result() -> Comparison:
         return replace(engine.result(), readings_in="s")
 
-    with ended_by_errors(engine, result), ExitStack() as stack:
-        perform = {
-            role: stack.enter_context(sessions[role].performing(workload))
-            for role, workload in workloads.items()
-        }
+    with ended_by_errors(engine, result), sides as (sessions, perform):
         drive(engine, _Processes(sessions, perform, clock), clock, Hooks(progress=progress))
-    for each in sessions.values():
-        if engine.decision is not None and engine.decision.reason is not None:
-            each.end(engine.decision.reason)
-        each.result()
     return result()
-
-
-def _options_of(options: Options) -> Options:
-    """Return the options of either side: whoever compares decides when it ends."""
-    return replace(options, target=None, rounds="restarted")
 
 
 class _Processes:
     """Carries out the plans of a comparison: a round of either session in turn."""
 
-    def __init__(
-        self,
-        sessions: Mapping[str, Session],
-        perform: Mapping[str, Callable[[RoundPlan], Callable[[int], Round] | None]],
-        clock: Clock,
-    ) -> None:
+    def __init__(self, sessions: Mapping[str, Session], perform: Performers, clock: Clock) -> None:
         self._sessions, self._perform, self._clock = sessions, perform, clock
 
     def __call__(self, plan: PairPlan) -> Callable[[int], PairRound]:
@@ -145,9 +114,8 @@ class _Processes:
             if finished.cut:
                 cut = True
                 break
-            values = _values(finished)
-            busy_s += float(values.sum()) * calls_per_reading(finished)
-            series[name].append(_selected(finished, values))
+            busy_s += float(values_of(finished).sum()) * calls_per_reading(finished)
+            series[name].append(series_of(finished))
         pairs = min(map(len, series.values()))
 
         def finish(elapsed_ns: int) -> PairRound:
@@ -174,24 +142,3 @@ class _Processes:
         finished = replace(finish(self._clock.now_ns() - began_ns), plan=planned)
         session.tell(finished)
         return finished
-
-
-def _values(finished: Round) -> Floats:
-    """Return the times of a round: of units of work, or the one of the whole."""
-    units: Floats | None = finished.unit_readings.get(_TIME)
-    if units is not None:
-        return units
-    if _TIME not in finished.readings:
-        raise WorkloadFailed(f"it gave no readings of {_TIME!r}, expected some to compare")
-    return np.array([finished.readings[_TIME]])
-
-
-def _selected(finished: Round, values: Floats) -> Floats:
-    """Leave out readings during which delay was measured, where enough others are left."""
-    if values.size == 1:
-        return values
-    chosen, _ = undisturbed(groups_of(finished.delays, values))
-    if chosen is None:
-        return values
-    kept: Floats = values[chosen.indices]
-    return kept

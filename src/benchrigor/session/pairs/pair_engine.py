@@ -230,12 +230,16 @@ class PairEngine(Controller[PairPlan, PairRound]):
         """Add the readings of a plan and decide whether to go on."""
         plan = finished.plan
         self._check_plan(plan)
-        added = self._so_far.add(finished.baseline, finished.candidate, finished.delays)
+        added = self.add(finished.baseline, finished.candidate, finished.delays)
         self._busy_s += finished.busy_s
         for each in finished.notices:
             self.note(each)
         self._last = added, finished.elapsed_ns
         return self._decide(finished.elapsed_ns)
+
+    def add(self, baseline: Any, candidate: Any, delays: Delays | None) -> int:
+        """Add pairs, as of a `PairRound`, that nobody asked for; return how many readings."""
+        return self._so_far.add(baseline, candidate, delays)
 
     def result(self) -> Comparison:
         """Return the comparison of all pairs so far, also while it runs.

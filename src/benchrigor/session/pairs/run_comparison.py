@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.conditions.pace_of_rounds import with_pace
 from benchrigor.session.conditions.red_rounds import is_disturbed
+from benchrigor.session.pairs.kept_sides import are_in_turn, compare_in_turn
 from benchrigor.session.pairs.stored_runs import StoredRuns, paced_by
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
@@ -78,7 +80,7 @@ def compare_runs(
         knows, as of bare readings, a change beyond the margin is DIFFERENT.
     paired
         The i-th reading of the baseline was taken next to the i-th of the candidate; only for
-        readings from elsewhere.
+        readings from elsewhere, and for both runs that `measure_pair` or ``benchrigor ab`` kept.
 
     store
         Where further runs are kept: those that agree with one of the two in subject, options but
@@ -133,23 +135,7 @@ def compare_named(
     statistic, direction = _common_options(sources, statistic, direction)
     options |= {"statistic": statistic, "direction": direction, "confidence": confidence}
     if paired:
-        for each in sources:
-            if each.run is not None:
-                raise InvalidInput(
-                    f"paired is given a run, {each.label}, expected readings that were taken side "
-                    "by side"
-                )
-            recorded = each.recorded
-            if recorded.kind is not Kind.UNIT_READINGS or recorded.policy.harmonic:
-                kind = "a harmonic mean" if recorded.policy.harmonic else "rounds"
-                raise InvalidInput(
-                    f"paired is given {kind} of {each.label}, expected one series of readings that "
-                    "are averaged as they are (arithmetic)"
-                )
-        series = [each.recorded.series[0] for each in sources]
-        with _showing_readings(sources):
-            found = compare(*series, paired=True, trim=True, **options)
-        return replace(found, readings_in=_common_unit(sources))
+        return replace(_paired(sources, options), readings_in=_common_unit(sources))
     with _showing_readings(sources):
         analyses = [each.analysis(statistic, confidence) for each in sources]
     estimates, told = _at_one_pace(sources, analyses, statistic, stored)
@@ -164,6 +150,30 @@ def compare_named(
         notices=(*told, *_other_differences(sources), *comparison.notices),
         readings_in=_common_unit(sources),
     )
+
+
+def _paired(sources: Sequence[_Source], options: Mapping[str, Any]) -> Comparison:
+    """Compare readings, or both sides of a comparison, pair by pair."""
+    runs = [each.run for each in sources if each.run is not None]
+    if are_in_turn(runs):
+        found = compare_in_turn(*runs, **options)
+        return replace(found, notices=(*_other_differences(sources), *found.notices))
+    for each in sources:
+        if each.run is not None:
+            raise InvalidInput(
+                f"paired is given a run, {each.label}, expected readings that were taken side "
+                "by side, or both runs of one comparison in turn"
+            )
+        recorded = each.recorded
+        if recorded.kind is not Kind.UNIT_READINGS or recorded.policy.harmonic:
+            kind = "a harmonic mean" if recorded.policy.harmonic else "rounds"
+            raise InvalidInput(
+                f"paired is given {kind} of {each.label}, expected one series of readings that "
+                "are averaged as they are (arithmetic)"
+            )
+    series = [each.recorded.series[0] for each in sources]
+    with _showing_readings(sources):
+        return compare(*series, paired=True, trim=True, **options)
 
 
 def rank_runs(
@@ -422,7 +432,23 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     if len(names) > 1:
         sentence = f"The metrics have different names: {', '.join(names)}."
         notices.append(Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names)))
-    return tuple(notices)
+    return (*notices, *_changed_functions([run for _, run in runs]))
+
+
+def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:
+    """Warn of measured functions that have changed themselves, not only what they call."""
+    hashes: dict[object, set[str]] = defaultdict(set)
+    for run in runs:
+        known = (run.subject.get(key) for key in ("target", "test", "name"))
+        name = next(filter(None, known), run.name)
+        if run.provenance is not None and run.provenance.function is not None:
+            hashes[name].add(run.provenance.function)
+    for name, different in hashes.items():
+        if len(different) > 1:
+            sentence = (
+                f"The source of {name} itself differs: the runs may not have measured the same."
+            )
+            yield Notice.warning(Code.FUNCTIONS_DIFFER, sentence, name=str(name))
 
 
 def _hosts(sources: Sequence[_Source]) -> list[str]:

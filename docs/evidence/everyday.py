@@ -1,0 +1,19 @@
+"""What people type every day: what it costs, and how right it is.
+
+    python docs/evidence/everyday.py [--quick] [--seed N] [--only start,ab] [--repetitions N]
+
+Everything is real and on this machine: make sure that it does nothing else.
+"""
+
+from __future__ import annotations
+
+from front_door import print_sections
+
+SECTIONS = {
+    "start": ("What a fresh interpreter costs", "everyday_start"),
+    "ab": ("Two in turn: the same code, and 5 % more", "everyday_ab"),
+}
+"""Title of each section, and the module whose function of that name prints it."""
+
+if __name__ == "__main__":
+    raise SystemExit(print_sections(SECTIONS, __doc__, seed=20310211))

@@ -1,0 +1,120 @@
+"""Both sides of a comparison as runs: kept while they are measured in turn, and compared later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model import Comparison, Floats, Round, RoundPlan, RunRecord
+from benchrigor.protocols import Clock, Store, Workload
+from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
+from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
+from benchrigor.session.session import Session
+from benchrigor.session.turns.measuring_many import seed_of
+from benchrigor.stats.series.undisturbed import groups_of, undisturbed
+
+PAIR = "pair"  # in the subjects of both sides the same, and of no other run
+_TIME = "time"
+Performers = Mapping[str, Callable[[RoundPlan], Callable[[int], Round] | None]]
+
+
+@contextmanager
+def sides_of(
+    engine: PairEngine,
+    workloads: Mapping[str, Workload],
+    subjects: Sequence[Mapping[str, Any]],
+    *,
+    clock: Clock,
+    store: str | Path | Store | None,
+    reference: bool,
+) -> Iterator[tuple[dict[str, Session], Performers]]:
+    """Give a session for either side, and what carries out its plans; they end as the engine does.
+
+    The subject of each names the other. Whoever compares decides when it ends.
+    """
+    names = [str(getattr(each, "name", role)) for role, each in workloads.items()]
+    sessions, pair = {}, uuid4().hex
+    for index, role in enumerate(workloads):
+        told = {"name": names[index], **subjects[index], "in turn with": names[1 - index]}
+        sessions[role] = Session(
+            replace(engine.options, target=None, reference=reference),
+            name=names[index],
+            subject={**told, "as": role, PAIR: pair},
+            seed=seed_of(engine.seed, index),
+            rules=(),
+            clock=clock,
+            store=store,
+        )
+    with ExitStack() as stack:
+        perform = {
+            role: stack.enter_context(sessions[role].performing(each))
+            for role, each in workloads.items()
+        }
+        yield sessions, perform
+    for each in sessions.values():
+        if engine.decision is not None and engine.decision.reason is not None:
+            each.end(engine.decision.reason)
+        each.result()
+
+
+def tell_sides(
+    sessions: Mapping[str, Session], finished: PairRound, calls: Mapping[str, int]
+) -> None:
+    """Tell either session its readings of pairs that were taken."""
+    for role, session in sessions.items():
+        planned, values = session.ask(), getattr(finished, role)
+        if planned is not None and values.size:
+            told = Round(
+                plan=planned,
+                elapsed_ns=finished.elapsed_ns,
+                unit_readings={_TIME: values},
+                facts={"inner_loop": calls[role]},
+                delays=finished.delays,
+            )
+            session.tell(told)
+
+
+def are_in_turn(runs: Sequence[RunRecord | None]) -> bool:
+    """Return whether these are both sides of one comparison."""
+    told = [(run.subject.get(PAIR), run.subject.get("as")) for run in runs if run is not None]
+    pairs, roles = {pair for pair, _ in told}, {role for _, role in told}
+    return len(told) == 2 and len(pairs) == 1 and roles == {BASELINE, CANDIDATE}
+
+
+def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -> Comparison:
+    """Compare both sides of a comparison pair by pair, as it did; the options are its own."""
+    by_round = baseline.options.rounds == "restarted"
+    engine = PairEngine(by_round=by_round, disturbed=baseline.options.disturbed, **options)
+    # A process that was ended has none beside it.
+    whole = ([each for each in run.rounds if not each.cut] for run in (baseline, candidate))
+    for pair in zip(*whole, strict=False):
+        one, two = ([series_of(each)] if by_round else values_of(each) for each in pair)
+        engine.add(one, two, pair[0].delays)
+    return replace(engine.result(), elapsed_s=None)
+
+
+def values_of(finished: Round) -> Floats:
+    """Return the times of a round: of units of work, or the one of the whole."""
+    units: Floats | None = finished.unit_readings.get(_TIME)
+    if units is not None:
+        return units
+    if _TIME not in finished.readings:
+        raise WorkloadFailed(f"it gave no readings of {_TIME!r}, expected some to compare")
+    return np.array([finished.readings[_TIME]])
+
+
+def series_of(finished: Round) -> Floats:
+    """Return the times of an invocation but those with delay, where enough others are left."""
+    values = values_of(finished)
+    if values.size == 1:
+        return values
+    chosen, _ = undisturbed(groups_of(finished.delays, values))
+    kept: Floats = values if chosen is None else values[chosen.indices]
+    return kept
