@@ -14,8 +14,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.model import Round, RoundPlan
 from benchrigor.protocols import LastingWorkload, Workload
 from benchrigor.testing import FakeClock, SyntheticJob, SyntheticWorkload
-from benchrigor.workloads import Pick, StreamWorkload
-from benchrigor.workloads.callable import AmountWorkload, CallableWorkload
+from benchrigor.workloads import AmountWorkload, CallableWorkload, Pick, StreamWorkload
 from benchrigor.workloads.recorder import RoundRecorder
 from benchrigor.workloads.stepwise import StepwiseWorkload
 

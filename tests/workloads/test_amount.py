@@ -12,7 +12,7 @@ from benchrigor.model import Code, Round, RoundPlan
 from benchrigor.protocols import Workload
 from benchrigor.testing import FakeClock
 from benchrigor.workloads import RoundRecorder
-from benchrigor.workloads.callable import AmountWorkload, takes_amount
+from benchrigor.workloads.amount import AmountWorkload, takes_amount
 
 
 class Job:

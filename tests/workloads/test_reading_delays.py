@@ -12,8 +12,13 @@ from benchrigor.clocks import WallClock
 from benchrigor.model import Delays, Round, RoundPlan
 from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.testing import FakeClock, FakeMeter
-from benchrigor.workloads import RoundRecorder, StepwiseWorkload, reading_delays
-from benchrigor.workloads.callable import AmountWorkload, CallableWorkload
+from benchrigor.workloads import (
+    AmountWorkload,
+    CallableWorkload,
+    RoundRecorder,
+    StepwiseWorkload,
+    reading_delays,
+)
 from benchrigor.workloads.reading_delays import ReadingDelays, delay_by_others
 
 MS = 1_000_000

@@ -6,7 +6,7 @@ import pytest
 from simulated.rounds import run
 
 from benchrigor.testing import FakeClock, FakeMeter
-from benchrigor.workloads.callable import AmountWorkload, CallableWorkload
+from benchrigor.workloads import AmountWorkload, CallableWorkload
 from benchrigor.workloads.processes.worker import Reference
 
 

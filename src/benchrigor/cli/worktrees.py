@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 import click
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.workloads.command_line import end_of
+from benchrigor.workloads.processes.command_line import end_of
 
 
 @contextmanager

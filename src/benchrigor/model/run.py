@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -217,6 +218,21 @@ class RunRecord:
         analysis = self.analysis(metric)
         return None if analysis is None else analysis.at_full_pace
 
+    @property
+    def throughput(self) -> tuple[Estimate, str] | None:
+        """What is done per second and its unit, where `measure` was told what a call gets done.
+
+        The amount over the time estimated; at full pace where that is known.
+        """
+        time = self.at_full_pace() or self.estimate()
+        if "items" not in self.subject or time is None or time.value <= 0.0:
+            return None
+        amount, unit = self.subject["items"]
+        value, low = amount / time.value, amount / time.high
+        high = amount / time.low if time.low > 0.0 else math.inf
+        unknown = {"standard_error": None, "degrees_of_freedom": None}
+        return replace(time, value=value, low=low, high=high, **unknown), f"{unit}/s"
+
     def readings(self, metric: str | None = None) -> Floats:
         """Return all raw readings of a metric, as in `analysis`, in a read-only array.
 
@@ -307,7 +323,14 @@ def _headline(record: RunRecord) -> str:
         # Beside a figure at full pace it is not the number of readings that limits what is known.
         effective = "" if paced else f" ({counted(estimate.n_effective)} effective)"
         evidence = "" if paced and waiting else f"n={counted(estimate.n)}{effective}"
-    return " · ".join(filter(None, (f"{name}: {shown}", paced, waiting, evidence, tail)))
+    done = show_throughput(record)
+    return " · ".join(filter(None, (f"{name}: {shown}", paced, done, waiting, evidence, tail)))
+
+
+def show_throughput(record: RunRecord) -> str:
+    """Show what is done per second; empty where that is not known."""
+    found = record.throughput
+    return "" if found is None else show_estimate(*found)
 
 
 def _without_number(record: RunRecord, analysis: Analysis | None) -> str:

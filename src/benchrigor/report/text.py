@@ -41,6 +41,7 @@ from benchrigor.model.text import (
     show_value,
     with_waiting,
 )
+from benchrigor.model.run import show_throughput
 from benchrigor.report.interference_text import show_total
 from benchrigor.session.conditions.red_rounds import advice
 from benchrigor.session.stop_rules import wanted_half_width
@@ -79,6 +80,8 @@ def render(record: RunRecord) -> str:
         name = f"{analysis.metric.name}: " if len(record.analyses) > 1 else ""
         lines += rows
         marks += _untold(analysis.notices, rows, name)
+    if done := show_throughput(record):
+        lines += row("done", [done])
     lines += light
     # Readings that were recorded elsewhere took no time here.
     lines += row("rounds", [_ending(record)] if record.elapsed_s else [])
@@ -467,6 +470,8 @@ def _facts(record: RunRecord) -> str:
         words = key.replace("_", " ")
         if isinstance(value, float) and key.endswith("_s"):
             shown.append(f"{words.removesuffix(' s')} {show_value(value, 's')}")
+        elif isinstance(value, int) and key.endswith("_memory"):
+            shown.append(f"{words} {show_value(value, 'B')}")
         else:
             shown.append(f"{words} {value}")
     return ", ".join(shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from inspect import signature
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options, Progress, RunRecord
-from benchrigor.model.checks import attempt, refuse, wrong_values
+from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.protocols import Clock, Store
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.traces import SPEED
 from benchrigor.workloads import AmountWorkload, CallableWorkload
-from benchrigor.workloads.callable import awaits, misfits, takes_amount, wrong_function
+from benchrigor.workloads.amount import takes_amount
+from benchrigor.workloads.callable import awaits, misfits, wrong_function
 
 if TYPE_CHECKING:  # asyncio takes longer to load than all else here
     from asyncio import AbstractEventLoop
@@ -25,7 +27,7 @@ TIME = Metric(name="time", unit="s")
 _LIMITS = (  # of Options
     *("target", "confidence", "statistic", "budget_s", "work", "pieces", "disturbed", "reference"),
 )
-_TIMING = ("setup", "teardown", "timeout_s", "gc", "loop_factory")  # of the workload
+_TIMING = ("setup", "teardown", "timeout_s", "gc", "loop_factory", "sync")  # of the workload
 
 
 def measure(
@@ -52,6 +54,9 @@ def measure(
     disturbed: str = "leave-out",
     reference: bool = True,
     loop_factory: Callable[[], AbstractEventLoop] | None = None,
+    sync: Callable[[], object] | None = None,
+    items: float | tuple[float, str] | None = None,
+    memory: bool = False,
 ) -> RunRecord:
     """Time ``func()`` until its time per call, or its speed, is known well enough.
 
@@ -107,6 +112,14 @@ def measure(
         machine is measured in turn; see `Options`.
     loop_factory
         Makes the event loop of each round, for coroutine functions; None for asyncio's own.
+    sync
+        Called at the end of each reading, within what is timed: waits for a device to finish.
+    items
+        What a call gets done, a number or one with its unit, such as ``(4096, "B")``: the record
+        then tells a `RunRecord.throughput`, per second. Not with ``work``.
+    memory
+        Whether one more call is traced for the fact ``peak_traced_memory``, in bytes; see
+        `CallableWorkload`. Not with ``work``.
 
     Returns
     -------
@@ -217,19 +230,24 @@ def prepared(
     timing: dict[str, Any] = {name: given[name] for name in _TIMING} | {"inner": batch}
     problems += misfits(**timing, inner_name="batch")
     in_seconds = isinstance(metric, Metric) and metric.is_duration
+    items = given["items"] if isinstance(given["items"], tuple) else (given["items"], "item")
     problems += wrong_values([("metric", metric, in_seconds, "a Metric in seconds")])
-    problems += _wrong_for_work(options, batch) if work is not None and options else []
+    problems += _wrong_items(given["items"], items)
+    problems += _wrong_for_work(options, given) if work is not None and options else []
     refuse(problems)
     clock, adapted = given["clock"] or WallClock(), CallableWorkload
     if takes_amount(func) and (work is not None or given["setup"] is None):
         adapted, timing = AmountWorkload, {**timing, "inner": None}
+    else:
+        timing["memory"] = given["memory"]
     meter = meter_for(clock) if metered else None
     workload = adapted(func, clock=clock, meter=meter, **timing)
+    subject = {"kind": "function", "name": workload.name, "gc": given["gc"], "batch": batch}
     session = Session(
         options,
         (metric,) if work is None else (SPEED,),
         name=given["name"] or workload.name,
-        subject={"kind": "function", "name": workload.name, "gc": given["gc"], "batch": batch},
+        subject=subject if items[0] is None else subject | {"items": [*items]},
         seed=given["seed"],
         store=given["store"],
         clock=clock,
@@ -238,13 +256,25 @@ def prepared(
     return session, workload
 
 
-def _wrong_for_work(options: Options, batch: int | None) -> list[str]:
+def _wrong_items(given: object, items: tuple[Any, ...]) -> list[str]:
+    """Return what is wrong with what a call gets done."""
+    count = items[0]
+    is_one = given is None or (is_number(count) and 0.0 < count < math.inf)
+    is_named = len(items) == 2 and isinstance(items[1], str)
+    expected = "a number above 0, or one with its unit, such as (4096, 'B')"
+    return wrong_values([("items", given, is_one and is_named, expected)])
+
+
+def _wrong_for_work(options: Options, given: Mapping[str, Any]) -> list[str]:
     """Return which arguments do not go together with a range of work amounts."""
     statistic, is_range = options.statistic, options.work_range is not None
+    batch, items, memory = given["batch"], given["items"], given["memory"]
     return wrong_values(
         [
             ("work", options.work, is_range, "a range (low, high), or None"),
             ("statistic", statistic, statistic == "mean", "'mean': a speed has no other"),
             ("batch", batch, batch is None, "None: a round of given work is one call"),
+            ("items", items, items is None, "None: a speed is per unit of work already"),
+            ("memory", memory, not memory, "False: a round of given work is one call"),
         ]
     )

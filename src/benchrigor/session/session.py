@@ -51,7 +51,7 @@ from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal, as_store
 from benchrigor.storage.full_pace import believed, keep_full_pace, kept_full_pace
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
-from benchrigor.workloads.callable import takes_amount
+from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.processes import reference_command
 from benchrigor.workloads.processes.worker import VERSION
 from benchrigor.workloads.timing import TimedWorkload

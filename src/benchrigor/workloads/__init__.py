@@ -1,6 +1,6 @@
 """What can be measured: functions, generators, commands, streams; the recorder they write to."""
 
-from benchrigor.workloads.callable import AmountWorkload as AmountWorkload
+from benchrigor.workloads.amount import AmountWorkload as AmountWorkload
 from benchrigor.workloads.callable import CallableWorkload as CallableWorkload
 from benchrigor.workloads.command import CommandWorkload as CommandWorkload
 from benchrigor.workloads.interpreter import InterpreterWorkload as InterpreterWorkload

@@ -6,7 +6,7 @@ import gc as collector
 import inspect
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import repeat
 from operator import length_hint
 from pathlib import Path
@@ -78,6 +78,11 @@ class CallableWorkload(TimedWorkload):
         Calls per reading; None to choose it.
     loop_factory
         Makes the event loop of each round, for coroutine functions; None for asyncio's own.
+    sync
+        Called at the end of each reading, within what is timed: waits for a device to finish.
+    memory
+        Whether one further call, after the readings of the first round, is traced for the fact
+        ``peak_traced_memory``: the most bytes that Python had allocated in it (`tracemalloc`).
     gc
         "on" leaves the garbage collector as it is, since its pauses are paid for in production
         too; "off" keeps it from running within a round.
@@ -126,6 +131,8 @@ class CallableWorkload(TimedWorkload):
         timeout_s: float | None = None,
         first_call_apart: bool = True,
         loop_factory: Callable[[], AbstractEventLoop] | None = None,
+        sync: Call | None = None,
+        memory: bool = False,
     ) -> None:
         argument = "of an amount" if self.takes_amount else "without arguments"
         refuse(
@@ -137,6 +144,7 @@ class CallableWorkload(TimedWorkload):
                 gc=gc,
                 timeout_s=timeout_s,
                 loop_factory=loop_factory,
+                sync=sync,
             ),
             wrong_values(
                 [
@@ -153,7 +161,8 @@ class CallableWorkload(TimedWorkload):
         self._is_first_round = first_call_apart
         self._calls = 0  # finished before the readings under way
         self._setup, self._teardown = setup, teardown
-        self._one_by_one = self.takes_amount or setup is not None or teardown is not None
+        self._sync, self._memory = sync, memory
+        self._one_by_one = self.takes_amount or any((setup, teardown, sync))
         self._is_given = False  # whether setup returns what a call is given
         self._most_given = _MOST_GIVEN
         alone = self.takes_amount or teardown is not None
@@ -173,6 +182,8 @@ class CallableWorkload(TimedWorkload):
                 recorder.fact("first_call_s", float(in_seconds([first_call_ns])[0]))
             self._record(recorder, self._metric, plan.readings, self._next_chunk, deadline=deadline)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
+            if self._memory and self._is_first_round:
+                recorder.fact("peak_traced_memory", self._peak_traced())
         recorder.fact("inner_loop", self.inner or 1)
         self._is_first_round = False
 
@@ -268,7 +279,7 @@ class CallableWorkload(TimedWorkload):
 
         A single call that is plainly long enough is kept, as a reading after ``done`` others.
         """
-        if self._one_by_one and not self._is_given:
+        if self._setup is not None and not self._is_given:
             return 1
         enough_ns = HEADROOM * self._stopwatch.shortest_ns
         (elapsed_ns,) = self._timed(1, done, delays=self._delays)
@@ -364,7 +375,7 @@ class CallableWorkload(TimedWorkload):
     ) -> list[Arguments]:
         """Set up so many calls, and return what they are given."""
         if self._setup is None:
-            return [((), {})]
+            return [((), {})] * inner
         ready: list[Arguments] = []
         before = _resident_bytes()
         for _ in repeat(None, inner):
@@ -390,16 +401,35 @@ class CallableWorkload(TimedWorkload):
             start = now()
             for args, kwargs in calls:
                 func(*args, **kwargs)
+            if self._sync is not None:
+                self._sync()
             return now() - start
 
         async def awaited() -> int:
             start = now()
             for args, kwargs in calls:
                 await func(*args, **kwargs)
+            if self._sync is not None:
+                self._sync()
             return now() - start
 
         elapsed_ns: int = self._carry_out(awaited())
         return elapsed_ns
+
+    def _peak_traced(self) -> int:
+        """Return the most bytes that were allocated at once in a call, beyond those before it."""
+        import tracemalloc  # noqa: PLC0415  # only for who asks
+
+        was_tracing = tracemalloc.is_tracing()
+        tracemalloc.start()
+        try:
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            self._time_alone(1, (), None, None)
+            return tracemalloc.get_traced_memory()[1] - before
+        finally:
+            if not was_tracing:
+                tracemalloc.stop()
 
 
 def _resident_bytes() -> int:
@@ -424,61 +454,6 @@ def _arguments(returned: object, name: str) -> Arguments | None:
         f"setup of {name} returned {short(returned)}, expected nothing, or (args, kwargs): what "
         "the call is given, as a tuple and a dict"
     )
-
-
-class AmountWorkload(CallableWorkload):
-    """Times one call of a function per round, with the round's work amount, in seconds.
-
-    The call is the round's reading of "time", with all that the function does once: the line
-    through work amounts and durations separates that from its speed. Each round states the facts
-    ``clock_resolution_s``, ``clock_cost_s`` and ``gc``.
-
-    Parameters
-    ----------
-    func
-        Called with the work amount, whole where the plan's is; what it returns is dropped.
-    clock, setup, teardown, gc, metric, meter, timeout_s
-        As of `CallableWorkload`; ``inner`` must be None.
-
-    Examples
-    --------
-    >>> from benchrigor.model import RoundPlan
-    >>> from benchrigor.testing import FakeClock
-    >>> from benchrigor.workloads.recorder import RoundRecorder
-    >>> clock, plan, recorder = FakeClock(), RoundPlan(index=0, work=3), RoundRecorder()
-    >>> job = AmountWorkload(lambda n: clock.advance(n * 10**9 + 500_000_000), clock=clock)
-    >>> job.run(plan, recorder)
-    >>> recorder.finish(plan, elapsed_ns=clock.now_ns()).readings
-    {'time': 3.5}
-    """
-
-    takes_amount = True
-    _before: float | None = None
-
-    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Call the function once, with ``plan.work``; WorkloadFailed names a call that failed."""
-        amount = amount_of(plan, self.name)
-        call = f"{self.name}({amount})"
-        with collector_kept(self._gc), self._limited():
-            stopwatch = self._stopwatch  # measured before the call
-            if self._delays is not None:
-                taken = self._delays.begin([], done=0, readings=1)
-            is_first = self._before is None
-            with self._coroutine_refused() if is_first else nullcontext():
-                elapsed_ns = self._time_alone(1, (), plan.index, self._delays, amount)
-            recorder.fact("gc", "on" if collector.isenabled() else "off")
-        if elapsed_ns == 0 and stopwatch.resolution_ns == 1:  # no call takes less than a nanosecond
-            raise ClockFailed(
-                f"the clock stood still while {call} ran, "
-                "expected it to move by 1 ns at least; use another clock"
-            )
-        recorder.reading(self._metric, float(in_seconds([elapsed_ns], done=plan.index)[0]))
-        if self._delays is not None:
-            taken(elapsed_ns)
-            self._delays.report(recorder)
-        # A first short round only tries out which amounts are enough.
-        stopwatch.report(recorder, [elapsed_ns] if amount == self._before else [])
-        self._before = amount
 
 
 class _FirstResult:
@@ -506,6 +481,7 @@ def misfits(
     gc: object,
     timeout_s: object = None,
     loop_factory: object = None,
+    sync: object = None,
     inner_name: str = "inner",
 ) -> list[str]:
     """Return what is wrong with parameters of a `CallableWorkload` other than its function.
@@ -519,6 +495,7 @@ def misfits(
         [
             ("setup", setup, setup is None or callable(setup), _FUNCTION),
             ("teardown", teardown, teardown is None or callable(teardown), _FUNCTION),
+            ("sync", sync, sync is None or callable(sync), _FUNCTION),
             (inner_name, inner, is_count, "a whole number from 1 on, or None"),
             (inner_name, inner, alone, "1 since a teardown goes with a call"),
             ("loop_factory", loop_factory, makes_loops, "a function that makes an event loop"),
@@ -556,29 +533,3 @@ def collector_kept(policy: str) -> Iterator[None]:
     finally:
         if was_on:
             collector.enable()
-
-
-def takes_amount(func: Callable[..., object]) -> bool:
-    """Return whether exactly one argument must be given to a function.
-
-    Built-in functions that do not say what they take count as taking nothing.
-    """
-    try:
-        parameters = inspect.signature(func).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    various = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [
-        each for each in parameters if each.default is each.empty and each.kind not in various
-    ]
-    return len(needed) == 1 and needed[0].kind is not inspect.Parameter.KEYWORD_ONLY
-
-
-def amount_of(plan: RoundPlan, name: str) -> float:
-    """Return the work amount of a plan; InvalidInput if it has none."""
-    if plan.work is None:
-        raise InvalidInput(
-            f"{name} takes a work amount, and the plan of round {plan.index} has none: give a "
-            "range, Options(work=(low, high))"
-        )
-    return plan.work

@@ -18,8 +18,14 @@ from benchrigor.model import Code, Notice, References, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.text import many, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
-from benchrigor.workloads.command_line import GRACE_S, STDERR_KEPT, CommandLine, end_of, shown
 from benchrigor.workloads.picking import OutputSearch, Pick, read_picks
+from benchrigor.workloads.processes.command_line import (
+    GRACE_S,
+    STDERR_KEPT,
+    CommandLine,
+    end_of,
+    shown,
+)
 from benchrigor.workloads.processes.process_delay import record_process
 from benchrigor.workloads.processes.process_group import Ended
 from benchrigor.workloads.processes.reference_command import ReferenceCommand

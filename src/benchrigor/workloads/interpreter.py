@@ -25,8 +25,8 @@ from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.options import LATEST
 from benchrigor.model.text import show_value
 from benchrigor.protocols import Recorder
-from benchrigor.workloads.command_line import GRACE_S, STDERR_KEPT, end_of
 from benchrigor.workloads.processes import worker
+from benchrigor.workloads.processes.command_line import GRACE_S, STDERR_KEPT, end_of
 from benchrigor.workloads.processes.process_group import Ended, ProcessGroup
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import Stopwatch, hash_in

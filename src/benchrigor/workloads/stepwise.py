@@ -9,7 +9,7 @@ from functools import partial
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock, DelayMeter, Recorder
-from benchrigor.workloads.callable import amount_of, takes_amount
+from benchrigor.workloads.amount import amount_of, takes_amount
 from benchrigor.workloads.processes.worker import time_steps
 from benchrigor.workloads.timing import Chunk, TimedWorkload, failures_of, wrong_time_limit
 

@@ -1,0 +1,95 @@
+"""A function that is given work amounts as a workload: one call of an amount per round."""
+
+from __future__ import annotations
+
+import gc as collector
+import inspect
+from collections.abc import Callable
+from contextlib import nullcontext
+
+from benchrigor.errors import ClockFailed, InvalidInput
+from benchrigor.model import RoundPlan
+from benchrigor.protocols import Recorder
+from benchrigor.workloads.callable import CallableWorkload, collector_kept
+from benchrigor.workloads.timing import in_seconds
+
+
+class AmountWorkload(CallableWorkload):
+    """Times one call of a function per round, with the round's work amount, in seconds.
+
+    The call is the round's reading of "time", with all that the function does once: the line
+    through work amounts and durations separates that from its speed. Each round states the facts
+    ``clock_resolution_s``, ``clock_cost_s`` and ``gc``.
+
+    Parameters
+    ----------
+    func
+        Called with the work amount, whole where the plan's is; what it returns is dropped.
+    clock, setup, teardown, gc, metric, meter, timeout_s
+        As of `CallableWorkload`; ``inner`` must be None.
+
+    Examples
+    --------
+    >>> from benchrigor.model import RoundPlan
+    >>> from benchrigor.testing import FakeClock
+    >>> from benchrigor.workloads.recorder import RoundRecorder
+    >>> clock, plan, recorder = FakeClock(), RoundPlan(index=0, work=3), RoundRecorder()
+    >>> job = AmountWorkload(lambda n: clock.advance(n * 10**9 + 500_000_000), clock=clock)
+    >>> job.run(plan, recorder)
+    >>> recorder.finish(plan, elapsed_ns=clock.now_ns()).readings
+    {'time': 3.5}
+    """
+
+    takes_amount = True
+    _before: float | None = None
+
+    def run(self, plan: RoundPlan, recorder: Recorder) -> None:
+        """Call the function once, with ``plan.work``; WorkloadFailed names a call that failed."""
+        amount = amount_of(plan, self.name)
+        call = f"{self.name}({amount})"
+        with collector_kept(self._gc), self._limited():
+            stopwatch = self._stopwatch  # measured before the call
+            if self._delays is not None:
+                taken = self._delays.begin([], done=0, readings=1)
+            is_first = self._before is None
+            with self._coroutine_refused() if is_first else nullcontext():
+                elapsed_ns = self._time_alone(1, (), plan.index, self._delays, amount)
+            recorder.fact("gc", "on" if collector.isenabled() else "off")
+        if elapsed_ns == 0 and stopwatch.resolution_ns == 1:  # no call takes less than a nanosecond
+            raise ClockFailed(
+                f"the clock stood still while {call} ran, "
+                "expected it to move by 1 ns at least; use another clock"
+            )
+        recorder.reading(self._metric, float(in_seconds([elapsed_ns], done=plan.index)[0]))
+        if self._delays is not None:
+            taken(elapsed_ns)
+            self._delays.report(recorder)
+        # A first short round only tries out which amounts are enough.
+        stopwatch.report(recorder, [elapsed_ns] if amount == self._before else [])
+        self._before = amount
+
+
+def takes_amount(func: Callable[..., object]) -> bool:
+    """Return whether exactly one argument must be given to a function.
+
+    Built-in functions that do not say what they take count as taking nothing.
+    """
+    try:
+        parameters = inspect.signature(func).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    various = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [
+        each for each in parameters if each.default is each.empty and each.kind not in various
+    ]
+    return len(needed) == 1 and needed[0].kind is not inspect.Parameter.KEYWORD_ONLY
+
+
+def amount_of(plan: RoundPlan, name: str) -> float:
+    """Return the work amount of a plan; InvalidInput if it has none."""
+    if plan.work is None:
+        raise InvalidInput(
+            f"{name} takes a work amount, and the plan of round {plan.index} has none: give a "
+            "range, Options(work=(low, high))"
+        )
+    return plan.work
