@@ -4,12 +4,14 @@ import itertools
 import math
 import re
 import time
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 
 import benchrigor as br
+from benchrigor.report import render
 from benchrigor.testing import FakeClock
 
 
@@ -348,3 +350,60 @@ def test_the_first_result_of_a_plain_function_is_not_kept() -> None:
 
     br.measure(make, clock=clock, seed=1)
     assert Result.alive == 0
+
+
+def test_throughput_is_the_amount_over_the_time() -> None:
+    clock = FakeClock()
+    rng = np.random.default_rng(1)
+    ticks = rng.normal(2e6, 1e5, 20_000).astype(int).tolist()
+    record = br.measure(
+        lambda: clock.advance(ticks.pop()), items=(4096, "B"), name="copy", clock=clock, seed=1
+    )
+    time, (rate, unit) = record.estimate(), record.throughput
+    assert unit == "B/s"
+    assert rate.value == 4096 / time.value
+    assert (rate.low, rate.high) == (4096 / time.high, 4096 / time.low)
+    assert "MB/s [" in str(record)
+    assert br.RunRecord.from_dict(record.to_dict()).throughput == record.throughput
+    assert br.measure(lambda: clock.advance(10), clock=clock, seed=1).throughput is None
+
+
+@pytest.mark.parametrize("items", [0, -1.0, math.inf, "10 MB", (1, 2), (1,), ("1", "B")])
+def test_what_is_no_amount_of_items_is_named(items: Any) -> None:
+    with pytest.raises(br.InvalidInput, match=r"items is .*expected a number above 0, or one with"):
+        br.measure(lambda: None, items=items)
+
+
+def test_what_a_device_is_waited_for_is_part_of_each_reading() -> None:
+    clock, queued = FakeClock(resolution_ns=1), []
+
+    def launch() -> None:
+        queued.append(1)
+        clock.advance(10)
+
+    def wait() -> None:
+        clock.advance(1_000 * len(queued))
+        queued.clear()
+
+    record = br.measure(launch, sync=wait, batch=4, clock=clock, seed=1, budget_s=1e-3)
+    assert record.readings() == pytest.approx(1.01e-6)
+
+
+def test_the_memory_of_a_call_is_traced_and_not_timed() -> None:
+    calls = []
+
+    def fill() -> int:
+        calls.append(tracemalloc.is_tracing())
+        return len(bytearray(3_000_000))
+
+    record = br.measure(fill, memory=True, budget_s=0.1)
+    assert 3_000_000 <= record.facts["peak_traced_memory"] < 3_100_000  # type: ignore[operator]
+    assert sum(calls) == 1
+    assert not tracemalloc.is_tracing()
+    assert "peak traced memory 3 MB" in render(record)
+
+
+@pytest.mark.parametrize("given", [{"items": 3}, {"memory": True}])
+def test_what_does_not_go_with_amounts_is_named(given: dict[str, Any]) -> None:
+    with pytest.raises(br.InvalidInput, match=f"{next(iter(given))} is"):
+        br.measure(Job(FakeClock()), work=(1, 10), **given)

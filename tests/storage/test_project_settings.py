@@ -52,5 +52,5 @@ def test_a_setting_that_nobody_knows_is_named(tmp_path: Path) -> None:
 
 def test_it_must_be_a_table(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool]\nbenchrigor = 5\n")
-    with pytest.raises(InvalidInput, match=r"tool\.benchrigor is 5, expected a table"):
+    with pytest.raises(InvalidInput, match=r"tool\.benchrigor is 5, expected descriptions by name"):
         defaults(tmp_path)

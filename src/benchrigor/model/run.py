@@ -228,10 +228,15 @@ class RunRecord:
         if "items" not in self.subject or time is None or time.value <= 0.0:
             return None
         amount, unit = self.subject["items"]
-        value, low = amount / time.value, amount / time.high
-        high = amount / time.low if time.low > 0.0 else math.inf
-        unknown = {"standard_error": None, "degrees_of_freedom": None}
-        return replace(time, value=value, low=low, high=high, **unknown), f"{unit}/s"
+        rate = replace(
+            time,
+            value=amount / time.value,
+            low=amount / time.high,
+            high=amount / time.low if time.low > 0.0 else math.inf,
+            standard_error=None,
+            degrees_of_freedom=None,
+        )
+        return rate, f"{unit}/s"
 
     def readings(self, metric: str | None = None) -> Floats:
         """Return all raw readings of a metric, as in `analysis`, in a read-only array.

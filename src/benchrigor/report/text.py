@@ -19,6 +19,7 @@ from benchrigor.model import (
     StablePhase,
     WpsFit,
 )
+from benchrigor.model.run import show_throughput
 from benchrigor.model.text import (
     WIDTH,
     aligned,
@@ -41,7 +42,6 @@ from benchrigor.model.text import (
     show_value,
     with_waiting,
 )
-from benchrigor.model.run import show_throughput
 from benchrigor.report.interference_text import show_total
 from benchrigor.session.conditions.red_rounds import advice
 from benchrigor.session.stop_rules import wanted_half_width

@@ -230,7 +230,7 @@ def prepared(
     timing: dict[str, Any] = {name: given[name] for name in _TIMING} | {"inner": batch}
     problems += misfits(**timing, inner_name="batch")
     in_seconds = isinstance(metric, Metric) and metric.is_duration
-    items = given["items"] if isinstance(given["items"], tuple) else (given["items"], "item")
+    items = given["items"] if isinstance(given["items"], tuple) else (given["items"], "items")
     problems += wrong_values([("metric", metric, in_seconds, "a Metric in seconds")])
     problems += _wrong_items(given["items"], items)
     problems += _wrong_for_work(options, given) if work is not None and options else []

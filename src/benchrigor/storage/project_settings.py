@@ -98,5 +98,8 @@ def _settings(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
     for key in ("tool", "benchrigor"):
         table = table.get(key, {}) if isinstance(table, dict) else table
     if not isinstance(table, dict):
-        raise InvalidInput(f"{path}: tool.benchrigor is {table!r}, expected a table of settings")
+        raise InvalidInput(
+            f"{path}: tool.benchrigor is {table!r}, expected descriptions by name in a table "
+            "metrics, or settings such as budget = 5"
+        )
     return path, table

@@ -6,11 +6,13 @@ import gc as collector
 import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
+from typing import Any
 
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
+from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Recorder
-from benchrigor.workloads.callable import CallableWorkload, collector_kept
+from benchrigor.workloads.callable import CallableWorkload, awaits, collector_kept
 from benchrigor.workloads.timing import in_seconds
 
 
@@ -41,6 +43,19 @@ class AmountWorkload(CallableWorkload):
     """
 
     takes_amount = True
+
+    def __init__(self, func: Callable[..., object], **options: Any) -> None:
+        inner, plain = options.get("inner"), not awaits(func)
+        refuse(
+            wrong_values(
+                [
+                    ("inner", inner, inner is None, "None"),
+                    ("func", func, plain, "a plain function: what takes an amount is not awaited"),
+                ]
+            )
+        )
+        super().__init__(func, **options)
+
     _before: float | None = None
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:  # asyncio takes longer to load than all else here
 
 Call = Callable[[], object]
 _FUNCTION = "a function without arguments"
-_NO_COROUTINE = "a plain function: what takes an amount is not awaited"
 _UNAWAITED = (
     "nothing awaits it; give a coroutine function, such as functools.partial(f, ...), which is "
     "awaited"
@@ -145,12 +144,6 @@ class CallableWorkload(TimedWorkload):
                 timeout_s=timeout_s,
                 loop_factory=loop_factory,
                 sync=sync,
-            ),
-            wrong_values(
-                [
-                    ("inner", inner, not (inner and self.takes_amount), "None"),
-                    ("func", func, not (self.takes_amount and awaits(func)), _NO_COROUTINE),
-                ]
             ),
         )
         super().__init__(func, clock=clock, meter=meter, timeout_s=timeout_s)
