@@ -14,7 +14,7 @@ from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recording
 from benchrigor.errors import InvalidInput, NotComparable
-from benchrigor.model import Code, Comparison, RunRecord, Verdict
+from benchrigor.model import Code, Comparison, Family, RunRecord, Verdict
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import show_difference
 from benchrigor.model.text import (
@@ -58,6 +58,13 @@ def code_of(comparison: Comparison, fail_on: str | None) -> ExitCode:
     if fail_on == "worse" and verdict is not Verdict.WORSE:
         return ExitCode.RESULT
     return _CODES.get(verdict, ExitCode.RESULT)
+
+
+def code_of_family(family: Family, fail_on: str | None) -> ExitCode:
+    """Return the worst exit code of the verdicts of a family."""
+    each = family.comparisons.items()
+    judged = (replace(one, verdict=family.verdicts[name]) for name, one in each)
+    return max(code_of(one, fail_on) for one in judged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -92,6 +92,23 @@ def drive_in_turn(
     over_s: float | None,
 ) -> None:
     """Run sessions in turn, print a line for each, and end with the worst of their exit codes."""
+    records, error = driven_in_turn(begin, options, seed=seed, over_s=over_s)
+    if records:
+        print_records(records, as_json=as_json)
+    if error is not None:
+        raise error
+    leave(max(code_for(each, target_given=target_given) for each in records.values()))
+
+
+def driven_in_turn(
+    begin: Callable[[Callable[[Progress], object]], Runs],
+    options: Options,
+    *,
+    seed: int,
+    over_s: float | None = None,
+    by_round: bool = False,
+) -> tuple[dict[str, RunRecord], BaseException | None]:
+    """Run sessions in turn; return the records of those with rounds, and what ended them early."""
     with live_line() as line:
         runs = begin(line)
         line.follow("", options)
@@ -99,14 +116,10 @@ def drive_in_turn(
         error: BaseException | None = None
         with gentle_interrupt(sessions, None, line), redirect_stdout(sys.stderr):
             try:
-                records = rotate(runs, seed=seed, over_s=over_s)
+                records = rotate(runs, seed=seed, over_s=over_s, by_round=by_round)
             except (BenchrigorError, KeyboardInterrupt) as failed:
                 records, error = records_of(runs), failed
-    if records:
-        print_records(records, as_json=as_json)
-    if error is not None:
-        raise error
-    leave(max(code_for(each, target_given=target_given) for each in records.values()))
+    return records, error
 
 
 class _Patient:

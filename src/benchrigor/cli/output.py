@@ -115,6 +115,7 @@ def summary(record: RunRecord) -> dict[str, Any]:
     document = replace(record, rounds=(), analyses=()).to_dict()
     document["rounds"] = [_outline(each) for each in record.rounds]
     document["analyses"] = [outlined(each) for each in record.analyses]
+    document["facts"] = codec.encode(record.facts)
     return document
 
 

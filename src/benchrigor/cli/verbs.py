@@ -13,6 +13,7 @@ from benchrigor.errors import BenchrigorError
 VERBS = {
     "run": "Measure a command or a function.",
     "ab": "Measure two functions or commands in turn, and compare them.",
+    "commands": "Measure several commands in turn, and rank them.",
     "timeit": "Measure a statement of Python.",
     "analyze": "Estimate the mean or a quantile of recorded readings.",
     "changes": "Find the change points and phases of recorded readings.",

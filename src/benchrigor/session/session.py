@@ -271,6 +271,21 @@ class Session(Engine):
         with self.performing(workload) as perform:
             yield from self._piece_by_piece(perform, step_ns)
 
+    def rounds(self, workload: Workload | Callable[..., object]) -> Generator[Progress, None, None]:
+        """Measure a workload round by round, as `pieces` does piece by piece."""
+        with self.performing(workload) as perform:
+            while self._decision is None:
+                before = len(self._rounds)
+                drive(
+                    self,
+                    perform,
+                    self._clock,
+                    self._hooks,
+                    pause=lambda: len(self._rounds) > before,  # noqa: B023  # for this turn
+                )
+                if self._decision is None and self._progress is not None:
+                    yield self._progress
+
     @contextmanager
     def performing(
         self, workload: Workload | Callable[..., object]

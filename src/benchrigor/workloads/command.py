@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Literal, Self
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.text import many, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.picking import OutputSearch, Pick, read_picks
+from benchrigor.workloads.processes import launcher
+from benchrigor.workloads.processes.command_hooks import CommandHooks
 from benchrigor.workloads.processes.command_line import (
     GRACE_S,
     STDERR_KEPT,
@@ -31,12 +35,14 @@ from benchrigor.workloads.processes.process_group import Ended
 from benchrigor.workloads.processes.reference_command import ReferenceCommand
 
 _TIME = "time"
+_ADDED = ("hooks", "stdin", "stdout", "ignore_failure", "cpu_times", "memory")
+_MOST_FAILURES = 10  # in a row, of a command whose failures are ignored
 
 
 class CommandWorkload:
     """Runs a command once per round.
 
-    It has no standard input, and a session and process group of its own. Its wall time, from
+    It has a session and process group of its own. Its wall time, from
     start to end, is the round's reading of "time" in seconds, unless that metric is picked from
     its output. Facts are, of the command and of the children it waited for, the processor time
     "cpu_s" and how often they gave a processor up by themselves,
@@ -60,6 +66,19 @@ class CommandWorkload:
         Directory to run it in; None for that of this process.
     env
         Variables added to the environment of this process. They are part of the description.
+    hooks
+        Arguments of commands by when they run, untimed: "setup" and "cleanup" once around all
+        rounds, "prepare" and "conclude" around each run.
+    stdin, stdout
+        Files that it reads from and writes to, anew in each run; "inherit" lets its output go where
+        that of this process goes. None for nothing.
+    ignore_failure
+        Whether a run that fails is only counted, as the facts ``failed_runs`` and
+        ``failed_time_s``, and run again, up to ten times in a row.
+    cpu_times
+        Whether its processor times are the readings of "user_time" and "system_time".
+    memory
+        Whether its peak memory in bytes, of a run of its own, is the fact ``peak_memory``.
     grace_s
         Seconds from being asked to end, because the budget is spent, to being killed.
     clock
@@ -102,6 +121,12 @@ class CommandWorkload:
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         grace_s: float = GRACE_S,
+        hooks: Mapping[str, Sequence[str]] | None = None,
+        stdin: str | os.PathLike[str] | None = None,
+        stdout: str | os.PathLike[str] | None = None,
+        ignore_failure: bool = False,
+        cpu_times: bool = False,
+        memory: bool = False,
         clock: Clock,
         meter: DelayMeter | None = None,
     ) -> None:
@@ -112,6 +137,13 @@ class CommandWorkload:
         limit = "seconds, more than 0, or None for no limit"
         refuse(wrong_values([("timeout_s", timeout_s, in_time, limit)]))
         self._timeout_s = timeout_s
+        self._hooks = CommandHooks(hooks or {}, self._line, clock)
+        self._streams = {
+            name: None if each is None else os.fspath(each)
+            for name, each in {"stdin": stdin, "stdout": stdout}.items()
+        }
+        self._flags = {"ignore_failure": ignore_failure, "cpu_times": cpu_times, "memory": memory}
+        self._failed_ns: list[int] = []  # of runs that failed, and are ignored
         self._clock = clock
         self._meter = meter
         self._reference: ReferenceCommand | None = None
@@ -130,11 +162,19 @@ class CommandWorkload:
     ) -> Self:
         """Make the workload that `describe` described."""
         given = CommandLine.described(description)
+        given |= {name: description[name] for name in _ADDED if name in description}
         return cls(**given, timeout_s=description["timeout_s"], clock=clock, meter=meter)
 
     def describe(self) -> dict[str, Any]:
         """Return all that `from_description` needs, ready for JSON."""
-        return {"kind": "command", **self._line.describe(), "timeout_s": self._timeout_s}
+        # What is not given is left out: runs from before it could be are alike.
+        added = {"hooks": self._hooks.argvs, **self._streams, **self._flags}
+        return {
+            "kind": "command",
+            **self._line.describe(),
+            "timeout_s": self._timeout_s,
+            **{name: value for name, value in added.items() if value},
+        }
 
     @property
     def name(self) -> str:
@@ -153,24 +193,48 @@ class CommandWorkload:
         accepted, or prints no number where one is picked.
         """
         argv = self._line.argv_for(plan)
+        for left in reversed(range(_MOST_FAILURES if self._flags["ignore_failure"] else 1)):
+            if self._once(argv, plan, recorder, is_last=not left):
+                break
+        if self._flags["memory"] and plan.index == 0:
+            recorder.fact("peak_memory", self._peak_memory(argv))
+        if self._failed_ns:
+            recorder.fact("failed_runs", len(self._failed_ns))
+            recorder.fact("failed_time_s", float(np.median(self._failed_ns)) / 1e9)
+
+    def close(self) -> None:
+        """Clean up."""
+        self._hooks.close()
+
+    def _once(
+        self, argv: Sequence[str], plan: RoundPlan, recorder: Recorder, *, is_last: bool
+    ) -> bool:
+        """Run the command once; return whether that is the round's run, else it failed."""
+        self._hooks.begin()
         # Files, not pipes: nothing is read while the command runs, so nothing disturbs it.
-        with TemporaryFile() as stdout, TemporaryFile() as stderr:
+        with TemporaryFile() as stdout, TemporaryFile() as stderr, ExitStack() as stack:
             group = self._line.start(
                 argv,
-                stdout=stdout if self._line.picks else subprocess.DEVNULL,
+                stdout=stdout if self._line.picks else self._opened_stdout(stack),
                 stderr=stderr,
+                stdin=self._opened_stdin(stack),
                 clock=self._clock,
                 timeout_s=self._timeout_s,
                 seconds=plan.seconds,
             )
             ended = group.wait(self._meter)
+            self._hooks.conclude()
             if ended.cut:
                 self._record_cut(ended, stdout, plan, recorder)
-                return
+                return True
             failure = self._failure(ended)
+            if failure and not is_last:
+                self._failed_ns.append(ended.elapsed_ns)
+                return False
             if failure:
+                often = f" {_MOST_FAILURES} times in a row" if self._flags["ignore_failure"] else ""
                 stderr.seek(max(0, stderr.seek(0, io.SEEK_END) - STDERR_KEPT - 1))
-                raise WorkloadFailed(f"{shown(argv)} {failure}{end_of(stderr.read())}")
+                raise WorkloadFailed(f"{shown(argv)} {failure}{often}{end_of(stderr.read())}")
             if ended.elapsed_ns <= 0:
                 raise ClockFailed(
                     f"the clock moved by {ended.elapsed_ns} ns while {shown(argv)} ran, "
@@ -178,6 +242,41 @@ class CommandWorkload:
                 )
             self._record(ended, read_picks(stdout, self._line.picks, name=shown(argv)), recorder)
             self._pace(ended, recorder)
+        return True
+
+    def _opened_stdin(self, stack: ExitStack) -> BinaryIO | int:
+        file = self._streams["stdin"]
+        return subprocess.DEVNULL if file is None else stack.enter_context(_opened(file, "rb"))
+
+    def _opened_stdout(self, stack: ExitStack) -> BinaryIO | int | None:
+        file = self._streams["stdout"]
+        if file is None or file == "inherit":
+            return subprocess.DEVNULL if file is None else None
+        return stack.enter_context(_opened(file, "wb"))
+
+    def _peak_memory(self, argv: Sequence[str]) -> int:
+        """Run the command by the launcher, and return the peak memory that it tells."""
+        source, sink = os.pipe()
+        self._hooks.begin()
+        with os.fdopen(source, "rb") as pipe, ExitStack() as stack:
+            try:
+                group = self._line.start(
+                    [sys.executable, "-I", "-S", launcher.__file__, str(sink), *argv],
+                    stdout=self._opened_stdout(stack),
+                    stderr=subprocess.DEVNULL,
+                    stdin=self._opened_stdin(stack),
+                    clock=self._clock,
+                    timeout_s=self._timeout_s,
+                    pass_fds=(sink,),
+                )
+            finally:
+                os.close(sink)
+            group.wait(None)
+            told = pipe.read()
+        self._hooks.conclude()
+        if not told:
+            raise WorkloadFailed(f"{shown(argv)} cannot be started for its peak memory")
+        return int(told)
 
     def _pace(self, ended: Ended, recorder: Recorder) -> None:
         """Time the reference, if it is due, where the wall time of the command is a reading."""
@@ -233,6 +332,9 @@ class CommandWorkload:
             record_process(recorder, *ended.delay, ended.elapsed_ns / 1e9, ended.cpu_s)
         if all(pick.metric != _TIME for pick in picks):
             recorder.reading(_TIME, ended.elapsed_ns / 1e9)
+        if self._flags["cpu_times"]:
+            recorder.reading("user_time", ended.user_s)
+            recorder.reading("system_time", ended.system_s)
         for pick in picks:
             numbers = np.frombuffer(picked.found[pick.metric])
             if pick.unit_readings:
@@ -247,3 +349,10 @@ class CommandWorkload:
                 )
                 name, n = pick.metric, numbers.size
                 recorder.notice(Notice.note(Code.SEVERAL_MATCHES, sentence, metric=name, matches=n))
+
+
+def _opened(file: str, mode: Literal["rb", "wb"]) -> BinaryIO:
+    try:
+        return Path(file).open(mode)
+    except OSError as error:
+        raise WorkloadFailed(f"{file} cannot be opened: {error.strerror}") from None

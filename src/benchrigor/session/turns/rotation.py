@@ -16,14 +16,19 @@ Runs = Mapping[str, tuple[Session, Workload]]
 Turns = Generator[Progress, None, None]
 
 
-def rotate(runs: Runs, *, seed: int = 0, over_s: float | None = None) -> dict[str, RunRecord]:
+def rotate(
+    runs: Runs, *, seed: int = 0, over_s: float | None = None, by_round: bool = False
+) -> dict[str, RunRecord]:
     """Run sessions in turn, a piece of each, until all have ended; return their records by name.
+
+    With ``by_round`` a turn is a round.
 
     One that fails is over, and the others go on; the first error is raised at the end, and an
     interrupt at once. Both carry ``records``, of all sessions that have finished a round.
     """
     under_way = {
-        name: session.pieces(workload, over_s=over_s) for name, (session, workload) in runs.items()
+        name: session.rounds(workload) if by_round else session.pieces(workload, over_s=over_s)
+        for name, (session, workload) in runs.items()
     }
     errors: dict[str, BenchrigorError] = {}
     rng = np.random.default_rng(seed)

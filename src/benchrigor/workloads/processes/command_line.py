@@ -123,13 +123,17 @@ class CommandLine:
         self,
         argv: Sequence[str],
         *,
-        stdout: IO[bytes] | int,
+        stdout: IO[bytes] | int | None,
         stderr: IO[bytes] | int,
         clock: Clock,
         timeout_s: float | None = None,
         seconds: float | None = None,
+        **given: Any,
     ) -> ProcessGroup:
-        """Start it, to end after so many seconds; WorkloadFailed when it cannot be started."""
+        """Start it, to end after so many seconds; WorkloadFailed when it cannot be started.
+
+        ``given`` are further parameters of `ProcessGroup`.
+        """
         return ProcessGroup(
             argv,
             name=shown(argv),
@@ -141,6 +145,7 @@ class CommandLine:
             timeout_s=timeout_s,
             seconds=seconds,
             grace_s=self.grace_s,
+            **given,
         )
 
     def failure(self, code: int) -> str | None:

@@ -28,16 +28,22 @@ class Ended:
 
     code: int  # its exit code, or minus the signal that killed it
     elapsed_ns: int
-    cpu_s: float
+    user_s: float
+    system_s: float
     switches: int  # times that it gave a processor up by itself, its end included
     overran: bool  # and was killed
     cut: bool  # asked to end, since its time was up
     left_running: bool  # it left processes of its group running
     delay: tuple[int, int] | None  # as `DelayMeter.wait_for` tells it
 
+    @property
+    def cpu_s(self) -> float:
+        """Processor time, of the process and the children that it waited for."""
+        return self.user_s + self.system_s
+
 
 class ProcessGroup:
-    """A command that runs in a session and process group of its own, without standard input.
+    """A command that runs in a session and process group of its own.
 
     ``env`` is its whole environment, ``pass_fds`` are file descriptors that it has. After
     ``timeout_s`` the group is killed. After ``seconds`` it is asked to end, and killed ``grace_s``
@@ -49,11 +55,12 @@ class ProcessGroup:
         argv: Sequence[str],
         *,
         name: str,
-        stdout: IO[bytes] | int,
+        stdout: IO[bytes] | int | None,
         stderr: IO[bytes] | int,
         cwd: Path,
         env: Mapping[str, str],
         clock: Clock,
+        stdin: IO[bytes] | int = subprocess.DEVNULL,
         pass_fds: Sequence[int] = (),
         timeout_s: float | None = None,
         seconds: float | None = None,
@@ -65,16 +72,15 @@ class ProcessGroup:
         self._over, self._started = threading.Event(), threading.Event()
         # Popen.wait with a timeout polls, up to 50 ms apart, which would round the durations up.
         # To start a thread takes a twentieth of the shortest command: it starts before the clock.
-        self._watchdog = threading.Thread(
-            target=self._watch, args=(timeout_s, seconds), daemon=True
-        )
-        if timeout_s is not None or seconds is not None:
+        watched = (timeout_s, seconds)
+        self._watchdog = threading.Thread(target=self._watch, args=watched, daemon=True)
+        if watched != (None, None):
             self._watchdog.start()
         self._start_ns = clock.now_ns()
         try:
             self.process = subprocess.Popen(  # noqa: S603  # the caller's own command, without a shell
                 argv,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
                 cwd=cwd,
@@ -126,7 +132,8 @@ class ProcessGroup:
         return Ended(
             code=self.process.returncode,
             elapsed_ns=ended_ns - self._start_ns,
-            cpu_s=usage.ru_utime + usage.ru_stime,
+            user_s=usage.ru_utime,
+            system_s=usage.ru_stime,
             switches=usage.ru_nvcsw,
             overran=self._overran,
             cut=self._cut,

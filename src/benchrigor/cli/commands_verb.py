@@ -1,0 +1,303 @@
+"""``benchrigor commands``: several commands measured in turn, and ranked."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from benchrigor.cli import options as shared
+from benchrigor.cli.compare_verb import code_of_family, fail_on_option
+from benchrigor.cli.driving import driven_in_turn
+from benchrigor.cli.exits import code_for, leave
+from benchrigor.cli.output import print_result, summary
+from benchrigor.cli.worktrees import words_of
+from benchrigor.clocks import WallClock
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Family, Metric, Options, Progress, RunRecord
+from benchrigor.model.checks import refuse
+from benchrigor.model.text import marked, row, show_estimate, show_value
+from benchrigor.protocols import Workload
+from benchrigor.session import Session, meter_for
+from benchrigor.session.controller import check_seed
+from benchrigor.session.measuring import TIME
+from benchrigor.session.pairs.run_comparison import rank_runs
+from benchrigor.session.pairs.suites import compare_suite
+from benchrigor.session.turns.measuring_many import seed_of
+from benchrigor.storage import Journal
+from benchrigor.workloads import CommandWorkload
+from benchrigor.workloads.processes.command_hooks import PLACES
+
+_PLACE = re.compile(r"(?<!\$)\{(\w+)\}")
+_CPU = tuple(
+    Metric(name=name, unit="s", must_satisfy=False) for name in ("user_time", "system_time")
+)
+_LABEL = 4
+
+
+class _Command(NamedTuple):
+    """A command with values for its parameters."""
+
+    text: str
+    hooks: Mapping[str, str]
+    values: Mapping[str, str]
+
+
+@click.command()
+@click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
+@click.option(
+    "-L",
+    "lists",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUES",
+    help="Values of {NAME}, between commas.",
+)
+@click.option(
+    "-P",
+    "ranges",
+    nargs=3,
+    multiple=True,
+    metavar="NAME FIRST LAST",
+    help="Whole numbers for {NAME}, both ends included.",
+)
+@click.option("--baseline", type=click.IntRange(min=1), metavar="N", help="Compare with the Nth.")
+@click.option("--setup", metavar="COMMAND", help="Run once before all runs of each command.")
+@click.option("--prepare", metavar="COMMAND", help="Run before each run; not timed.")
+@click.option("--conclude", metavar="COMMAND", help="Run after each run; not timed.")
+@click.option("--cleanup", metavar="COMMAND", help="Run once after all runs of each command.")
+@click.option("--shell", is_flag=True, help="Have sh read the commands; its start is timed too.")
+@click.option("--input", "stdin", type=click.Path(exists=True, dir_okay=False), metavar="FILE")
+@click.option(
+    "--output",
+    default="null",
+    show_default=True,
+    metavar="null|inherit|FILE",
+    help="Where the output of commands goes.",
+)
+@click.option("--ignore-failure", is_flag=True, help="Count runs that fail apart, and go on.")
+@click.option("--memory", is_flag=True, help="Tell the peak memory, from a run of its own.")
+@click.option("--timeout", type=shared.seconds, help="A command that runs longer has failed.")
+@shared.share_option("--margin", "1%", "Change that does not matter, with --baseline.")
+@shared.share_option("--target", "2%", "Half-width wanted of each.")
+@shared.confidence_option()
+@shared.statistic_option
+@shared.budget_options("10")
+@fail_on_option
+@shared.count_option("--seed", text="Seed of the order.", least=0)
+@click.option("--no-store", is_flag=True, help="Keep nothing.")
+@shared.store_option
+@shared.json_option
+def commands(commands: tuple[str, ...], **given: Any) -> None:
+    """Measure commands in turn, and rank them or compare them with one.
+
+    They are run in rounds, once each in an order drawn anew, so that all see the same minutes; the
+    budget is that of each. {NAME} is replaced in commands and in what is run around them, by every
+    value; of several parameters, by every combination. No shell reads a command without --shell.
+
+    Exit codes: 0 a result, 3 a target missed or a comparison undecided, 4 no number, 5 a command
+    failed, 7 one is worse than the baseline.
+
+    \b
+    Examples:
+      benchrigor commands 'gzip -kfc big.log' 'zstd -kfc big.log'
+      benchrigor commands 'gzip -{n} -kfc big.log' -L n 1,6,9
+      benchrigor commands 'make -j{threads}' -P threads 1 8 --prepare 'make clean'
+      benchrigor commands --baseline 1 --memory 'sort a.txt' 'sort -u a.txt'
+    """  # noqa: D301  # click wants the backspace itself
+    hooks = {place: given[place] for place in PLACES if given[place]}
+    chosen = _expanded(commands, hooks, _values(given["lists"], given["ranges"]))
+    position = given["baseline"]
+    if position is not None and position > len(chosen):
+        raise InvalidInput(f"--baseline is {position}, expected at most {len(chosen)}")
+    seed = check_seed(given["seed"])
+    named = ("target", "confidence", "statistic", "budget_s", "max_rounds", "budget_readings")
+    options = Options(**{name: given[name] for name in named})
+    store = None if given["no_store"] else shared.open_store(given["store"])
+    workloads = {label: _workload(each, given) for label, each in chosen.items()}
+
+    def begin(line: Callable[[Progress], object]) -> dict[str, tuple[Session, Workload]]:
+        return {
+            label: (
+                Session(
+                    options,
+                    (TIME, *_CPU),
+                    name=label,
+                    subject={**workload.describe(), "name": label},
+                    seed=seed_of(seed, index),
+                    store=store,
+                    progress=line,
+                ),
+                workload,
+            )
+            for index, (label, workload) in enumerate(workloads.items())
+        }
+
+    records, error = driven_in_turn(begin, options, seed=seed, by_round=True)
+    if records:
+        _tell(records, chosen, given, store)
+    if error is not None:
+        raise error
+    target_given = shared.is_given("target")
+    codes = [code_for(each, target_given=target_given) for each in records.values()]
+    if position is not None:
+        family = _family(records, given, store)
+        codes.append(code_of_family(family, given["fail_on"]))
+    leave(max(codes))
+
+
+def _values(
+    lists: Sequence[tuple[str, str]], ranges: Sequence[tuple[str, str, str]]
+) -> dict[str, list[str]]:
+    """Return the values of each parameter, from -L and -P."""
+    problems = []
+    values = {name: text.split(",") for name, text in lists}
+    problems += [
+        f"-L {name} has a value that is empty, expected values between commas"
+        for name, texts in values.items()
+        if not all(texts)
+    ]
+    for name, first, last in ranges:
+        try:
+            values[name] = [str(each) for each in range(int(first), int(last) + 1)]
+        except ValueError:
+            values[name] = []
+        if not values[name]:
+            problems.append(f"-P {name} is {first} to {last}, expected whole numbers, rising")
+    times = Counter([*(name for name, _ in lists), *(name for name, *_ in ranges)])
+    problems += [f"parameter {name} is given {n} times" for name, n in times.items() if n > 1]
+    refuse(problems)
+    return values
+
+
+def _expanded(
+    commands: Sequence[str], hooks: Mapping[str, str], values: Mapping[str, list[str]]
+) -> dict[str, _Command]:
+    """Return the commands with every combination of the parameters they use, by their labels."""
+    own = [_PLACE.findall(each) for each in commands]
+    around = [name for each in hooks.values() for name in _PLACE.findall(each)]
+    asked = {*around}.union(*own)
+    refuse(
+        (f"{{{each}}} has no value: give some with -L {each} 1,2" for each in asked - {*values}),
+        (f"parameter {each} is used nowhere: write {{{each}}}" for each in {*values} - asked),
+    )
+    found = []
+    for command, shown in zip(commands, own, strict=True):
+        names = list(dict.fromkeys([*shown, *around]))
+        for combination in itertools.product(*(values[name] for name in names)):
+            given = dict(zip(names, combination, strict=True))
+            text = _filled(command, given)
+            filled = {place: _filled(each, given) for place, each in hooks.items()}
+            unseen = ", ".join(f"{name}={given[name]}" for name in names if name not in shown)
+            label = f"{text} ({unseen})" if unseen else text
+            found.append((label, _Command(text, filled, given)))
+    times = Counter(label for label, _ in found)
+    refuse(f"{label} is given {n} times, expected once" for label, n in times.items() if n > 1)
+    return dict(found)
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return _PLACE.sub(lambda place: values[place[1]], text)
+
+
+def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
+    def argv(text: str) -> list[str]:
+        words = ["sh", "-c", text] if given["shell"] else words_of(text)
+        if not words:
+            raise InvalidInput(f"{text!r} is no command, expected a program and its arguments")
+        return words
+
+    clock, output = WallClock(), given["output"]
+    return CommandWorkload(
+        argv(command.text),
+        hooks={place: argv(text) for place, text in command.hooks.items()},
+        stdin=given["stdin"],
+        stdout=None if output == "null" else output,
+        ignore_failure=given["ignore_failure"],
+        memory=given["memory"],
+        cpu_times=True,
+        timeout_s=given["timeout"],
+        clock=clock,
+        meter=meter_for(clock),
+    )
+
+
+def _family(
+    records: Mapping[str, RunRecord], given: Mapping[str, Any], store: Journal | None
+) -> Family:
+    """Compare each command with the baseline."""
+    labels = list(records)
+    baseline = labels[given["baseline"] - 1]
+    others = [each for each in labels if each != baseline]
+    if not others:
+        raise InvalidInput("--baseline is given, and there is nothing else to compare with it")
+    pairs = {each: (records[baseline], records[each]) for each in others}
+    return compare_suite(pairs, margins=dict.fromkeys(others, given["margin"]), store=store)
+
+
+def _tell(
+    records: Mapping[str, RunRecord],
+    chosen: Mapping[str, _Command],
+    given: Mapping[str, Any],
+    store: Journal | None,
+) -> None:
+    """Print the places of all, or how they compare with the baseline."""
+    told: dict[str, Any] = {
+        "commands": {
+            label: {"values": chosen[label].values, "run": summary(record)}
+            for label, record in records.items()
+        }
+    }
+    lines = []
+    if given["baseline"] is not None and len(records) == len(chosen):
+        family = _family(records, given, store)
+        told["family"] = family
+        baseline = list(records)[given["baseline"] - 1]
+        lines += [*_described(records), "", f"change from {baseline}", *str(family).splitlines()]
+    else:
+        lines += _ranked(records, told)
+    print_result(lambda: "\n".join(lines), as_json=given["as_json"], **told)
+
+
+def _ranked(records: Mapping[str, RunRecord], told: dict[str, Any]) -> Iterator[str]:
+    known = {label: each for label, each in records.items() if each.estimate() is not None}
+    try:
+        places, notices = rank_runs(known) if known else ((), ())
+    except NotEstimable:
+        places, notices = (), ()
+    told["places"] = places
+    for each in places:
+        shown = f"{each.name}: {show_estimate(each.estimate, TIME.unit)}"
+        yield from row(f"{each.place}.", [shown, *_beside(records[each.name])], width=_LABEL)
+    for label, record in records.items():
+        if label not in {each.name for each in places}:
+            yield from row("-", [str(record), *_beside(record)], width=_LABEL)
+    for notice in notices:
+        yield from marked(notice)
+
+
+def _described(records: Mapping[str, RunRecord]) -> Iterator[str]:
+    for index, (label, record) in enumerate(records.items(), start=1):
+        estimate = record.at_full_pace() or record.estimate()
+        shown = f"{label}: {show_estimate(estimate, TIME.unit)}" if estimate else str(record)
+        yield from row(f"{index}.", [shown, *_beside(record)], width=_LABEL)
+
+
+def _beside(record: RunRecord) -> list[str]:
+    """Tell what is known beside the time of a command."""
+    parts = []
+    for metric in _CPU:
+        estimate = record.estimate(metric.name)
+        if estimate is not None:
+            parts.append(f"{metric.name.removesuffix('_time')} {show_value(estimate.value, 's')}")
+    facts = record.facts
+    if "peak_memory" in facts:
+        parts.append(f"peak memory {show_value(float(facts['peak_memory'] or 0), 'B')}")
+    if "failed_runs" in facts:
+        typical = show_value(float(facts["failed_time_s"] or 0.0), "s")
+        parts.append(f"{facts['failed_runs']} runs failed, after {typical} typically")
+    return [", ".join(parts)] if parts else []

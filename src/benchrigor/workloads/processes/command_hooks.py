@@ -1,0 +1,69 @@
+"""What is run around the runs of a command, and is never timed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from subprocess import DEVNULL
+from tempfile import TemporaryFile
+
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model.checks import refuse
+from benchrigor.protocols import Clock
+from benchrigor.workloads.processes.command_line import STDERR_KEPT, CommandLine, end_of, shown
+
+PLACES = ("setup", "prepare", "conclude", "cleanup")
+
+
+class CommandHooks:
+    """Commands to run once before all rounds, before and after each, and once after all.
+
+    WorkloadFailed when one fails, with its name and the end of what it wrote to stderr.
+
+    Parameters
+    ----------
+    argvs
+        Arguments by place: "setup", "prepare", "conclude", "cleanup".
+    line
+        The command, in whose folder and environment they run.
+    clock
+        The source of time.
+    """
+
+    def __init__(self, argvs: Mapping[str, Sequence[str]], line: CommandLine, clock: Clock) -> None:
+        expected = f"some of {', '.join(PLACES)}"
+        refuse(f"hooks has {each!r}, expected {expected}" for each in sorted({*argvs} - {*PLACES}))
+        self.argvs = {place: list(argv) for place, argv in argvs.items()}
+        self._line, self._clock = line, clock
+        self._is_set_up = False
+
+    def begin(self) -> None:
+        """Run the setup before the first round, and what prepares each."""
+        if not self._is_set_up:
+            self._is_set_up = True
+            self._run("setup")
+        self._run("prepare")
+
+    def conclude(self) -> None:
+        """Run what concludes a round."""
+        self._run("conclude")
+
+    def close(self) -> None:
+        """Clean up, if anything was set up."""
+        if self._is_set_up:
+            self._is_set_up = False
+            self._run("cleanup")
+
+    def _run(self, place: str) -> None:
+        argv = self.argvs.get(place)
+        if argv is None:
+            return
+        with TemporaryFile() as stderr:
+            try:
+                group = self._line.start(argv, stdout=DEVNULL, stderr=stderr, clock=self._clock)
+            except WorkloadFailed as error:
+                raise WorkloadFailed(f"{place}: {error}") from None
+            code = group.wait(None).code
+            if code != 0:
+                stderr.seek(max(0, stderr.seek(0, 2) - STDERR_KEPT - 1))
+                how = f"exited with code {code}" if code > 0 else f"was killed by signal {-code}"
+                raise WorkloadFailed(f"{place} {shown(argv)} {how}{end_of(stderr.read())}")

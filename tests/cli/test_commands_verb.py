@@ -1,0 +1,147 @@
+"""Several commands in turn."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchrigor.storage import Journal
+
+QUICK = ("--budget", "1", "--max-rounds", "12", "--no-store")
+PYTHON = shlex.join([sys.executable, "-I", "-S", "-c"])
+TOUCHING = f"{PYTHON} 'bytearray(b\"x\" * 200_000_000)'"
+
+
+def test_commands_take_turns_and_are_ranked(cli, strict, store):
+    note = "open('order.txt', 'a').write('{n}')"
+    words = ("commands", f'{PYTHON} "{note}"', "-L", "n", "1,2,3", "--max-rounds", "8")
+    told = strict(cli(*words, "--json", "--seed", "1").stdout)
+    assert [each["values"] for each in told["commands"].values()] == [{"n": n} for n in "123"]
+    order = Path("order.txt").read_text()
+    turns = [order[at : at + 3] for at in range(0, 24, 3)]
+    assert all(sorted(turn) == ["1", "2", "3"] for turn in turns)
+    assert len(set(turns)) > 1
+    places = [each["place"] for each in told["places"]]
+    assert places == sorted(places)
+    names = {run["name"] for run in Journal(store).runs()}
+    assert names == set(told["commands"])
+
+
+def test_every_combination_of_parameters_is_run_once(cli, strict):
+    words = ("true {a} {b}", "true {b}", "-L", "a", "x,y", "-P", "b", "1", "2", *QUICK)
+    told = strict(cli("commands", *words, "--json").stdout)
+    two = ["true x 1", "true x 2", "true y 1", "true y 2"]
+    assert list(told["commands"]) == [*two, "true 1", "true 2"]
+
+
+def test_user_and_system_time_stand_beside_the_time(cli, strict):
+    burn = f"{PYTHON} 'sum(range(1_000_000))'"
+    told = strict(cli("commands", burn, *QUICK, "--json").stdout)
+    (run,) = (each["run"] for each in told["commands"].values())
+    found = {each["metric"]["name"]: each for each in run["analyses"]}
+    assert set(found) == {"time", "user_time", "system_time"}
+    shown = cli("commands", burn, *QUICK).stdout
+    assert "user " in shown
+
+
+def test_hooks_are_run_around_with_the_values_of_the_command(cli):
+    note = "echo {} {{n}} >> hooks.txt"
+    hooks = [
+        word
+        for place in ("setup", "prepare", "conclude", "cleanup")
+        for word in (f"--{place}", note.format(place))
+    ]
+    result = cli("commands", "true", "-L", "n", "1,2", "--shell", *hooks, *QUICK, "--json")
+    assert result.exit_code in {0, 4}
+    times = Counter(Path("hooks.txt").read_text().split("\n"))
+    for n in "12":
+        assert times[f"setup {n}"] == times[f"cleanup {n}"] == 1
+        assert times[f"prepare {n}"] == times[f"conclude {n}"] == 12
+
+
+def test_failed_runs_are_counted_apart(cli, strict):
+    script = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; exit $((n % 2))"
+    words = ("commands", script, "--shell", "--ignore-failure", *QUICK)
+    told = strict(cli(*words, "--json").stdout)
+    (run,) = (each["run"] for each in told["commands"].values())
+    assert len(run["rounds"]) == 12
+    assert run["facts"]["failed_runs"] == 11
+    Path("n").unlink()
+    assert "11 runs failed, after " in cli(*words).stdout
+
+
+def test_peak_memory_is_that_of_the_command(cli, strict):
+    told = strict(
+        cli(
+            "commands", "true", TOUCHING, "--memory", "--max-rounds", "2", "--no-store", "--json"
+        ).stdout
+    )
+    small, large = (each["run"]["facts"]["peak_memory"] for each in told["commands"].values())
+    assert small < 16e6
+    assert large == pytest.approx(2e8, rel=0.1)
+
+
+def test_input_and_output_are_files(cli):
+    Path("in.txt").write_text("some words\n")
+    words = ("commands", "cat", "--input", "in.txt", "--output", "out.txt", *QUICK)
+    assert cli(*words).exit_code in {0, 4}
+    assert Path("out.txt").read_text() == "some words\n"
+
+
+def test_a_baseline_is_what_the_others_are_compared_with(cli, strict):
+    burn = f"{PYTHON} 'sum(range({{n}}))'"
+    words = ("commands", burn, "-L", "n", "1,20000000", "--baseline", "1", "--budget", "4")
+    result = cli(*words, "--json", "--no-store")
+    family = strict(result.stdout)["family"]
+    assert set(family["verdicts"].values()) == {"worse"}
+    assert result.exit_code == 7
+    assert cli(*words, "--no-store", "--fail-on", "never").exit_code in {0, 4}
+
+
+def test_a_run_of_it_is_taken_up_again_with_what_is_run_around(cli, store):
+    cli("commands", "true", "--prepare", "touch prepared", "--max-rounds", "2")
+    (run,) = Journal(store).runs()
+    Path("prepared").unlink()
+    assert cli("resume", run["run_id"], "--max-rounds", "4").exit_code in {0, 3, 4}
+    assert Path("prepared").exists()
+    assert len(Journal(store).load(run["run_id"]).rounds) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "phrase"),
+    [
+        (("true {n}",), 2, "{n} has no value: give some with -L n 1,2"),
+        (("true", "-L", "n", "1"), 2, "parameter n is used nowhere"),
+        (("true {n}", "-L", "n", "1,,2"), 2, "-L n has a value that is empty"),
+        (("true {n}", "-P", "n", "3", "1"), 2, "-P n is 3 to 1, expected whole numbers, rising"),
+        (("true {n}", "-P", "n", "a", "b"), 2, "-P n is a to b"),
+        (("true {n}", "-L", "n", "1", "-P", "n", "1", "2"), 2, "parameter n is given 2 times"),
+        (("true", "true"), 2, "true is given 2 times"),
+        (("true 'x",), 2, "cannot be read as a command"),
+        (("",), 2, "'' is no command"),
+        (("true", "--baseline", "2"), 2, "--baseline is 2, expected at most 1"),
+        (("true", "--baseline", "1"), 2, "nothing else to compare"),
+        (("no-such-program",), 5, "cannot be started"),
+        (("false",), 5, "exited with code 1, expected 0"),
+        (("false", "--ignore-failure"), 5, "10 times in a row"),
+        (("true", "--prepare", "false"), 5, "prepare false exited with code 1"),
+        (("true", "--setup", "no-such-program"), 5, "setup: no-such-program cannot be started"),
+        (("true", "--output", "no/where.txt"), 5, "no/where.txt cannot be opened"),
+        (("true", "--input", "nothing.txt"), 2, "does not exist"),
+    ],
+)
+def test_what_cannot_be_run_is_named(cli, words, code, phrase):
+    result = cli("commands", *words, "--max-rounds", "3", "--no-store")
+    assert result.exit_code == code
+    assert phrase in " ".join(result.stderr.split())
+
+
+def test_one_that_fails_does_not_stop_the_others(cli):
+    result = cli("commands", "true", "false", *QUICK)
+    assert result.exit_code == 5
+    assert "true: " in result.stdout
+    assert "false exited with code 1" in result.stderr
