@@ -13,7 +13,7 @@ from benchrigor.storage import Journal
 
 QUICK = ("--budget", "1", "--max-rounds", "12", "--no-store")
 PYTHON = shlex.join([sys.executable, "-I", "-S", "-c"])
-TOUCHING = f"{PYTHON} 'bytearray(b\"x\" * 200_000_000)'"
+TOUCHING = f"{PYTHON} 'b\"x\" * 200_000_000'"
 
 
 def test_commands_take_turns_and_are_ranked(cli, strict, store):
@@ -71,7 +71,7 @@ def test_failed_runs_are_counted_apart(cli, strict):
     assert len(run["rounds"]) == 12
     assert run["facts"]["failed_runs"] == 11
     Path("n").unlink()
-    assert "11 runs failed, after " in cli(*words).stdout
+    assert "11 runs failed, after " in " ".join(cli(*words).stdout.split())
 
 
 def test_peak_memory_is_that_of_the_command(cli, strict):
@@ -82,7 +82,7 @@ def test_peak_memory_is_that_of_the_command(cli, strict):
     )
     small, large = (each["run"]["facts"]["peak_memory"] for each in told["commands"].values())
     assert small < 16e6
-    assert large == pytest.approx(2e8, rel=0.1)
+    assert large == pytest.approx(2e8, rel=0.05)
 
 
 def test_input_and_output_are_files(cli):

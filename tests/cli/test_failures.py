@@ -93,15 +93,27 @@ def test_the_traceback_of_an_import_starts_in_the_module(cli, store, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["coroutine", "steps", "of_amount", "partly", "awaited", "hidden", "hidden_of_amount"],
+    ("name", "phrase"),
+    [
+        ("steps", "only makes an object; wrap it in a function that runs it"),
+        ("of_amount", "what takes an amount is not awaited"),
+        ("hidden", "returned a coroutine: nothing awaits it"),
+        ("hidden_of_amount", "returned a coroutine: nothing awaits it"),
+    ],
 )
-def test_what_only_makes_a_coroutine_is_not_timed(cli, store, module, name):
+def test_what_only_makes_a_coroutine_is_not_timed(cli, store, module, name, phrase):
     work = ("--work", "10:1000") if name.endswith("of_amount") else ()
     result = cli("run", *work, f"{module}:{name}")
     assert result.exit_code == 2
-    assert "only makes an object; wrap it in a function that runs it" in result.stderr
+    assert phrase in " ".join(result.stderr.split())
     assert not store.exists() or not Journal(store).runs()
+
+
+@pytest.mark.parametrize("name", ["coroutine", "partly", "awaited"])
+def test_coroutine_functions_are_awaited(cli, module, name):
+    result = cli("run", "--budget", "0.2", f"{module}:{name}")
+    assert result.exit_code in {0, 4}
+    assert "rounds" in result.stdout
 
 
 @pytest.mark.parametrize("words", [["sleep 0.1"], ["/no/such/program"], ["false"], ["/dev/null"]])
