@@ -3,6 +3,7 @@
 A row fails when the bad input reaches numpy: when numpy raises, or warns, on the way.
 """
 
+import asyncio
 import sqlite3
 import sys
 import traceback
@@ -48,6 +49,17 @@ def session_of(values: object, rounds: int = 1) -> Notices:
     while (plan := session.ask()) is not None:
         session.tell(br.Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))  # type: ignore[dict-item]
     return session.result().notices
+
+
+def fresh(folder: Path, source: str, **given: Any) -> Notices:
+    """Measure the function ``work`` of a module in fresh interpreters."""
+    (folder / "job.py").write_text(source)
+    workload = br.InterpreterWorkload("job:work", cwd=folder, **given)
+    return br.Session(br.Options(max_rounds=2), seed=1).run(workload).notices
+
+
+async def later() -> None:
+    """Do nothing, when it is awaited."""
 
 
 def python(code: str, **given: object) -> Notices:
@@ -373,6 +385,84 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
         r"/proc/runs\.sqlite",
     ),
     ("a full disk", fill, StoreFailed, "full.*free some disk space"),
+    (
+        "a lambda for a fresh interpreter",
+        lambda _: br.InterpreterWorkload(lambda: None),
+        InvalidInput,
+        "is a lambda: a fresh interpreter cannot import it; move it into a module",
+    ),
+    (
+        "a module that raises when it is imported",
+        lambda folder: fresh(folder, "1 / 0"),
+        WorkloadFailed,
+        "job:work raised ZeroDivisionError",
+    ),
+    (
+        "a module that exits when it is imported",
+        lambda folder: fresh(folder, "raise SystemExit(3)"),
+        WorkloadFailed,
+        "job:work raised SystemExit: 3",
+    ),
+    (
+        "a module that hangs when it is imported",
+        lambda folder: fresh(folder, "import time; time.sleep(60)", timeout_s=0.5),
+        WorkloadFailed,
+        "ran longer than 0.5 s and was killed",
+    ),
+    (
+        "a fresh interpreter that is killed",
+        lambda folder: fresh(folder, "def work(): import os; os.kill(os.getpid(), 9)"),
+        WorkloadFailed,
+        "was killed by signal 9 before it told its readings",
+    ),
+    (
+        "a fresh interpreter whose pipe is closed",
+        lambda folder: fresh(folder, "def work(): import os; os.closerange(3, 99)"),
+        WorkloadFailed,
+        "before it told its readings",
+    ),
+    (
+        "an interpreter that is missing",
+        lambda _: br.InterpreterWorkload("job:work", python="python2.0"),
+        InvalidInput,
+        "python is 'python2.0', expected the path or name of an interpreter",
+    ),
+    (
+        "a setup that returns something else",
+        lambda _: br.measure(abs, setup=lambda: (1, 2, 3), budget_s=0.01),
+        InvalidInput,
+        r"setup of abs returned \(1, 2, 3\), expected nothing, or \(args, kwargs\)",
+    ),
+    (
+        "a setup whose arguments do not fit",
+        lambda _: br.measure(abs, setup=lambda: ((1, 2), {}), budget_s=0.01),
+        WorkloadFailed,
+        "abs raised TypeError",
+    ),
+    (
+        "a plain function to be awaited",
+        lambda _: asyncio.run(br.measure_async(lambda: None)),  # type: ignore[arg-type, return-value]
+        InvalidInput,
+        "expected a coroutine function: measure takes others",
+    ),
+    (
+        "an await without a loop",
+        lambda _: br.measure_async(later).send(None),
+        InvalidInput,
+        "no event loop of asyncio runs here",
+    ),
+    (
+        "a command whose hook fails",
+        lambda _: python("pass", hooks={"prepare": ["false"]}),
+        WorkloadFailed,
+        "prepare false exited with code 1",
+    ),
+    (
+        "a hook of a place that nobody knows",
+        lambda _: python("pass", hooks={"before": ["true"]}),
+        InvalidInput,
+        "hooks has 'before', expected some of setup, prepare, conclude, cleanup",
+    ),
 ]
 
 

@@ -11,9 +11,11 @@ from front_door import print_sections
 
 SECTIONS = {
     "start": ("What a fresh interpreter costs", "everyday_start"),
+    "plugin": ("What the plugin of pytest costs where nothing uses it", "everyday_plugin"),
+    "rivals": ("How far apart figures of the same code are", "everyday_rivals"),
     "ab": ("Two in turn: the same code, and 5 % more", "everyday_ab"),
 }
 """Title of each section, and the module whose function of that name prints it."""
 
 if __name__ == "__main__":
-    raise SystemExit(print_sections(SECTIONS, __doc__, seed=20310211))
+    raise SystemExit(print_sections(SECTIONS, __doc__, seed=20310211, not_quick=("rivals",)))

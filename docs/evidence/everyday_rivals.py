@@ -1,33 +1,38 @@
 """How far apart figures of the same code are, measured again and again with each tool's defaults.
 
 The tools take turns in an order that rotates: ``benchrigor run --fresh`` (its figure at full pace),
-pyperf, pytest-benchmark and asv for functions, hyperfine for a command (their medians).
+pyperf, pytest-benchmark and asv for functions, hyperfine for a command (their medians). The
+interpreter of the others is named by the variable EVERYDAY_RIVALS.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
 import shlex
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
+from coverage_tables import Setting
 from everyday_work import COMMAND, FUNCTIONS
 
 import benchrigor as br
 from benchrigor.storage import Journal
 from benchrigor.testing import cpu_hog
 
-__all__ = ["record_rivals", "show_rivals"]
+__all__ = ["rivals"]
 
+RIVALS = "EVERYDAY_RIVALS"
 OURS = "benchrigor"
+MOST_SPREAD = 1 / 3  # of the best rival's
 COMMAND_NAME = "command"
 BESIDE: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "idle": nullcontext,
@@ -50,6 +55,15 @@ _ASV = {
     "environment_type": "existing",
     "benchmark_dir": "benchmarks",
 }
+
+
+class Row(NamedTuple):
+    """A figure in seconds, and how long it took to find."""
+
+    tool: str
+    workload: str
+    value: float
+    took_s: float
 
 
 def _run(*argv: object, cwd: Path = _HERE) -> str:
@@ -85,7 +99,7 @@ def _pytest_benchmark(name: str, folder: Path, rivals: str) -> float:
 
 
 def _asv(name: str, folder: Path, rivals: str) -> float:
-    with tempfile.TemporaryDirectory(dir=folder) as made:
+    with TemporaryDirectory(dir=folder) as made:
         place = Path(made)
         (place / "benchmarks").mkdir()
         for file in ("__init__.py", "everyday_work.py"):
@@ -126,60 +140,66 @@ def _tools_of(workload: str) -> list[str]:
     return [each for each in TOOLS if each != "hyperfine"]
 
 
-def record_rivals(folder: Path, *, rivals: str, runs: int, beside: str) -> None:
-    """Let each tool measure each workload so many times; append to the folder's file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    folder = folder.absolute()
-    with BESIDE[beside](), (folder / "rivals.jsonl").open("a") as kept:
-        for number, workload in itertools.product(range(runs), (*FUNCTIONS, COMMAND_NAME)):
-            tools = _tools_of(workload)
-            at = number % len(tools)
-            for tool in (*tools[at:], *tools[:at]):
-                place = folder / beside.replace(" ", "-")
-                place.mkdir(exist_ok=True)
-                began = time.monotonic()
-                value = TOOLS[tool](workload, place, rivals)
-                took_s = time.monotonic() - began
-                row = {"tool": tool, "workload": workload, "number": number, "beside": beside}
-                print(json.dumps(row | {"value": value, "took_s": took_s}), file=kept, flush=True)
+def rivals(setting: Setting) -> None:
+    """Let each tool measure each workload again and again, idle and beside a hog; print spreads."""
+    python = os.environ.get(RIVALS)
+    if python is None:
+        raise br.InvalidInput(
+            f"{RIVALS} is not set, expected an interpreter with pyperf, pytest-benchmark and asv"
+        )
+    with TemporaryDirectory() as name:
+        for beside, made in BESIDE.items():
+            folder = Path(name) / beside.replace(" ", "-")
+            folder.mkdir()
+            with made():
+                rows = _recorded(folder, python, setting.runs(8, 2))
+            _show(rows, beside, setting)
+            _show_changes(folder / "runs.sqlite", beside, setting)
 
 
-def show_rivals(folder: Path) -> None:
-    """Print how far apart figures are, what they took, and which pairs are called a change."""
-    rows: list[dict[str, Any]] = [
-        json.loads(line) for line in (folder / "rivals.jsonl").read_text().splitlines()
-    ]
-    for beside in dict.fromkeys(row["beside"] for row in rows):
-        print(f"{beside}: (max - min) / median of the figures; seconds in all")
-        for workload in (*FUNCTIONS, COMMAND_NAME):
-            cells = []
-            spreads = {}
-            for tool in _tools_of(workload):
-                own = [
-                    row
-                    for row in rows
-                    if (row["beside"], row["workload"], row["tool"]) == (beside, workload, tool)
-                ]
-                if own:
-                    values = [row["value"] for row in own]
-                    spreads[tool] = (max(values) - min(values)) / statistics.median(values)
-                    took_s = sum(row["took_s"] for row in own)
-                    cells.append(f"{tool} {spreads[tool]:.3f} ({len(own)} in {took_s:.0f} s)")
-            others = [each for tool, each in spreads.items() if tool != OURS]
-            ratio = f"; {spreads[OURS] / min(others):.2f} of the best" if others else ""
-            print(f"  {workload}: {', '.join(cells)}{ratio}")
-        _show_changes(folder / beside.replace(" ", "-") / "runs.sqlite")
+def _recorded(folder: Path, python: str, runs: int) -> list[Row]:
+    rows = []
+    for number, workload in itertools.product(range(runs), (*FUNCTIONS, COMMAND_NAME)):
+        tools = _tools_of(workload)
+        at = number % len(tools)
+        for tool in (*tools[at:], *tools[:at]):
+            began = time.monotonic()
+            value = TOOLS[tool](workload, folder, python)
+            rows.append(Row(tool, workload, value, time.monotonic() - began))
+    return rows
 
 
-def _show_changes(path: Path) -> None:
-    """Compare all pairs of runs of the same code, each with all that the store knows."""
+def _show(rows: list[Row], beside: str, setting: Setting) -> None:
+    """Print how far apart figures are, and what they took."""
+    print(f"{beside}: (max - min) / median of the figures")
+    took_s = {tool: sum(each.took_s for each in rows if each.tool == tool) for tool in TOOLS}
+    for workload in (*FUNCTIONS, COMMAND_NAME):
+        spreads, cells = {}, []
+        for tool in _tools_of(workload):
+            values = [each.value for each in rows if (each.tool, each.workload) == (tool, workload)]
+            spreads[tool] = (max(values) - min(values)) / statistics.median(values)
+            cells.append(f"{tool} {spreads[tool]:.1%} of {len(values)}")
+        share = spreads.pop(OURS) / min(spreads.values())
+        verdict = setting.verdict(f"{workload}, {beside}", share <= MOST_SPREAD)
+        print(f"  {workload}: {', '.join(cells)}; {share:.2f} of the best, at most 0.33: {verdict}")
+    functions = sum(
+        each.took_s for each in rows if each.tool == OURS and each.workload in FUNCTIONS
+    )
+    verdict = setting.verdict(f"time, {beside}", functions <= took_s["pyperf"])
+    print(f"  functions took {functions:.0f} s, at most pyperf's {took_s['pyperf']:.0f}: {verdict}")
+
+
+def _show_changes(path: Path, beside: str, setting: Setting) -> None:
+    """Compare all pairs of runs of the same function, each with all that the store knows."""
     journal, changed, pairs = Journal(path), 0, 0
     by_name: dict[str, list[br.RunRecord]] = {}
     for run in journal.runs():
-        by_name.setdefault(run["name"], []).append(journal.load(run["run_id"]))
+        if run["name"].startswith("everyday_work:"):
+            by_name.setdefault(run["name"], []).append(journal.load(run["run_id"]))
     for records in by_name.values():
         for one, other in itertools.combinations(records, 2):
             verdict = br.compare_runs(one, other, store=journal).verdict
             pairs += 1
             changed += verdict in (br.Verdict.BETTER, br.Verdict.WORSE)
-    print(f"  pairs of the same code that are called a change: {changed} of {pairs}")
+    met = setting.verdict(f"pairs, {beside}", changed <= pairs / 84)
+    print(f"  the same code called a change: {changed} of {pairs} pairs: {met}")

@@ -158,9 +158,9 @@ def test_only_benchmarks_are_run_where_asked(pytester):
 
 
 def test_functions_of_modules_are_measured_in_fresh_interpreters(pytester):
-    pytester.makepyfile(job="def work():\n    return sum(range(100))\n")
+    pytester.makepyfile(fresh_job="def work():\n    return sum(range(100))\n")
     pytester.makepyfile("""
-        from job import work
+        from fresh_job import work
 
         def test_work(bench):
             assert bench(work) == 4950

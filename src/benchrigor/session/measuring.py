@@ -205,7 +205,13 @@ async def run_in_loop(session: Session, workload: CallableWorkload, **options: A
     """Run a session in a thread, whose workload is awaited in the loop that runs."""
     import asyncio  # noqa: PLC0415  # only for who awaits
 
-    loop = asyncio.get_running_loop()
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        raise InvalidInput(
+            "no event loop of asyncio runs here, expected one: await it inside of "
+            "asyncio.run(...), or use measure, which makes its own"
+        ) from None
 
     def carry_out(coroutine: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
