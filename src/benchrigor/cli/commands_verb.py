@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_result, summary
 from benchrigor.cli.worktrees import words_of
 from benchrigor.clocks import WallClock
-from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
 from benchrigor.model import Family, Metric, Options, Progress, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.text import marked, row, show_estimate, show_value
@@ -71,7 +72,13 @@ class _Command(NamedTuple):
 @click.option("--conclude", metavar="COMMAND", help="Run after each run; not timed.")
 @click.option("--cleanup", metavar="COMMAND", help="Run once after all runs of each command.")
 @click.option("--shell", is_flag=True, help="Have sh read the commands; its start is timed too.")
-@click.option("--input", "stdin", type=click.Path(exists=True, dir_okay=False), metavar="FILE")
+@click.option(
+    "--input",
+    "stdin",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="What commands read from standard input.  [default: nothing]",
+)
 @click.option(
     "--output",
     default="null",
@@ -114,6 +121,8 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     position = given["baseline"]
     if position is not None and position > len(chosen):
         raise InvalidInput(f"--baseline is {position}, expected at most {len(chosen)}")
+    if position is None and given["fail_on"]:
+        raise InvalidInput("--fail-on is for comparisons: give a --baseline too")
     seed = check_seed(given["seed"])
     named = ("target", "confidence", "statistic", "budget_s", "max_rounds", "budget_readings")
     options = Options(**{name: given[name] for name in named})
@@ -182,7 +191,10 @@ def _expanded(
     around = [name for each in hooks.values() for name in _PLACE.findall(each)]
     asked = {*around}.union(*own)
     refuse(
-        (f"{{{each}}} has no value: give some with -L {each} 1,2" for each in asked - {*values}),
+        (
+            f"{{{each}}} has no value: give some with -L {each} 1,2 ({{ {each}}} stays as it is)"
+            for each in asked - {*values}
+        ),
         (f"parameter {each} is used nowhere: write {{{each}}}" for each in {*values} - asked),
     )
     found = []
@@ -209,6 +221,8 @@ def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
         words = ["sh", "-c", text] if given["shell"] else words_of(text)
         if not words:
             raise InvalidInput(f"{text!r} is no command, expected a program and its arguments")
+        if not command.hooks and shutil.which(words[0]) is None:  # what is run before may make it
+            raise WorkloadFailed(f"{text} cannot be started: there is no program {words[0]}")
         return words
 
     clock, output = WallClock(), given["output"]

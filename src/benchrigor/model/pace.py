@@ -52,11 +52,11 @@ class Pace:
         Relative standard deviation between runs that the reference does not explain, assumed; of
         runs in pieces, between processes.
     by_piece
-        The level of each piece at full pace; None for one with too few references. Empty for a run
-        that is not in pieces.
+        The level of each piece, or invocation, at full pace; None for one with too few references.
+        Empty for a run in one, and where not all invocations that count have enough.
     level
-        The mean at full pace, in the unit of the readings; None of commands, invocations and
-        rounds of various work, which have the factor alone.
+        The mean at full pace, in the unit of the readings; None of commands, of rounds of various
+        work, and where not all invocations tell theirs: these have the factor alone.
     distance
         Of what tells the level from full pace, as a logarithm: the sensitivity bridges it. None
         for that of the whole run.

@@ -185,7 +185,11 @@ class Bench(Benchmarked):
         if not self.enabled:
             self._suite.skip(name)
             return _called_once(func, (args, kwargs), setup, teardown)
-        fresh = self._in_interpreter(name, func, bare=not (args or kwargs or setup or rounds))
+        fresh = None
+        if setup or rounds:
+            self._suite.keep_inside(name, "a setup and given rounds are of this process")
+        else:
+            fresh = self._in_interpreter(name, func, args, kwargs)
         if fresh is not None:
             result = _called_once(func, (args, kwargs), setup, teardown)
             _as_raised(lambda: self._keep(self._session(name, fresh).run(fresh)))
@@ -249,19 +253,20 @@ class Bench(Benchmarked):
         self._suite.records.append((self, record))
 
     def _in_interpreter(
-        self, name: str, func: Callable[..., object], *, bare: bool = True
+        self,
+        name: str,
+        func: Callable[..., object],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> InterpreterWorkload | None:
         """Return a function as a workload of fresh interpreters; None where it is not to be one."""
         if not self._suite.is_fresh:
             return None
-        if not bare:
-            self._suite.inside[name] = "it has arguments, a setup or rounds"
-            return None
         try:
             timing = {"inner": self._settings.get("batch"), **self._chosen("gc")}
-            return InterpreterWorkload(func, **timing)
+            return InterpreterWorkload(func, args=args, kwargs=kwargs, **timing)
         except InvalidInput as error:
-            self._suite.inside[name] = str(error)
+            self._suite.keep_inside(name, str(error))
             return None
 
     def _chosen(self, *names: str) -> dict[str, Any]:

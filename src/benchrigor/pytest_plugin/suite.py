@@ -72,6 +72,11 @@ class Suite:
         if self._is_parallel and not self._config.getoption("bench_skip"):
             self.unmeasured.append(name)
 
+    def keep_inside(self, name: str, why: str) -> None:
+        """Note why something is measured in this process, where it should be afresh."""
+        if self.is_fresh:
+            self.inside[name] = why
+
     def ended(self) -> bool:
         """Compare with the saved suite and write the file; return whether that fails the run."""
         path = saved_at(self._config, "bench_compare")
@@ -165,8 +170,8 @@ class Suite:
         if self.inside:
             why = next(iter(self.inside.values()))
             yield (
-                f"Measured in this process: {first_few([*self.inside], 5)}. A fresh interpreter "
-                f"takes functions of modules without arguments ({why})."
+                f"Measured in this process: {first_few([*self.inside], 5)}, since a fresh "
+                f"interpreter cannot: {why}."
             )
         if self.unmeasured:
             was = "was" if len(self.unmeasured) == 1 else "were"

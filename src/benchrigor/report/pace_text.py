@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from benchrigor.model import Analysis, Estimate, Pace, quantile_named
+from benchrigor.model import Analysis, Estimate, Kind, Pace, quantile_named
 from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
 from benchrigor.model.text import (
     counted,
@@ -38,9 +38,11 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
         own += f", or that of the {statistic} where it is greater"
     unit, shared, levels = analysis.metric.unit, "runs", ""
     if pace.by_piece:
-        shared, own = "processes", f"that of the mean of {many(full.n, 'level')}"
+        shared = "runs" if analysis.kind is Kind.INVOCATIONS else "processes"
+        own = f"that of the mean of {many(full.n, 'level')}"
         shown = show_values([each for each in pace.by_piece if each is not None], unit)
-        levels = f" Levels of the pieces at full pace: {', '.join(shown)}."
+        whose = "invocations" if analysis.kind is Kind.INVOCATIONS else "pieces"
+        levels = f" Levels of the {whose} at full pace: {', '.join(shown)}."
     return [
         "Between readings a short loop of byte code was timed, the reference. It takes "
         f"{show_value(pace.full_s[INTERPRETER], 's')} {_FULL_PACE}. By that {show_pace(pace)}.",

@@ -232,7 +232,9 @@ class CommandWorkload:
                 self._failed_ns.append(ended.elapsed_ns)
                 return False
             if failure:
-                often = f" {_MOST_FAILURES} times in a row" if self._flags["ignore_failure"] else ""
+                often = (
+                    f", {_MOST_FAILURES} times in a row" if self._flags["ignore_failure"] else ""
+                )
                 stderr.seek(max(0, stderr.seek(0, io.SEEK_END) - STDERR_KEPT - 1))
                 raise WorkloadFailed(f"{shown(argv)} {failure}{often}{end_of(stderr.read())}")
             if ended.elapsed_ns <= 0:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import math
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -29,7 +30,7 @@ from benchrigor.workloads.processes import worker
 from benchrigor.workloads.processes.command_line import GRACE_S, STDERR_KEPT, end_of
 from benchrigor.workloads.processes.process_group import Ended, ProcessGroup
 from benchrigor.workloads.reading_delays import ReadingDelays
-from benchrigor.workloads.timing import Stopwatch, hash_in
+from benchrigor.workloads.timing import NEVER, Stopwatch, hash_in
 
 INHERITED = (
     *("HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "TEMP"),
@@ -38,6 +39,13 @@ INHERITED = (
 _INHERITED_PARTS = ("LC_", "_NUM_THREADS")  # the beginning of a name, and the end of one
 _FIRST_SHARE = 0.05  # of the time, for the first round, which tells what starts and readings cost
 _DESCRIBED = ("inner", "gc", "cpus", "inside", "python", "cwd", "env", "inherit_env", "timeout_s")
+# A script is compiled at each start, which is more than half of it; this reads what is cached.
+_START = """
+import sys, _frozen_importlib_external as files
+__file__ = sys.argv.pop(1)
+exec(files.SourceFileLoader(__name__, __file__).get_code(__name__))
+"""
+_MOST_GIVEN = 65_536  # bytes: it travels on the command line
 _PADDING = 4096  # bytes of environment at most, which move what is on the stack
 
 
@@ -71,6 +79,8 @@ class InterpreterWorkload:
         As of `CallableWorkload`.
     timeout_s
         Seconds after which a round is ended, and has failed; None for no limit.
+    args, kwargs
+        What it is called with, pickled, at most 64 kB of it.
     inside
         Folder that the module of the function must come from; None for any.
 
@@ -106,6 +116,8 @@ class InterpreterWorkload:
         inner: int | None = None,
         gc: str = "on",
         timeout_s: float | None = None,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
         inside: str | os.PathLike[str] | None = None,
     ) -> None:
         named_so = not isinstance(target, str) or all(target.partition(":"))
@@ -134,6 +146,7 @@ class InterpreterWorkload:
             "gc": gc,
             "cpus": None if cpus is None else sorted(cpus),
             "inside": None if inside is None else str(Path(inside).absolute()),
+            "given": _pickled(args, kwargs or {}) if args or kwargs else None,
         }
         self._timeout_s = timeout_s
         self._clock = WallClock()
@@ -196,7 +209,7 @@ class InterpreterWorkload:
             "path": self._path,
             "readings": plan.readings,
             "seconds": plan.seconds,
-            "until_ns": None if plan.seconds is None else began_ns + share * plan.seconds * 1e9,
+            "until_ns": NEVER if plan.seconds is None else began_ns + share * plan.seconds * 1e9,
             "enough_ns": enough_ns,
             "reference": self._is_paced,
             "began_ns": began_ns,
@@ -232,7 +245,7 @@ class InterpreterWorkload:
         reader.start()
         try:
             group = ProcessGroup(
-                [self._python, worker.__file__, str(sink), ascii(task)],
+                [self._python, "-c", _START, worker.__file__, str(sink), ascii(task)],
                 name=self._python,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
@@ -353,6 +366,22 @@ def located(module: str, path: list[str]) -> Path | None:
             return None
         path = list(spec.submodule_search_locations or ())
     return Path(spec.origin) if spec is not None and spec.origin else None
+
+
+def _pickled(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
+    """Return what travels to a fresh interpreter; InvalidInput where it cannot."""
+    try:
+        given = pickle.dumps((tuple(args), dict(kwargs)))
+    except Exception as error:  # noqa: BLE001  # whatever objects raise that cannot be pickled
+        raise InvalidInput(
+            f"args cannot be pickled for a fresh interpreter: {error}; make them in the function"
+        ) from None
+    if len(given) > _MOST_GIVEN:
+        raise InvalidInput(
+            f"args are {len(given):,} bytes when pickled, expected {_MOST_GIVEN:,} at most; make "
+            "them in the function"
+        )
+    return given
 
 
 def _program(python: str | os.PathLike[str] | None) -> str:

@@ -78,14 +78,21 @@ def with_pace(
     segments = _segments(analysis, rounds)
     if segments is None:
         return analysis
-    pieces = len(analysis.levels) or 1
-    version = _version(rounds)
-    pace = pace_of(segments, full, version=version, pieces=pieces, sensitivity=sensitivity)
+    several = analysis.kind is Kind.INVOCATIONS
+    pace = pace_of(
+        segments,
+        full,
+        version=_version(rounds),
+        pieces=len(analysis.phases if several else analysis.levels) or 1,
+        processes=several,
+        sensitivity=sensitivity,
+    )
     if pace is None or (segments.waited > _MOST_WAITED and quantile_named(statistic) is not None):
         return analysis  # of a quantile with waiting nobody knows how much it is
-    if analysis.wps is not None or analysis.kind is Kind.INVOCATIONS:
-        # Segments hold durations over those of the line, or warm-ups too: they tell a factor alone.
-        pace = replace(pace, level=None)
+    if analysis.wps is not None or not _tells_invocations(analysis, pace):
+        # Segments hold durations over those of the line, or not all invocations have enough of
+        # them, so that those that have are a choice: they tell a factor alone.
+        pace = replace(pace, level=None, by_piece=())
     corrected = _corrected(estimate, pace, analysis, statistic)
     notices = (*analysis.notices, *(corrected.notices if corrected else ()))
     return replace(analysis, pace=pace, at_full_pace=corrected, notices=notices)
@@ -154,12 +161,22 @@ def _switches(finished: Round) -> float:
 def _corrected(
     estimate: Estimate, pace: Pace, analysis: Analysis, statistic: str
 ) -> Estimate | None:
-    if analysis.kind is Kind.PIECES:
+    is_mean = quantile_named(statistic) is None
+    if analysis.kind is Kind.PIECES or (is_mean and pace.by_piece):
         return pieces_at_full_pace(estimate, pace)
     if analysis.wps is not None:  # a speed is the reciprocal of a time per work
         speed = reciprocal(at_full_pace(reciprocal(estimate), pace))
         return replace(speed, method=AT_FULL_PACE)
-    return at_full_pace(estimate, pace, is_mean=quantile_named(statistic) is None)
+    return at_full_pace(estimate, pace, is_mean=is_mean)
+
+
+def _tells_invocations(analysis: Analysis, pace: Pace) -> bool:
+    """Return whether each invocation that counts has a level at full pace; True of other runs."""
+    if analysis.kind is not Kind.INVOCATIONS:
+        return True
+    told = zip(analysis.phases, pace.by_piece, strict=True) if pace.by_piece else ()
+    known = [level is not None for phase, level in told if phase.start is not None]
+    return len(known) > 1 and all(known)
 
 
 def _references(rounds: Sequence[Round], kind: str = INTERPRETER) -> Iterator[References]:
@@ -174,10 +191,10 @@ def _version(rounds: Sequence[Round], kind: str = INTERPRETER) -> int:
 
 def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
     """Gather the undisturbed readings between references, from the start of the stable phase on."""
-    first, done = _first(analysis), 0
+    firsts, done = _firsts(analysis, rounds), 0
     rows: list[Floats] = []
     last: float | None = None  # time of the reference before
-    for each in rounds:
+    for place, (each, first) in enumerate(zip(rounds, firsts, strict=True)):
         values = _values(analysis, each)
         references = next(_references([each]), None)
         if references is None or references.stops[-1] > values.size:
@@ -195,8 +212,9 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
         sizes = np.diff(edges)
         wait_s = np.minimum(wait_s, whole_s)
         level = total / sizes * (1.0 - wait_s / np.where(whole_s > 0.0, whole_s, 1.0))
-        piece = np.full(sizes.size, float(each.plan.piece))
-        before = np.append(times[0] if last is None else last, times[:-1])
+        several = analysis.kind is Kind.INVOCATIONS  # each of a process of its own
+        piece = np.full(sizes.size, float(place if several else each.plan.piece))
+        before = np.append(times[0] if last is None or several else last, times[:-1])
         row = np.stack([level, before, times, whole_s, wait_s, piece, hits])
         rows.append(row[:, (done + edges[:-1] >= first) & (level > 0.0)])
         last, done = float(times[-1]), done + values.size
@@ -224,8 +242,21 @@ def _values(analysis: Analysis, finished: Round) -> Floats:
     return readings_of(finished, analysis.metric.name)
 
 
-def _first(analysis: Analysis) -> int:
-    """Return the index of the first reading of a continuous series that counts."""
-    several = analysis.kind not in (Kind.UNIT_READINGS, Kind.PIECES)
-    start = 0 if several or not analysis.phases else analysis.phases[0].start or 0
-    return start if analysis.disturbed is None else int(analysis.disturbed.indices[start])
+def _firsts(analysis: Analysis, rounds: Sequence[Round]) -> list[float]:
+    """Return for each round the index, in all, of the first reading that counts."""
+    chosen = analysis.disturbed
+    if analysis.kind is not Kind.INVOCATIONS or not analysis.phases:
+        several = analysis.kind not in (Kind.UNIT_READINGS, Kind.PIECES)
+        start = 0 if several or not analysis.phases else analysis.phases[0].start or 0
+        return [start if chosen is None else chosen.indices[start]] * len(rounds)
+    sizes = [_values(analysis, each).size for each in rounds]
+    begun = np.cumsum([0, *(sizes if chosen is None else chosen.sizes(sizes))])
+    phases, firsts = iter(analysis.phases), list[float]()
+    for before, size in zip(begun, sizes, strict=False):
+        phase = next(phases, None) if size else None  # a round that was cut may have no readings
+        if phase is None or phase.start is None:
+            firsts.append(math.inf)
+        else:
+            start = int(before) + phase.start
+            firsts.append(start if chosen is None else chosen.indices[start])
+    return firsts

@@ -95,6 +95,7 @@ def pace_of(
     *,
     version: int,
     pieces: int = 1,
+    processes: bool = False,
     sensitivity: tuple[float, float] | None = None,
 ) -> Pace | None:
     """Return the pace of the machine during segments, and how sensitive they are to it.
@@ -104,6 +105,8 @@ def pace_of(
     around it. Of a pace that flips at random between two states the mean inside, given both ends,
     moves by the share 2 (1 - r) / (-log(r) (1 + r)) of what the mean of the ends moves, r the
     correlation of the ends (the bridge of a telegraph process, averaged over the segment).
+
+    Pieces are parts of one process, or with ``processes`` one each.
 
     A ``sensitivity`` that is known from elsewhere, with its standard deviation, is taken as it is.
     None with fewer than 3 segments whose references were not interrupted.
@@ -124,7 +127,7 @@ def pace_of(
     blocks = np.add.reduceat(log_ends.mean(axis=0), starts) / np.diff(starts, append=level.size)
     whole, in_pieces = _level(level, beyond, slope, sd), pieces > 1
     between = BETWEEN_UNLIKE if _is_unlike(slope, sd) else BETWEEN
-    between = BETWEEN_PROCESSES if in_pieces else between
+    between = BETWEEN_PROCESSES if in_pieces and not processes else between
     to_full = math.exp(-slope * _FOLLOWS * fastest)
     levels = _by_piece(segments, beyond, (slope, sd), pieces)
     return Pace(

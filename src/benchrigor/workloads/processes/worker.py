@@ -411,6 +411,12 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
         began_ns = time.perf_counter_ns()
         func = imported(task)
         facts["import_s"] = (time.perf_counter_ns() - began_ns) / 1e9
+        if task["given"] is not None:
+            import functools
+            import pickle
+
+            args, kwargs = pickle.loads(task["given"])  # noqa: S301  # what started this wrote it
+            func = functools.partial(func, *args, **kwargs)
         arrays = _measured(func, task, facts)
     except Refused as error:
         facts = {"refused": str(error)}
@@ -425,9 +431,8 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
 
 
 def imported(task: dict[str, Any]) -> Any:
-    """Import ``module:function`` by the path of the task, and never from this file's own folder."""
-    own = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [*task["path"], *(each for each in sys.path if os.path.abspath(each) != own)]
+    """Import ``module:function`` by the path of the task; this file's own folder is not in it."""
+    sys.path[:] = [*task["path"], *filter(None, sys.path)]
     module_name, _, path = task["target"].partition(":")
     __import__(module_name)
     item: Any = sys.modules[module_name]
@@ -438,12 +443,12 @@ def imported(task: dict[str, Any]) -> Any:
         if not hasattr(item, name):
             raise Refused(f"module {module_name!r} has no {path!r}")
         item = getattr(item, name)
-    _check(item, task["target"])
+    _check(item, task["target"], is_given=task["given"] is not None)
     return item
 
 
-def _check(item: Any, target: str) -> None:
-    """Refuse what is no function without arguments."""
+def _check(item: Any, target: str, is_given: bool) -> None:
+    """Refuse what is no function without arguments, unless some are given."""
     if not callable(item):
         raise Refused(f"{target} is {item!r}, expected a function")
     code = getattr(item, "__code__", None)
@@ -455,7 +460,7 @@ def _check(item: Any, target: str) -> None:
             "name a coroutine function that runs it to its end"
         )
     given = len(item.__defaults__ or ()) + int(hasattr(item, "__self__"))
-    if code.co_argcount > given:
+    if code.co_argcount > given and not is_given:
         raise Refused(f"{target} takes {code.co_argcount - given} arguments, expected none")
 
 
@@ -465,10 +470,10 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
         collector.disable()
     timer = SegmentTimer(_meter(), time.perf_counter_ns, Reference() if task["reference"] else None)
     elapsed_ns: list[int] = []
-    flags = getattr(getattr(func, "__code__", None), "co_flags", 0)
+    flags = getattr(getattr(getattr(func, "func", func), "__code__", None), "co_flags", 0)
     if flags & _GENERATOR:
         append = timer.begin(elapsed_ns, done=0, readings=task["readings"])
-        time_steps(iter(func()), time.perf_counter_ns, append, task["readings"], _until_ns(task))
+        time_steps(iter(func()), time.perf_counter_ns, append, task["readings"], task["until_ns"])
         inner = 1
     else:
         if flags & _COROUTINE:
@@ -494,10 +499,6 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
     return {name: array("d", each) for name, each in lists.items()}
 
 
-def _until_ns(task: dict[str, Any]) -> float:
-    return math.inf if task["until_ns"] is None else float(task["until_ns"])
-
-
 def _time_function(
     func: Callable[[], object],
     task: dict[str, Any],
@@ -507,7 +508,7 @@ def _time_function(
     facts: dict[str, Any],
 ) -> int:
     """Add readings of a function's calls, and return how many calls each averages."""
-    now, inner, until_ns = time.perf_counter_ns, task["inner"] or 0, _until_ns(task)
+    now, inner, until_ns = time.perf_counter_ns, task["inner"] or 0, task["until_ns"]
 
     def take(append: Callable[[int], None], readings: int, calls: int, until_ns: float) -> None:
         loop, do = [repeat(None, calls)], task["carry_out"]
@@ -572,8 +573,7 @@ def _peak_memory() -> int | None:
     """
     try:
         with open("/proc/self/status", "rb") as file:
-            lines = file.read().splitlines()
-        return next(1024 * int(each.split()[1]) for each in lines if each.startswith(b"VmHWM:"))
+            return next(1024 * int(each.split()[1]) for each in file if each.startswith(b"VmHWM:"))
     except (OSError, ValueError, StopIteration):
         return None
 
