@@ -167,14 +167,18 @@ def test_functions_of_modules_are_measured_in_fresh_interpreters(pytester):
             assert bench.record.options.rounds == "restarted"
             assert bench.record.facts["startup_s"] > 0.0
 
+        def test_given(bench):
+            assert bench(sum, [1, 2], start=3) == 6
+            assert bench.record.options.rounds == "restarted"
+
         def test_closure(bench):
             bench(lambda: work())
             assert bench.record.options.rounds != "restarted"
     """)
     pytester.syspathinsert()
     result = pytester.runpytest(*BARE, "--bench-fresh", "--bench-budget=0.5")
-    result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["Measured in this process: test_closure.*"])
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["Measured in this process: test_closure, since a fresh*"])
 
 
 def test_the_project_gives_defaults_that_options_and_markers_replace(pytester):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -14,9 +15,11 @@ import numpy as np
 import pytest
 
 import benchrigor as br
+from benchrigor.errors import InvalidInput
 from benchrigor.model import Round, RoundPlan
 from benchrigor.workloads import InterpreterWorkload, RoundRecorder
 from benchrigor.workloads.interpreter import INHERITED
+from benchrigor.workloads.processes import worker
 
 MODULE = """
 import os, sys, time
@@ -334,3 +337,26 @@ def test_its_program_loads_neither_numpy_nor_what_reads_json(folder: Path):
     loaded = set((folder / "loaded").read_text().split())
     assert "job" in loaded
     assert not loaded & {"numpy", "benchrigor", "json", "re", "enum", "typing", "subprocess"}
+
+
+def test_a_function_is_called_with_what_it_is_given(folder: Path):
+    workload = InterpreterWorkload("job:with_argument", cwd=folder, args=(3,))
+    finished = run(workload, readings=20)
+    assert finished.unit_readings["time"].shape == (20,)
+    reverse = InterpreterWorkload(sorted, args=([1, 2],), kwargs={"reverse": True})
+    assert run(reverse, readings=20).unit_readings["time"].shape == (20,)
+
+
+@pytest.mark.parametrize(
+    ("args", "phrase"),
+    [((lambda: None,), "args cannot be pickled"), ((b"x" * 70_000,), "args are 70,0.. bytes")],
+)
+def test_what_cannot_travel_is_refused(args: tuple[object, ...], phrase: str):
+    with pytest.raises(InvalidInput, match=phrase):
+        InterpreterWorkload("job:quick", args=args)
+
+
+def test_its_program_is_compiled_once(folder: Path):
+    run(InterpreterWorkload("job:quick", cwd=folder))
+    cached = importlib.util.cache_from_source(worker.__file__)
+    assert Path(cached).is_file() or not os.access(Path(worker.__file__).parent, os.W_OK)

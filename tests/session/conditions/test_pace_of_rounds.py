@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from simulated.paced import FULL_S, SLOW, TRUE_S, paced_round, told
 
 import benchrigor as br
 from benchrigor.model import Code, Delays, Round
+from benchrigor.report.explain import explain
 from benchrigor.session.conditions.pace_of_rounds import full_pace_of
 from benchrigor.storage import full_pace
 
@@ -191,3 +193,38 @@ def test_references_that_a_harness_measured_are_not_those_of_this_machine(tmp_pa
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
     assert told(1).at_full_pace() is not None
     assert not path.exists()
+
+
+def restarted(seed, *, warm_up=60, **given):
+    """Run ten invocations, each with a warm-up, a level and a share of slow time of its own."""
+    session = br.Session(br.Options(rounds="restarted", target=1e-4, max_rounds=10), seed=1)
+    rng = np.random.default_rng(seed)
+    while (plan := session.ask()) is not None:
+        level_s = TRUE_S * math.exp(rng.normal(0.0, 0.01))
+        made = paced_round(plan, rng, slow_share=rng.random(), level_s=level_s, **given)
+        values = made.unit_readings["time"] * np.where(np.arange(2_000) < warm_up, 2.0, 1.0)
+        session.tell(replace(made, unit_readings={"time": values}))
+    return session.result()
+
+
+def test_each_invocation_tells_its_level_at_full_pace_without_its_warm_up():
+    record = restarted(20310902)
+    analysis, full = record.analysis(), record.at_full_pace()
+    assert record.estimate().value > 1.1 * TRUE_S
+    assert full.value == pytest.approx(TRUE_S, rel=0.02)
+    assert full.low < TRUE_S < full.high
+    assert full.n == len(analysis.pace.by_piece) == 10
+    assert max(analysis.pace.by_piece) < 1.06 * TRUE_S
+    assert "Levels of the invocations at full pace" in explain(record)
+
+
+def test_without_a_level_of_each_invocation_all_have_a_factor_alone():
+    whole = restarted(20310902)
+    rounds = [replace(whole.rounds[0], references=None), *whole.rounds[1:]]
+    session = br.Session(whole.options, seed=1)
+    for each in rounds:
+        session.tell(replace(each, plan=session.ask()))
+    analysis = session.result().analysis()
+    assert analysis.pace.level is None
+    assert analysis.pace.by_piece == ()
+    assert analysis.at_full_pace.value == pytest.approx(TRUE_S, rel=0.05)
