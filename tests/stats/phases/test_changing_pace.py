@@ -6,7 +6,7 @@ import pytest
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, PhaseLabel, PhaseReason, Severity, StablePhase
 from benchrigor.stats import estimate_mean, estimate_quantile
-from benchrigor.stats.phases.changing_pace import phase_at_any_pace
+from benchrigor.stats.phases.changing_pace import cold_first, phase_at_any_pace
 from benchrigor.stats.series.wall_time_blocks import BLOCKS
 
 
@@ -145,6 +145,10 @@ def test_few_readings_that_climb_have_no_mean(n: int) -> None:
     assert estimate_mean(rng.normal(1.0, 0.1, n), trim=True).n_effective > 1.0
     step = np.repeat((1.0, 1.4), (n // 2, n - n // 2)) * rng.normal(1.0, 0.05, n)
     assert estimate_mean(step, trim=True).value == pytest.approx(1.2, abs=0.1)
+
+
+def test_a_first_reading_among_zeros_is_none_that_is_cold() -> None:
+    assert cold_first(np.array([3.0, 0.0, 0.0, 0.0, 1.0, 0.0])) is None
 
 
 def test_a_cold_first_reading_of_few_is_left_out_and_told() -> None:

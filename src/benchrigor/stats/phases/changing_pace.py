@@ -92,7 +92,10 @@ def cold_first(series: Floats) -> Notice | None:
     others = series[1:]
     if not _FEWEST <= series.size < MIN_FOR_CHANGES or not series[0] > _FAR * others.max() > 0.0:
         return None
-    ratio = float(series[0] / np.median(others))
+    typical = float(np.median(others))
+    if typical == 0.0:
+        return None
+    ratio = float(series[0]) / typical
     return Notice.note(
         Code.START_CUT,
         f"The first reading is {ratio:.3g} times as large as the median of the others and left "
