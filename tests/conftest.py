@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 from benchrigor.testing import FakeClock, FakeMeter
+from benchrigor.workloads.reading_delays import ReadingDelays
 
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("steady")
@@ -39,5 +40,7 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def meter(clock: FakeClock) -> FakeMeter:
+def meter(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> FakeMeter:
+    """Return a meter of what a test loses, where the real threads of the test process are idle."""
+    monkeypatch.setattr(ReadingDelays, "spent_ns", lambda _: (0, 0, 0))
     return FakeMeter(clock)
