@@ -35,7 +35,7 @@ from benchrigor.model import Estimate, RoundPlan, Verdict
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.stats import compare
 from benchrigor.stats.estimators.command_pace import Invocations, command_pace
-from benchrigor.stats.estimators.pace import at_full_pace, common_sensitivity
+from benchrigor.stats.estimators.pace import Sensitivity, at_full_pace, common_sensitivity
 from benchrigor.testing import cpu_hog
 from benchrigor.workloads import CommandWorkload, RoundRecorder
 from benchrigor.workloads.processes.worker import Reference
@@ -259,15 +259,13 @@ def compared(one: Invocations, two: Invocations, full_s: dict[str, float]) -> Ve
     assert paces[1] is not None
     known = common_sensitivity(paces[0], paces[1])
     assert known is not None
-    return compare(
-        *(at_full(each, full_s, s) for each, s in zip((one, two), known, strict=True))
-    ).verdict
+    return compare(*(at_full(each, full_s, known) for each in (one, two))).verdict
 
 
 def at_full(
     found: Invocations,
     full_s: dict[str, float],
-    sensitivity: tuple[float, float] | None = None,
+    sensitivity: Sensitivity | None = None,
 ) -> Estimate:
     """Estimate the mean of a window at full pace."""
     value = float(found.wall.mean())

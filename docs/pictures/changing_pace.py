@@ -33,6 +33,7 @@ from benchrigor.report.plots.drawing import (
     name_axes,
 )
 from benchrigor.session.conditions.pace_of_rounds import with_pace
+from benchrigor.stats.estimators.pace import Sensitivity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,14 +59,14 @@ def record() -> None:
     full_s = min(each.full_s["interpreter"] for each in paces)
     weights = np.array([each.sensitivity_sd**-2 for each in paces])
     mean = float(np.average([each.sensitivity for each in paces], weights=weights))
-    common = (mean, float(weights.sum() ** -0.5))
+    common = Sensitivity(mean, float(weights.sum() ** -0.5), sd_of_fastest=0.0)
     windows = [outline(at, run, full_s, common) for at, run in zip(at_s, runs, strict=True)]
     kept = {"full_s": full_s, "sensitivity": common, "windows": [*filter(None, windows)]}
     WINDOWS.write_text(f"{json.dumps(kept, indent=0)}\n", encoding="utf-8")
 
 
 def outline(
-    at_s: float, run: br.RunRecord, full_s: float, common: tuple[float, float]
+    at_s: float, run: br.RunRecord, full_s: float, common: Sensitivity
 ) -> dict[str, Any] | None:
     """Return what is drawn of a window, numbers with the ends of their intervals."""
     analysis = run.analysis()

@@ -102,7 +102,7 @@ def test_how_the_figure_came_to_be_is_explained(slow: RunRecord) -> None:
     assert f"{full_pace(slow).value / measured.value:.3g} of what was measured" in told
     assert f"At full pace: {show_estimate(full_pace(slow), 's')}." in told
     distance = percent(pace.away * pace.sensitivity_sd, digits=2)
-    assert f"{pace.at_full:,} segments of readings lie between two of them, or within 10%" in told
+    assert f"{pace.at_full:,} segments of readings lie between two of these, or within 10%" in told
     assert "The fastest references are " in told
     own = percent(pace.error, digits=2)
     assert f"{own} from blocks of time; {distance} from the sensitivity" in told

@@ -58,14 +58,13 @@ class Pace:
         The mean at full pace, in the unit of the readings; None of commands, of rounds of various
         work, and where not all invocations tell theirs: these have the factor alone.
     distance
-        Of what tells the level from full pace, as a logarithm: the sensitivity bridges it. None
-        for that of the whole run.
+        Of what tells the level from the fastest references of the run, as a logarithm: the
+        sensitivity bridges it. None for that of the whole run from full pace.
     fastest_reference
-        How far the fastest references of the run are from full pace, as a logarithm: in part that
-        of the machine, and in part of how they lie in the memory of the process. None of commands,
-        and where all of it is the machine.
+        How far these are from full pace, as a logarithm: that is the machine, and where it is
+        little, in part how they lie in the memory of the process. None of commands.
     at_full
-        How many segments at full pace, or nearly, tell the level; 0 where all do.
+        How many segments between two of them, or nearly, tell the level; 0 where all do.
     """
 
     full_s: Mapping[str, float]
@@ -88,7 +87,7 @@ class Pace:
 
     @property
     def away(self) -> float:
-        """How far what tells the level is from full pace, as a logarithm."""
+        """How far what tells the level is from where the sensitivity takes it, as a logarithm."""
         return -math.log(self.mean) if self.distance is None else self.distance
 
     @property

@@ -15,7 +15,7 @@ from benchrigor.model.text import (
     show_value,
     show_values,
 )
-from benchrigor.stats.estimators.pace import SENSITIVITY_SD
+from benchrigor.stats.estimators.pace import SD_OF_FASTEST, SENSITIVITY, SENSITIVITY_SD
 
 _FULL_PACE = (
     "at full pace, the fastest tenth of the best run known of its machine and interpreter "
@@ -50,25 +50,29 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
         f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}.",
         f"{_told_by(pace)} At full pace it is {full.value / measured.value:.3g} of what was "
         f"measured.{levels}",
-        _at_full_pace(full, pace, unit, own, shared),
+        _at_full_pace(full, pace, unit, own, f"{shared} and from the fastest references"),
     ]
 
 
 def _told_by(pace: Pace) -> str:
     """Say which readings tell the level at full pace."""
     away = percent(math.expm1(abs(pace.away)), digits=2)
+    fastest = percent(math.expm1(pace.fastest_reference or 0.0), digits=2)
+    least = (
+        f"The fastest references are {fastest} slower than at full pace: that is the machine, or "
+        f"if little in part this process, and counts by {SENSITIVITY} ± {SD_OF_FASTEST}, the "
+        "sensitivity of most work."
+    )
     if pace.at_full:
         sign, rest = ("less", "left") if pace.away > 0.0 else ("and", "beyond it")
-        fastest = percent(math.expm1(pace.fastest_reference or 0.0), digits=2)
         return (
-            f"The fastest references are {fastest} slower than at full pace, which is in part the "
-            f"machine and in part this process. {many(pace.at_full, 'segment')} of readings lie "
-            "between two of them, or within 10%. Their mean tells the level, "
-            f"{sign} what the sensitivity makes of the {away} {rest}."
+            f"{least} {many(pace.at_full, 'segment')} of readings lie between two of these, or "
+            f"within 10%. Their mean tells the level, {sign} what the sensitivity makes of the "
+            f"{away} {rest}."
         )
     return (
-        "Hardly any readings lie between two references at full pace: the mean of all tells the "
-        f"level, less what the sensitivity makes of the {away} between."
+        f"{least} Hardly any readings lie between two of these: the mean of all tells the level, "
+        f"less what the sensitivity makes of the {away} between."
     )
 
 
@@ -96,6 +100,6 @@ def _at_full_pace(full: Estimate, pace: Pace, unit: str, own: str, shared: str =
     distance = percent(abs(pace.away) * pace.sensitivity_sd, digits=2)
     return (
         f"At full pace: {show_estimate(full, unit)}. Standard errors: {own}; {distance} from the "
-        f"sensitivity, by the distance to full pace; {percent(pace.between, digits=2)} between "
+        f"sensitivity, by that distance; {percent(pace.between, digits=2)} between "
         f"{shared}, which no single run can tell and is assumed."
     )

@@ -13,8 +13,10 @@ from simulated.estimates import within
 
 from benchrigor.model import Code, Estimate
 from benchrigor.stats.estimators.pace import (
+    BETWEEN,
     BETWEEN_PROCESSES,
     BETWEEN_UNLIKE,
+    SD_OF_FASTEST,
     SENSITIVITY,
     SENSITIVITY_SD,
     Segments,
@@ -132,7 +134,7 @@ def test_a_machine_that_was_never_fast_has_a_wide_interval():
     given = segments(1, slow_share=1.0)
     pace = pace_of(given, FULL_S, version=1)
     found = at_full_pace(estimate_of(given), pace)
-    assert found.relative_half_width > 0.2
+    assert found.relative_half_width > 2.0 * SD_OF_FASTEST * SLOW
     assert found.low < 1e-4 < found.high
 
 
@@ -203,17 +205,40 @@ def test_work_that_the_interpreter_does_not_limit_is_told():
     assert pace.between == BETWEEN_UNLIKE
 
 
+def slower_throughout(given: Segments, by: float, sensitivity: float = SENSITIVITY) -> Segments:
+    """Return segments on a machine that is slower all the time."""
+    return replace(
+        given,
+        level=by**sensitivity * given.level,
+        before=by * given.before,
+        after=by * given.after,
+    )
+
+
 def test_two_runs_of_like_work_share_what_they_tell_of_its_sensitivity():
     paces = [pace_of(segments(seed), FULL_S, version=1) for seed in (1, 2)]
     shared = common_sensitivity(*paces)
-    means = {mean for mean, _ in shared}
-    assert len(means) == 1
-    assert (
-        min(each.sensitivity for each in paces)
-        < means.pop()
-        < max(each.sensitivity for each in paces)
+    first, last = sorted(each.sensitivity for each in paces)
+    assert first < shared.value < last
+    assert all(shared.sd < each.sensitivity_sd for each in paces)
+
+
+def test_what_the_fastest_moments_are_from_full_pace_by_counts_by_the_difference_of_two():
+    """That both runs were slow by as much makes neither faster than the other."""
+    alike, apart = (
+        [slower_throughout(segments(seed), by) for seed, by in zip((1, 2), slower, strict=True)]
+        for slower in ((1.4, 1.4), (1.4, 1.0))
     )
-    assert all(sd < each.sensitivity_sd for (_, sd), each in zip(shared, paces, strict=True))
+    errors = []
+    for runs in (alike, apart):
+        alone = [pace_of(each, FULL_S, version=1) for each in runs]
+        shared = common_sensitivity(*alone)
+        both = [pace_of(each, FULL_S, version=1, sensitivity=shared) for each in runs]
+        errors.append(math.hypot(*(each.between for each in both)))
+        assert errors[-1] <= math.hypot(*(each.between for each in alone))
+    assert errors[0] == pytest.approx(math.sqrt(2.0) * BETWEEN, rel=0.1)
+    way = SD_OF_FASTEST * math.log(1.4)
+    assert errors[1] == pytest.approx(math.hypot(errors[0], way), rel=0.1)
 
 
 def test_runs_of_unlike_work_do_not():
@@ -221,12 +246,13 @@ def test_runs_of_unlike_work_do_not():
     assert common_sensitivity(*paces) is None
 
 
-def test_a_figure_moves_to_a_full_pace_that_is_found_later():
-    given = segments(1, slow_share=0.9)
-    early, late = (pace_of(given, full, version=1) for full in (1.2 * FULL_S, FULL_S))
+@pytest.mark.parametrize("slower", [1.1, 1.2, 1.4])
+def test_a_figure_moves_to_a_full_pace_that_is_found_later(slower):
+    given = slower_throughout(segments(1), slower)
+    early, late = (pace_of(given, full, version=1) for full in (slower * FULL_S, FULL_S))
     found = moved(at_full_pace(estimate_of(given), early), early, FULL_S)
     wanted = at_full_pace(estimate_of(given), late)
-    assert found.value == pytest.approx(wanted.value, rel=0.03)
+    assert found.value == pytest.approx(wanted.value, rel=0.01)
 
 
 def test_pieces_have_the_spread_of_their_levels_at_full_pace():
@@ -283,17 +309,20 @@ def test_a_reference_that_is_slower_in_one_process_makes_its_figure_doubtful():
 
 
 def test_a_run_that_was_never_near_full_pace_counts_by_the_whole_distance():
-    given = segments(4, slow_share=0.0)
-    slower = replace(
-        given,
-        level=1.3**0.9 * given.level,
-        before=1.3 * given.before,
-        after=1.3 * given.after,
-    )
+    slower = slower_throughout(segments(4, sensitivity=1.5), 1.4)
     pace = pace_of(slower, FULL_S, version=1)
-    assert pace.fastest_reference is None
+    assert pace.fastest_reference == pytest.approx(math.log(1.4), abs=0.03)
+    assert pace.level == pytest.approx(1e-4, rel=0.03)
+    assert pace.between > 0.9 * SD_OF_FASTEST * pace.fastest_reference
     full = at_full_pace(estimate_of(slower), pace)
     further = moved(full, pace, FULL_S / 1.1)
-    assert further.value == pytest.approx(full.value * 1.1**-pace.sensitivity)
-    assert pace.away == pytest.approx(math.log(1.3), abs=0.03)
-    assert pace.level == pytest.approx(1e-4, rel=0.03)
+    assert further.value == pytest.approx(full.value * 1.1**-SENSITIVITY)
+
+
+def test_the_level_changes_steadily_as_the_machine_gets_slower():
+    """Whether it is told by the machine or by the process does not depend on a hair."""
+    given = segments(4, sensitivity=1.4)
+    by = np.exp(np.linspace(0.0, 0.5, 51))
+    levels = [pace_of(slower_throughout(given, each, 0.0), FULL_S, version=1).level for each in by]
+    steps = np.diff(np.log(levels)) / np.diff(np.log(by))
+    assert np.all((steps > -1.5) & (steps < -0.5))

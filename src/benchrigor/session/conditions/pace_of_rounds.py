@@ -30,6 +30,7 @@ from benchrigor.stats.estimators.pace import (
     AT_FULL_PACE,
     FEWEST,
     Segments,
+    Sensitivity,
     at_full_pace,
     pace_of,
     pieces_at_full_pace,
@@ -64,7 +65,7 @@ def with_pace(
     full_s: Mapping[str, float],
     statistic: str,
     *,
-    sensitivity: tuple[float, float] | None = None,
+    sensitivity: Sensitivity | None = None,
 ) -> Analysis:
     """Add to the analysis of a time or a speed the pace of its rounds, and what it is at full pace.
 
@@ -103,7 +104,7 @@ def _with_command_pace(
     rounds: Sequence[Round],
     full_s: Mapping[str, float],
     statistic: str,
-    sensitivity: tuple[float, float] | None,
+    sensitivity: Sensitivity | None,
 ) -> Analysis:
     """Add to the analysis of the wall time of commands what it is at full pace."""
     estimate, found = analysis.estimate, _invocations(rounds)

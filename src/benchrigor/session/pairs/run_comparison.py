@@ -37,7 +37,7 @@ from benchrigor.session.replays.recorded_run import FILE, Recording, recording_o
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.two_sample import compare
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS, notice_of
-from benchrigor.stats.estimators.pace import AT_FULL_PACE, common_sensitivity
+from benchrigor.stats.estimators.pace import AT_FULL_PACE, Sensitivity, common_sensitivity
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.storage import as_store
 
@@ -311,13 +311,13 @@ def _at_one_pace(
         return measured, apart
     full_s = {kind: min(each.full_s[kind] for each in known) for kind in known[0].full_s}
 
-    def paced(*sensitivities: tuple[float, float] | None) -> list[Analysis]:
+    def paced(sensitivity: Sensitivity | None = None) -> list[Analysis]:
         return [
             with_pace(analysis, run.counted_rounds, full_s, statistic, sensitivity=sensitivity)
-            for run, analysis, sensitivity in zip(runs, analyses, sensitivities, strict=True)
+            for run, analysis in zip(runs, analyses, strict=True)
         ]
 
-    at_pace = paced(*(None for _ in sources))
+    at_pace = paced()
     paces = [each.pace for each in at_pace if each.pace is not None]
     beside, common = None, None
     if len(paces) == len(sources) == 2:
@@ -325,14 +325,14 @@ def _at_one_pace(
         beside = stored.beside(runs, paces, statistic, name) if stored else None
         common = common_sensitivity(paces[0], paces[1], beside.paces if beside else ())
     if common is not None:
-        at_pace = paced(*common)
+        at_pace = paced(common)
     at_full = [each.at_full_pace for each in at_pace if each.at_full_pace is not None]
     if len(at_full) < len(sources):
         return measured, ()
     told = (_at_paces(paces),)
     if beside is None or common is None:
         return at_full, told
-    means, more = beside.means(at_full, reference_s(full_s), common[0][0])
+    means, more = beside.means(at_full, reference_s(full_s), common.value)
     return means, (*told, *more)
 
 

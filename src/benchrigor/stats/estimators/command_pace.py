@@ -19,6 +19,7 @@ import numpy as np
 from benchrigor.model import Floats, Pace
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.model.series import Ints
+from benchrigor.stats.estimators.pace import Sensitivity
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
 # Learned on the recording of docs/evidence/pace_commands.py.
@@ -71,7 +72,7 @@ def command_pace(
     *,
     version: int,
     q: float | None = None,
-    sensitivity: tuple[float, float] | None = None,
+    sensitivity: Sensitivity | None = None,
 ) -> Pace | None:
     """Return the pace of the machine during commands, with the factor of their level to full pace.
 
@@ -86,7 +87,7 @@ def command_pace(
     version
         Of the reference.
     sensitivity
-        Of the processor time, with its standard deviation; None for that of most commands.
+        Of the processor time; None for that of most commands.
 
     Returns
     -------
@@ -97,7 +98,7 @@ def command_pace(
     relative = starts[COMMAND_CPU] / full_s[COMMAND_CPU]
     if relative.size < FEWEST_STARTS or invocations.wall.size < 2:
         return None
-    slope, sd = sensitivity or (SENSITIVITY, SENSITIVITY_SD)
+    slope, sd, _ = sensitivity or Sensitivity(SENSITIVITY, SENSITIVITY_SD)
     slower = max(float((relative**slope).mean()), 1.0)
     least, whole, rest_error = _levels(invocations, slower, full_s[COMMAND_REST], q)
     residuals, blocks = _blocks(invocations, np.log(relative), slope)

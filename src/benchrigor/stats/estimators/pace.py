@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ from benchrigor.stats.series.wall_time_blocks import block_starts
 # By how many per cent a reading takes longer where the reference takes 1 % longer, before a run
 # tells: learned on 48 workloads on two kinds of processors, see docs/evidence/pace.py.
 SENSITIVITY, SENSITIVITY_SD = 0.9, 0.25
+SD_OF_FASTEST = 0.2  # of the same, to what the fastest moments of runs are from full pace by
 BETWEEN = 0.035  # relative sd between runs that is left, of the same workloads
 BETWEEN_PROCESSES = 0.015  # the part of it that pieces of one process have in common
 # The same of work that the pace of the interpreter does not limit, such as copies in memory.
@@ -39,8 +41,8 @@ _FREEDOM = 30.0  # degrees of freedom of these
 
 # The fastest references of a run may be some way from full pace because the machine is, or because
 # of how they lie in the memory of this process: the level of the work follows them by that share.
-_FASTEST, _FOLLOWS, _FOLLOWS_SD = 0.05, 0.6, 0.2
-_NEARLY = 0.15  # a logarithm; farther away it is the machine
+# How far that is, as a logarithm, beyond which it is the machine; all of it at twice as far.
+_FASTEST, _FOLLOWS, _FOLLOWS_SD, _NEARLY = 0.05, 0.6, 0.2, 0.15
 _EXTREME = 0.1  # share of the segments that are taken as fast at least, and as slow
 _FAST, _SLOW = math.log(1.1), math.log(1.4)  # log of the reference over the fastest, or full pace
 _FEWEST_FAST = 10  # segments at full pace, or nearly, that tell the sensitivity
@@ -53,6 +55,22 @@ FEWEST = 3  # segments between references: those of a long reading are means of 
 _IN_BLOCK, _MOST_BLOCKS = 10, 16  # segments, whose neighbours are alike, and blocks of them
 _ENOUGH = 30  # from which on they tell the sensitivity, and are blocks of wall time
 _COLD = 0.05  # relative sd of what a preemption costs beside the waiting itself: cold caches
+
+
+class Sensitivity(NamedTuple):
+    """How sensitive work is to the pace, known from elsewhere.
+
+    Parameters
+    ----------
+    value, sd
+        To what makes moments of a run differ, and its standard deviation.
+    sd_of_fastest
+        Standard deviation of how sensitive it is to what the fastest moments are from full pace by.
+    """
+
+    value: float
+    sd: float
+    sd_of_fastest: float = SD_OF_FASTEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,7 +114,7 @@ def pace_of(
     version: int,
     pieces: int = 1,
     processes: bool = False,
-    sensitivity: tuple[float, float] | None = None,
+    sensitivity: Sensitivity | None = None,
 ) -> Pace | None:
     """Return the pace of the machine during segments, and how sensitive they are to it.
 
@@ -106,10 +124,13 @@ def pace_of(
     moves by the share 2 (1 - r) / (-log(r) (1 + r)) of what the mean of the ends moves, r the
     correlation of the ends (the bridge of a telegraph process, averaged over the segment).
 
+    The fastest moments of a run are some way from full pace for other reasons, the clock of the
+    machine above all. Over that way the level is moved by the sensitivity of most work.
+
     Pieces are parts of one process, or with ``processes`` one each.
 
-    A ``sensitivity`` that is known from elsewhere, with its standard deviation, is taken as it is.
-    None with fewer than 3 segments whose references were not interrupted.
+    A ``sensitivity`` that is known from elsewhere is taken as it is. None with fewer than 3
+    segments whose references were not interrupted.
     """
     if segments.level.size < FEWEST:
         return None
@@ -119,16 +140,16 @@ def pace_of(
         return None
     ends, segments = ends[:, counted], segments.only(counted)
     log_ends, level = np.log(ends), segments.level
-    own = max(float(np.quantile(log_ends, _FASTEST)), 0.0)
-    fastest = own if own <= _NEARLY else 0.0
+    fastest = max(float(np.quantile(log_ends, _FASTEST)), 0.0)
     beyond = log_ends - fastest
-    slope, sd = sensitivity or _sensitivity(np.log(level), log_ends)
+    slope, sd, sd_of_fastest = sensitivity or _sensitivity(np.log(level), beyond)
     starts = block_starts(segments.duration_s) if level.size >= _ENOUGH else np.arange(level.size)
     blocks = np.add.reduceat(log_ends.mean(axis=0), starts) / np.diff(starts, append=level.size)
     whole, in_pieces = _level(level, beyond, slope, sd), pieces > 1
     between = BETWEEN_UNLIKE if _is_unlike(slope, sd) else BETWEEN
     between = BETWEEN_PROCESSES if in_pieces and not processes else between
-    to_full = math.exp(-slope * _FOLLOWS * fastest)
+    machine, unsure = _of_machine(fastest)
+    to_full = math.exp(-SENSITIVITY * machine)
     levels = _by_piece(segments, beyond, (slope, sd), pieces)
     return Pace(
         full_s={INTERPRETER: full_s},
@@ -141,14 +162,20 @@ def pace_of(
         sensitivity_sd=sd,
         factor=(1.0 - segments.waited) * to_full * whole.value / float(level.mean()),
         error=math.hypot(whole.error, _COLD * segments.waited),
-        between=math.hypot(between, _FOLLOWS_SD * slope * fastest),
+        between=math.hypot(between, SENSITIVITY * unsure, machine * sd_of_fastest),
         blocks=whole.blocks,
         by_piece=tuple(each and to_full * each for each in levels) if in_pieces else (),
         level=to_full * whole.value,
-        distance=whole.distance + _FOLLOWS * fastest,
+        distance=whole.distance,
         at_full=whole.at_full,
-        fastest_reference=own if own <= _NEARLY else None,
+        fastest_reference=fastest,
     )
+
+
+def _of_machine(fastest: float) -> tuple[float, float]:
+    """Return how far the machine was from full pace, as the fastest references were, and its sd."""
+    either = min(fastest, _NEARLY) * min(max(2.0 - fastest / _NEARLY, 0.0), 1.0)
+    return fastest - (1.0 - _FOLLOWS) * either, _FOLLOWS_SD * either
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,14 +220,11 @@ def _of_group(moved_level: Floats, distance: float, at_full: int = 0) -> _Level:
     return _Level(value=value, distance=distance, error=error, blocks=count, at_full=at_full)
 
 
-def common_sensitivity(
-    one: Pace, two: Pace, others: Sequence[Pace] = ()
-) -> tuple[tuple[float, float], ...] | None:
-    """Return one sensitivity for two runs of like work, with a standard deviation for each.
+def common_sensitivity(one: Pace, two: Pace, others: Sequence[Pace] = ()) -> Sensitivity | None:
+    """Return one sensitivity for two runs of like work; None if theirs differ beyond their errors.
 
     ``others`` are further runs of that work. An error of what all have in common counts by the
-    difference of the paces of the two alone: half of its variance goes to either. None where their
-    sensitivities differ beyond their errors.
+    difference of the distances of the two alone.
     """
     variance = one.sensitivity_sd**2 + two.sensitivity_sd**2 + 2.0 * _DIFFERENCE**2
     if abs(one.sensitivity - two.sensitivity) > _UNLIKELY * math.sqrt(variance):
@@ -208,10 +232,14 @@ def common_sensitivity(
     known = (one, two, *others)
     weights = np.array([each.sensitivity_sd**-2 for each in known])
     mean = float(np.average([each.sensitivity for each in known], weights=weights))
-    apart = (one.away - two.away) ** 2 / float(weights.sum()) / 2.0
-    return tuple(
-        (mean, math.sqrt(_DIFFERENCE**2 + apart / max(each.away**2, 1e-6))) for each in (one, two)
-    )
+    sd = float(weights.sum()) ** -0.5 * _not_shared(one.away, two.away)
+    fastest = (_of_machine(each.fastest_reference or 0.0)[0] for each in (one, two))
+    return Sensitivity(mean, math.hypot(_DIFFERENCE, sd), SD_OF_FASTEST * _not_shared(*fastest))
+
+
+def _not_shared(one: float, two: float) -> float:
+    """Return what is left of an error that goes with either distance, in their difference."""
+    return abs(one - two) / max(math.hypot(one, two), 1e-9)
 
 
 def _by_piece(
@@ -226,10 +254,10 @@ def _by_piece(
         )
 
 
-def _sensitivity(log_level: Floats, log_ends: Floats) -> tuple[float, float]:
-    """Return the sensitivity of segments to the pace, and its standard deviation."""
+def _sensitivity(log_level: Floats, log_ends: Floats) -> Sensitivity:
+    """Return the sensitivity of segments to what makes them differ."""
     if log_level.size < _ENOUGH:
-        return SENSITIVITY, SENSITIVITY_SD
+        return Sensitivity(SENSITIVITY, SENSITIVITY_SD)
     worse, better = log_ends.max(axis=0), log_ends.min(axis=0)
     fast = worse <= _FAST
     if fast.sum() < _FEWEST_FAST:
@@ -239,12 +267,12 @@ def _sensitivity(log_level: Floats, log_ends: Floats) -> tuple[float, float]:
     share, apart = _share_inside(log_ends), float(around[slow].mean() - around[fast].mean())
     contrast, unsure = share * apart, (share - _least_share(log_ends)) * apart
     if contrast < _LEAST_CONTRAST:
-        return SENSITIVITY, SENSITIVITY_SD
+        return Sensitivity(SENSITIVITY, SENSITIVITY_SD)
     high, low = _quartile(log_level[slow]), _quartile(log_level[fast])
     told = contrast**2 / (_CONTRAST**2 + unsure**2 + high[1] + low[1])
     known = SENSITIVITY_SD**-2
     mean = (known * SENSITIVITY + told * (high[0] - low[0]) / contrast) / (known + told)
-    return mean, math.sqrt(1.0 / (known + told))
+    return Sensitivity(mean, math.sqrt(1.0 / (known + told)))
 
 
 def _quartile(values: Floats) -> tuple[float, float]:
@@ -318,9 +346,12 @@ def moved(
     """
     slope = pace.sensitivity if sensitivity is None else sensitivity
     further = math.log(reference_s(pace.full_s) / full_s)
-    if pace.fastest_reference is not None and pace.fastest_reference + further <= _NEARLY:
-        further *= _FOLLOWS
-    return scaled(estimate, math.exp(-pace.away * (slope - pace.sensitivity) - slope * further))
+    if (fastest := pace.fastest_reference) is None:
+        further *= slope
+    else:
+        before, after = (_of_machine(max(each, 0.0))[0] for each in (fastest, fastest + further))
+        further = SENSITIVITY * (after - before)
+    return scaled(estimate, math.exp(-pace.away * (slope - pace.sensitivity) - further))
 
 
 def pieces_at_full_pace(estimate: Estimate, pace: Pace) -> Estimate | None:
