@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 import benchrigor as br
+from benchrigor.instrument import perf_events
+from benchrigor.instrument.kernel_files import Unavailable
+from benchrigor.model import Code
 from benchrigor.report import render
 from benchrigor.testing import FakeClock
 
@@ -403,7 +406,45 @@ def test_the_memory_of_a_call_is_traced_and_not_timed() -> None:
     assert "peak traced memory 3 MB" in render(record)
 
 
-@pytest.mark.parametrize("given", [{"items": 3}, {"memory": True}])
+def test_instructions_are_those_of_a_call_and_no_part_of_its_time(
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = [0]
+
+    def work() -> None:
+        clock.advance(50_000)
+        counted[0] += 700
+
+    monkeypatch.setattr(perf_events, "open_counter", lambda: None)
+    monkeypatch.setattr(perf_events, "read_counter", lambda _: counted[0])
+    record = br.measure(work, instructions=True, clock=clock, budget_s=1)
+    assert value_of(record, "instructions") == pytest.approx(700)
+    assert value_of(record, "time") == pytest.approx(50e-6)
+    assert record.analysis("instructions").metric.direction == "lower"  # type: ignore[union-attr]
+
+
+def test_where_nothing_counts_instructions_the_time_is_measured_and_a_notice_says_why(
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown() -> None:
+        raise Unavailable("perf_event_open: No such file or directory")
+
+    monkeypatch.setattr(perf_events, "open_counter", unknown)
+    record = br.measure(lambda: clock.advance(50_000), instructions=True, clock=clock, budget_s=1)
+    assert value_of(record, "time") == pytest.approx(50e-6)
+    assert record.analysis("instructions") is None
+    (told,) = (each for each in record.notices if each.code == Code.NO_INSTRUCTIONS)
+    assert "No such file or directory" in told.sentence
+
+
+def value_of(record: br.RunRecord, metric: str) -> float:
+    estimate = record.estimate(metric)
+    assert estimate is not None
+    return estimate.value
+
+
+
+@pytest.mark.parametrize("given", [{"items": 3}, {"memory": True}, {"instructions": True}])
 def test_what_does_not_go_with_amounts_is_named(given: dict[str, Any]) -> None:
     with pytest.raises(br.InvalidInput, match=f"{next(iter(given))} is"):
         br.measure(Job(FakeClock()), work=(1, 10), **given)

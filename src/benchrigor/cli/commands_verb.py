@@ -121,6 +121,8 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     position = given["baseline"]
     if position is not None and position > len(chosen):
         raise InvalidInput(f"--baseline is {position}, expected at most {len(chosen)}")
+    if position is not None and len(chosen) == 1:
+        raise InvalidInput("--baseline is given, and there is nothing else to compare with it")
     if position is None and given["fail_on"]:
         raise InvalidInput("--fail-on is for comparisons: give a --baseline too")
     seed = check_seed(given["seed"])
@@ -147,14 +149,16 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
         }
 
     records, error = driven_in_turn(begin, options, seed=seed, by_round=True)
+    family = None
+    if position is not None and len(records) == len(chosen):
+        family = _family(records, given, store)
     if records:
-        _tell(records, chosen, given, store)
+        _tell(records, chosen, given, family)
     if error is not None:
         raise error
     target_given = shared.is_given("target")
     codes = [code_for(each, target_given=target_given) for each in records.values()]
-    if position is not None:
-        family = _family(records, given, store)
+    if family is not None:
         codes.append(code_of_family(family, given["fail_on"]))
     leave(max(codes))
 
@@ -247,8 +251,6 @@ def _family(
     labels = list(records)
     baseline = labels[given["baseline"] - 1]
     others = [each for each in labels if each != baseline]
-    if not others:
-        raise InvalidInput("--baseline is given, and there is nothing else to compare with it")
     pairs = {each: (records[baseline], records[each]) for each in others}
     return compare_suite(pairs, margins=dict.fromkeys(others, given["margin"]), store=store)
 
@@ -257,7 +259,7 @@ def _tell(
     records: Mapping[str, RunRecord],
     chosen: Mapping[str, _Command],
     given: Mapping[str, Any],
-    store: Journal | None,
+    family: Family | None,
 ) -> None:
     """Print the places of all, or how they compare with the baseline."""
     told: dict[str, Any] = {
@@ -267,8 +269,7 @@ def _tell(
         }
     }
     lines = []
-    if given["baseline"] is not None and len(records) == len(chosen):
-        family = _family(records, given, store)
+    if family is not None:
         told["family"] = family
         baseline = list(records)[given["baseline"] - 1]
         lines += [*_described(records), "", f"change from {baseline}", *str(family).splitlines()]

@@ -78,6 +78,7 @@ class Code(enum.StrEnum):
     NO_REFERENCE = "no-reference"
     REFERENCE_DIFFERS = "reference-differs"
     DELAY_NOT_MEASURED = "delay-not-measured"
+    NO_INSTRUCTIONS = "no-instructions"
     RECORDING_COST = "recording-cost"
     AT_FULL_PACE = "at-full-pace"
     STORED_RUNS = "stored-runs"

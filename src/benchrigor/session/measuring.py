@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
+from benchrigor.instrument.kernel_files import Unavailable
 from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.protocols import Clock, Store
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # asyncio takes longer to load than all else here
     from asyncio import AbstractEventLoop
 
 TIME = Metric(name="time", unit="s")
+INSTRUCTIONS = Metric(name="instructions", direction="lower", must_satisfy=False)
 _LIMITS = (  # of Options
     *("target", "confidence", "statistic", "budget_s", "work", "pieces", "disturbed", "reference"),
 )
@@ -57,6 +59,7 @@ def measure(
     sync: Callable[[], object] | None = None,
     items: float | tuple[float, str] | None = None,
     memory: bool = False,
+    instructions: bool = False,
 ) -> RunRecord:
     """Time ``func()`` until its time per call, or its speed, is known well enough.
 
@@ -120,6 +123,10 @@ def measure(
     memory
         Whether one more call is traced for the fact ``peak_traced_memory``, in bytes; see
         `CallableWorkload`. Not with ``work``.
+    instructions
+        Whether the processor counts instructions too, those of a call outside of the kernel, by a
+        further reading in each round; where it cannot, a Notice says why. They hardly depend on
+        what else runs. Not with ``work``.
 
     Returns
     -------
@@ -166,8 +173,8 @@ async def measure_async(
     func
         A coroutine function without arguments.
     **options
-        Those of `measure`, but for ``work``, ``timeout_s`` and ``loop_factory``. Setup, teardown
-        and progress are called in another thread.
+        Those of `measure`, but for ``work``, ``timeout_s``, ``loop_factory`` and ``instructions``.
+        Setup, teardown and progress are called in another thread.
 
     Returns
     -------
@@ -195,7 +202,7 @@ async def measure_async(
     if not awaits(func):
         raise InvalidInput(f"func is {func!r}, expected a coroutine function: measure takes others")
     known = {each.name: each.default for each in signature(measure).parameters.values()}
-    taken = known.keys() - {"func", "work", "timeout_s", "loop_factory"}
+    taken = known.keys() - {"func", "work", "timeout_s", "loop_factory", "instructions"}
     refuse(f"{each!r} is no option of measure_async" for each in sorted(options.keys() - taken))
     session, workload = prepared({**known, **options, "func": func}, metered=False)
     return await run_in_loop(session, workload, over_s=options.get("over_s"))
@@ -246,12 +253,14 @@ def prepared(
         adapted, timing = AmountWorkload, {**timing, "inner": None}
     else:
         timing["memory"] = given["memory"]
+        timing["instructions"] = _counter() if given["instructions"] else None
     meter = meter_for(clock) if metered else None
     workload = adapted(func, clock=clock, meter=meter, **timing)
     subject = {"kind": "function", "name": workload.name, "gc": given["gc"], "batch": batch}
+    counted = (INSTRUCTIONS,) if callable(timing.get("instructions")) else ()
     session = Session(
         options,
-        (metric,) if work is None else (SPEED,),
+        (metric, *counted) if work is None else (SPEED,),
         name=given["name"] or workload.name,
         subject=subject if items[0] is None else subject | {"items": [*items]},
         seed=given["seed"],
@@ -260,6 +269,19 @@ def prepared(
         progress=given["progress"],
     )
     return session, workload
+
+
+def _counter() -> Callable[[], int] | str:
+    """Return what reads the instructions of this thread, or why nothing does."""
+    from benchrigor.instrument.perf_events import (  # noqa: PLC0415  # only for who asks
+        open_counter,
+        read_counter,
+    )
+
+    try:
+        return partial(read_counter, open_counter())
+    except Unavailable as error:
+        return str(error)
 
 
 def _wrong_items(given: object, items: tuple[Any, ...]) -> list[str]:
@@ -274,13 +296,16 @@ def _wrong_items(given: object, items: tuple[Any, ...]) -> list[str]:
 def _wrong_for_work(options: Options, given: Mapping[str, Any]) -> list[str]:
     """Return which arguments do not go together with a range of work amounts."""
     statistic, is_range = options.statistic, options.work_range is not None
-    batch, items, memory = given["batch"], given["items"], given["memory"]
+    batch, items = given["batch"], given["items"]
     return wrong_values(
         [
             ("work", options.work, is_range, "a range (low, high), or None"),
             ("statistic", statistic, statistic == "mean", "'mean': a speed has no other"),
             ("batch", batch, batch is None, "None: a round of given work is one call"),
             ("items", items, items is None, "None: a speed is per unit of work already"),
-            ("memory", memory, not memory, "False: a round of given work is one call"),
+            *(
+                (name, given[name], not given[name], "False: a round of given work is one call")
+                for name in ("memory", "instructions")
+            ),
         ]
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchrigor.errors import ClockFailed, InvalidInput
-from benchrigor.model import RoundPlan
+from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.series import short
 from benchrigor.protocols import Clock, DelayMeter, Recorder
@@ -82,6 +82,9 @@ class CallableWorkload(TimedWorkload):
     memory
         Whether one further call, after the readings of the first round, is traced for the fact
         ``peak_traced_memory``: the most bytes that Python had allocated in it (`tracemalloc`).
+    instructions
+        Reads a counter of the thread's instructions, for the metric "instructions": those of a
+        call, by one further reading in each round. A text instead says why there is none.
     gc
         "on" leaves the garbage collector as it is, since its pauses are paid for in production
         too; "off" keeps it from running within a round.
@@ -104,7 +107,7 @@ class CallableWorkload(TimedWorkload):
 
     Examples
     --------
-    >>> from benchrigor.model import RoundPlan
+    >>> from benchrigor.model import Code, Notice, RoundPlan
     >>> from benchrigor.testing import FakeClock
     >>> from benchrigor.workloads.recorder import RoundRecorder
     >>> clock, plan = FakeClock(), RoundPlan(index=0, readings=3)
@@ -132,6 +135,7 @@ class CallableWorkload(TimedWorkload):
         loop_factory: Callable[[], AbstractEventLoop] | None = None,
         sync: Call | None = None,
         memory: bool = False,
+        instructions: Callable[[], int] | str | None = None,
     ) -> None:
         argument = "of an amount" if self.takes_amount else "without arguments"
         refuse(
@@ -154,7 +158,7 @@ class CallableWorkload(TimedWorkload):
         self._is_first_round = first_call_apart
         self._calls = 0  # finished before the readings under way
         self._setup, self._teardown = setup, teardown
-        self._sync, self._memory = sync, memory
+        self._sync, self._memory, self._instructions = sync, memory, instructions
         self._one_by_one = self.takes_amount or any((setup, teardown, sync))
         self._is_given = False  # whether setup returns what a call is given
         self._most_given = _MOST_GIVEN
@@ -177,6 +181,8 @@ class CallableWorkload(TimedWorkload):
             recorder.fact("gc", "on" if collector.isenabled() else "off")
             if self._memory and self._is_first_round:
                 recorder.fact("peak_traced_memory", self._peak_traced())
+            if self._instructions is not None:
+                self._tell_instructions(recorder, self._instructions)
         recorder.fact("inner_loop", self.inner or 1)
         self._is_first_round = False
 
@@ -409,6 +415,20 @@ class CallableWorkload(TimedWorkload):
         elapsed_ns: int = self._carry_out(awaited())
         return elapsed_ns
 
+    def _tell_instructions(self, recorder: Recorder, counter: Callable[[], int] | str) -> None:
+        """Record the instructions of a call, by a reading that the counter times."""
+        if isinstance(counter, str):
+            if self._is_first_round:
+                sentence = f"Instructions are not counted here: {counter}."
+                recorder.notice(Notice.warning(Code.NO_INSTRUCTIONS, sentence))
+            return
+        clock, self._clock = self._clock, _Instructions(counter)
+        try:
+            (count,) = self._timed(1, None, inner=self.inner or 1)
+        finally:
+            self._clock = clock
+        recorder.reading("instructions", count / (self.inner or 1))
+
     def _peak_traced(self) -> int:
         """Return the most bytes that were allocated at once in a call, beyond those before it."""
         import tracemalloc  # noqa: PLC0415  # only for who asks
@@ -423,6 +443,18 @@ class CallableWorkload(TimedWorkload):
         finally:
             if not was_tracing:
                 tracemalloc.stop()
+
+
+class _Instructions:
+    """A clock that moves on with each instruction."""
+
+    resolution_ns = 1
+
+    def __init__(self, count: Callable[[], int]) -> None:
+        self.now_ns = count
+
+    def sleep_ns(self, duration_ns: int) -> None:
+        """Do nothing: whoever sleeps does no work."""
 
 
 def _resident_bytes() -> int:
