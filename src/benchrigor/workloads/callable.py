@@ -107,7 +107,7 @@ class CallableWorkload(TimedWorkload):
 
     Examples
     --------
-    >>> from benchrigor.model import Code, Notice, RoundPlan
+    >>> from benchrigor.model import RoundPlan
     >>> from benchrigor.testing import FakeClock
     >>> from benchrigor.workloads.recorder import RoundRecorder
     >>> clock, plan = FakeClock(), RoundPlan(index=0, readings=3)

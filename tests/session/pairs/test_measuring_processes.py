@@ -53,6 +53,22 @@ def test_drift_cancels_in_pairs_of_invocations(ratio: float, verdict: str):
     assert found.ratio.low < ratio < found.ratio.high
 
 
+def test_the_median_of_processes_of_one_reading_is_that_of_all_of_them():
+    """A few runs of twice the time move each mean, and no median."""
+    engine = PairEngine(by_round=True, seed=1, budget_s=60.0, statistic="median")
+    rng = np.random.default_rng(3)
+    sides = {}
+    while (plan := engine.ask()) is not None:
+        for side, level in (("baseline", 0.1), ("candidate", 0.11)):
+            slow = rng.choice((1.0, 2.0), p=(0.85, 0.15), size=plan.pairs)
+            sides[side] = [[each] for each in level * slow * rng.normal(1.0, 0.01, plan.pairs)]
+        engine.tell(PairRound(plan=plan, **sides, elapsed_ns=400_000_000, busy_s=0.4))
+    found = engine.result()
+    assert (found.statistic, str(found.verdict)) == ("median", "worse")
+    assert found.baseline.value == pytest.approx(0.1, rel=0.02)
+    assert found.ratio.low < 1.1 < found.ratio.high < 1.13
+
+
 def test_a_plan_is_one_block_of_four():
     engine = PairEngine(by_round=True, seed=1)
     plan = engine.ask()

@@ -145,22 +145,31 @@ class PairsOfInvocations:
     def look(self) -> Look:
         """Compare the pairs so far."""
         question, n = self._question, self.taken
-        if n < MIN_FOR_VARIANCE:
-            comparison = unknown(question, too_few(n, MIN_FOR_VARIANCE))
-            return Look(comparison=comparison, taken=n, n=n, start=0, stop=n)
         try:
-            comparison = compare(
-                *self._series,
-                statistic=question.statistic,
-                confidence=question.policy.confidence,
-                margin=question.margin,
-                direction=None if question.direction is None else str(question.direction),
-                paired=True,
-                trim=any(each.size > 1 for each in self._series[0]),
-            )
+            comparison = self._compared()
         except NotEstimable as error:
             comparison = unknown(question, notice_of(error))
         return Look(comparison=comparison, taken=n, n=n, start=0, stop=n)
+
+    def _compared(self) -> Comparison:
+        """Compare the invocations; of single readings the quantile is that of all together."""
+        question = self._question
+        if self.taken < MIN_FOR_VARIANCE:
+            raise NotEstimable(too_few(self.taken, MIN_FOR_VARIANCE))
+        are_series = any(each.size > 1 for side in self._series for each in side)
+        if question.policy.q is not None and not are_series:
+            one, two = map(np.concatenate, self._series)
+            whole = replace(question.policy, trim=False)
+            return compare_pairs(one, two, replace(question, policy=whole))[0]
+        return compare(
+            *self._series,
+            statistic=question.statistic,
+            confidence=question.policy.confidence,
+            margin=question.margin,
+            direction=None if question.direction is None else str(question.direction),
+            paired=True,
+            trim=are_series,
+        )
 
 
 def observed_of(baseline: Floats, candidate: Floats) -> dict[str, Observed]:
