@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.kernel_files import Unavailable
-from benchrigor.model import Metric, Options, Progress, RunRecord
+from benchrigor.model import Direction, Metric, Options, Progress, RunRecord
 from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.protocols import Clock, Store
 from benchrigor.session.session import Session, meter_for
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # asyncio takes longer to load than all else here
     from asyncio import AbstractEventLoop
 
 TIME = Metric(name="time", unit="s")
-INSTRUCTIONS = Metric(name="instructions", direction="lower", must_satisfy=False)
+INSTRUCTIONS = Metric(name="instructions", direction=Direction.LOWER, must_satisfy=False)
 _LIMITS = (  # of Options
     *("target", "confidence", "statistic", "budget_s", "work", "pieces", "disturbed", "reference"),
 )
