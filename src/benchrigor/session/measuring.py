@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.kernel_files import Unavailable
-from benchrigor.model import Direction, Metric, Options, Progress, RunRecord
+from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.protocols import Clock, Store
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.traces import SPEED
+from benchrigor.units import Direction
 from benchrigor.workloads import AmountWorkload, CallableWorkload
 from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.callable import awaits, misfits, wrong_function
