@@ -205,7 +205,7 @@ def test_a_wrong_column_of_rounds_is_named(cli, starts, words, said):
 
 def test_a_run_of_various_work_with_units_is_replayed(cli, strict, program):
     pick = ("--read-units", "u:ms=regex:u ([0-9.]+)")
-    words = ("--json", "--max-rounds", "11", "--work", "100:300", *pick)
+    words = ("--json", "--max-rounds", "11", "--budget", "600", "--work", "100:300", *pick)
     document = strict(cli("run", *words, "--", *program, "{work}").stdout)
     replayed = cli("replay", document["run_id"])
     assert replayed.exit_code in {0, 4}, replayed.output  # there may be no number

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -160,3 +163,21 @@ def test_the_highest_order_bounds_that_of_an_autoregression() -> None:
     assert free.size > 3 >= bounded.size
     assert few.size == 4
     assert innovation < covariances[0] == few[0] == pytest.approx(float(series @ series) / 800)
+
+
+def test_what_is_loaded_beforehand_is_all_that_a_fit_needs() -> None:
+    """Else the first look at a run would spend seconds of its budget on imports."""
+    program = """
+import sys
+import numpy as np
+from benchrigor.stats.wps.hc3 import ESTIMATORS, load_statsmodels, regress
+
+load_statsmodels()
+before = set(sys.modules)
+x = np.arange(9.0)
+for estimator in ESTIMATORS:
+    regress(np.column_stack([np.ones(9), x]), x + np.sin(37.0 * x), estimator=estimator)
+print([name for name in set(sys.modules) - before if "." in name])
+"""
+    found = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert found.strip() == "[]"
