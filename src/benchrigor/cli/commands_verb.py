@@ -303,12 +303,15 @@ def _described(records: Mapping[str, RunRecord]) -> Iterator[str]:
 
 
 def _beside(record: RunRecord) -> list[str]:
-    """Tell what is known beside the time of a command."""
-    parts = []
-    for metric in _CPU:
-        estimate = record.estimate(metric.name)
-        if estimate is not None:
-            parts.append(f"{metric.name.removesuffix('_time')} {show_value(estimate.value, 's')}")
+    """Tell what is known beside the time of a command; its processor time is at no full pace."""
+    known = ((each.name, record.estimate(each.name)) for each in _CPU)
+    spent = ", ".join(
+        f"{name.removesuffix('_time')} {show_value(estimate.value, 's')}"
+        for name, estimate in known
+        if estimate is not None
+    )
+    measured = " measured" if spent and record.at_full_pace() is not None else ""
+    parts = [spent + measured] if spent else []
     facts = record.facts
     if "peak_memory" in facts:
         parts.append(f"peak memory {show_value(float(facts['peak_memory'] or 0), 'B')}")
