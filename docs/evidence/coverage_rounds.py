@@ -15,6 +15,7 @@ __all__ = ["rounds"]
 
 ROUNDS = 43
 TARGET, READINGS, MOST = 0.02, 200, 400
+START_S, READING_S = 0.03, 1e-4  # where a start has a price: that of an interpreter
 QUICK = ("restarted: level and warm-up", "one reading: iid normal")
 
 Rng = np.random.Generator
@@ -57,6 +58,18 @@ def restarted(seed: int, name: str, repetition: int) -> Found:
     return _found(session, program.mean)
 
 
+def priced(seed: int, name: str, repetition: int) -> Found:
+    """Run a session of starts that have a price, which chooses how many readings each takes."""
+    program = PROGRAMS[name]
+    rng = np.random.default_rng([seed, ROUNDS, 60 + list(PROGRAMS).index(name), repetition])
+    session = br.Session(br.Options(target=TARGET, rounds="restarted"), seed=1)
+    while (plan := session.ask()) is not None:
+        (values,) = program.draw(rng, 1, plan.readings) * READING_S
+        elapsed_ns = round(1e9 * (START_S + float(values.sum())))
+        session.tell(br.Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
+    return _found(session, program.mean * READING_S)
+
+
 def continuous(seed: int, name: str, repetition: int) -> Found:
     """Run a session whose rounds of 50 readings continue one series."""
     program = CONTINUOUS[name]
@@ -96,11 +109,13 @@ def rounds(setting: Setting) -> None:
     runs = setting.runs(600, 100)
     print(
         f"{runs} sessions a row, target {TARGET:.0%}, at most {MOST} rounds ({READINGS} readings "
-        "each where restarted); in brackets the half-width in % of the truth.\n"
+        "each where restarted; where a start has a price of 300 readings, as many as the session "
+        "chooses within ten seconds); in brackets the half-width in % of the truth.\n"
     )
     heading(["rounds", "coverage", "bar", "mean rounds"])
     kinds = {
         **{f"restarted: {name}": partial(restarted, setting.seed, name) for name in PROGRAMS},
+        **{f"priced: {name}": partial(priced, setting.seed, name) for name in PROGRAMS},
         **{name: partial(continuous, setting.seed, name) for name in CONTINUOUS},
         **{name: partial(single, setting.seed, name) for name in SINGLE},
     }
@@ -109,6 +124,6 @@ def rounds(setting: Setting) -> None:
             continue
         found = setting.repeated(run, runs)
         ours = tally(each for each, _ in found)
-        bar = None if name.removeprefix("restarted: ") in BEYOND else Bar(0.92)
+        bar = None if name.split(": ")[-1] in BEYOND or name in BEYOND else Bar(0.92)
         mean = np.mean([count for _, count in found])
         row(name, ours.cell(wilson_too=True), setting.judged(name, bar, ours), f"{mean:.0f}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
+import venv
 from pathlib import Path
 
 import pytest
@@ -142,12 +142,26 @@ def test_sigterm_leaves_no_worktree(repository):
     assert trees(repository) == 1
 
 
-def test_a_function_under_two_interpreters(cli, job):
-    other = shutil.which("python3") or sys.executable
-    words = ("--python", sys.executable, "--python", other, "--budget", "1")
-    result = cli("ab", *words, "ab_job:quick")
-    assert result.exit_code in {0, 3, 4, 7}
-    assert f"under {other}" in result.stdout or result.exit_code == 4
+def environment(folder: Path, steps: int) -> Path:
+    """Make a virtual environment without benchrigor, in which a library does so much work."""
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
+    python = folder / "bin" / "python"
+    asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    place = Path(subprocess.check_output([python, "-c", asked], text=True).strip())
+    (place / "ab_library.py").write_text(f"def work():\n    return sum(range({steps}))\n")
+    missing = subprocess.run([python, "-I", "-c", "import benchrigor"], capture_output=True)  # noqa: PLW1510  # it fails
+    assert missing.returncode
+    return python
+
+
+def test_a_function_is_compared_in_two_environments_without_benchrigor(cli, tmp_path, strict):
+    old, new = environment(tmp_path / "old", 100), environment(tmp_path / "new", 1000)
+    words = ("--python", str(old), "--python", str(new), "--budget", "3", "--json")
+    result = cli("ab", *words, "ab_library:work")
+    assert result.exit_code in WORSE_UNLESS_BUSY, result.output
+    found = strict(result.stdout)["comparison"]
+    if found["ratio"] is not None:
+        assert found["ratio"]["value"] > 3.0
 
 
 @pytest.mark.parametrize(
