@@ -64,7 +64,8 @@ def priced(seed: int, name: str, repetition: int) -> Found:
     rng = np.random.default_rng([seed, ROUNDS, 60 + list(PROGRAMS).index(name), repetition])
     session = br.Session(br.Options(target=TARGET, rounds="restarted"), seed=1)
     while (plan := session.ask()) is not None:
-        (values,) = program.draw(rng, 1, plan.readings) * READING_S
+        (drawn,) = program.draw(rng, 1, plan.readings)
+        values = drawn * READING_S
         elapsed_ns = round(1e9 * (START_S + float(values.sum())))
         session.tell(br.Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
     return _found(session, program.mean * READING_S)
