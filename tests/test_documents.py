@@ -14,7 +14,14 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 import benchrigor
 from benchrigor.cli.exits import ExitCode
-from benchrigor.model import Code, PhaseReason, RateReason, ServiceProcess, StopReason
+from benchrigor.model import (
+    Code,
+    PeakStatus,
+    PhaseReason,
+    RateReason,
+    ServiceProcess,
+    StopReason,
+)
 from benchrigor.model.text import percent
 
 ROOT = Path(__file__).parents[1]
@@ -50,6 +57,7 @@ def listed(title: str) -> list[str]:
         ("Why a session stopped", StopReason),
         ("Why a phase is measured", PhaseReason),
         ("Notices", Code),
+        ("How the search for a peak ended", PeakStatus),
         ("Why a service rate has not converged", RateReason),
         ("Service processes", ServiceProcess),
         ("Exit codes", [str(int(code)) for code in ExitCode]),

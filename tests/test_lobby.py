@@ -15,7 +15,8 @@ LAZY = [
     *(f"benchrigor.{room}" for room in ("instrument", "model", "queues", "session", "stats")),
     "benchrigor.testing",
 ]
-ROOMS = {"errors", "instrument", "model", "queues", "report", "stats", "testing", "workloads"}
+ROOMS = {"errors", "instrument", "model", "queues", "report", "stats", "testing"}
+ROOMS |= {"workbench", "workloads"}
 HEAVY = ["numpy", "scipy", "statsmodels", "ruptures", "pyperf", "matplotlib", "pandas", "asyncio"]
 
 
@@ -36,6 +37,7 @@ def test_every_public_name_can_be_reached_and_is_listed() -> None:
 def test_the_rooms_are_reached_from_the_lobby() -> None:
     assert br.stats.estimate_mean([1.0, 2.0]).value == 1.5
     assert br.model.Metric(name="time").name == "time"
+    assert br.workbench.PeakSearch(threshold_s=0.2).ask().load == 50.0
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -33,9 +33,14 @@ if TYPE_CHECKING:
     from benchrigor.model import Estimate as Estimate
     from benchrigor.model import Interference as Interference
     from benchrigor.model import Light as Light
+    from benchrigor.model import Limit as Limit
+    from benchrigor.model import LoadResult as LoadResult
+    from benchrigor.model import LoadTrial as LoadTrial
     from benchrigor.model import Metric as Metric
     from benchrigor.model import Notice as Notice
     from benchrigor.model import Options as Options
+    from benchrigor.model import PeakRate as PeakRate
+    from benchrigor.model import PeakStatus as PeakStatus
     from benchrigor.model import Plan as Plan
     from benchrigor.model import Progress as Progress
     from benchrigor.model import Provenance as Provenance
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
     from benchrigor.model import StablePhase as StablePhase
     from benchrigor.model import StopReason as StopReason
     from benchrigor.model import Subsessions as Subsessions
+    from benchrigor.model import Trial as Trial
     from benchrigor.model import Verdict as Verdict
     from benchrigor.model import WpsFit as WpsFit
     from benchrigor.session import Session as Session
@@ -75,9 +81,9 @@ _resolve, _list = lazy_names(
         "instrument": "segments",
         "model": (
             "Analysis ChangePoints Comparison Composite Decision Estimate Interference Light "
-            "Metric Notice Options Plan Progress Provenance Replay Round RoundPlan Ruling "
-            "RunRecord SegmentProfile ServiceRate StablePhase StopReason Subsessions Verdict "
-            "WpsFit"
+            "Limit LoadResult LoadTrial Metric Notice Options PeakRate PeakStatus Plan Progress "
+            "Provenance Replay Round RoundPlan Ruling RunRecord SegmentProfile ServiceRate "
+            "StablePhase StopReason Subsessions Trial Verdict WpsFit"
         ),
         "session": (
             "Session compare_runs default_rules measure measure_async measure_many measure_pair "
@@ -87,7 +93,17 @@ _resolve, _list = lazy_names(
         "workloads": "CommandWorkload InterpreterWorkload StepwiseWorkload",
     },
 )
-_ROOMS = ("errors", "instrument", "model", "queues", "report", "stats", "testing", "workloads")
+_ROOMS = (
+    "errors",
+    "instrument",
+    "model",
+    "queues",
+    "report",
+    "stats",
+    "testing",
+    "workbench",
+    "workloads",
+)
 
 _PUBLIC = sorted([*_list(), "__version__"])
 

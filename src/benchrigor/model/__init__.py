@@ -71,6 +71,12 @@ if TYPE_CHECKING:
     from benchrigor.model.track_record import Standing as Standing
     from benchrigor.model.track_record import Tally as Tally
     from benchrigor.model.track_record import TrackRecord as TrackRecord
+    from benchrigor.model.trial import Limit as Limit
+    from benchrigor.model.trial import LoadResult as LoadResult
+    from benchrigor.model.trial import LoadTrial as LoadTrial
+    from benchrigor.model.trial import PeakRate as PeakRate
+    from benchrigor.model.trial import PeakStatus as PeakStatus
+    from benchrigor.model.trial import Trial as Trial
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -98,5 +104,6 @@ __getattr__, __dir__ = lazy_names(
         "series": "Floats as_invocations as_series",
         "service": "RateReason ServiceMoments ServiceProcess ServiceRate",
         "track_record": "RunPair Standing Tally TrackRecord",
+        "trial": "Limit LoadResult LoadTrial PeakRate PeakStatus Trial",
     },
 )

@@ -1,0 +1,333 @@
+"""A trial of a server under load, and the peak: the greatest load at which it keeps its limits."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from benchrigor.model.checks import is_number, refuse, wrong_number, wrong_values, wrong_whole
+from benchrigor.model.estimate import Estimate
+from benchrigor.model.notice import Notice
+from benchrigor.model.series import short
+from benchrigor.model.text import aligned, marked, percent, row, show_duration, show_estimate
+
+MEAN, P95, FAILED = "mean", "p95", "failed"
+
+
+class PeakStatus(enum.StrEnum):
+    """How a search ended; ``docs/codes.md`` explains each of them."""
+
+    FOUND = "found"
+    NOT_SATURATED = "not-saturated"
+    SATURATED_AT_LOWEST = "saturated-at-lowest"
+    UNSTABLE = "unstable"
+    BUDGET_SPENT = "budget-spent"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """What a server must keep: a metric of a trial, and the most that it may be.
+
+    Parameters
+    ----------
+    metric
+        "mean" or "p95" response, or another quantile ("p99"), in seconds; "failed", the share of
+        the requests sent that failed; or any metric that a result names.
+    at_most
+        The greatest value that is allowed, more than 0; of "failed" below 1.
+
+    Raises
+    ------
+    InvalidInput
+        When the metric has no name, or the value is out of range.
+
+    Examples
+    --------
+    >>> Limit(metric="p99", at_most=0.2).ratio_of(LoadResult(sent=900, metrics={"p99": 0.05}))
+    0.25
+    """
+
+    metric: str
+    at_most: float
+
+    def __post_init__(self) -> None:
+        named = isinstance(self.metric, str) and self.metric.strip() != ""
+        problems = wrong_values([("metric", self.metric, named, "the name of a metric")])
+        problems += wrong_number(f"at_most of {short(self.metric)}", self.at_most)
+        if not problems and self.metric == FAILED and self.at_most >= 1.0:
+            problems.append(f"at_most of 'failed' is {self.at_most!r}, expected a share below 1")
+        refuse(problems)
+
+    @property
+    def is_of_time(self) -> bool:
+        """Whether it is of response times, in seconds."""
+        return self.metric == MEAN or (self.metric[:1] == "p" and self.metric[1:].isdigit())
+
+    def ratio_of(self, result: LoadResult) -> float | None:
+        """Return the value of a trial over the limit; None where the trial has no such value."""
+        value = result.value(self.metric)
+        return None if value is None else value / self.at_most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadTrial:
+    """One trial that a search asks for.
+
+    Parameters
+    ----------
+    id
+        The trial's identity, counted from 0.
+    load
+        Offered load: requests per second, or any number that grows with the work asked for.
+    duration_s
+        Seconds during which it is offered, without set-up.
+    reason
+        What the search wants to learn from it.
+    """
+
+    id: int
+    load: float
+    duration_s: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadResult:
+    """What a trial found.
+
+    Parameters
+    ----------
+    mean_response_s, p95_response_s
+        Mean and 95th percentile of the response times in seconds, from the moment that each
+        request was scheduled for; failed requests count at their timeout. None where not known.
+    scheduled, sent, completed, failed
+        Requests that were to be sent, were, and were answered; those that failed. None (of the last
+        0) where not known; ``completed`` is ``sent`` less ``failed`` unless told.
+    lag_p99_s
+        99th percentile of how late requests were sent.
+    crashed
+        Whether the server broke down: the load is above the peak, and no response counts.
+    growing
+        Whether responses grew all along, as where a backlog does: no mean describes them.
+    metrics
+        Further values by name, such as "p99" (in seconds).
+    response
+        The mean response with its interval, within this trial.
+    cpu_share
+        Share of one processor that the generator used.
+    spent_s
+        Seconds that the trial took by what they were spent on, such as "set-up", "warm-up", "run"
+        and "teardown"; none for the set-up and the duration that the search reckons with.
+
+    Raises
+    ------
+    InvalidInput
+        When a number is negative, not finite, or counts contradict each other.
+    """
+
+    mean_response_s: float | None = None
+    p95_response_s: float | None = None
+    scheduled: int | None = None
+    sent: int | None = None
+    completed: int | None = None
+    failed: int = 0
+    lag_p99_s: float | None = None
+    crashed: bool = False
+    growing: bool = False
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    response: Estimate | None = None
+    cpu_share: float | None = None
+    spent_s: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        by_name = {name: getattr(self, name) for name in ("metrics", "spent_s")}
+        refuse(
+            f"{name} is {short(each)}, expected values by name"
+            for name, each in by_name.items()
+            if not isinstance(each, Mapping)
+        )
+        numbers = {
+            name: getattr(self, name)
+            for name in ("mean_response_s", "p95_response_s", "lag_p99_s", "cpu_share")
+        }
+        for name, values in by_name.items():
+            numbers |= {f"{name}[{key!r}]": each for key, each in values.items()}
+        counts = {name: getattr(self, name) for name in ("scheduled", "sent", "completed")}
+        refuse(
+            *(
+                wrong_number(name, each, zero=True)
+                for name, each in numbers.items()
+                if each is not None
+            ),
+            *(
+                wrong_whole(name, each, least=0)
+                for name, each in (*counts.items(), ("failed", self.failed))
+                if each is not None
+            ),
+        )
+        if self.sent is not None:
+            refuse(_wrong_counts(self))
+            if self.completed is None:
+                object.__setattr__(self, "completed", self.sent - self.failed)
+        for name, values in by_name.items():
+            object.__setattr__(self, name, MappingProxyType(dict(values)))
+
+    def value(self, metric: str) -> float | None:
+        """Return the value of a metric, by the name that a `Limit` has; None where not known."""
+        if metric == MEAN:
+            return self.mean_response_s
+        if metric == P95 and self.p95_response_s is not None:
+            return self.p95_response_s
+        if metric == FAILED and FAILED not in self.metrics:
+            return self.failed / self.sent if self.sent else None
+        return self.metrics.get(metric)
+
+
+def _wrong_counts(result: LoadResult) -> Iterator[str]:
+    """Say which counts of requests contradict each other."""
+    sent = result.sent or 0
+    if result.failed > sent:
+        yield f"failed is {result.failed}, expected at most the {sent} sent"
+    if result.completed is not None and result.completed + result.failed > sent:
+        yield (
+            f"completed is {result.completed} and failed {result.failed}, expected at most the "
+            f"{sent} sent in all"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A trial that was carried out, and how it is counted.
+
+    Parameters
+    ----------
+    asked, result
+        What was asked for, and found.
+    ratio
+        The greatest of its values over their limits: above 1 the server was saturated. Infinite for
+        a crash; None where the trial says nothing.
+    binding
+        The metric of that limit.
+    cost_s
+        What it cost, with set-up.
+    invalid
+        Why it does not count; empty where it does.
+    """
+
+    asked: LoadTrial
+    result: LoadResult
+    ratio: float | None
+    binding: str = ""
+    cost_s: float = 0.0
+    invalid: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it says anything about the server."""
+        return self.ratio is not None and not self.invalid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeakRate:
+    """The greatest load at which a server keeps its limits; ``print(peak)`` shows it.
+
+    Parameters
+    ----------
+    status
+        How the search ended; None while it runs.
+    load
+        The peak with its interval; None where the trials do not tell it.
+    at_least, at_most
+        Loads between which the peak lies; None where no trial says so.
+    limits
+        What the server must keep.
+    binding
+        The metric whose limit is met first, near the peak.
+    trials
+        All trials in the order in which they were told.
+    cost_s
+        Seconds that they took, with set-up.
+    goodput
+        Answers per second within the limits, at the greatest load that kept them; None where
+        completed requests were not counted.
+    unit
+        Of the load, as it is shown.
+    notices
+        What the reader must know.
+    """
+
+    status: PeakStatus | None
+    load: Estimate | None
+    at_least: float | None
+    at_most: float | None
+    limits: tuple[Limit, ...] = ()
+    binding: str = ""
+    trials: tuple[Trial, ...] = ()
+    cost_s: float = 0.0
+    goodput: float | None = None
+    unit: str = "req/s"
+    notices: tuple[Notice, ...] = ()
+
+    def __str__(self) -> str:
+        n = len(self.trials)
+        spent = f"{n} trial{'s' if n != 1 else ''}, {show_duration(self.cost_s)}"
+        how = "under way" if self.status is None else str(self.status)
+        return f"{self._shown()} · {how} · {spent}"
+
+    def _shown(self) -> str:
+        if self.load is not None:
+            return f"peak {show_estimate(self.load, self.unit)}"
+        ends = [
+            f"{word} {each:.4g} {self.unit}"
+            for word, each in (("at least", self.at_least), ("at most", self.at_most))
+            if each is not None
+        ]
+        return f"peak not known{': ' * bool(ends)}{', '.join(ends)}"
+
+    def lines(self) -> list[str]:
+        """Return the report: the peak, what binds it, and a row for each trial."""
+        found = [f"  {self}"]
+        kept = ", ".join(f"{each.metric} at most {_shown_limit(each)}" for each in self.limits)
+        found += row("limits", [kept, f"{self.binding} binds" if self.binding else ""])
+        if self.goodput is not None:
+            found += row("goodput", [f"{self.goodput:.4g}/s within the limits"])
+        if self.trials:
+            cells = [_cells(each) for each in self.trials]
+            head = ("load", "seconds", "of the limit", "by", "why")
+            found += ["", *(f"  {each}" for each in aligned([head, *cells], ">>><<", width=77))]
+        for notice in self.notices:
+            found += marked(notice)
+        return found
+
+
+def _cells(trial: Trial) -> tuple[str, ...]:
+    ratio = trial.ratio
+    if trial.invalid:
+        shown = "invalid"
+    elif ratio is None:
+        shown = "-"
+    else:
+        shown = "saturated" if math.isinf(ratio) else percent(ratio)
+    return (
+        f"{trial.asked.load:.5g}",
+        f"{trial.asked.duration_s:.3g}",
+        shown,
+        trial.binding or ("crash" if trial.result.crashed else ""),
+        trial.asked.reason,
+    )
+
+
+def _shown_limit(limit: Limit) -> str:
+    if limit.metric == FAILED:
+        return percent(limit.at_most)
+    return show_duration(limit.at_most) if limit.is_of_time else f"{limit.at_most:g}"
+
+
+def check_load(name: str, value: object) -> list[str]:
+    """Return what is wrong with a load."""
+    fits = is_number(value) and 0.0 < float(value) < math.inf
+    return wrong_values([(name, value, fits, "a load above 0")])

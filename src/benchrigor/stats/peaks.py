@@ -1,0 +1,247 @@
+"""Up to which load limits are kept: the distribution of the peak, given a few noisy trials."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.model import Estimate, Floats
+
+Numbers = npt.NDArray[np.floating]
+
+NOISE_OF_S = 60.0  # seconds of the trials whose noise is named; that of others goes with 1/sqrt
+# Logarithms of response over limit beyond which a trial says no more than that it is far away.
+FAR_ABOVE, FAR_BELOW = 2.0, -3.5
+
+# The grid of what else is not known: response of an idle server over the limit, how late the curve
+# turns up, relative sd of a trial of 60 s, and how far a true curve is from one of this family.
+_BASES = np.array([0.01, 0.03, 0.09, 0.2, 0.4, 0.7])
+_POWERS = np.array([0.5, 1.0, 2.0, 5.0, 15.0])
+_NOISES = np.array([0.04, 0.08, 0.16, 0.32, 0.64])
+_MISFITS = np.array([0.03, 0.12, 0.4])
+_POWER_SD, _NOISE, _NOISE_SD = 1.0, 0.12, 0.5  # of lognormal priors; powers are around 1
+_TRUSTED = 0.75  # power of the likelihood: no curve is quite of this family, nor noise of this kind
+_FREEDOM = 4.0  # of Student's t: a machine that stalls for a moment spoils one trial in ten or so
+_LOUDER = 1.5  # noise grows as the response does, up to this logarithm over the limit
+_LOAD_OFF = 0.02  # by so much may a trial be at another load: near a pole that is a lot
+
+# The grid of peaks: points evenly, and at either side of the likeliest; how often it is chosen.
+_EVENLY, _CLOSER, _CLOSEST, _LOOKS = 40, 10, 0.001, 2
+_LIKELY, _LIKELY_SHARE = 1e-6, 0.25  # of the most likely; of the points that are to be likely
+_WIDER = 1.0  # of the range, at either side: other noises reach further
+METHOD = "posterior of the peak"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PeakPosterior:
+    """What trials say of the peak.
+
+    Parameters
+    ----------
+    log_loads, weights
+        Logarithms of possible peaks, ascending, and their probabilities, shape (m,).
+    slope
+        By how many per cent the response grows with 1 % more load, at the peak.
+    noise
+        Relative standard deviation of the response of a trial of 60 s.
+    expected, residuals
+        Of each trial: log of response over limit where the most likely curve has it, and how many
+        standard deviations it was found above all that the curve has within 2 % of the load (or
+        below, negative), shape (n,).
+    """
+
+    log_loads: Floats
+    weights: Floats
+    slope: float
+    noise: float
+    expected: Floats
+    residuals: Floats
+
+    def quantile(self, q: float) -> float:
+        """Return the load below which the peak lies with probability q."""
+        middle = (self.log_loads[1:] + self.log_loads[:-1]) / 2.0
+        edges = np.concatenate([self.log_loads[:1], middle, self.log_loads[-1:]])
+        return math.exp(float(np.interp(q, np.append(0.0, np.cumsum(self.weights)), edges)))
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of the logarithm of the peak."""
+        return math.sqrt(float(self.weights @ (self.log_loads - self._mean) ** 2))
+
+    @property
+    def _mean(self) -> float:
+        return float(self.weights @ self.log_loads)
+
+    def estimate(self, confidence: float) -> Estimate:
+        """Return the median peak with the interval of equal tails."""
+        return Estimate(
+            value=self.quantile(0.5),
+            low=self.quantile((1.0 - confidence) / 2.0),
+            high=self.quantile((1.0 + confidence) / 2.0),
+            confidence=confidence,
+            n=self.residuals.size,
+            n_effective=float(self.residuals.size),
+            method=METHOD,
+        )
+
+
+def response_curve(load: Floats, base: Floats, power: Floats) -> Floats:
+    """Return the log of response over limit at loads that are given as multiples of the peak.
+
+    1/r = (1 - (1 - b) u^k) / b: with k = 1 it is 1/R = A - B load, the form of the model-guided
+    policy (seed 002, Algorithm 4), which an M/M/1 server has. At the peak, u = 1, r is 1; an idle
+    server has r = b; and behind its pole a server is far above.
+    """
+    left = (1.0 - (1.0 - base) * load**power) / base
+    return np.maximum(-np.log(np.maximum(left, math.exp(-FAR_ABOVE))), FAR_BELOW)
+
+
+def peak_posterior(
+    load: Floats, ratio: Floats, duration_s: Floats, *, low: float, high: float
+) -> PeakPosterior:
+    """Return what trials say of the peak, whatever base, power, noise and misfit are.
+
+    The log of a trial's response over the limit is that of the curve, with Student's t of 4 degrees
+    of freedom around it. Its variance is that of noise, which goes with 1 / duration and grows with
+    the response, and the square of a share of the curve's own log: the family is trusted near the
+    limit, and hardly far from it. All of this is summed over a grid.
+
+    Parameters
+    ----------
+    load
+        Offered loads, shape (n,), each more than 0.
+    ratio
+        Response over the limit of each, 0 or more; infinite where the server broke down, which
+        tells no more than that the peak is below.
+    duration_s
+        Seconds that each lasted.
+    low, high
+        Loads between which the peak may lie, each as likely on a logarithmic scale.
+
+    Returns
+    -------
+    PeakPosterior
+
+    Examples
+    --------
+    Trials of a server that serves 200 a second, one after the other, with a limit of 40 ms:
+
+    >>> load = np.array([50.0, 150.0, 170.0, 175.0, 180.0, 250.0])
+    >>> ratio = np.array([1 / (200 - x) / 0.04 if x < 200 else np.inf for x in load])
+    >>> found = peak_posterior(load, ratio, np.full(6, 60.0), low=10.0, high=1000.0)
+    >>> found.quantile(0.025) < 175.0 < found.quantile(0.975)
+    True
+    """
+    trials = _Trials(
+        load=load,
+        log_ratio=np.clip(np.log(np.maximum(ratio, 1e-9)), FAR_BELOW, FAR_ABOVE).astype("f4"),
+        share=(NOISE_OF_S / duration_s).astype("f4"),
+        broke_down=np.isinf(ratio),
+    )
+    ends = math.log(low), math.log(high)
+    nearest = float(np.log(load[np.abs(trials.log_ratio).argmin()]))
+    grid = _points(nearest, *ends)
+    for _ in range(_LOOKS):  # one noise and one misfit show roughly where the peak is
+        p = trials.posterior(grid, _NOISES[2:3], _MISFITS[1:2])
+        grid, _ = _zoomed(grid, p)
+    reach = (grid[-1] - grid[0]) * _WIDER
+    mode = grid[_of_peaks(trials.posterior(grid, _NOISES[2:3], _MISFITS[1:2])).argmax()]
+    grid = _points(mode, max(grid[0] - reach, ends[0]), min(grid[-1] + reach, ends[1]))
+    for _ in range(_LOOKS):
+        p = trials.posterior(grid, _NOISES, _MISFITS)
+        zoomed, is_fine = _zoomed(grid, p)
+        if is_fine:
+            break
+        grid = zoomed
+    return _described(grid, p, trials)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Trials:
+    """Loads, logs of response over limit, and the variance of noise over that of 60 s."""
+
+    load: Floats
+    log_ratio: Numbers
+    share: Numbers
+    broke_down: npt.NDArray[np.bool_]
+
+    def variance(self, expected: Numbers, noise: Numbers, misfit: Numbers) -> Numbers:
+        """Return the variance of the logs around those expected."""
+        louder = np.exp(2.0 * np.clip(expected, 0.0, _LOUDER))
+        found: Numbers = noise**2 * (louder * self.share) + misfit**2 * expected**2
+        return found
+
+    def posterior(self, grid: Floats, noises: Floats, misfits: Floats) -> Floats:
+        """Return probabilities, shape (peaks, bases, powers, noises, misfits)."""
+        peak, base, power, noise, misfit = (
+            each[..., np.newaxis] for each in np.ix_(np.exp(grid), _BASES, _POWERS, noises, misfits)
+        )
+        # Single precision is enough for terms of a sum, and takes a third of the time.
+        expected = response_curve(self.load / peak, base, power).astype(np.float32)
+        variance = self.variance(expected, noise.astype(np.float32), misfit.astype(np.float32))
+        far = (self.log_ratio - expected) ** 2 / (_FREEDOM * variance)
+        is_below = ~self.broke_down | (expected <= 0.0)
+        terms = np.log(variance) * ~self.broke_down + (_FREEDOM + 1.0) * np.log1p(far) * is_below
+        log_p = -0.5 * _TRUSTED * terms.sum(axis=-1, dtype=np.float64)
+        log_p += np.log(np.gradient(grid))[:, np.newaxis, np.newaxis, np.newaxis, np.newaxis]
+        log_p -= _square(power, 1.0, _POWER_SD) + _square(noise, _NOISE, _NOISE_SD)
+        p: Floats = np.exp(log_p - log_p.max())
+        p /= p.sum()
+        return p
+
+
+def _square(value: Floats, typical: float, sd: float) -> Floats:
+    """Return what a lognormal prior takes from the log of the probability."""
+    return 0.5 * (np.log(value[..., 0]) / sd - math.log(typical) / sd) ** 2
+
+
+def _of_peaks(p: Floats) -> Floats:
+    weights: Floats = p.sum(axis=(1, 2, 3, 4))
+    return weights
+
+
+def _points(center: float, low: float, high: float) -> Floats:
+    """Return logs of possible peaks: evenly, and the closer to each other the nearer to the center.
+
+    Where the curve is steep a few trials tell the peak to a thousandth, and points as far from each
+    other as the whole range allows would all miss it.
+    """
+    steps = np.geomspace(min(_CLOSEST, (high - low) / _EVENLY), high - low, _CLOSER)
+    near = np.concatenate([center - steps, [center], center + steps])
+    evenly = np.linspace(low, high, _EVENLY)
+    return np.unique(np.concatenate([evenly, near[(near > low) & (near < high)]]))
+
+
+def _zoomed(grid: Floats, p: Floats) -> tuple[Floats, bool]:
+    """Return a grid of the likely peaks, and whether this one was as fine already."""
+    density = _of_peaks(p) / np.gradient(grid)
+    likely = np.flatnonzero(density > _LIKELY * density.max())
+    first, last = max(likely[0] - 1, 0), min(likely[-1] + 1, grid.size - 1)
+    is_fine = likely.size >= _LIKELY_SHARE * grid.size
+    return _points(float(grid[density.argmax()]), float(grid[first]), float(grid[last])), is_fine
+
+
+def _described(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
+    """Return the distribution of the peak, and what is most likely beside it."""
+    base, power = np.ix_(_BASES, _POWERS)
+    slope = np.log((1.0 - base) / base * power)
+    noise = float(p.sum(axis=(0, 1, 2, 4)) @ np.log(_NOISES))
+    misfit = float(p.sum(axis=(0, 1, 2, 3)) @ np.log(_MISFITS))
+    best = np.unravel_index(p.argmax(), p.shape)
+    share = trials.load / math.exp(grid[best[0]])
+    below, expected, above = (
+        response_curve(share * each, _BASES[best[1]], _POWERS[best[2]])
+        for each in (1.0 - _LOAD_OFF, 1.0, 1.0 + _LOAD_OFF)
+    )
+    variance = trials.variance(expected, np.exp(noise), np.exp(misfit))
+    return PeakPosterior(
+        log_loads=grid,
+        weights=_of_peaks(p),
+        slope=math.exp(float((p.sum(axis=(0, 3, 4)) * slope).sum())),
+        noise=math.exp(noise),
+        expected=expected,
+        residuals=(trials.log_ratio - np.clip(trials.log_ratio, below, above)) / np.sqrt(variance),
+    )

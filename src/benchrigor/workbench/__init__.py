@@ -1,0 +1,5 @@
+"""MANY RUNS: finds the greatest load at which a server keeps its limits."""
+
+from __future__ import annotations
+
+from benchrigor.workbench.search import PeakSearch as PeakSearch

@@ -1,0 +1,265 @@
+"""The default policy: go where the peak may be, as briefly as it takes, until it is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.model import Code, Estimate, Floats, Notice
+from benchrigor.model.text import percent
+from benchrigor.model.trial import PeakStatus, Trial
+from benchrigor.stats.peaks import NOISE_OF_S, PeakPosterior, peak_posterior
+from benchrigor.stats.series.interval import student_t
+from benchrigor.workbench.steps import Ending, Goal, Step
+
+_STRIDE = 4.0  # from load to load, until one saturates
+_PROBES_UP, _MOST_PROBES_UP = 3, 7  # doublings above a saturated seed load, before going down
+_LONGEST = 10.0  # times the shortest trial
+_SHORTEST_S, _LEAST_S, _SETUPS, _IN_BUDGET = 10.0, 1.0, 1.5, 20.0
+_ROUGHLY = 0.3  # half-width of the log of the peak, above which trials are as short as can be
+_PLACES = (0.5, 0.3, 0.7)  # quantiles of the peak, in turn: also a little below and above
+_FEWEST = 5  # trials
+_WITHOUT_END = 1e12  # a load beyond which nothing saturates
+
+# Where a load well above kept the limits, a saturated trial is no word on the peak: a stall, a
+# server that is slow when it has little to do, or one that is good at one time and bad at another.
+_WELL_ABOVE, _CLEARLY = 1.1, 0.2
+_CLEARLY_FAR = 1.6  # log of response over limit that no hump of an idle server reaches
+_BEHIND = (2.0, 4.0)  # times the least saturated load, to be tried where none was far above yet
+_BAD_SHARE, _FEW_BAD = 0.15, 2  # of the trials near the peak, and at least more than so many
+_NEAR = 0.7  # of the log of the load
+_AT_LIMIT, _CONFIRMED = 0.7, 3  # of the log of response over limit; trials above an abrupt peak
+_CONFIRM = "whether it is saturated just above, too"
+_SURPRISING, _DRIFTING = 4.0, 3.5  # standard deviations of a trial; standard errors of a drift
+
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """The trials that count, as arrays, in the order told."""
+
+    load: Floats
+    ratio: Floats
+    duration_s: Floats
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial]) -> _Tried:
+        return cls(
+            np.array([each.asked.load for each in trials]),
+            np.array([each.ratio for each in trials], dtype=np.float64),
+            np.array([each.asked.duration_s for each in trials]),
+        )
+
+    @property
+    def log_ratio(self) -> Floats:
+        return np.log(np.maximum(self.ratio, 1e-9))
+
+    @property
+    def contradicted(self) -> Flags:
+        """Whether each trial was saturated although a load well above it kept the limits."""
+        kept = self.load[self.log_ratio < -_CLEARLY]
+        top = float(kept.max(initial=0.0))
+        found: Flags = (self.log_ratio > _CLEARLY) & (self.load * _WELL_ABOVE < top)
+        return found
+
+    def only(self, those: Flags) -> _Tried:
+        return _Tried(self.load[those], self.ratio[those], self.duration_s[those])
+
+
+def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> Step | Ending:
+    """Bracket the peak by short trials, then go where it is likely, for as long as it takes.
+
+    The distribution of the peak (`stats.peaks`) tells both: the next load is its median, or a
+    little to either side; the trial is as long as one that would settle the question, within ten
+    times the shortest. The search ends when the interval is narrow, a trial far above the peak has
+    shown that nothing lies behind it, and the trials agree with each other and with the curve.
+    """
+    tried = _Tried.of(trials)
+    shortest = _shortest_s(goal)
+    if not trials:
+        return Step(goal.within(goal.seed_load), shortest, "first probe")
+    bad = tried.contradicted
+    counted = tried.only(~bad)
+    load = _unbracketed(counted, tried, goal)
+    if isinstance(load, Ending):
+        return load
+    if load is not None:
+        return Step(load, shortest, "to bracket the peak")
+    load = _behind(counted, goal)
+    if load is not None:
+        return Step(load, shortest, "whether it is saturated above, too")
+    found = _posterior(counted)
+    notices = tuple(_disagreements(found, tried, bad))
+    half = math.log(found.quantile(_upper(goal)) / found.quantile(1.0 - _upper(goal))) / 2.0
+    is_narrow = half <= math.log1p(goal.accuracy) and len(trials) + len(pending) >= _FEWEST
+    if notices and (is_narrow or bad.sum() > _FEW_BAD):
+        return Ending(PeakStatus.UNSTABLE, None, notices)
+    if is_narrow:
+        load = _unconfirmed(found, trials, pending)
+        if load is None:
+            return _ended(found, tried, bad, goal)
+        return Step(goal.within(load), shortest, _CONFIRM)
+    load = found.quantile(_PLACES[(len(trials) + len(pending)) % len(_PLACES)])
+    if half > _ROUGHLY:
+        return Step(goal.within(load), shortest, "to find the peak roughly")
+    wanted = _seconds_wanted(found, goal)
+    return Step(
+        goal.within(load), min(max(wanted, shortest), _LONGEST * shortest), "to narrow the interval"
+    )
+
+
+def so_far(trials: Sequence[Trial], goal: Goal) -> Estimate | None:
+    """Return what trials tell of the peak, once some kept the limits and some did not."""
+    tried = _Tried.of(trials)
+    counted = tried.only(~tried.contradicted)
+    if not ((counted.ratio < 1.0).any() and (counted.ratio >= 1.0).any()):
+        return None
+    return _posterior(counted).estimate(goal.confidence)
+
+
+def _shortest_s(goal: Goal) -> float:
+    """Return how long the shortest trial lasts: not much less than its set-up, or the budget."""
+    shortest = max(_SHORTEST_S, _SETUPS * goal.setup_s)
+    if goal.budget_s is not None:
+        shortest = min(shortest, goal.budget_s / _IN_BUDGET - goal.setup_s)
+    return max(shortest, _LEAST_S)
+
+
+def _upper(goal: Goal) -> float:
+    return (1.0 + goal.confidence) / 2.0
+
+
+def _posterior(counted: _Tried) -> PeakPosterior:
+    low, high = float(counted.load.min()) / _STRIDE, float(counted.load.max()) * _STRIDE
+    return peak_posterior(counted.load, counted.ratio, counted.duration_s, low=low, high=high)
+
+
+def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal) -> float | Ending | None:
+    """Return the next load while all trials are on one side of the peak; None when both are."""
+    saturated = counted.ratio >= 1.0
+    if not saturated.any():
+        top = float(counted.load.max())
+        is_last = top == goal.max_load and np.count_nonzero(counted.load == top) > 1
+        if is_last or top > _WITHOUT_END:
+            return Ending(status=PeakStatus.NOT_SATURATED)
+        return goal.within(top * _STRIDE)
+    if not saturated.all():
+        return None
+    load = tried.load
+    top, first, lowest = float(load.max()), float(load[0]), float(load.min())
+    # A server that is overloaded is far above its limits soon; one that is slow is not.
+    doublings = _PROBES_UP if tried.log_ratio[load.argmax()] > _CLEARLY_FAR else _MOST_PROBES_UP
+    is_far = bool(np.isinf(tried.ratio).any()) or top >= first * 2.0**doublings
+    if not is_far and top != goal.max_load and lowest == first:
+        return goal.within(2.0 * top)
+    if lowest > goal.min_load:
+        return goal.within(lowest / _STRIDE)
+    if np.count_nonzero(load == lowest) > 1:
+        return Ending(status=PeakStatus.SATURATED_AT_LOWEST)
+    return lowest
+
+
+def _seconds_wanted(found: PeakPosterior, goal: Goal) -> float:
+    """Return how long a trial would have to be to make the interval as narrow as wanted."""
+    z = student_t(math.inf, goal.confidence)
+    missing = (z / math.log1p(goal.accuracy)) ** 2 - found.sd**-2
+    return max(missing, 0.0) * NOISE_OF_S * (found.noise / found.slope) ** 2
+
+
+def _behind(counted: _Tried, goal: Goal) -> float | None:
+    """Return a load above all so far that has to be tried: limits may be kept there again."""
+    if counted.log_ratio[counted.load.argmax()] >= _CLEARLY_FAR:
+        return None
+    top, lowest = float(counted.load.max()), float(counted.load[counted.ratio >= 1.0].min())
+    farther = (lowest * each for each in _BEHIND if top < lowest * each)
+    load = goal.within(next(farther, top))
+    return load if load > top else None
+
+
+def _unconfirmed(
+    found: PeakPosterior, trials: Sequence[Trial], pending: Sequence[Step]
+) -> float | None:
+    """Return a load just above a peak that no trial was at: above it there may be bad luck alone.
+
+    Where trials are either far below their limits or far above, a server that is bad at one time
+    and good at another looks as one does that breaks down at a load.
+    """
+    peak = found.quantile(0.5)
+    near = (each for each in trials if abs(math.log(each.asked.load / peak)) < _NEAR)
+    if any(abs(math.log(each.ratio or 1e-9)) < _AT_LIMIT for each in near):
+        return None
+    done = [each.asked for each in trials] + list(pending)
+    times = sum(each.reason == _CONFIRM and each.load > peak for each in done)
+    return peak * _WELL_ABOVE if times < _CONFIRMED else None
+
+
+def _ended(found: PeakPosterior, tried: _Tried, bad: Flags, goal: Goal) -> Ending:
+    """Return the peak, and say which trials are no word on it."""
+    estimate = found.estimate(goal.confidence)
+    notices: tuple[Notice, ...] = ()
+    if bad.any():
+        loads = tried.load[bad]
+        sentence = (
+            f"{bad.sum()} of {bad.size} trials were saturated at loads of {loads.min():.4g} to "
+            f"{loads.max():.4g}, although greater loads kept the limits: the peak is the last load "
+            "at which they are met."
+        )
+        notices = (Notice.warning(Code.NOT_MONOTONE, sentence, loads=loads.tolist()),)
+    return Ending(status=PeakStatus.FOUND, load=estimate, notices=notices)
+
+
+def _disagreements(found: PeakPosterior, tried: _Tried, bad: Flags) -> Iterator[Notice]:
+    """Say where trials near the peak do not agree with each other, or change with time."""
+    peak = found.quantile(0.5)
+    near = np.abs(np.log(tried.load / peak)) < _NEAR
+    of_counted = near[~bad]
+    odd = near & bad
+    odd[~bad] |= of_counted & (np.abs(found.residuals) > _SURPRISING)
+    found_odd, of_near = int(odd.sum()), int(near.sum())
+    drift = _drift(found, of_counted)
+    if drift is not None:
+        sentence = (
+            f"From the first trial near the peak to the last, responses changed by "
+            f"{percent(drift)}: the server, or what else runs, is not the same any more."
+        )
+        yield Notice.refusal(Code.DRIFTING, sentence, change=drift)
+    elif found_odd > max(_BAD_SHARE * of_near, _FEW_BAD):
+        if _is_later(tried, bad):
+            sentence = (
+                f"{bad.sum()} trials were saturated at loads below those that kept the limits "
+                "before: the server, or what else runs, is slower now."
+            )
+            yield Notice.refusal(Code.DRIFTING, sentence)
+            return
+        sentence = (
+            f"{found_odd} of {of_near} trials near the peak were far "
+            "from the others at like loads: the server is good at one time and bad at another."
+        )
+        yield Notice.refusal(Code.BISTABLE, sentence, share=found_odd / of_near)
+
+
+def _is_later(tried: _Tried, bad: Flags) -> bool:
+    """Return whether each trial that greater loads contradict came after all of these."""
+    if not bad.any():
+        return False
+    kept = (tried.log_ratio < -_CLEARLY) & (tried.load > tried.load[bad].min() * _WELL_ABOVE)
+    return bool(np.flatnonzero(kept).max() < np.flatnonzero(bad).min())
+
+
+def _drift(found: PeakPosterior, near: Flags) -> float | None:
+    """Return by which share responses of trials near the peak changed with time, if they did."""
+    residual = found.residuals[near]
+    if residual.size < _FEWEST:
+        return None
+    order = np.linspace(-0.5, 0.5, residual.size)
+    change = float(order @ residual / (order @ order))
+    error = float(np.std(residual - change * order, ddof=2)) / math.sqrt(order @ order)
+    if abs(change) < _DRIFTING * max(error, 1.0 / math.sqrt(order @ order)):
+        return None
+    return math.expm1(change * found.noise)

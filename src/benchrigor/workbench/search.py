@@ -1,0 +1,332 @@
+"""The search for a peak: asked for the next trial, told what it found."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from benchrigor.errors import InvalidInput, PlanMismatch
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.checks import refuse, wrong_choice
+from benchrigor.model.series import short
+from benchrigor.model.text import show_duration
+from benchrigor.model.trial import (
+    MEAN,
+    P95,
+    Limit,
+    LoadResult,
+    LoadTrial,
+    PeakRate,
+    PeakStatus,
+    Trial,
+)
+from benchrigor.workbench import adaptive_search
+from benchrigor.workbench.pickers import PICKERS
+from benchrigor.workbench.published_search import published
+from benchrigor.workbench.steps import (
+    Ending,
+    Goal,
+    Policy,
+    Step,
+    highest_kept,
+    lowest_saturated,
+)
+
+ADAPTIVE = "adaptive"
+POLICIES = (ADAPTIVE, *PICKERS)
+_MOST_LAG = 0.1  # of the limit in seconds that is least: more, and the generator is measured
+_GROWING = 10.0  # the least response over the limit of a trial in which a backlog grew
+_LEAST_SENT = 0.98  # of what was scheduled
+_MOST_TRIALS = 1_000
+
+
+class PeakSearch:
+    """Find the greatest load at which a server keeps its limits.
+
+    It does nothing itself: it is asked for a trial and told what the trial found, by whatever runs
+    it. Several trials may be asked for before one is told.
+
+    Parameters
+    ----------
+    threshold_s, p95_threshold_s
+        Limits of the mean and of the 95th percentile of the response, in seconds.
+    limits
+        Further limits; at least one in all. The response of a trial is its greatest value over its
+        limit.
+    setup_s
+        Seconds that a trial costs beside its duration.
+    width
+        The published policies take a response within this share of the limit for the peak.
+    accuracy
+        Relative half-width wanted of the peak; for the published policies, of the response there.
+    confidence
+        Of that interval.
+    policy
+        "adaptive", or one of the published ones: "strawman", "linear", "binsearch", "model",
+        "quadratic".
+    seed_load, min_load, max_load
+        The first load, and those between which all are; None for no greatest one.
+    budget_s
+        What all trials may cost, set-up included; None for no limit.
+    whole
+        Whether loads are whole numbers, such as users or connections.
+
+    Raises
+    ------
+    InvalidInput
+        When an argument is out of range, or there is no limit.
+
+    Notes
+    -----
+    The policies are those of Shivam et al. (USENIX ATC 2008), Algorithms 2 to 4; "adaptive" is this
+    library's own, see `stats.peaks`.
+
+    Examples
+    --------
+    A server that serves 200 a second, one after the other, may be offered 175 when responses shall
+    take 40 ms on average:
+
+    >>> search = PeakSearch(threshold_s=0.04)
+    >>> while (trial := search.ask()) is not None:
+    ...     spare = 200.0 - trial.load
+    ...     found = LoadResult(mean_response_s=1 / spare if spare > 0 else 9.0)
+    ...     search.tell(trial, found)
+    >>> peak = search.result()
+    >>> str(peak.status), peak.load.low < 175.0 < peak.load.high
+    ('found', True)
+    """
+
+    def __init__(
+        self,
+        threshold_s: float | None = None,
+        p95_threshold_s: float | None = None,
+        limits: Sequence[Limit] = (),
+        setup_s: float = 0.0,
+        *,
+        width: float = 0.10,
+        accuracy: float = 0.05,
+        confidence: float = 0.95,
+        policy: str = ADAPTIVE,
+        seed_load: float = 50.0,
+        min_load: float = 1.0,
+        max_load: float | None = None,
+        budget_s: float | None = None,
+        whole: bool = False,
+    ) -> None:
+        self.limits = _all_limits(threshold_s, p95_threshold_s, limits)
+        refuse(
+            wrong_choice("policy", policy, POLICIES),
+            ["whole loads are for the policy 'adaptive'"] * (whole and policy != ADAPTIVE),
+        )
+        self.goal = Goal(
+            width=width,
+            accuracy=accuracy,
+            confidence=confidence,
+            seed_load=seed_load,
+            min_load=min_load,
+            max_load=max_load,
+            setup_s=setup_s,
+            budget_s=budget_s,
+            whole=whole,
+        )
+        self._is_adaptive = policy == ADAPTIVE
+        self._policy: Policy = adaptive_search.adaptive if self._is_adaptive else published(policy)
+        self._trials: list[Trial] = []
+        self._pending: dict[int, LoadTrial] = {}
+        self._asked = 0
+        self._again: list[Step] = []  # invalid trials that are to be repeated
+        self._limited = ""  # why no greater load could be offered
+        self._ending: Ending | None = None
+
+    def ask(self) -> LoadTrial | None:
+        """Return a trial to run, another one each time; None when the search is over."""
+        if self._ending is None:
+            step = self._again.pop() if self._again else self._next_step()
+            if isinstance(step, Step) and self._is_affordable(step):
+                return self._planned(step)
+            self._ending = self._ended(step) if isinstance(step, Ending) else self._out_of_budget()
+        return None
+
+    def tell(self, trial: LoadTrial, result: LoadResult) -> None:
+        """Add what a trial found.
+
+        A trial that the generator could not offer as planned is repeated once; when that is invalid
+        too, no greater load can be offered.
+
+        Raises
+        ------
+        PlanMismatch
+            When the trial was not asked for, or has been told already.
+        InvalidInput
+            When the result has none of the values that are limited.
+        """
+        if not isinstance(trial, LoadTrial) or self._pending.get(trial.id) != trial:
+            known = isinstance(trial, LoadTrial) and any(
+                each.asked == trial for each in self._trials
+            )
+            what = "has been told already" if known else "was never asked for"
+            raise PlanMismatch(f"{short(trial)} {what}; tell each trial that ask() returned, once")
+        told = self._counted(trial, result)
+        del self._pending[trial.id]
+        self._trials.append(told)
+        if told.invalid:
+            self._repeat_or_limit(told)
+
+    def result(self) -> PeakRate:
+        """Return what is known of the peak, also while the search runs."""
+        trials, ending = self._valid(), self._ending
+        load = ending.load if ending is not None else self._so_far()
+        kept, saturated = highest_kept(trials), lowest_saturated(trials)
+        status = None if ending is None else ending.status
+        return PeakRate(
+            status=status,
+            load=load,
+            at_least=kept,
+            at_most=saturated,
+            limits=self.limits,
+            binding=_binding(trials, load),
+            trials=tuple(self._trials),
+            cost_s=sum(each.cost_s for each in self._trials),
+            goodput=_goodput(trials, kept),
+            notices=() if ending is None else ending.notices,
+        )
+
+    def _valid(self) -> list[Trial]:
+        return [each for each in self._trials if each.counts]
+
+    def _next_step(self) -> Step | Ending:
+        if len(self._trials) + len(self._pending) >= _MOST_TRIALS:
+            return self._out_of_budget()
+        pending = [Step(each.load, each.duration_s, each.reason) for each in self._pending.values()]
+        return self._policy(self._valid(), pending, self.goal)
+
+    def _planned(self, step: Step) -> LoadTrial:
+        trial = LoadTrial(
+            id=self._asked, load=step.load, duration_s=step.duration_s, reason=step.reason
+        )
+        self._asked += 1
+        self._pending[trial.id] = trial
+        return trial
+
+    def _is_affordable(self, step: Step) -> bool:
+        if self.goal.budget_s is None:
+            return True
+        spent = sum(each.cost_s for each in self._trials)
+        spent += sum(each.duration_s + self.goal.setup_s for each in self._pending.values())
+        return spent + step.duration_s + self.goal.setup_s <= self.goal.budget_s
+
+    def _ended(self, ending: Ending) -> Ending:
+        """Add what the generator could not offer, where that is why nothing saturated."""
+        if ending.status is not PeakStatus.NOT_SATURATED or not self._limited:
+            return ending
+        sentence = f"No greater load was offered: {self._limited}."
+        return replace(ending, notices=(Notice.warning(Code.GENERATOR_LIMIT, sentence),))
+
+    def _so_far(self) -> Estimate | None:
+        return adaptive_search.so_far(self._valid(), self.goal) if self._is_adaptive else None
+
+    def _out_of_budget(self) -> Ending:
+        sentence = "The search ended before the interval was as narrow as wanted: allow more."
+        notice = Notice.warning(Code.NOT_CONVERGED, sentence)
+        return Ending(PeakStatus.BUDGET_SPENT, self._so_far(), (notice,))
+
+    def _counted(self, trial: LoadTrial, result: LoadResult) -> Trial:
+        """Return a trial with its greatest value over its limit."""
+        ratios = {each.metric: each.ratio_of(result) for each in self.limits}
+        known = {metric: ratio for metric, ratio in ratios.items() if ratio is not None}
+        invalid = self._why_invalid(result)
+        if not (known or result.crashed or invalid):
+            names = " or ".join(repr(each) for each in ratios)
+            raise InvalidInput(
+                f"the result has no value of {names}, expected those that have limits"
+            )
+        binding = max(known, key=lambda metric: known[metric], default="")
+        ratio = known.get(binding)
+        if result.crashed:
+            ratio = math.inf
+        elif result.growing and ratio is not None:
+            ratio = max(ratio, _GROWING)
+        setup_s = self.goal.setup_s
+        cost_s = sum(result.spent_s.values()) or trial.duration_s + setup_s
+        return Trial(
+            asked=trial,
+            result=result,
+            ratio=ratio,
+            binding=binding,
+            cost_s=cost_s,
+            invalid=invalid,
+        )
+
+    def _why_invalid(self, result: LoadResult) -> str:
+        """Say why a trial tells of the generator, not of the server; empty where it does not."""
+        if result.crashed:
+            return ""
+        seconds = [each.at_most for each in self.limits if each.is_of_time]
+        lag_s = result.lag_p99_s or 0.0
+        if seconds and lag_s > _MOST_LAG * min(seconds):
+            return (
+                f"requests were sent {show_duration(lag_s)} late (99th percentile), over "
+                "a tenth of the limit: give the generator more processors, or one of its own"
+            )
+        if result.scheduled and (result.sent or 0) < _LEAST_SENT * result.scheduled:
+            return (
+                f"only {result.sent or 0} of {result.scheduled} requests were sent: allow more "
+                "connections, or give the generator more processors"
+            )
+        return ""
+
+    def _repeat_or_limit(self, told: Trial) -> None:
+        """Repeat an invalid trial once; then search below it, or end where nothing is left."""
+        load = told.asked.load
+        if sum(bool(each.invalid) and each.asked.load == load for each in self._trials) == 1:
+            reason = "again: the last one was invalid"
+            self._again.append(Step(load, told.asked.duration_s, reason))
+            return
+        self._limited = told.invalid
+        kept = highest_kept(self._valid())
+        offered = math.sqrt(load * kept) if kept else load / 2.0
+        is_near = kept is not None and load <= kept * (1.0 + self.goal.width)
+        if self._is_adaptive and not is_near and offered >= self.goal.min_load:
+            self.goal = replace(self.goal, max_load=self.goal.within(offered))
+            return
+        notice = Notice.warning(
+            Code.GENERATOR_LIMIT, f"No greater load was offered: {told.invalid}."
+        )
+        self._ending = Ending(PeakStatus.NOT_SATURATED, None, (notice,))
+
+
+def _all_limits(
+    threshold_s: float | None, p95_threshold_s: float | None, limits: Sequence[Limit]
+) -> tuple[Limit, ...]:
+    """Return all limits, at least one, and one of each metric."""
+    wrong = [each for each in limits if not isinstance(each, Limit)]
+    refuse(f"limits hold {short(each)}, expected a Limit" for each in wrong)
+    named = ((MEAN, threshold_s), (P95, p95_threshold_s))
+    found = [Limit(metric=metric, at_most=most) for metric, most in named if most is not None]
+    found += limits
+    times = Counter(each.metric for each in found)
+    refuse(
+        [] if found else ["no limit is given, expected threshold_s, p95_threshold_s or limits"],
+        (f"{metric!r} has {n} limits, expected one" for metric, n in times.items() if n > 1),
+    )
+    return tuple(found)
+
+
+def _binding(trials: Sequence[Trial], load: Estimate | None) -> str:
+    """Return the metric that is nearest to its limit at the load nearest to the peak."""
+    if load is None or not trials:
+        return ""
+    nearest = min(trials, key=lambda each: abs(math.log(each.asked.load / load.value)))
+    return nearest.binding
+
+
+def _goodput(trials: Sequence[Trial], kept: float | None) -> float | None:
+    """Return the answers per second of the trials at the greatest load that kept the limits."""
+    rates = [
+        each.result.completed / each.asked.duration_s
+        for each in trials
+        if each.asked.load == kept and each.result.completed is not None
+    ]
+    return sum(rates) / len(rates) if rates else None
