@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         ChangePoints,
         Decision,
         Delays,
+        LoadResult,
+        LoadTrial,
         Notice,
         Progress,
         References,
@@ -139,6 +141,37 @@ class StopRule(Protocol):
 
     def __call__(self, progress: Progress) -> Decision | None:
         """Return a decision, or None to leave it to the next rule."""
+
+
+@runtime_checkable
+class Planner(Protocol):
+    """Chooses what to run, one plan after the other, such as `workbench.PeakSearch`.
+
+    Laws: a plan has an identity of its own, also while others are pending; one that is told twice,
+    or was never asked for, is refused and changes nothing; the same told, the same is asked; it
+    ends.
+    """
+
+    def ask(self) -> Any | None:
+        """Return the next plan; None when there is none."""
+
+    def tell(self, plan: Any, outcome: Any, /) -> None:
+        """Add what a plan came to."""
+
+    def result(self) -> Any:
+        """Return what is known by now."""
+
+
+@runtime_checkable
+class LoadGenerator(Protocol):
+    """Offers a load to a server.
+
+    Laws: the mean rate is that of the trial; response times count from when a request was to be
+    sent; failed requests are counted.
+    """
+
+    def offer(self, trial: LoadTrial) -> LoadResult:
+        """Carry out a trial."""
 
 
 @runtime_checkable

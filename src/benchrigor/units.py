@@ -30,6 +30,29 @@ def share_of(text: str) -> float:
     return number
 
 
+# As programs write durations, also Go's.
+_SECONDS_IN = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "m": 60.0, "min": 60.0}
+_SECONDS_IN |= {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "h": 3600.0, "": 1.0}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+) *([a-zA-Zµμ]*) *")
+
+
+def seconds_of(text: str) -> float:
+    """Read a duration, given as 200ms, 1.5s, 2min or 1m30s; without a unit it is in seconds.
+
+    ValueError says what is wrong with it.
+
+    Examples
+    --------
+    >>> seconds_of("200ms"), seconds_of("1m30s"), seconds_of("0.25")
+    (0.2, 90.0, 0.25)
+    """
+    parts = _PART.findall(text.strip())
+    is_whole = "".join(f"{number}{unit}" for number, unit in parts) == text.replace(" ", "")
+    if not parts or not is_whole or any(unit not in _SECONDS_IN for _, unit in parts):
+        raise ValueError(f"{text!r} is no duration, expected one such as 200ms, 1.5s or 2min")
+    return sum(float(number) * _SECONDS_IN[unit] for number, unit in parts)
+
+
 class Direction(enum.StrEnum):
     """Which way a metric is better."""
 

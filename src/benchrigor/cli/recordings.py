@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.cli.options import existing_store
+from benchrigor.cli.searches import is_search
 from benchrigor.cli.sources import name_of, read_rounds
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Options, RunRecord
@@ -69,7 +70,8 @@ def recorded_run(source: str, *, store: Path | None) -> RunRecord | None:
 
 def stored_run(run_id: str, store: Path | None) -> RunRecord:
     """Load a run by the beginning of its id, analysed also where it was cut off."""
-    return retraced(existing_store(store).load(run_id))
+    record = existing_store(store).load(run_id)
+    return record if is_search(record) else retraced(record)
 
 
 def _saved(path: Path) -> RunRecord | None:

@@ -11,6 +11,7 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.driving import drive_and_print
+from benchrigor.cli.searches import is_search, resume_search
 from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import workload_of
 from benchrigor.errors import InvalidInput
@@ -39,6 +40,9 @@ def resume(
     """  # noqa: D301  # click wants the backspace itself
     opened = shared.existing_store(store)
     before = opened.load(run_id)
+    if is_search(before):
+        budget_s = limits["budget_s"]
+        resume_search(before, opened, budget_s=budget_s, as_json=as_json)
     workload = workload_of(before)
     new = {name: limit for name, limit in limits.items() if limit is not None}
     told = before.options

@@ -10,7 +10,8 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_json, print_record
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import stored_run
-from benchrigor.report import plot_trace
+from benchrigor.cli.searches import is_search, peak_of, print_peak
+from benchrigor.report import plot_peak, plot_trace
 
 
 @click.command()
@@ -31,9 +32,13 @@ def show(run_id: str, store: Path | None, picture: Path | None, as_json: bool) -
       benchrigor show 3f2a --json > record.json
     """  # noqa: D301  # click wants the backspace itself
     record = stored_run(run_id, store)
+    is_peak = is_search(record)
     if as_json:
         print_json(record.to_dict())
+    elif is_peak:
+        print_peak(peak_of(record), run_id=record.run_id, as_json=False)
     else:
         print_record(record, as_json=False)
     if picture:
-        write_picture(plot_trace(record), picture)
+        drawn = plot_peak(peak_of(record), title=record.name) if is_peak else plot_trace(record)
+        write_picture(drawn, picture)

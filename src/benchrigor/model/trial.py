@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import is_number, refuse, wrong_number, wrong_values, wrong_whole
 from benchrigor.model.estimate import Estimate
+from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import Notice
 from benchrigor.model.series import short
 from benchrigor.model.text import aligned, marked, percent, row, show_duration, show_estimate
@@ -63,9 +65,17 @@ class Limit:
         refuse(problems)
 
     @property
+    def quantile(self) -> float | None:
+        """The share of responses below it: .99 of "p99"; None where it is no quantile."""
+        try:
+            return quantile_named(self.metric)
+        except InvalidInput:
+            return None
+
+    @property
     def is_of_time(self) -> bool:
         """Whether it is of response times, in seconds."""
-        return self.metric == MEAN or (self.metric[:1] == "p" and self.metric[1:].isdigit())
+        return self.metric == MEAN or self.quantile is not None
 
     def ratio_of(self, result: LoadResult) -> float | None:
         """Return the value of a trial over the limit; None where the trial has no such value."""
@@ -119,6 +129,8 @@ class LoadResult:
         The mean response with its interval, within this trial.
     cpu_share
         Share of one processor that the generator used.
+    failures
+        How many requests failed, by what they failed of.
     spent_s
         Seconds that the trial took by what they were spent on, such as "set-up", "warm-up", "run"
         and "teardown"; none for the set-up and the duration that the search reckons with.
@@ -141,10 +153,11 @@ class LoadResult:
     metrics: Mapping[str, float] = field(default_factory=dict)
     response: Estimate | None = None
     cpu_share: float | None = None
+    failures: Mapping[str, int] = field(default_factory=dict)
     spent_s: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        by_name = {name: getattr(self, name) for name in ("metrics", "spent_s")}
+        by_name = {name: getattr(self, name) for name in ("metrics", "failures", "spent_s")}
         refuse(
             f"{name} is {short(each)}, expected values by name"
             for name, each in by_name.items()

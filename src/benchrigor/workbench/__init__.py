@@ -2,4 +2,5 @@
 
 from __future__ import annotations
 
+from benchrigor.workbench.peak_run import PeakRun as PeakRun
 from benchrigor.workbench.search import PeakSearch as PeakSearch

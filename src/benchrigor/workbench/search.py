@@ -114,7 +114,9 @@ class PeakSearch:
         max_load: float | None = None,
         budget_s: float | None = None,
         whole: bool = False,
+        unit: str = "req/s",
     ) -> None:
+        self.unit = unit
         self.limits = _all_limits(threshold_s, p95_threshold_s, limits)
         refuse(
             wrong_choice("policy", policy, POLICIES),
@@ -170,6 +172,15 @@ class PeakSearch:
             raise PlanMismatch(f"{short(trial)} {what}; tell each trial that ask() returned, once")
         told = self._counted(trial, result)
         del self._pending[trial.id]
+        self._take(told)
+
+    def recall(self, trial: LoadTrial, result: LoadResult) -> None:
+        """Add a trial of an earlier search with the same limits, which this one goes on with."""
+        self._take(self._counted(trial, result))
+        self._asked = max(self._asked, trial.id + 1)
+        self._again = [each for each in self._again if each.load != trial.load]
+
+    def _take(self, told: Trial) -> None:
         self._trials.append(told)
         if told.invalid:
             self._repeat_or_limit(told)
@@ -190,6 +201,7 @@ class PeakSearch:
             trials=tuple(self._trials),
             cost_s=sum(each.cost_s for each in self._trials),
             goodput=_goodput(trials, kept),
+            unit=self.unit,
             notices=() if ending is None else ending.notices,
         )
 
@@ -229,8 +241,10 @@ class PeakSearch:
 
     def _out_of_budget(self) -> Ending:
         sentence = "The search ended before the interval was as narrow as wanted: allow more."
-        notice = Notice.warning(Code.NOT_CONVERGED, sentence)
-        return Ending(PeakStatus.BUDGET_SPENT, self._so_far(), (notice,))
+        load = self._so_far()
+        wanted = None if load is None else self.goal.accuracy * load.value
+        notice = Notice.warning(Code.NOT_CONVERGED, sentence, wanted=wanted)
+        return Ending(PeakStatus.BUDGET_SPENT, load, (notice,))
 
     def _counted(self, trial: LoadTrial, result: LoadResult) -> Trial:
         """Return a trial with its greatest value over its limit."""

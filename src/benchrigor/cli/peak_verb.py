@@ -1,0 +1,267 @@
+"""``benchrigor peak``: the greatest load at which a server keeps its limits."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchrigor import instrument
+from benchrigor.cli import options as shared
+from benchrigor.cli.picture import plot_option
+from benchrigor.cli.searches import announced, carry_out, generator_of
+from benchrigor.cli.targets import names_function
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Limit, codec
+from benchrigor.units import seconds_of, share_of
+from benchrigor.workbench import PeakRun, PeakSearch
+from benchrigor.workbench.search import POLICIES
+from benchrigor.workloads.loadgen.arrivals import ARRIVALS
+from benchrigor.workloads.loadgen.http_requests import HttpRequest
+
+_LOADS = {"rate": "req/s", "users": "users", "connections": "connections"}
+_SEARCH = ("accuracy", "confidence", "policy", "seed_load", "min_load", "max_load", "budget_s")
+_OFFERED = ("arrivals", "timeout_s", "processes", "prepare", "recover", "read")
+
+
+def _duration(_ctx: click.Context, _option: click.Parameter, text: str | None) -> float | None:
+    try:
+        return None if text is None else seconds_of(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _duration_option(
+    flag: str, name: str, text: str, default: str | None = None
+) -> shared.Decorator:
+    return click.option(
+        flag,
+        name,
+        callback=_duration,
+        metavar="DURATION",
+        default=default,
+        show_default=True,
+        help=text,
+    )
+
+
+def _load_option(flag: str, text: str, default: float | None = None) -> shared.Decorator:
+    return click.option(
+        flag, type=float, metavar="LOAD", default=default, show_default=True, help=text
+    )
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument("words", nargs=-1, metavar="[-- COMMAND [ARG]... | MODULE:COROUTINE]")
+@click.option("--url", help="Send HTTP requests to this URL.")
+@click.option("--method", default="GET", show_default=True, help="Of these requests.")
+@click.option("--header", multiple=True, metavar="NAME:VALUE", help="Send this header, too.")
+@click.option("--body", default="", help="Send this body; @FILE reads it from a file.")
+@click.option("--status", type=int, help="The status that is expected.  [default: 200 to 299]")
+@click.option(
+    "--requests",
+    "mix",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Kinds of requests with their weights, as TOML: [[request]] with url, method, headers, "
+    "body, status, weight.",
+)
+@_duration_option("--mean", "mean_s", "Limit of the mean response, such as 40ms.")
+@_duration_option("--p95", "p95_s", "Limit of the 95th percentile of responses, such as 200ms.")
+@click.option("--failed", metavar="SHARE", help="Limit of the share of requests that fail.")
+@click.option(
+    "--limit",
+    "others",
+    multiple=True,
+    metavar="METRIC=VALUE",
+    help="A further limit: p99=500ms, or any metric that --read names.",
+)
+@click.option(
+    "--load",
+    type=click.Choice([*_LOADS]),
+    default="rate",
+    show_default=True,
+    help="What a load is: requests per second; or, of a COMMAND, users or connections that each "
+    "wait for an answer.",
+)
+@_load_option("--seed-load", "The first load.", 50.0)
+@_load_option("--min-load", "The least load that is tried.", 1.0)
+@_load_option("--max-load", "The greatest load that is tried.")
+@shared.share_option("--accuracy", "5%", "Half-width wanted of the peak.")
+@shared.confidence_option(text="Of the interval.")
+@click.option(
+    "--budget",
+    "budget_s",
+    type=shared.seconds,
+    default="240",
+    show_default=True,
+    help="All trials take no longer than this; none for no limit.",
+)
+@shared.choice_option(
+    "--policy", "How loads are chosen; all but the first are published.", POLICIES
+)
+@shared.choice_option("--arrivals", "How requests follow each other.", ARRIVALS)
+@_duration_option("--timeout", "timeout_s", "A request without an answer by then failed.", "10s")
+@click.option("--processes", type=int, metavar="N", help="Send from so many, at least.")
+@click.option("--prepare", metavar="COMMAND", help="Run this before each trial.")
+@click.option("--recover", metavar="COMMAND", help="Run this when the server broke down.")
+@click.option("--read", multiple=True, metavar="PICK", help="A value that COMMAND prints.")
+@click.option("--dry-run", is_flag=True, help="Show what it would take, and offer no load.")
+@plot_option
+@shared.store_option
+@shared.json_option
+def peak(
+    *,
+    words: tuple[str, ...],
+    mean_s: float | None,
+    p95_s: float | None,
+    failed: str | None,
+    others: tuple[str, ...],
+    load: str,
+    dry_run: bool,
+    picture: Path | None,
+    store: Path | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Find the greatest load at which a server keeps its limits.
+
+    Requests are sent at random times (an open loop), and their responses count from the moment that
+    they were to be sent. Short trials bracket the peak; where it may be, further ones narrow it,
+    until its interval is as narrow as wanted. A trial's response is the greatest of its values
+    over their limits.
+
+    COMMAND is another load generator: {load} and {seconds} are replaced in its arguments. What
+    wrk2, vegeta, k6, oha, h2load and fortio print is known; of others, --read says where the
+    values stand.
+
+    Each trial is kept: `benchrigor resume` goes on, `explain` tells why each was run. The exit code
+    is 3 where --accuracy was given and not reached, 4 where there is no peak to tell.
+
+    \b
+    Examples:
+      benchrigor peak --url http://127.0.0.1:8000/ --p95 200ms --failed 1%
+      benchrigor peak --url http://127.0.0.1:8000/ --mean 40ms --dry-run
+      benchrigor peak --requests mix.toml --limit p99=500ms --plot peak.png
+      benchrigor peak --p95 50ms -- wrk2 -R {load} -d {seconds} --latency http://127.0.0.1:80/
+      benchrigor peak --p95 50ms --load connections --read 'p95:s=regex:95% in (\\S+)' \\
+        -- hey -c {load} -z {seconds}s http://127.0.0.1:80/
+      benchrigor peak my_client:request --mean 40ms
+    """  # noqa: D301  # click wants the backspace itself
+    limits = _limits(mean_s, p95_s, failed, others)
+    search = {
+        **{name: given[name] for name in _SEARCH},
+        "budget_s": None if given["budget_s"] == float("inf") else given["budget_s"],
+        "limits": limits,
+        "whole": load != "rate",
+        "unit": _LOADS[load],
+    }
+    generator = {name: given[name] for name in _OFFERED} | _target(words, given)
+    generator |= {"load": load, "cwd": str(Path.cwd())}
+    planned = PeakSearch(**search)
+    if dry_run:
+        announced(planned, search, as_json=as_json)
+        return
+    run = PeakRun(
+        planned,
+        name=f"peak of {generator['name']}",
+        options={**search, "limits": codec.encode(limits)},
+        generator=generator,
+        provenance=instrument.provenance(),
+        store=shared.open_store(store),
+    )
+    carry_out(
+        run,
+        planned,
+        generator_of(generator, planned.limits),
+        accuracy_given=shared.is_given("accuracy"),
+        as_json=as_json,
+        picture=picture,
+    )
+
+
+def _limits(
+    mean_s: float | None, p95_s: float | None, failed: str | None, others: Sequence[str]
+) -> list[Limit]:
+    """Return the limits that are given, checked by the search."""
+    found = [
+        Limit(metric=name, at_most=value)
+        for name, value in (("mean", mean_s), ("p95", p95_s))
+        if value is not None
+    ]
+    texts = [*([f"failed={failed}"] if failed is not None else []), *others]
+    return found + [_limit(each) for each in texts]
+
+
+def _limit(text: str) -> Limit:
+    metric, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"--limit is {text!r}, expected METRIC=VALUE, such as p99=500ms")
+    try:
+        if metric == "failed":
+            return Limit(metric=metric, at_most=share_of(value))
+        is_time = Limit(metric=metric, at_most=1.0).is_of_time
+        return Limit(metric=metric, at_most=seconds_of(value) if is_time else float(value))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--limit") from None
+
+
+def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is offered load, as `generator_of` needs it."""
+    url, mix = given["url"], given["mix"]
+    if sum(map(bool, (url, mix, words))) != 1:
+        raise InvalidInput(
+            "expected one of --url, --requests FILE, MODULE:COROUTINE, or -- COMMAND"
+        )
+    if words:
+        is_function = len(words) == 1 and names_function(words[0])
+        kind = "target" if is_function else "command"
+        return {"kind": kind, "words": list(words), "name": shlex.join(words)}
+    kinds = _kinds(mix) if mix else [_kind(given)]
+    return {
+        "kind": "http",
+        "requests": [asdict(each) for each in kinds],
+        "name": url or click.format_filename(mix, shorten=True),
+    }
+
+
+def _kind(given: Mapping[str, Any]) -> HttpRequest:
+    headers = {}
+    for each in given["header"]:
+        name, colon, value = each.partition(":")
+        if not colon:
+            raise InvalidInput(f"--header is {each!r}, expected NAME:VALUE")
+        headers[name.strip()] = value.strip()
+    body = given["body"]
+    if body.startswith("@"):
+        try:
+            body = Path(body[1:]).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"--body {body}: {error}") from error
+    return HttpRequest(
+        url=given["url"],
+        method=given["method"],
+        headers=headers,
+        body=body,
+        status=given["status"],
+    )
+
+
+def _kinds(path: Path) -> list[HttpRequest]:
+    """Read the kinds of requests of a file."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path}: {error}") from error
+    tables = document.get("request")
+    if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+        raise InvalidInput(f"{path} has no [[request]], expected one for each kind of request")
+    try:
+        return [HttpRequest(**each) for each in tables]
+    except TypeError as error:
+        raise InvalidInput(f"{path}: {error}") from None

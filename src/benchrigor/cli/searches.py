@@ -1,0 +1,215 @@
+"""Searches for a peak from the command line: what offers the load, and what people see."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.options import hint
+from benchrigor.cli.output import print_result
+from benchrigor.cli.picture import write_picture
+from benchrigor.cli.targets import imported
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model import Limit, LoadResult, LoadTrial, PeakRate, PeakStatus, RunRecord, Trial
+from benchrigor.model.text import percent, show_duration, show_value
+from benchrigor.report import plot_peak
+from benchrigor.storage import Journal
+from benchrigor.workbench import PeakRun, PeakSearch
+from benchrigor.workbench.expected_cost import expected_costs
+from benchrigor.workbench.peak_run import KIND, search_of
+from benchrigor.workloads import Pick
+from benchrigor.workloads.loadgen import HttpRequest, HttpRequests, LoadCommand, OpenLoop
+
+_HOOK_S = 600.0
+_STDERR_KEPT = 2000
+
+
+def is_search(record: RunRecord) -> bool:
+    """Return whether a run is a search for a peak."""
+    return record.subject.get("kind") == KIND
+
+
+def peak_of(record: RunRecord) -> PeakRate:
+    """Return what a stored search found; of one that was cut off, by then."""
+    search = search_of(record)
+    if record.decision is not None:
+        search.ask()  # it says that it is over
+    return search.result()
+
+
+def announced(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print what a search would take."""
+    trials, seconds = expected_costs(options)
+    first = search.ask()
+    assert first is not None  # noqa: S101  # it has not begun
+
+    def text() -> str:
+        unit = search.unit
+        return "\n".join(
+            [
+                f"  first     {show_value(first.load, unit)} for {first.duration_s:.3g} s, then on "
+                "to where the limits are no longer kept",
+                f"  expected  {min(trials)} to {max(trials)} trials, "
+                f"{show_duration(min(seconds))} to {show_duration(max(seconds))}: simulated with "
+                f"peaks of 2 to 100 times {show_value(search.goal.seed_load, unit)}",
+            ]
+        )
+
+    print_result(text, as_json=as_json, first=first, trials=trials, seconds=seconds)
+
+
+def carry_out(
+    run: PeakRun,
+    search: PeakSearch,
+    generator: Prepared,
+    *,
+    accuracy_given: bool,
+    as_json: bool,
+    picture: Path | None = None,
+) -> NoReturn:
+    """Carry out a search, with a line for each trial on stderr, and end with its exit code."""
+    generator.check()
+    try:
+        found = run.carry_out(generator, after=lambda trial, peak: _tell(trial, peak, search))
+    finally:
+        generator.close()
+    print_peak(found, run_id=run.run_id, as_json=as_json)
+    if picture is not None:
+        write_picture(plot_peak(found), picture)
+    leave(_code(found, accuracy_given=accuracy_given))
+
+
+def resume_search(
+    record: RunRecord, store: Journal, *, budget_s: float | None, as_json: bool
+) -> NoReturn:
+    """Take up a stored search, with a new budget for all of it where one is given."""
+    changed = {} if budget_s is None else {"budget_s": None if budget_s == math.inf else budget_s}
+    search = search_of(record, **changed)
+    generator = generator_of(record.subject["generator"], search.limits)
+    run = PeakRun.resumed(search, record, store)
+    carry_out(run, search, generator, accuracy_given=False, as_json=as_json)
+
+
+def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
+    """Print the report of a search, or its fields as JSON."""
+
+    def text() -> str:
+        kept = [] if run_id is None else [f"  kept as {run_id}: {hint('explain', run_id)}"]
+        return "\n".join([*found.lines(), *kept])
+
+    fields = {name: getattr(found, name) for name in found.__dataclass_fields__}
+    print_result(text, as_json=as_json, run_id=run_id, **fields)
+
+
+def _code(found: PeakRate, *, accuracy_given: bool) -> ExitCode:
+    if found.status is PeakStatus.BUDGET_SPENT and found.load is not None:
+        return ExitCode.TARGET_MISSED if accuracy_given else ExitCode.RESULT
+    bounded = (PeakStatus.NOT_SATURATED, PeakStatus.SATURATED_AT_LOWEST)
+    known = found.load is not None or (found.status in bounded and found.at_least != found.at_most)
+    return ExitCode.RESULT if known else ExitCode.NOTHING_MEASURED
+
+
+def _tell(trial: Trial, peak: PeakRate, search: PeakSearch) -> None:
+    """Say on stderr what a trial found, and what is known by now."""
+    if trial.invalid:
+        verdict = f"invalid: {trial.invalid}"
+    elif trial.result.crashed:
+        verdict = "broke down"
+    else:
+        ratio = trial.ratio or 0.0
+        verdict = f"{trial.binding} {percent(ratio)} of its limit: "
+        verdict += "saturated" if ratio >= 1.0 else "kept"
+        failures = ", ".join(f"{n} {what}" for what, n in trial.result.failures.items())
+        verdict += f" ({failures})" if failures else ""
+    parts = [f"{show_value(trial.asked.load, peak.unit)}", verdict]
+    if peak.load is not None:
+        parts.append(f"peak {peak.load.low:.4g} to {peak.load.high:.4g}")
+    if search.goal.budget_s is not None:
+        left_s = max(search.goal.budget_s - peak.cost_s, 0.0)
+        parts.append(f"{show_duration(left_s)} left")
+    click.echo(" · ".join(parts), err=True)
+
+
+class Prepared:
+    """A load generator with what is run before each trial, and when the server broke down."""
+
+    def __init__(
+        self, generator: OpenLoop | LoadCommand, *, prepare: str | None, recover: str | None
+    ) -> None:
+        self._generator, self._prepare, self._recover = generator, prepare, recover
+
+    def check(self) -> None:
+        """See whether the server answers at all."""
+        self._run(self._prepare, "--prepare")
+        self._generator.check()
+
+    def offer(self, trial: LoadTrial) -> LoadResult:
+        """Prepare, carry out the trial, and recover."""
+        begun_s = time.monotonic()
+        self._run(self._prepare, "--prepare")
+        setup_s = time.monotonic() - begun_s
+        result = self._generator.offer(trial)
+        begun_s = time.monotonic()
+        if result.crashed:
+            self._run(self._recover, "--recover")
+            self._generator.check()  # it must be there again
+        spent_s = {"set-up": setup_s, **result.spent_s}
+        spent_s["teardown"] = spent_s.get("teardown", 0.0) + time.monotonic() - begun_s
+        return replace(result, spent_s=spent_s)
+
+    def close(self) -> None:
+        """Let go of what the generator holds."""
+        self._generator.close()
+
+    def _run(self, command: str | None, option: str) -> None:
+        if command is None:
+            return
+        try:
+            done = subprocess.run(  # noqa: S603  # the caller's own command
+                shlex.split(command), capture_output=True, text=True, check=False, timeout=_HOOK_S
+            )
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            raise WorkloadFailed(f"{option} {command!r}: {error}") from error
+        if done.returncode:
+            ends = done.stderr[-_STDERR_KEPT:].strip()
+            raise WorkloadFailed(
+                f"{option} {command!r} exited with code {done.returncode}, expected 0"
+                + (f"; its stderr ends:\n{ends}" if ends else "")
+            )
+
+
+def generator_of(described: Mapping[str, Any], limits: Sequence[Limit]) -> Prepared:
+    """Return what offers the load, as `peak` describes it."""
+    is_rate = described["load"] == "rate"
+    made: OpenLoop | LoadCommand
+    if described["kind"] == "command":
+        picks = [Pick.parse(each) for each in described["read"]]
+        made = LoadCommand(described["words"], picks, is_rate=is_rate)
+    else:
+        if not is_rate:
+            raise InvalidInput(
+                f"--load is {described['load']!r}, expected 'rate': users who wait for answers "
+                "come from a COMMAND"
+            )
+        requests: Any
+        if described["kind"] == "target":
+            requests = imported(described["words"][0], described["cwd"])
+        else:
+            requests = HttpRequests(kinds=[HttpRequest(**each) for each in described["requests"]])
+        made = OpenLoop(
+            requests,
+            limits,
+            arrivals=described["arrivals"],
+            timeout_s=described["timeout_s"],
+            processes=described["processes"],
+        )
+    return Prepared(made, prepare=described["prepare"], recover=described["recover"])

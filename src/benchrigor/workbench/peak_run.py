@@ -1,0 +1,206 @@
+"""A search for a peak that is carried out: ask, offer the load, tell, and keep each trial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from benchrigor.errors import BenchrigorError
+from benchrigor.model import (
+    Analysis,
+    Decision,
+    Kind,
+    Options,
+    Provenance,
+    Round,
+    RoundPlan,
+    RunRecord,
+    StopReason,
+    codec,
+)
+from benchrigor.model.metric import describe_metric
+from benchrigor.model.trial import (
+    Limit,
+    LoadResult,
+    LoadTrial,
+    PeakRate,
+    PeakStatus,
+    Trial,
+)
+from benchrigor.protocols import LoadGenerator, Store
+from benchrigor.workbench.search import PeakSearch
+
+KIND = "peak"  # of the subject of such a run
+_REASONS = {
+    PeakStatus.FOUND: StopReason.SATISFIED,
+    PeakStatus.BUDGET_SPENT: StopReason.TIME_BUDGET,
+}
+
+
+class PeakRun:
+    """Carries out a search, and keeps it as a run of which each trial is a round.
+
+    Parameters
+    ----------
+    search
+        What asks for trials.
+    name
+        Of the server, for people.
+    options
+        Of `PeakSearch`, by name, as `search_of` needs them; ``generator`` describes what offered
+        the load.
+    store
+        Where trials are kept; None for nowhere.
+
+    Examples
+    --------
+    >>> class Fake:
+    ...     def offer(self, trial):
+    ...         spare = 200.0 - trial.load
+    ...         return LoadResult(mean_response_s=1 / spare if spare > 0 else 9.0)
+    >>> run = PeakRun(PeakSearch(threshold_s=0.04), name="a queue")
+    >>> run.carry_out(Fake()).load.low < 175.0
+    True
+    """
+
+    def __init__(
+        self,
+        search: PeakSearch,
+        *,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        generator: Mapping[str, Any] | None = None,
+        provenance: Provenance | None = None,
+        store: Store | None = None,
+    ) -> None:
+        self._search, self._store = search, store
+        subject = {"kind": KIND, "search": options or {}, "generator": generator or {}}
+        self._header = RunRecord(
+            name=name,
+            options=Options(
+                target=search.goal.accuracy,
+                confidence=search.goal.confidence,
+                budget_s=math.inf if search.goal.budget_s is None else search.goal.budget_s,
+            ),
+            metrics=(describe_metric("peak", search.unit),),
+            seed=0,
+            rounds=(),
+            analyses=(),
+            subject=subject,
+            provenance=provenance,
+        )
+        self._rounds: list[Round] = []
+        self.run_id: str | None = None
+
+    @classmethod
+    def resumed(cls, search: PeakSearch, record: RunRecord, store: Store) -> PeakRun:
+        """Take up a stored search; ``search`` was told its trials already."""
+        found = cls(search, name=record.name, store=store)
+        found._header = replace(found._header, subject=record.subject, provenance=record.provenance)
+        found._rounds, found.run_id = list(record.rounds), record.run_id
+        return found
+
+    def carry_out(
+        self,
+        generator: LoadGenerator,
+        *,
+        before: Callable[[LoadTrial], object] = lambda _: None,
+        after: Callable[[Trial, PeakRate], object] = lambda *_: None,
+    ) -> PeakRate:
+        """Run trials until the search is over, and tell of each before and after.
+
+        When an error ends it, what is finished is kept: the error has it as ``record``.
+        """
+        if self._store is not None and self.run_id is None:
+            self.run_id = self._store.begin(self._header)
+        try:
+            while (trial := self._search.ask()) is not None:
+                before(trial)
+                result = generator.offer(trial)
+                self._search.tell(trial, result)
+                found = self._search.result()
+                self._rounds.append(round_of(found.trials[-1]))
+                if self._store is not None and self.run_id is not None:
+                    self._store.append(self.run_id, self._rounds[-1])
+                after(found.trials[-1], found)
+        except (BenchrigorError, KeyboardInterrupt) as error:
+            error.record = self.record()  # type: ignore[union-attr]
+            raise
+        if self._store is not None and self.run_id is not None:
+            self._store.finish(self.run_id, self.record())
+        return self._search.result()
+
+    def record(self) -> RunRecord:
+        """Return the run so far."""
+        found = self._search.result()
+        (metric,) = self._header.metrics
+        analysis = Analysis(
+            metric=metric,
+            kind=Kind.READINGS,
+            n=len(found.trials),
+            n_kept=sum(each.counts for each in found.trials),
+            estimate=found.load,
+            notices=found.notices,
+        )
+        decision = None
+        if found.status is not None:
+            reason = _REASONS.get(found.status, StopReason.EXHAUSTED)
+            decision = Decision(stop=True, reason=reason)
+        return replace(
+            self._header,
+            rounds=tuple(self._rounds),
+            analyses=(analysis,),
+            decision=decision,
+            run_id=self.run_id,
+        )
+
+
+def search_of(record: RunRecord, **changed: Any) -> PeakSearch:
+    """Return the search of a stored run, told all its trials; ``changed`` are given anew."""
+    options = {**record.subject["search"], **changed}
+    options["limits"] = [codec.decode(Limit, each) for each in options["limits"]]
+    search = PeakSearch(**options)
+    for finished in record.rounds:
+        search.recall(*_trial_of(finished))
+    return search
+
+
+def round_of(trial: Trial) -> Round:
+    """Return a trial as it is stored; `_trial_of` reads it."""
+    asked, result = trial.asked, replace(trial.result, response=None)
+    values = {"mean": result.mean_response_s, "p95": result.p95_response_s, **result.metrics}
+    return Round(
+        plan=RoundPlan(index=asked.id, work=asked.load, seconds=asked.duration_s),
+        elapsed_ns=round(trial.cost_s * 1e9),
+        readings={name: each for name, each in values.items() if each is not None},
+        facts={"reason": asked.reason, **dict(_flat(codec.encode(result)))},
+    )
+
+
+def _trial_of(finished: Round) -> tuple[LoadTrial, LoadResult]:
+    plan, facts = finished.plan, dict(finished.facts)
+    asked = LoadTrial(
+        id=plan.index,
+        load=float(plan.work or 0.0),
+        duration_s=plan.seconds or 0.0,
+        reason=str(facts.pop("reason")),
+    )
+    nested: dict[str, Any] = {}
+    for name, value in facts.items():
+        field, dot, key = name.partition(".")
+        if dot:
+            nested.setdefault(field, {})[key] = value
+        else:
+            nested[field] = value
+    return asked, codec.decode(LoadResult, nested)
+
+
+def _flat(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a result, those of its mappings as field.key."""
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{key}", each) for key, each in value.items())
+        else:
+            yield name, value

@@ -1,0 +1,67 @@
+"""What a trial's responses come to: warm-up is left out, and a backlog that grows is no mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from benchrigor.model import Floats, PhaseReason
+from benchrigor.model.trial import FAILED, Limit, LoadResult
+from benchrigor.stats import estimate_mean, find_stable_phase
+from benchrigor.workloads.loadgen.sending import Sent
+
+_BLOCKS = 500  # of requests, in whose means phases are looked for
+_LATE = 1.01  # of the duration: what is sent later was not sent in time
+_GROWN = 2.0  # the last quarter's mean over the first's
+
+
+def judged(
+    sent: Sent, *, duration_s: float, limits: Sequence[Limit], spent_s: Mapping[str, float]
+) -> LoadResult:
+    """Return the result of a trial: mean, the quantiles that are limited, counts and lag."""
+    in_time = sent.at_s + sent.lag_s <= duration_s * _LATE
+    failed = int(sent.failed[in_time].sum())
+    counted, is_growing = _steady(sent.response_s)
+    mean = estimate_mean(counted) if counted.size > 1 else None
+    quantiles = {each.metric: each.quantile for each in limits if each.quantile is not None}
+    cpu_share = sent.cpu_s / sent.elapsed_s if sent.elapsed_s > 0.0 else None
+    return LoadResult(
+        mean_response_s=float(counted.mean()),
+        p95_response_s=float(np.quantile(counted, 0.95)),
+        scheduled=sent.at_s.size,
+        sent=int(in_time.sum()),
+        failed=failed,
+        lag_p99_s=float(np.quantile(sent.lag_s, 0.99)),
+        growing=is_growing or sent.gave_up,
+        metrics={name: float(np.quantile(counted, q)) for name, q in quantiles.items()},
+        response=mean,
+        cpu_share=cpu_share,
+        failures=dict(sent.failures),
+        spent_s=spent_s,
+    )
+
+
+def least_requests(limits: Sequence[Limit]) -> int:
+    """Return how many requests a trial needs for its values to mean something: ten in the tail."""
+    tails = [1.0 - each.quantile for each in limits if each.quantile is not None]
+    tails += [each.at_most for each in limits if each.metric == FAILED]
+    return max(30, *(round(10.0 / min(each, 1.0 - each)) for each in tails), 0)
+
+
+def _steady(response_s: Floats) -> tuple[Floats, bool]:
+    """Return the responses behind the warm-up, and whether they grow all along.
+
+    No more than half is warm-up. What is slow at times, as a queue near saturation, is neither.
+    """
+    size = max(response_s.size // _BLOCKS, 1)
+    blocks = response_s[: response_s.size // size * size].reshape(-1, size).mean(axis=1)
+    if blocks.size < 4:
+        return response_s, False
+    phase = find_stable_phase(blocks)
+    quarter = blocks.size // 4
+    has_grown = blocks[-quarter:].mean() > _GROWN * blocks[:quarter].mean()
+    if phase.reason in (PhaseReason.TREND, PhaseReason.STILL_MOVING) and has_grown:
+        return response_s, True
+    start = (phase.start or 0) * size
+    return response_s[start if start <= response_s.size // 2 else 0 :], False

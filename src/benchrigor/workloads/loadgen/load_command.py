@@ -1,0 +1,160 @@
+"""Another load generator as ours: a command that offers a load for some seconds, and prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from tempfile import TemporaryFile
+from typing import Any
+
+from benchrigor.clocks import WallClock
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model import LoadResult, LoadTrial
+from benchrigor.model.checks import refuse
+from benchrigor.units import seconds_of
+from benchrigor.workloads.loadgen.tools import CLOSED_LOOP, OPEN_LOOP, Tool
+from benchrigor.workloads.picking import Pick, read_picks
+from benchrigor.workloads.processes.command_line import (
+    GRACE_S,
+    STDERR_KEPT,
+    CommandLine,
+    end_of,
+    shown,
+)
+
+_LOAD, _SECONDS = "{load}", "{seconds}"
+_OVERTIME, _STARTING_S = 3.0, 60.0  # until a command is killed: times its duration, and seconds
+
+
+class LoadCommand:
+    """Runs a load generator for each trial.
+
+    Parameters
+    ----------
+    argv
+        Program and arguments; ``{load}`` and ``{seconds}`` are replaced in them.
+    picks
+        Where its output has values: "mean", "p95" and other quantiles (times, in their unit),
+        "failed" (a share), or any metric that is limited. Without any, those of generators that are
+        known: wrk2, vegeta, k6, oha, h2load, fortio.
+    is_rate
+        Whether the load is a rate. Generators that wait for answers offer none, and are refused.
+
+    Raises
+    ------
+    InvalidInput
+        When no argument holds ``{load}``, the generator cannot offer a rate, or is not known and
+        nothing says what to read.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], picks: Sequence[Pick] = (), *, is_rate: bool = True
+    ) -> None:
+        self._argv = list(argv)
+        self._picks = list(picks)
+        words = re.findall(r"[\w.-]+", " ".join(argv))
+        closed = next((each for each in words if each in CLOSED_LOOP), None)
+        if closed == "wrk" and re.search(r"(^| )(-R|--rate)", " ".join(argv)):
+            closed, words = None, [*words, "wrk2"]  # its program has the name of its parent
+        self._tool = next((OPEN_LOOP[each] for each in words if each in OPEN_LOOP), None)
+        missing = [each for each in (_LOAD,) if not any(each in word for word in argv)]
+        refuse(f"no argument of {shown(argv)} holds {each}" for each in missing)
+        if is_rate and closed is not None and self._tool is None:
+            raise InvalidInput(
+                f"{closed} offers no rate: it waits for answers before it sends again, and a slow "
+                "server slows it down. Let {load} be its connections (--load connections), or use "
+                f"--url, or one of {', '.join(OPEN_LOOP)}"
+            )
+        if self._tool is None and not picks:
+            raise InvalidInput(
+                f"what {shown(argv)} prints is not known: say where its values stand, such as "
+                r"--read 'p95:ms=regex:p95 (\S+)'"
+            )
+
+    def check(self) -> None:
+        """Nothing is known before the first trial."""
+
+    def close(self) -> None:
+        """Nothing is left running."""
+
+    def offer(self, trial: LoadTrial) -> LoadResult:
+        """Run the command for a trial.
+
+        WorkloadFailed when it cannot be started, fails, or prints no value where one is picked.
+        """
+        places = {_LOAD: f"{trial.load:.10g}", _SECONDS: f"{max(round(trial.duration_s), 1)}"}
+        argv = self._argv
+        for place, value in places.items():
+            argv = [each.replace(place, value) for each in argv]
+        line = CommandLine(
+            argv, picks=self._picks, accept_exit=(0,), cwd=None, env=None, grace_s=GRACE_S
+        )
+        timeout_s = _OVERTIME * trial.duration_s + _STARTING_S
+        with TemporaryFile() as stdout, TemporaryFile() as stderr:
+            group = line.start(
+                argv, stdout=stdout, stderr=stderr, clock=WallClock(), timeout_s=timeout_s
+            )
+            ended = group.wait(None)
+            failure = line.failure(ended.code)
+            if ended.overran:
+                failure = f"ran longer than {timeout_s:g} s and was killed"
+            if failure:
+                stderr.seek(max(0, stderr.seek(0, 2) - STDERR_KEPT - 1))
+                raise WorkloadFailed(f"{shown(argv)} {failure}{end_of(stderr.read())}")
+            values = self._picked(stdout, argv)
+            stdout.seek(0)
+            fields = _read(self._tool, stdout.read().decode(errors="replace")) if self._tool else {}
+        fields["metrics"] = {**fields.get("metrics", {}), **values}
+        if not fields["metrics"]:
+            raise WorkloadFailed(
+                f"{shown(argv)} printed none of the values that it usually does, expected its "
+                f"report as of {self._tool.example if self._tool else ''}"
+            )
+        found = fields["metrics"]
+        return LoadResult(
+            mean_response_s=found.pop("mean", None),
+            p95_response_s=found.pop("p95", None),
+            spent_s={"run": ended.elapsed_ns / 1e9},
+            **fields,
+        )
+
+    def _picked(self, stdout: Any, argv: Sequence[str]) -> dict[str, float]:
+        """Return what the user's picks find, times in seconds."""
+        stdout.seek(0)
+        found = read_picks(stdout, self._picks, name=shown(argv)).found if self._picks else {}
+        return {
+            each.metric: found[each.metric][-1] * _seconds_per(each.unit) for each in self._picks
+        }
+
+
+def _seconds_per(unit: str) -> float:
+    """Return what a unit of time is in seconds; 1 for what is none."""
+    try:
+        return seconds_of(f"1{unit}")
+    except ValueError:
+        return 1.0
+
+
+def _read(tool: Tool, text: str) -> dict[str, Any]:
+    """Return fields of a result from what a known generator printed."""
+    times = {
+        name: seconds_of(found[1])
+        for name, pattern in tool.times.items()
+        if (found := re.search(pattern, text))
+    }
+    counts = {
+        name: sum(float(each) for found in re.findall(pattern, text) for each in _groups(found))
+        for name, pattern in tool.counts.items()
+        if re.search(pattern, text)
+    }
+    fields: dict[str, Any] = {"metrics": times}
+    if sent := int(counts.get("sent", 0)):
+        failed = counts.get("failed", sent * (1.0 - counts.get("success", 100.0) / 100.0))
+        fields |= {"sent": sent, "failed": min(round(failed), sent)}
+        if "dropped" in counts:
+            fields["scheduled"] = sent + int(counts["dropped"])
+    return fields
+
+
+def _groups(found: str | tuple[str, ...]) -> list[str]:
+    return [each for each in ([found] if isinstance(found, str) else found) if each]

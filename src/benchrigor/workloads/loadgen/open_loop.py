@@ -1,0 +1,171 @@
+"""The load generator: offers a rate to a server, whatever becomes of earlier requests."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+
+import numpy as np
+
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model import Limit, LoadResult, LoadTrial
+from benchrigor.model.checks import refuse, wrong_choice, wrong_number, wrong_whole
+from benchrigor.workloads.loadgen.arrivals import ARRIVALS, arrival_times
+from benchrigor.workloads.loadgen.judging import judged, least_requests
+from benchrigor.workloads.loadgen.sending import Requests, Send, Sent, merged, sent
+
+_LEAD_S, _LEAD_OF_MANY_S = 0.01, 0.1  # until the first time, once all processes are ready
+_FILES_LEFT = 64  # descriptors for what is no connection
+_MOST_WAITING = 20_000
+_HOPELESS = 20.0  # times the limit: a trial whose requests wait so long need not go on
+_BUSY = 0.8  # of its processors: a generator that uses more takes further processes
+_RECOVERY_S, _LOOK_S = 30.0, 0.2  # until a server answers again, and from look to look
+
+
+class OpenLoop:
+    """Offers requests at a rate, as users do who know nothing of each other.
+
+    Their times are drawn beforehand; response times count from there. Where one process is not
+    enough further ones join in, as many as there are processors.
+
+    Parameters
+    ----------
+    requests
+        What is sent: `HttpRequests`, or a coroutine function without arguments that sends one
+        request and raises where it fails. Several processes need one of a module.
+    limits
+        What the server must keep: they tell which quantiles are needed, and of how many requests.
+    arrivals
+        "poisson" or "constant".
+    timeout_s
+        Seconds after which a request has failed.
+    processes
+        How many at least; None begins with one.
+    seed
+        Of the times.
+
+    Raises
+    ------
+    InvalidInput
+        When one of these is out of range.
+    """
+
+    def __init__(
+        self,
+        requests: Requests | Send,
+        limits: Sequence[Limit] = (),
+        *,
+        arrivals: str = "poisson",
+        timeout_s: float = 10.0,
+        processes: int | None = None,
+        seed: int = 1,
+    ) -> None:
+        refuse(
+            wrong_choice("arrivals", arrivals, ARRIVALS),
+            wrong_number("timeout_s", timeout_s),
+            [] if processes is None else wrong_whole("processes", processes),
+        )
+        self._requests, self._limits = requests, tuple(limits)
+        self._arrivals, self._timeout_s, self._seed = arrivals, timeout_s, seed
+        self._processes = processes or 1
+        self._most_processes = max(self._processes, os.cpu_count() or 1)
+        self._pool: ProcessPoolExecutor | None = None
+        self._pooled = 0
+        self._idle_s = math.inf  # the fastest single request so far
+        seconds = [each.at_most for each in self._limits if each.is_of_time]
+        self._slowest_s = max(seconds, default=math.inf)
+        self._least_requests = least_requests(self._limits)
+
+    def check(self) -> None:
+        """Send one request; WorkloadFailed when it fails, with the reason."""
+        _, failure = self._probe()
+        if failure is not None:
+            raise WorkloadFailed(f"a single request failed: {failure}")
+
+    def offer(self, trial: LoadTrial) -> LoadResult:
+        """Offer the load of a trial, for as long as it says and as there are requests enough.
+
+        Then wait until the server has recovered: until a single request is answered within the
+        limit, or for half a minute. A server that refuses that has broken down.
+        """
+        duration_s = max(trial.duration_s, self._least_requests / trial.load)
+        rng = np.random.default_rng([self._seed, trial.id])
+        at_s = arrival_times(trial.load, duration_s, arrivals=self._arrivals, rng=rng)
+        found = self._sent(at_s)
+        begun_s = time.monotonic()
+        crashed = not self._recovered()
+        spent_s = {"run": found.elapsed_s, "teardown": time.monotonic() - begun_s}
+        if found.cpu_s > _BUSY * self._processes * found.elapsed_s:
+            self._processes = min(2 * self._processes, self._most_processes)
+        if crashed:
+            return LoadResult(crashed=True, spent_s=spent_s, failures=dict(found.failures))
+        return judged(found, duration_s=duration_s, limits=self._limits, spent_s=spent_s)
+
+    def close(self) -> None:
+        """End the further processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def _sent(self, at_s: np.ndarray) -> Sent:
+        n = self._processes
+        send = partial(
+            sent,
+            self._requests,
+            timeout_s=self._timeout_s,
+            most_waiting=max(_most_files() // n, 1),
+            give_up_s=_HOPELESS * self._slowest_s,
+        )
+        if n == 1:
+            return send(at_s, start_s=time.monotonic() + _LEAD_S)
+        if self._pool is None or self._pooled < n:
+            self.close()
+            self._pooled = n
+            self._pool = ProcessPoolExecutor(n, mp_context=get_context("spawn"))
+            list(self._pool.map(time.sleep, [_LEAD_OF_MANY_S] * n))  # until each has started
+        start_s = time.monotonic() + _LEAD_OF_MANY_S
+        parts = [self._pool.submit(send, at_s[i::n], start_s=start_s) for i in range(n)]
+        return merged([each.result() for each in parts])
+
+    def _probe(self) -> tuple[float, str | None]:
+        """Send one request; return its response time, and what it failed of, or None."""
+        found = sent(
+            self._requests,
+            np.zeros(1),
+            start_s=time.monotonic(),
+            timeout_s=self._timeout_s,
+            most_waiting=1,
+        )
+        failure, response_s = next(iter(found.failures), None), float(found.response_s[0])
+        if failure is None:
+            self._idle_s = min(self._idle_s, response_s)
+        return response_s, failure
+
+    def _recovered(self) -> bool:
+        """Wait until a request is answered within the limit; return whether any is answered."""
+        until_s = time.monotonic() + _RECOVERY_S
+        while True:
+            response_s, failure = self._probe()
+            is_well = failure is None and response_s <= max(self._slowest_s, 2.0 * self._idle_s)
+            if is_well or time.monotonic() > until_s:
+                return failure is None
+            time.sleep(_LOOK_S)
+
+
+def _most_files() -> int:
+    """Return how many connections may be open, after asking for as many as are allowed."""
+    try:
+        import resource  # noqa: PLC0415  # of POSIX
+    except ImportError:
+        return _MOST_WAITING
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_WAITING + _FILES_LEFT if hard == resource.RLIM_INFINITY else hard
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return min(max(soft - _FILES_LEFT, 1), _MOST_WAITING)

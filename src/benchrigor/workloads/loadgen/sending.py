@@ -1,0 +1,206 @@
+"""Sends requests at given times, whatever becomes of earlier ones, and tells what became of each.
+
+Response times count from the moment that a request was scheduled for: what a request waited because
+the sender was late, or held it back, is part of it (no "coordinated omission").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model import Floats
+
+# An event loop wakes at the next whole millisecond: it is woken earlier, and looks on from there.
+_EARLY_S = 0.0005
+_LEAST_GIVEN_UP = 50  # requests waiting, however low the load is
+
+Send = Callable[[], Awaitable[object]]
+
+
+class Requests(Protocol):
+    """What is sent, such as `HttpRequests`; a coroutine function alone will do as well."""
+
+    def opened(self) -> AbstractAsyncContextManager[Send]:
+        """Open what requests share, such as a pool of connections."""
+
+
+class RequestFailed(Exception):
+    """A request was answered, but not as expected; its text says how, alike for like failures."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sent:
+    """What became of requests, each array in the order of their times, shape (n,).
+
+    Parameters
+    ----------
+    at_s
+        When each was to be sent, in seconds from the start.
+    lag_s
+        How much later it was sent.
+    response_s
+        Seconds from when it was to be sent to the answer; of those that failed, what they waited
+        before they were sent and the timeout.
+    failed
+        Whether each failed.
+    failures
+        How often, by what it was.
+    cpu_s, elapsed_s
+        Processor time and wall time that sending took.
+    gave_up
+        Whether sending ended early, since too many were waiting: those count until then.
+    """
+
+    at_s: Floats
+    lag_s: Floats
+    response_s: Floats
+    failed: npt.NDArray[np.bool_]
+    failures: Counter[str]
+    cpu_s: float
+    elapsed_s: float
+    gave_up: bool
+
+
+def merged(parts: Sequence[Sent]) -> Sent:
+    """Return what several processes sent as if it was one, in the order of times."""
+    together = {
+        name: np.concatenate([getattr(each, name) for each in parts])
+        for name in ("at_s", "lag_s", "response_s", "failed")
+    }
+    order = np.argsort(together["at_s"], kind="stable")
+    return Sent(
+        **{name: each[order] for name, each in together.items()},
+        failures=sum((each.failures for each in parts), Counter()),
+        cpu_s=sum(each.cpu_s for each in parts),
+        elapsed_s=max(each.elapsed_s for each in parts),
+        gave_up=any(each.gave_up for each in parts),
+    )
+
+
+def sent(
+    requests: Requests | Send,
+    at_s: Floats,
+    *,
+    start_s: float,
+    timeout_s: float,
+    most_waiting: int,
+    give_up_s: float = np.inf,
+) -> Sent:
+    """Send requests at their times, in an event loop of its own, and wait for the answers.
+
+    ``start_s`` is when the times begin, by `time.monotonic`, which all processes share. No more
+    than ``most_waiting`` are under way; what that holds back is late. When more are waiting than
+    come within ``give_up_s`` they would take as long on average (Little's law): sending ends.
+    """
+    sender = _Sender(at_s, timeout_s, most_waiting, give_up_s)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(sender.run(requests, start_s))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop  # noqa: PLC0415  # a faster event loop, where there is one
+    except ImportError:
+        return None
+    found: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return found
+
+
+class _Sender:
+    def __init__(self, at_s: Floats, timeout_s: float, most_waiting: int, give_up_s: float) -> None:
+        n = at_s.size
+        self._at_s = at_s
+        self._timeout_s = timeout_s
+        rate = n / at_s[-1] if n and at_s[-1] > 0.0 else 0.0
+        self._give_up_at = max(rate * give_up_s, _LEAST_GIVEN_UP)
+        self._slots = asyncio.Semaphore(most_waiting)
+        self._lag_s, self._response_s = np.full(n, np.nan), np.full(n, np.nan)
+        self._failed = np.zeros(n, dtype=np.bool_)
+        self._failures: Counter[str] = Counter()
+        self._waiting: set[asyncio.Task[None]] = set()
+
+    async def run(self, requests: Requests | Send, start_s: float) -> Sent:
+        used_s = time.process_time()
+        opened: Any = nullcontext(requests)
+        if hasattr(requests, "opened"):
+            opened = requests.opened()
+        async with opened as send:
+            gave_up = not await self._send_all(send, start_s)
+            if gave_up:
+                for each in self._waiting:
+                    each.cancel()
+            await asyncio.gather(*self._waiting, return_exceptions=True)
+        n = int(np.isfinite(self._response_s).sum())  # all, or those before it gave up
+        return Sent(
+            at_s=self._at_s[:n],
+            lag_s=self._lag_s[:n],
+            response_s=self._response_s[:n],
+            failed=self._failed[:n],
+            failures=self._failures,
+            cpu_s=time.process_time() - used_s,
+            elapsed_s=time.monotonic() - start_s,
+            gave_up=gave_up,
+        )
+
+    async def _send_all(self, send: Send, start_s: float) -> bool:
+        """Send each at its time; return whether that went on to the end."""
+        for index, after_s in enumerate(self._at_s.tolist()):
+            at_s = start_s + after_s
+            left_s = at_s - time.monotonic()
+            if left_s > 2.0 * _EARLY_S:
+                await asyncio.sleep(left_s - _EARLY_S)
+            await asyncio.sleep(0)  # answers are taken in between, however dense the requests are
+            while time.monotonic() < at_s:
+                await asyncio.sleep(0)
+            if len(self._waiting) >= self._give_up_at:
+                return False
+            await self._slots.acquire()
+            task = asyncio.create_task(self._request(send, index, at_s))
+            self._waiting.add(task)
+            task.add_done_callback(self._waiting.discard)
+        return True
+
+    async def _request(self, send: Send, index: int, at_s: float) -> None:
+        begun_s = time.monotonic()
+        self._lag_s[index] = lag_s = max(begun_s - at_s, 0.0)
+        failure = ""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await send()
+        except TimeoutError:
+            failure = f"no answer within {self._timeout_s:g} s"
+        except asyncio.CancelledError:
+            self._response_s[index] = time.monotonic() - at_s
+            raise
+        except WorkloadFailed:
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever a request raises, it has failed
+            failure = _described(error)
+        finally:
+            self._slots.release()
+        if failure:
+            self._failed[index] = True
+            self._failures[failure] += 1
+            self._response_s[index] = lag_s + self._timeout_s
+        else:
+            self._response_s[index] = time.monotonic() - at_s
+
+
+def _described(error: Exception) -> str:
+    """Say what a request failed of, without what differs from one to the next."""
+    if isinstance(error, RequestFailed):
+        return str(error)
+    if isinstance(error, OSError):
+        cause = error.strerror or str(error)
+        return f"{type(error).__name__}: {cause}" if cause else type(error).__name__
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

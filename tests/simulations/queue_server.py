@@ -1,0 +1,52 @@
+"""A web server that is a queue of known rate: one request after the other, each takes its time.
+
+``python queue_server.py RATE [PORT]`` prints its port. Service times are exponential (M/M/1, with
+arrivals at random), so that at a load the mean response is 1 / (RATE - load). It sleeps instead of
+working: it hardly needs a processor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import time
+
+_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Queue:
+    """Tells each request when its service ends: after that of the one before it."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate, self._rng, self._free_s = rate, random.Random(1), 0.0
+
+    def ends_s(self) -> float:
+        """Return when the service of a request that comes now is done."""
+        self._free_s = max(self._free_s, time.monotonic()) + self._rng.expovariate(self._rate)
+        return self._free_s
+
+
+async def serve(rate: float, port: int) -> None:
+    """Serve until killed."""
+    queue = Queue(rate)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                await reader.readuntil(b"\r\n\r\n")
+                left_s = queue.ends_s() - time.monotonic()
+                await asyncio.sleep(max(left_s, 0.0))
+                writer.write(_ANSWER)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", port, backlog=1024)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0))
