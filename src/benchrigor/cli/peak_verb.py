@@ -57,7 +57,7 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@click.argument("words", nargs=-1, metavar="[-- COMMAND [ARG]... | MODULE:COROUTINE]")
+@click.argument("words", nargs=-1, metavar="MODULE:COROUTINE | -- COMMAND [ARG]")
 @click.option("--url", help="Send HTTP requests to this URL.")
 @click.option("--method", default="GET", show_default=True, help="Of these requests.")
 @click.option("--header", multiple=True, metavar="NAME:VALUE", help="Send this header, too.")
@@ -148,10 +148,10 @@ def peak(
       benchrigor peak --url http://127.0.0.1:8000/ --p95 200ms --failed 1%
       benchrigor peak --url http://127.0.0.1:8000/ --mean 40ms --dry-run
       benchrigor peak --requests mix.toml --limit p99=500ms --plot peak.png
-      benchrigor peak --p95 50ms -- wrk2 -R {load} -d {seconds} --latency http://127.0.0.1:80/
-      benchrigor peak --p95 50ms --load connections --read 'p95:s=regex:95% in (\\S+)' \\
-        -- hey -c {load} -z {seconds}s http://127.0.0.1:80/
-      benchrigor peak my_client:request --mean 40ms
+      benchrigor peak --p95 50ms -- wrk2 -R {load} -d {seconds} --latency URL
+      benchrigor peak --p95 50ms --load connections \\
+        --read 'p95:s=regex:95% in (.+) secs' -- hey -c {load} -z {seconds}s URL
+      benchrigor peak --mean 40ms my_client:request
     """  # noqa: D301  # click wants the backspace itself
     limits = _limits(mean_s, p95_s, failed, others)
     search = {

@@ -12,6 +12,7 @@ from benchrigor.report.plots.drawing import (
     INK,
     NUMBER,
     PALE,
+    SMALL,
     above,
     mark_beyond,
     name_axes,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from benchrigor.model import PeakRate
 
 _LEAST, _MOST = 0.01, 10.0  # of the limit: what is beyond stands at the edge
+_NARROW, _WIDER = 4.0, 1.5  # a range of loads is widened where it is below so many times
 
 
 def plot_peak(peak: PeakRate, *, title: str = "", axes: Axes | None = None) -> Axes:
@@ -73,8 +75,17 @@ def plot_peak(peak: PeakRate, *, title: str = "", axes: Axes | None = None) -> A
     name_axes(axes, f"load ({peak.unit})", "response over its limit")
     axes.yaxis.set_major_formatter(lambda ratio, _: percent(ratio))
     axes.xaxis.set_major_formatter(lambda load, _: show_value(load, ""))
-    axes.xaxis.set_minor_formatter(lambda *_: "")
+    axes.xaxis.set_minor_formatter(lambda load, _: _at_round(load))
+    left, right = axes.get_xlim()
+    if right < left * _NARROW:  # else no round number may be in sight
+        axes.set_xlim(left / _WIDER, right * _WIDER)
+    axes.tick_params(which="both", labelsize=SMALL)
     axes.set_title(title, loc="left", color=INK, fontsize=11.0, fontweight="bold", pad=20.0)
     above(axes, words, 6.0, color=color)
     axes.grid(visible=True, which="major", color=PALE, alpha=0.2)
     return axes
+
+
+def _at_round(load: float) -> str:
+    """Label 2 and 5 times the powers of ten."""
+    return show_value(load, "") if f"{load:.1e}"[:3] in ("2.0", "5.0") else ""
