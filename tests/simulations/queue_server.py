@@ -19,7 +19,8 @@ class Queue:
     """Tells each request when its service ends: after that of the one before it."""
 
     def __init__(self, rate: float) -> None:
-        self._rate, self._rng, self._free_s = rate, random.Random(1), 0.0
+        self._rng = random.Random(1)  # noqa: S311  # it draws service times, no secrets
+        self._rate, self._free_s = rate, 0.0
 
     def ends_s(self) -> float:
         """Return when the service of a request that comes now is done."""
@@ -43,7 +44,8 @@ async def serve(rate: float, port: int) -> None:
             writer.close()
 
     server = await asyncio.start_server(answer, "127.0.0.1", port, backlog=1024)
-    print(server.sockets[0].getsockname()[1], flush=True)
+    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
     async with server:
         await server.serve_forever()
 
