@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from benchrigor.stats.planning.agreement import pair_runs as pair_runs
     from benchrigor.stats.planning.agreement import track_record as track_record
     from benchrigor.stats.planning.agreement import track_records as track_records
+    from benchrigor.stats.planning.run_length import plan_runlength as plan_runlength
     from benchrigor.stats.series.interval import estimate_level as estimate_level
     from benchrigor.stats.series.interval import required_readings as required_readings
     from benchrigor.stats.series.level import fit_level as fit_level
@@ -76,6 +77,7 @@ __getattr__, __dir__ = lazy_names(
         "phases.stable_phase": "find_stable_phase",
         "phases.trimming": "trimmed",
         "planning.agreement": "pair_runs track_record track_records",
+        "planning.run_length": "plan_runlength",
         "series.interval": "estimate_level required_readings",
         "series.level": "fit_level",
         "series.subsessions": "autocorrelation merge_subsessions",

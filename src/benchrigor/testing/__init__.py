@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from benchrigor.testing.injector import cpu_hog as cpu_hog
     from benchrigor.testing.injector import memory_hog as memory_hog
     from benchrigor.testing.meter import FakeMeter as FakeMeter
+    from benchrigor.testing.servers import SimulatedServer as SimulatedServer
     from benchrigor.testing.stages import StagePeriods as StagePeriods
     from benchrigor.testing.stages import SyntheticStage as SyntheticStage
     from benchrigor.testing.stores import MemoryStore as MemoryStore
@@ -31,6 +32,7 @@ __getattr__, __dir__ = lazy_names(
         "clock": "FakeClock",
         "injector": "Injector cpu_hog memory_hog",
         "meter": "FakeMeter",
+        "servers": "SimulatedServer",
         "stages": "StagePeriods SyntheticStage",
         "stores": "MemoryStore",
         "workloads": "ExponentialWarmUp StepWarmUp SyntheticJob SyntheticWorkload",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from benchrigor.model.trial import Limit, LoadResult
-from benchrigor.stats.peaks import NOISE_OF_S
+from benchrigor.model.trial import Limit
+from benchrigor.testing import SimulatedServer
+from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.search import PeakSearch
 
 _TIMES = (2.0, 10.0, 100.0)  # of the first load, at which the peaks are
@@ -19,19 +17,13 @@ _SPARE, _NOISE = 0.2, 0.12  # share of the capacity that is left at the peak; of
 def expected_costs(options: Mapping[str, Any]) -> tuple[list[int], list[float]]:
     """Return numbers of trials and seconds of searches with such options, for several peaks.
 
-    The servers serve one request after the other (M/M/1); a trial of a minute varies by 12 %.
+    The servers serve one request after the other; the mean of a trial of a minute varies by 12 %.
     """
-    limit = {**options, "limits": [Limit(metric="mean", at_most=1.0)], "max_load": None}
-    found = [_carried_out(limit, times) for times in _TIMES]
-    return [trials for trials, _ in found], [seconds for _, seconds in found]
-
-
-def _carried_out(options: Mapping[str, Any], times: float) -> tuple[int, float]:
-    search, rng = PeakSearch(**options), np.random.default_rng(1)
-    capacity = times * search.goal.seed_load / (1.0 - _SPARE)
-    while (trial := search.ask()) is not None:
-        left = max(1.0 - trial.load / capacity, 1e-3)
-        noise = rng.normal(0.0, _NOISE * math.sqrt(NOISE_OF_S / trial.duration_s))
-        search.tell(trial, LoadResult(mean_response_s=_SPARE / left * math.exp(noise)))
-    peak = search.result()
-    return len(peak.trials), peak.cost_s
+    found = []
+    for times in _TIMES:
+        peak = times * PeakSearch(**options).goal.seed_load
+        server = SimulatedServer(peak / (1.0 - _SPARE), noise=_NOISE)
+        limit = Limit(metric="mean", at_most=1.0 / (server.capacity - peak))
+        search = PeakSearch(**{**options, "limits": [limit], "max_load": None})
+        found.append(PeakRun(search, name="a simulated server").carry_out(server))
+    return [len(each.trials) for each in found], [each.cost_s for each in found]

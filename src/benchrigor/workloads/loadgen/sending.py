@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -108,11 +109,11 @@ def sent(
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes event loops: uvloop, a faster one, where there is one."""
     try:
-        import uvloop  # noqa: PLC0415  # a faster event loop, where there is one
+        found: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
     except ImportError:
         return None
-    found: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return found
 
 

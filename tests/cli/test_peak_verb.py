@@ -1,0 +1,234 @@
+"""peak: the greatest load at which a server keeps its limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchrigor.storage import Journal
+
+SERVER = Path(__file__).parents[1] / "simulations" / "queue_server.py"
+# A generator that offers no load: it prints what a server that serves 200 a second would answer.
+FAKE = """
+import sys, math
+load = float(sys.argv[1])
+print("mean", 1000 / (200 - load) if load < 199 else 5000, "failed", 0 if load < 180 else 0.5)
+"""
+READ = ("--read", "mean:ms=regex:mean (\\S+)")
+
+
+def fake(*more: str) -> tuple[str, ...]:
+    return ("--", sys.executable, "-c", FAKE, "{load}", *more)
+
+
+@pytest.fixture
+def queue() -> Iterator[str]:
+    """The address of a server that serves 200 a second, one after the other."""
+    command = [sys.executable, str(SERVER), "200"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{server.stdout.readline().strip()}/"
+        server.kill()
+
+
+def test_a_peak_is_found_told_and_kept(cli, store):
+    result = cli("peak", "--mean", "40ms", "--budget", "none", *READ, *fake())
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("  peak 17")
+    assert "· found ·" in result.stdout
+    assert "mean at most 40 ms; mean binds" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    line, *_ = result.stderr.splitlines()
+    assert line == "50 req/s · mean 16.7% of its limit: kept"
+    run_id = Journal(store).runs()[0]["run_id"]
+    assert f"benchrigor explain {run_id}" in result.stdout
+    shown = cli("show", run_id)
+    assert shown.stdout == result.stdout
+    explained = cli("explain", run_id).stdout
+    assert "1/r = (1 - (1 - b) u^k) / b" in explained
+    assert "to bracket the peak" in explained
+    assert "peak of " in cli("list").stdout
+    assert cli("resume", run_id).stdout == result.stdout
+
+
+def test_json_has_all_trials(cli, strict):
+    document = strict(cli("peak", "--mean", "40ms", "--json", *READ, *fake()).stdout)
+    assert document["status"] == "found"
+    assert document["load"]["low"] < 175.0 < document["load"]["high"]
+    trial = document["trials"][0]
+    assert trial["asked"]["load"] == 50.0
+    assert trial["result"]["mean_response_s"] == pytest.approx(1 / 150)
+    assert document["limits"] == [{"metric": "mean", "at_most": 0.04}]
+
+
+def test_further_limits_may_bind(cli):
+    read = (*READ, "--read", "failed:share=regex:failed (\\S+)")
+    limits = ("--mean", "40s", "--failed", "1%")
+    result = cli("peak", *limits, "--accuracy", "3%", "--budget", "none", *read, *fake())
+    assert "failed at most 1%" in result.stdout
+    assert "failed binds" in result.stdout
+    assert result.stdout.startswith("  peak 1")
+
+
+def test_a_dry_run_offers_no_load(cli, store):
+    result = cli("peak", "--url", "http://127.0.0.1:9/", "--p95", "1s", "--dry-run")
+    assert result.exit_code == 0
+    assert "first     50 req/s for 10 s" in result.stdout
+    assert "trials" in result.stdout
+    assert not store.exists()
+    document = cli("peak", "--url", "http://127.0.0.1:9/", "--p95", "1s", "--dry-run", "--json")
+    assert json.loads(document.stdout)["first"]["load"] == 50.0
+
+
+def test_what_never_saturates_is_told_so(cli):
+    words = ("peak", "--mean", "40ms", "--max-load", "150", *READ, *fake())
+    result = cli(*words)
+    assert result.exit_code == 0
+    assert "peak not known: at least 150 req/s · not-saturated" in result.stdout
+
+
+def test_a_width_that_was_asked_for_and_missed_is_3(cli):
+    words = ("peak", "--mean", "40ms", "--budget", "1.2", *READ, *fake())
+    assert cli(*words).exit_code in (0, 4)  # by whether trials bracketed the peak in time
+    asked = cli("peak", "--accuracy", "0.001%", "--budget", "6", *words[1:3], *READ, *fake())
+    assert asked.exit_code == 3
+    assert "budget-spent" in asked.stdout
+
+
+def test_users_are_whole_and_named(cli):
+    words = ("--load", "users", "--seed-load", "3", "--budget", "none", "--accuracy", "10%")
+    result = cli("peak", "--mean", "6ms", *words, *READ, *fake())
+    assert result.exit_code == 0
+    assert " users [" in result.stdout.splitlines()[0]
+
+
+def test_a_picture_is_drawn(cli, tmp_path):
+    picture = tmp_path / "peak.svg"
+    assert cli("peak", "--mean", "40ms", "--plot", picture, *READ, *fake()).exit_code == 0
+    drawn = picture.read_text(encoding="utf-8")
+    assert drawn.startswith("<?xml")
+
+
+def test_what_is_run_before_each_trial_is_run(cli, tmp_path):
+    mark = tmp_path / "marks"
+    prepare = f"sh -c 'echo x >> {mark}'"
+    result = cli("peak", "--mean", "40ms", "--json", "--prepare", prepare, *READ, *fake())
+    trials = len(json.loads(result.stdout)["trials"])
+    assert len(mark.read_text().split()) == trials + 1  # once before it looks whether it answers
+    failing = cli("peak", "--mean", "40ms", "--prepare", "false", *READ, *fake())
+    assert failing.exit_code == 5
+    assert "--prepare 'false' exited with code 1, expected 0" in failing.stderr
+
+
+def test_a_coroutine_function_is_offered_load(cli, tmp_path):
+    (tmp_path / "client.py").write_text(
+        "import asyncio\n\nasync def request():\n    await asyncio.sleep(0.001)\n"
+    )
+    words = ("--mean", "2s", "--max-load", "60", "--budget", "30")
+    result = cli("peak", *words, "client:request")
+    assert "at least 60 req/s" in result.stdout
+
+
+def test_a_real_queue_is_rated_within_half_a_minute(cli, queue):
+    """The peak is 200 - 1 / .06 = 183 a second, less what loop and timers add to a response."""
+    words = ("--mean", "60ms", "--budget", "30", "--accuracy", "8%", "--max-load", "1000")
+    result = cli("peak", "--url", queue, *words, "--json")
+    document = json.loads(result.stdout)
+    assert result.exit_code in (0, 3), result.stderr
+    assert document["cost_s"] < 60.0
+    load = document["load"]
+    assert load["low"] * 0.9 <= 183.3 <= load["high"] * 1.1
+    assert load["value"] == pytest.approx(183.3, rel=0.25)
+
+
+def test_a_search_that_is_killed_is_taken_up(tmp_path, store):
+    slow = FAKE + "\nimport time; time.sleep(0.2)"
+    command = [sys.executable, "-m", "benchrigor", "peak", "--mean", "40ms", *READ]
+    command += ["--", sys.executable, "-c", slow, "{load}"]
+    env = {**os.environ, "BENCHRIGOR_STORE": str(store)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as search:
+        assert search.stderr is not None
+        told = [search.stderr.readline() for _ in range(3)]
+        search.send_signal(signal.SIGKILL)
+    assert all("of its limit" in line for line in told)
+    (run,) = Journal(store).runs()
+    assert run["rounds"] >= 3
+    resumed = [sys.executable, "-m", "benchrigor", "resume", run["run_id"], "--json"]
+    done = subprocess.run(resumed, capture_output=True, text=True, env=env, check=True)
+    document = json.loads(done.stdout)
+    assert document["status"] == "found"
+    assert [each["asked"]["id"] for each in document["trials"]] == list(
+        range(len(document["trials"]))
+    )
+
+
+def test_a_server_that_is_killed_ends_the_search_with_what_is_known(cli, store, monkeypatch):
+    monkeypatch.setattr("benchrigor.workloads.loadgen.open_loop._RECOVERY_S", 0.2)
+    command = [sys.executable, str(SERVER), "200"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+        killer = f"sh -c 'test -e {store} && kill -9 {server.pid} || true'"
+        started = time.monotonic()
+        words = ("--mean", "60ms", "--budget", "30", "--prepare", killer)
+        result = cli("peak", "--url", f"http://127.0.0.1:{port}/", *words)
+        server.kill()
+    assert time.monotonic() - started < 60.0
+    assert result.exit_code == 5
+    assert "a single request failed" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--url", "http://x/"), "no limit is given"),
+        (("--mean", "40ms"), "expected one of --url"),
+        (("--mean", "40ms", "--url", "http://x/", "m:f"), "expected one of --url"),
+        (("--mean", "soon", "--url", "http://x/"), "'soon' is no duration"),
+        (("--mean", "0", "--url", "http://x/"), "at_most of 'mean' is 0.0"),
+        (("--failed", "2", "--url", "http://x/"), "is 200%"),
+        (("--limit", "p99", "--url", "http://x/"), "expected METRIC=VALUE"),
+        (("--mean", "1", "--limit", "mean=2", "--url", "http://x/"), "'mean' has 2 limits"),
+        (("--mean", "1", "--url", "ftp://x/"), "url is 'ftp://x/'"),
+        (("--mean", "1", "--url", "http://x/", "--min-load", "9", "--max-load", "3"), "min_load"),
+        (("--mean", "1", "--url", "http://x/", "--seed-load", "nan"), "seed_load is nan"),
+        (("--mean", "1", "--url", "http://x/", "--header", "a"), "expected NAME:VALUE"),
+        (("--mean", "1", "--url", "http://x/", "--body", "@none"), "--body @none"),
+        (("--mean", "1", "--load", "users", "--url", "http://x/"), "expected 'rate'"),
+        (("--mean", "1", "no_such_module:f"), "no module 'no_such_module'"),
+        (("--mean", "1", "--", "hey", "-c", "{load}"), "offers no rate"),
+    ],
+)
+def test_what_is_wrong_is_named(cli, words, said):
+    result = cli("peak", *words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_what_is_wrong_with_a_file_of_requests_is_named(cli, tmp_path):
+    file = tmp_path / "mix.toml"
+    for text, said in (
+        ("url = 1", "has no [[request]]"),
+        ("[[request]]\nurl = 'http://x/'\nspeed = 3", "speed"),
+        ("[[request]]\nurl = 3", "url is 3"),
+        ("[[", "mix.toml"),
+    ):
+        file.write_text(text)
+        result = cli("peak", "--mean", "1s", "--requests", file)
+        assert result.exit_code == 2, said
+        assert said in result.stderr
+
+
+def test_a_server_that_is_not_there_is_an_error_before_any_trial(cli, store):
+    result = cli("peak", "--url", "http://127.0.0.1:9/", "--mean", "1s")
+    assert result.exit_code == 5
+    assert "a single request failed" in result.stderr
+    assert not store.exists()

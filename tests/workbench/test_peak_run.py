@@ -1,0 +1,106 @@
+"""Searches that are carried out, kept and taken up."""
+
+from __future__ import annotations
+
+import pytest
+
+import benchrigor as br
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model import codec
+from benchrigor.testing import MemoryStore, SimulatedServer
+from benchrigor.workbench import PeakRun, PeakSearch
+from benchrigor.workbench.peak_run import search_of
+
+LIMIT = br.Limit(metric="mean", at_most=0.04)
+OPTIONS = {"limits": [LIMIT], "setup_s": 5.0}
+
+
+class Dying(SimulatedServer):
+    """A server that cannot be reached from the fourth trial on."""
+
+    offered = 0
+
+    def offer(self, trial: br.LoadTrial) -> br.LoadResult:
+        self.offered += 1
+        if self.offered > 3:
+            raise WorkloadFailed("a single request failed: refused")
+        return super().offer(trial)
+
+
+def run_of(search: PeakSearch, store: MemoryStore | None = None) -> PeakRun:
+    kept = {**OPTIONS, "limits": codec.encode([LIMIT])}
+    return PeakRun(search, name="peak of a queue", options=kept, store=store)
+
+
+def test_each_trial_is_a_round_of_its_load():
+    store = MemoryStore()
+    run = run_of(PeakSearch(**OPTIONS), store)
+    found = run.carry_out(SimulatedServer(200.0, noise=0.05))
+    record = store.load(run.run_id or "")
+    assert [each.plan.work for each in record.rounds] == [t.asked.load for t in found.trials]
+    assert record.estimate() == found.load
+    assert record.decision is not None
+    assert record.decision.satisfied
+    assert str(record).startswith("peak of a queue: 17")
+
+
+def test_a_stored_search_says_the_same_as_the_one_before():
+    store = MemoryStore()
+    run = run_of(PeakSearch(**OPTIONS), store)
+    found = run.carry_out(SimulatedServer(200.0, noise=0.05))
+    again = search_of(store.load(run.run_id or ""))
+    assert again.ask() is None
+    assert again.result().lines() == found.lines()
+
+
+def test_what_is_finished_is_kept_and_taken_up():
+    store, server = MemoryStore(), Dying(200.0, noise=0.05)
+    run = run_of(PeakSearch(**OPTIONS), store)
+    with pytest.raises(WorkloadFailed) as caught:
+        run.carry_out(server)
+    assert len(caught.value.record.rounds) == 3  # type: ignore[attr-defined]
+    kept = store.load(run.run_id or "")
+    assert len(kept.rounds) == 3
+    search = search_of(kept)
+    taken_up = PeakRun.resumed(search, kept, store)
+    found = taken_up.carry_out(SimulatedServer(200.0, noise=0.05, seed=2))
+    assert found.status is br.PeakStatus.FOUND
+    assert [each.asked.id for each in found.trials] == list(range(len(found.trials)))
+    whole = store.load(run.run_id or "")
+    assert len(whole.rounds) == len(found.trials) > 3
+
+
+def test_a_search_that_was_taken_up_asks_what_it_would_have_asked():
+    straight = PeakSearch(**OPTIONS)
+    server = SimulatedServer(300.0, noise=0.1)
+    recalled = PeakSearch(**OPTIONS)
+    while (trial := straight.ask()) is not None:
+        assert recalled.ask() == trial
+        result = server.offer(trial)
+        straight.tell(trial, result)
+        recalled = PeakSearch(**OPTIONS)
+        for each in straight.result().trials:
+            recalled.recall(each.asked, each.result)
+    assert recalled.ask() is None
+
+
+def test_results_keep_all_they_have():
+    class Crashing:
+        def offer(self, trial: br.LoadTrial) -> br.LoadResult:
+            return br.LoadResult(
+                mean_response_s=None if trial.load > 100 else 0.01,
+                crashed=trial.load > 100,
+                metrics={"depth": 3.0},
+                failures={"status 500": 2},
+                sent=100,
+                failed=2,
+                lag_p99_s=0.001,
+                spent_s={"run": 1.5, "teardown": 0.5},
+            )
+
+    store = MemoryStore()
+    run = run_of(PeakSearch(**OPTIONS), store)
+    found = run.carry_out(Crashing())
+    again = search_of(store.load(run.run_id or "")).result()
+    assert [each.result for each in again.trials] == [each.result for each in found.trials]
+    assert again.cost_s == found.cost_s == 2.0 * len(found.trials)

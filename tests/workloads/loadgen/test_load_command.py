@@ -1,0 +1,129 @@
+"""Other load generators, by what they print."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model import LoadTrial
+from benchrigor.workloads import Pick
+from benchrigor.workloads.loadgen import LoadCommand
+from benchrigor.workloads.loadgen.tools import OPEN_LOOP
+
+TRIAL = LoadTrial(id=0, load=200.0, duration_s=1.0)
+
+# As their documentation shows reports, with other numbers.
+PRINTED = {
+    "wrk2": """Running 30s test @ http://127.0.0.1:8080/
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     2.50ms    1.05ms  31.00ms   93.70%
+  Latency Distribution (HdrHistogram - Recorded Latency)
+ 50.000%    2.10ms
+ 90.000%    4.00ms
+ 99.000%   12.50ms
+ 99.900%    1.20s
+  5999 requests in 30.00s, 4.65MB read
+  Non-2xx or 3xx responses: 59
+Requests/sec:    199.98
+""",
+    "vegeta": """Requests      [total, rate, throughput]         6000, 200.03, 199.98
+Duration      [total, attack, wait]             30s, 29.995s, 5.1ms
+Latencies     [min, mean, 50, 90, 95, 99, max]  290.1µs, 2.5ms, 2.1ms, 4ms, 6.5ms, 12.5ms, 1m2.5s
+Success       [ratio]                           99.00%
+""",
+    "k6": """     checks_succeeded...................: 99.00% 5940 out of 6000
+     dropped_iterations.............: 12     0.4/s
+     http_req_duration..............: avg=2.5ms min=1ms med=2.1ms max=1.2s p(90)=4ms p(95)=6.5ms
+     http_reqs......................: 6000   199.9/s
+""",
+    "oha": """Summary:
+  Success rate: 99.00%
+  Average:      0.0025 secs
+
+Response time distribution:
+  50.00% in 0.0021 secs
+  95.00% in 0.0065 secs
+  99.00% in 0.0125 secs
+
+Status code distribution:
+  [200] 5940 responses
+  [500] 60 responses
+""",
+    "h2load": """requests: 6000 total, 6000 started, 6000 done, 5940 succeeded, 60 failed, 0 errored
+                     min         max         mean         sd        +/- sd
+time for request:     312us      31.00ms      2.50ms       1.00ms    85.00%
+""",
+    "fortio": """Aggregated Function Time : count 6000 avg 0.0025 +/- 0.001 min 0.0003 max 0.03
+# target 50% 0.0021
+# target 95% 0.0065
+# target 99% 0.0125
+Code 200 : 5940 (99.0 %)
+All done 6000 calls (plus 4 warmup) 2.500 ms avg, 199.9 qps
+""",
+}
+
+
+def printing(text: str, *words: str) -> list[str]:
+    """A command line that prints a text, whatever its further words are."""
+    return [sys.executable, "-c", f"print({text!r})", *words]
+
+
+def test_all_known_generators_are_tried():
+    assert set(PRINTED) == set(OPEN_LOOP)
+
+
+@pytest.mark.parametrize("tool", PRINTED)
+def test_what_a_known_generator_prints_is_read(tool):
+    found = LoadCommand(printing(PRINTED[tool], tool, "{load}")).offer(TRIAL)
+    assert found.mean_response_s == pytest.approx(0.0025)
+    assert found.value("failed") == pytest.approx(0.01, rel=0.02)
+    if tool != "h2load":
+        assert (found.value("p99") or found.value("p95")) == pytest.approx(
+            {"k6": 0.0065}.get(tool, 0.0125)
+        )
+    if tool == "k6":
+        assert (found.sent, found.scheduled) == (6000, 6012)
+
+
+def test_load_and_seconds_are_put_in_their_places():
+    echo = "import sys; print('mean', float(sys.argv[1]) / 1000, 'of', sys.argv[2])"
+    command = [sys.executable, "-c", echo, "{load}", "{seconds}s"]
+    found = LoadCommand(command, [Pick.parse(r"mean:s=regex:mean (\S+) of 1s")]).offer(TRIAL)
+    assert found.mean_response_s == 0.2
+
+
+def test_times_are_read_in_their_unit():
+    picks = [Pick.parse("p95:ms=regex:p95 (.+)"), Pick.parse("depth=regex:depth (.+)")]
+    found = LoadCommand(printing("p95 250\ndepth 3", "{load}"), picks).offer(TRIAL)
+    assert found.p95_response_s == 0.25
+    assert found.value("depth") == 3.0
+
+
+def test_a_generator_that_waits_for_answers_offers_no_rate():
+    for command in (["wrk", "-c{load}", "URL"], ["hey", "-c", "{load}", "URL"]):
+        with pytest.raises(InvalidInput, match="offers no rate: it waits for answers"):
+            LoadCommand(command, [Pick.parse("mean:s=column:1")])
+    LoadCommand(["wrk", "-R", "{load}", "URL"])  # this is wrk2
+    LoadCommand(["hey", "-c", "{load}"], [Pick.parse("mean:s=column:1")], is_rate=False)
+
+
+def test_what_is_wrong_with_a_command_is_named():
+    with pytest.raises(InvalidInput, match=r"holds \{load\}"):
+        LoadCommand(["wrk2", "-R100"])
+    with pytest.raises(InvalidInput, match="is not known: say where its values stand"):
+        LoadCommand(["mine", "{load}"])
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["no-such-program-at-all", "wrk2", "{load}"], "cannot be started"),
+        ([sys.executable, "-c", "raise SystemExit('oh')", "wrk2", "{load}"], "code 1.*\n*.*oh"),
+        (printing("", "wrk2", "{load}"), "printed none of the values"),
+    ],
+)
+def test_a_command_that_fails_says_why(command, said):
+    with pytest.raises(WorkloadFailed, match=f"(?s){said}"):
+        LoadCommand(command).offer(TRIAL)

@@ -1,0 +1,141 @@
+"""The load generator, with HTTP requests to servers that are really there."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from benchrigor.errors import InvalidInput, MissingExtra, WorkloadFailed
+from benchrigor.model import Limit, LoadTrial
+from benchrigor.workloads.loadgen import HttpRequest, HttpRequests, OpenLoop
+
+MEAN = [Limit(metric="mean", at_most=1.0)]
+TRIAL = LoadTrial(id=0, load=100.0, duration_s=0.5)
+
+
+def requests(url: str, **options: object) -> HttpRequests:
+    return HttpRequests(kinds=[HttpRequest(url=url, **options)])  # type: ignore[arg-type]
+
+
+def test_a_rate_is_offered(web):
+    found = OpenLoop(requests(web), MEAN, seed=3).offer(TRIAL)
+    assert 20 <= (found.scheduled or 0) <= 90
+    assert found.failed == 0
+    assert 0.0 < (found.mean_response_s or 0.0) < 1.0
+    assert found.spent_s["run"] >= 0.3
+
+
+def test_trials_are_long_enough_for_their_quantiles(web):
+    limits = [Limit(metric="p95", at_most=1.0)]
+    found = OpenLoop(requests(web), limits).offer(LoadTrial(id=0, load=400.0, duration_s=0.01))
+    assert (found.scheduled or 0) >= 130  # 200, less four standard deviations
+
+
+def test_what_is_sent_is_as_asked_for(web, seen):
+    kinds = [
+        HttpRequest(url=web, method="POST", headers={"X-Test": "yes"}, body="hello", weight=3.0),
+        HttpRequest(url=web),
+    ]
+    found = OpenLoop(HttpRequests(kinds=kinds), MEAN).offer(TRIAL)
+    assert found.failed == 0
+    posts = [each for each in seen if each[0] == "POST"]
+    assert set(posts) == {("POST", "yes", "hello")}
+    assert 0.5 < len(posts) / len(seen) < 0.95
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "said"),
+    [
+        ("/error", {}, "status 500"),
+        ("/", {"status": 204}, "status 200"),
+        ("/moved", {}, "status 302 to /elsewhere, which is not followed: give that URL"),
+        ("/huge", {}, "a body over 16 MiB"),
+        ("/close", {}, "ServerDisconnected"),
+    ],
+)
+def test_an_answer_that_is_not_as_expected_has_failed(web, path, options, said):
+    generator = OpenLoop(requests(web + path, **options), MEAN)
+    with pytest.raises(WorkloadFailed, match="a single request failed") as caught:
+        generator.check()
+    assert said in str(caught.value)
+
+
+def test_a_redirect_that_is_expected_is_none(web):
+    OpenLoop(requests(f"{web}/moved", status=302), MEAN).check()
+
+
+def test_nobody_listens(nobody):
+    with pytest.raises(WorkloadFailed, match=r"(?i)connect"):
+        OpenLoop(requests(nobody), MEAN).check()
+
+
+def test_a_name_that_is_nobodys():
+    with pytest.raises(WorkloadFailed, match="a single request failed"):
+        OpenLoop(requests("http://no-such-host.invalid/"), MEAN).check()
+
+
+def test_no_tls_is_spoken(web):
+    with pytest.raises(WorkloadFailed, match=r"(?i)ssl"):
+        OpenLoop(requests(web.replace("http:", "https:")), MEAN).check()
+
+
+def test_a_server_that_never_answers(silent):
+    with pytest.raises(WorkloadFailed, match=r"no answer within 0\.2 s"):
+        OpenLoop(requests(silent), MEAN, timeout_s=0.2).check()
+
+
+def test_failures_are_counted_and_named(web):
+    limits = [Limit(metric="failed", at_most=0.01)]
+    generator = OpenLoop(requests(f"{web}/error"), limits, timeout_s=1.0)
+    generator._recovered = lambda: True  # type: ignore[method-assign]  # noqa: SLF001
+    found = generator.offer(LoadTrial(id=0, load=2000.0, duration_s=0.2))
+    assert found.failures == {"status 500": found.failed}
+    assert found.value("failed") == pytest.approx(1.0, abs=0.1)
+
+
+def test_several_processes_share_the_load(web):
+    generator = OpenLoop(requests(web), MEAN, processes=2)
+    try:
+        found = generator.offer(LoadTrial(id=0, load=100.0, duration_s=1.0))
+    finally:
+        generator.close()
+    assert 60 <= (found.scheduled or 0) <= 140
+    assert found.failed == 0
+
+
+def test_a_server_that_broke_down_is_noticed(nobody, monkeypatch):
+    monkeypatch.setattr("benchrigor.workloads.loadgen.open_loop._RECOVERY_S", 0.1)
+    assert OpenLoop(requests(nobody), MEAN).offer(TRIAL).crashed
+
+
+def test_without_aiohttp_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(MissingExtra, match=r"benchrigor\[load\]"):
+        OpenLoop(requests("http://127.0.0.1/"), MEAN).check()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"url": "127.0.0.1:80"}, "url is '127.0.0.1:80'"),
+        ({"url": "http://x", "weight": 0}, "weight is 0"),
+        ({"url": "http://x", "status": 99}, "status is 99"),
+        ({"url": "http://x", "headers": {"a": 1}}, "headers is"),
+        ({"url": "http://x", "method": ""}, "method is ''"),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_named(options, said):
+    with pytest.raises(InvalidInput, match=said):
+        HttpRequest(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"arrivals": "ramp"}, "arrivals is"), ({"timeout_s": 0}, "timeout_s is 0")],
+)
+def test_what_is_wrong_with_a_generator_is_named(options, said):
+    with pytest.raises(InvalidInput, match=said):
+        OpenLoop(requests("http://x"), MEAN, **options)
+    with pytest.raises(InvalidInput, match="kinds is empty"):
+        HttpRequests(kinds=[])
