@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def _searched(
     picks, load = picker(goal), goal.within(goal.seed_load)
     while told[load]:
         seen[load].append(told[load].popleft())
-        ratios = seen[load]
+        ratios = tuple(seen[load])
         if math.isfinite(ratios[-1]):
             if len(ratios) < 2 or not _looks_normal(ratios):
                 continue
@@ -81,7 +81,8 @@ def _by_load(trials: Sequence[Trial]) -> defaultdict[float, deque[float]]:
     return told
 
 
-def _interval(ratios: Sequence[float], confidence: float) -> tuple[float, float]:
+@lru_cache(maxsize=4096)  # a search looks at the same trials again and again
+def _interval(ratios: tuple[float, ...], confidence: float) -> tuple[float, float]:
     """Return the interval of the mean of trials that ended: normal for many, else Student's t."""
     finite = np.array([each for each in ratios if math.isfinite(each)])
     freedom = finite.size - 1.0 if finite.size <= _MANY else math.inf
@@ -89,7 +90,8 @@ def _interval(ratios: Sequence[float], confidence: float) -> tuple[float, float]
     return float(finite.mean()) - reach, float(finite.mean()) + reach
 
 
-def _looks_normal(ratios: Sequence[float]) -> bool:
+@lru_cache(maxsize=4096)
+def _looks_normal(ratios: tuple[float, ...]) -> bool:
     """Return whether so few trials may be taken for normal."""
     finite = [each for each in ratios if math.isfinite(each)]
     if not 3 <= len(finite) <= _MANY or max(finite) == min(finite):
