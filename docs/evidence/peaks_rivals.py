@@ -1,16 +1,19 @@
-"""What published policies and MLRsearch cost on the servers of eight shapes, and their orderings."""
+"""What published policies and MLRsearch cost on servers of eight shapes, and their orderings."""
 
 from __future__ import annotations
 
 import math
 from functools import partial
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from coverage_tables import Setting, heading
 from peaks_servers import HIGH, LOW, SHAPES, Server, server_of
 from peaks_simulated import SETUP_S, search
+
+from benchrigor.workbench.search import POLICIES
 
 __all__ = ["orderings", "rivals"]
 
@@ -39,7 +42,7 @@ def _mlrsearch(server: Server) -> Outcome:
     mlr: Any = import_module("MLRsearch")
     cost_s = 0.0
 
-    class Measurer(mlr.AbstractMeasurer):  # type: ignore[misc,name-defined]
+    class Measurer(mlr.AbstractMeasurer):  # type: ignore[misc]
         def measure(self, intended_duration: float, intended_load: float) -> Any:
             nonlocal cost_s
             cost_s += intended_duration + SETUP_S
@@ -77,15 +80,7 @@ def rivals(setting: Setting) -> None:
     runs = len(SHAPES) * setting.runs(50, 5)
     heading(["policy", "cost", "times ours", "at least", "median error", "within 10 %"])
     ours = 0.0
-    for policy in (
-        "adaptive",
-        "strawman",
-        "linear",
-        "binsearch",
-        "model",
-        "quadratic",
-        "MLRsearch",
-    ):
+    for policy in (*POLICIES, "MLRsearch"):
         options = {} if policy == "adaptive" else PUBLISHED
         found = setting.repeated(partial(_run, setting.seed, policy, options), runs)
         cost_s = _cost(found)
@@ -116,14 +111,14 @@ def orderings(setting: Setting) -> None:
     by_accuracy = [cost("binsearch", accuracy=each) for each in (0.2, 0.1, 0.05)]
     by_confidence = [cost("binsearch", confidence=each) for each in (0.8, 0.95, 0.99)]
     wide, narrow = (cost("linear", width=s) / cost("binsearch", width=s) for s in (0.20, 0.02))
-    for name, values, holds in (
-        ("strawman above all others", [cost("strawman"), linear], True),
-        ("linear above binsearch", [linear, binsearch], True),
-        ("binsearch above seeded binsearch", [binsearch, seeded], True),
-        ("cost rises with accuracy (.80, .90, .95)", by_accuracy[::-1], True),
-        ("cost rises with confidence (.80, .95, .99)", by_confidence[::-1], True),
-        ("linear over binsearch nears 1 as s shrinks (.20 to .02)", [wide, narrow], True),
+    for name, values in (
+        ("strawman above all others", [cost("strawman"), linear]),
+        ("linear above binsearch", [linear, binsearch]),
+        ("binsearch above seeded binsearch", [binsearch, seeded]),
+        ("cost rises with accuracy (.80, .90, .95)", by_accuracy[::-1]),
+        ("cost rises with confidence (.80, .95, .99)", by_confidence[::-1]),
+        ("linear over binsearch nears 1 as s shrinks (.20 to .02)", [wide, narrow]),
     ):
-        met = all(a > b for a, b in zip(values[:-1], values[1:], strict=True)) is holds
+        met = all(a > b for a, b in pairwise(values))
         shown = " > ".join(f"{each:,.4g}" for each in values)
         print(f"{name}: {shown}: {setting.verdict(name, met)}")

@@ -71,7 +71,7 @@ def shapes(setting: Setting) -> None:
         name = f"within {within:.0%}"
         print(f"{name}: {near:.3f}, at least {bar}: {setting.verdict(name, near >= bar)}")
     held = sum(each[2] for each in together)
-    told = setting.judged("intervals", Bar(0.92, 0.98), Tally(held, n, 0, 0.0))
+    told = setting.judged("intervals", Bar(0.92, 0.98), Tally(held, 0, n, 0.0))
     print(f"intervals that hold the peak: {held / n:.3f} of {n}: {told}")
 
 
@@ -97,7 +97,7 @@ def anomalies(setting: Setting) -> None:
     for number, what in enumerate(ANOMALIES):
         kind = len(SHAPES) + number
         found = setting.repeated(partial(one, setting.seed, kind), setting.runs(100, 10))
-        wrong = [each for each in found if abs(each[1]) > 0.10]  # noqa: PLR2004
+        wrong = [each for each in found if abs(each[1]) > 0.10]
         lost = [each for each in found if each[0] in ("saturated-at-lowest", "not-saturated")]
         silent = sum(not each[5] for each in [*wrong, *lost])
         silent_in_all += silent

@@ -19,7 +19,7 @@ from benchrigor.workloads.loadgen.arrivals import ARRIVALS, arrival_times
 from benchrigor.workloads.loadgen.judging import judged, least_requests
 from benchrigor.workloads.loadgen.sending import Requests, Send, Sent, merged, sent
 
-_LEAD_S, _LEAD_OF_MANY_S = 0.01, 0.1  # until the first time, once all processes are ready
+_LEAD_S = 0.1  # until the first time, once several processes are ready
 _FILES_LEFT = 64  # descriptors for what is no connection
 _MOST_WAITING = 20_000
 _HOPELESS = 20.0  # times the limit: a trial whose requests wait so long need not go on
@@ -122,13 +122,13 @@ class OpenLoop:
             give_up_s=_HOPELESS * self._slowest_s,
         )
         if n == 1:
-            return send(at_s, start_s=time.monotonic() + _LEAD_S)
+            return send(at_s)
         if self._pool is None or self._pooled < n:
             self.close()
             self._pooled = n
             self._pool = ProcessPoolExecutor(n, mp_context=get_context("spawn"))
-            list(self._pool.map(time.sleep, [_LEAD_OF_MANY_S] * n))  # until each has started
-        start_s = time.monotonic() + _LEAD_OF_MANY_S
+            list(self._pool.map(partial(_ready, self._requests), range(n)))
+        start_s = time.monotonic() + _LEAD_S
         parts = [self._pool.submit(send, at_s[i::n], start_s=start_s) for i in range(n)]
         return merged([each.result() for each in parts])
 
@@ -137,7 +137,6 @@ class OpenLoop:
         found = sent(
             self._requests,
             np.zeros(1),
-            start_s=time.monotonic(),
             timeout_s=self._timeout_s,
             most_waiting=1,
         )
@@ -155,6 +154,12 @@ class OpenLoop:
             if is_well or time.monotonic() > until_s:
                 return failure is None
             time.sleep(_LOOK_S)
+
+
+def _ready(requests: Requests | Send, _index: int) -> None:
+    """Import and open what requests need, in a process that has just begun."""
+    sent(requests, np.zeros(0), timeout_s=1.0, most_waiting=1)
+    time.sleep(_LEAD_S)  # so that each process gets one
 
 
 def _most_files() -> int:

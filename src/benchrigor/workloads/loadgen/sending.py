@@ -23,6 +23,7 @@ from benchrigor.model import Floats
 
 # An event loop wakes at the next whole millisecond: it is woken earlier, and looks on from there.
 _EARLY_S = 0.0005
+_LEAD_S = 0.01  # until the first time
 _LEAST_GIVEN_UP = 50  # requests waiting, however low the load is
 
 Send = Callable[[], Awaitable[object]]
@@ -92,14 +93,15 @@ def sent(
     requests: Requests | Send,
     at_s: Floats,
     *,
-    start_s: float,
+    start_s: float | None = None,
     timeout_s: float,
     most_waiting: int,
     give_up_s: float = np.inf,
 ) -> Sent:
     """Send requests at their times, in an event loop of its own, and wait for the answers.
 
-    ``start_s`` is when the times begin, by `time.monotonic`, which all processes share. No more
+    ``start_s`` is when the times begin, by `time.monotonic`, which all processes share; None for
+    as soon as what requests share is open. No more
     than ``most_waiting`` are under way; what that holds back is late. When more are waiting than
     come within ``give_up_s`` they would take as long on average (Little's law): sending ends.
     """
@@ -130,12 +132,13 @@ class _Sender:
         self._failures: Counter[str] = Counter()
         self._waiting: set[asyncio.Task[None]] = set()
 
-    async def run(self, requests: Requests | Send, start_s: float) -> Sent:
-        used_s = time.process_time()
+    async def run(self, requests: Requests | Send, start_s: float | None) -> Sent:
         opened: Any = nullcontext(requests)
         if hasattr(requests, "opened"):
             opened = requests.opened()
         async with opened as send:
+            used_s, begun_s = time.process_time(), time.monotonic()
+            start_s = begun_s + _LEAD_S if start_s is None else start_s
             gave_up = not await self._send_all(send, start_s)
             if gave_up:
                 for each in self._waiting:
