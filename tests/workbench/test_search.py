@@ -322,6 +322,34 @@ def test_what_is_wrong_with_a_result_is_named(values: dict[str, object], said: s
         br.LoadResult(**values)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"load": 0}, "load is 0, expected a load above 0"),
+        ({"load": math.nan}, "load is nan"),
+        ({"load": -5.0}, "load is -5.0"),
+        ({"duration_s": 0.0}, "duration_s is 0.0"),
+        ({"id": -1}, "id is -1"),
+    ],
+)
+def test_what_is_wrong_with_a_trial_is_named(values: dict[str, object], said: str):
+    with pytest.raises(br.InvalidInput, match=said):
+        br.LoadTrial(**{"id": 0, "load": 1.0, "duration_s": 1.0, **values})  # type: ignore[arg-type]
+
+
+def test_a_curve_that_is_not_known_is_bracketed():
+    rng = np.random.default_rng(1)
+
+    def stepped(load: float, _duration_s: float) -> br.LoadResult:
+        ratio = 0.3 if load < 300.0 else 1.3 if load < 900.0 else 9.0
+        return br.LoadResult(mean_response_s=LIMIT_S * ratio * math.exp(rng.normal(0.0, 0.06)))
+
+    found = searched(stepped)
+    assert found.load is not None
+    assert found.load.value == pytest.approx(300.0, rel=0.08)
+    assert [each.code for each in found.notices] == [Code.BRACKET]
+
+
 def test_counts_that_were_told_give_the_others():
     result = br.LoadResult(mean_response_s=1.0, sent=100, failed=3)
     assert result.completed == 97

@@ -97,12 +97,24 @@ class LoadTrial:
         Seconds during which it is offered, without set-up.
     reason
         What the search wants to learn from it.
+
+    Raises
+    ------
+    InvalidInput
+        When load or duration is not more than 0, or the id no whole number.
     """
 
     id: int
     load: float
     duration_s: float
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        refuse(
+            wrong_whole("id", self.id, least=0),
+            check_load("load", self.load),
+            wrong_number("duration_s", self.duration_s),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from benchrigor.model.text import percent
 from benchrigor.model.trial import PeakStatus, Trial
 from benchrigor.stats.peaks import NOISE_OF_S, PeakPosterior, peak_posterior
 from benchrigor.stats.series.interval import student_t
+from benchrigor.workbench.bracket import bracketed
 from benchrigor.workbench.steps import Ending, Goal, Step
 
 _STRIDE = 4.0  # from load to load, until one saturates
@@ -78,7 +79,8 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     The distribution of the peak (`stats.peaks`) tells both: the next load is its median, or a
     little to either side; the trial is as long as one that would settle the question, within ten
     times the shortest. The search ends when the interval is narrow, a trial far above the peak has
-    shown that nothing lies behind it, and the trials agree with each other and with the curve.
+    shown that nothing lies behind it, and the trials agree with each other. Where they agree with
+    each other, but not with the curve, the peak is bracketed without one.
     """
     tried = _Tried.of(trials)
     shortest = _shortest_s(goal)
@@ -98,7 +100,11 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     notices = tuple(_disagreements(found, tried, bad))
     half = math.log(found.quantile(_upper(goal)) / found.quantile(1.0 - _upper(goal))) / 2.0
     is_narrow = half <= math.log1p(goal.accuracy) and len(trials) + len(pending) >= _FEWEST
-    if notices and (is_narrow or bad.sum() > _FEW_BAD):
+    if notices and bad.sum() <= _FEW_BAD:
+        # No trial contradicts another, they only do not follow the curve: it is left aside.
+        fitting = [each for each, is_bad in zip(trials, bad, strict=True) if not is_bad]
+        return bracketed(fitting, goal, shortest)
+    if notices:
         return Ending(PeakStatus.UNSTABLE, None, notices)
     if is_narrow:
         load = _unconfirmed(found, trials, pending)
@@ -222,7 +228,7 @@ def _disagreements(found: PeakPosterior, tried: _Tried, bad: Flags) -> Iterator[
     odd = near & bad
     odd[~bad] |= of_counted & (np.abs(found.residuals) > _SURPRISING)
     found_odd, of_near = int(odd.sum()), int(near.sum())
-    drift = _drift(found, of_counted)
+    drift = _drift(found, of_counted, tried.load[~bad])
     if drift is not None:
         sentence = (
             f"From the first trial near the peak to the last, responses changed by "
@@ -252,14 +258,20 @@ def _is_later(tried: _Tried, bad: Flags) -> bool:
     return bool(np.flatnonzero(kept).max() < np.flatnonzero(bad).min())
 
 
-def _drift(found: PeakPosterior, near: Flags) -> float | None:
-    """Return by which share responses of trials near the peak changed with time, if they did."""
+def _drift(found: PeakPosterior, near: Flags, load: Floats) -> float | None:
+    """Return by which share responses of trials near the peak changed with time, if they did.
+
+    What a curve of another shape explains, a trend of residuals with the load, is none with time.
+    """
     residual = found.residuals[near]
     if residual.size < _FEWEST:
         return None
     order = np.linspace(-0.5, 0.5, residual.size)
-    change = float(order @ residual / (order @ order))
-    error = float(np.std(residual - change * order, ddof=2)) / math.sqrt(order @ order)
-    if abs(change) < _DRIFTING * max(error, 1.0 / math.sqrt(order @ order)):
+    columns = np.column_stack([order, np.ones_like(order), np.log(load[near])])
+    inverse = np.linalg.pinv(columns.T @ columns)
+    fitted = inverse @ columns.T @ residual
+    spread = math.sqrt(float(((residual - columns @ fitted) ** 2).mean()))
+    change, error = float(fitted[0]), math.sqrt(float(inverse[0, 0]))
+    if abs(change) < _DRIFTING * max(spread, 1.0) * error:
         return None
     return math.expm1(change * found.noise)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
 
-from benchrigor.errors import WorkloadFailed
+from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Limit, LoadResult, LoadTrial
 from benchrigor.model.checks import refuse, wrong_choice, wrong_number, wrong_whole
+from benchrigor.model.series import short
 from benchrigor.workloads.loadgen.arrivals import ARRIVALS, arrival_times
 from benchrigor.workloads.loadgen.judging import judged, least_requests
 from benchrigor.workloads.loadgen.sending import Requests, Send, Sent, merged, sent
@@ -73,7 +75,13 @@ class OpenLoop:
         self._requests, self._limits = requests, tuple(limits)
         self._arrivals, self._timeout_s, self._seed = arrivals, timeout_s, seed
         self._processes = processes or 1
-        self._most_processes = max(self._processes, os.cpu_count() or 1)
+        alone = not _is_picklable(requests)  # then no further process can have them
+        self._most_processes = 1 if alone else max(self._processes, os.cpu_count() or 1)
+        if alone and self._processes > 1:
+            raise InvalidInput(
+                f"processes is {processes}, and {short(requests)} cannot be sent to others: "
+                "expected a coroutine function of a module, or 1"
+            )
         self._pool: ProcessPoolExecutor | None = None
         self._pooled = 0
         self._idle_s = math.inf  # the fastest single request so far
@@ -130,7 +138,11 @@ class OpenLoop:
             list(self._pool.map(partial(_ready, self._requests), range(n)))
         start_s = time.monotonic() + _LEAD_S
         parts = [self._pool.submit(send, at_s[i::n], start_s=start_s) for i in range(n)]
-        return merged([each.result() for each in parts])
+        try:
+            return merged([each.result() for each in parts])
+        except BrokenExecutor as error:
+            self.close()
+            raise WorkloadFailed("a process of the load generator was killed") from error
 
     def _probe(self) -> tuple[float, str | None]:
         """Send one request; return its response time, and what it failed of, or None."""
@@ -154,6 +166,14 @@ class OpenLoop:
             if is_well or time.monotonic() > until_s:
                 return failure is None
             time.sleep(_LOOK_S)
+
+
+def _is_picklable(requests: object) -> bool:
+    try:
+        pickle.dumps(requests)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return True
 
 
 def _ready(requests: Requests | Send, _index: int) -> None:
