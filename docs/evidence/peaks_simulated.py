@@ -67,9 +67,10 @@ def shapes(setting: Setting) -> None:
     _row("all", together)
     n = len(together)
     for within, bar in ((0.05, 0.95), (0.10, 0.98)):
-        near = sum(abs(each[1]) <= within for each in together) / n
+        near = sum(abs(each[1]) <= within for each in together)
         name = f"within {within:.0%}"
-        print(f"{name}: {near:.3f}, at least {bar}: {setting.verdict(name, near >= bar)}")
+        told = setting.judged(name, Bar(bar, 1.0), Tally(near, 0, n, 0.0))
+        print(f"{name}: {near / n:.3f} of {n}: {told}")
     held = sum(each[2] for each in together)
     told = setting.judged("intervals", Bar(0.92, 0.98), Tally(held, 0, n, 0.0))
     print(f"intervals that hold the peak: {held / n:.3f} of {n}: {told}")
