@@ -188,6 +188,11 @@ def test_a_budget_ends_the_search_with_what_is_known():
     assert searched(serving(500.0), budget_s=10.0).load is None
 
 
+def test_the_last_trial_is_as_long_as_the_budget_allows():
+    found = searched(serving(500.0, noise=0.3), accuracy=0.001, budget_s=613.0)
+    assert found.cost_s == pytest.approx(613.0)
+
+
 def test_what_cannot_be_offered_is_repeated_once_and_then_bounds_the_search():
     def limited(load: float, duration_s: float) -> br.LoadResult:
         scheduled = round(load * duration_s)

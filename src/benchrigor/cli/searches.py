@@ -20,7 +20,7 @@ from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import imported
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Limit, LoadResult, LoadTrial, PeakRate, PeakStatus, RunRecord, Trial
-from benchrigor.model.text import percent, show_duration, show_value
+from benchrigor.model.text import percent, show_duration, show_value, wrapped
 from benchrigor.report import plot_peak
 from benchrigor.storage import Journal
 from benchrigor.workbench import PeakRun, PeakSearch
@@ -132,11 +132,11 @@ def _tell(trial: Trial, peak: PeakRate, search: PeakSearch) -> None:
         verdict += f" ({failures})" if failures else ""
     parts = [f"{show_value(trial.asked.load, peak.unit)}", verdict]
     if peak.load is not None:
-        parts.append(f"peak {peak.load.low:.4g} to {peak.load.high:.4g}")
+        parts.append(f"peak {peak.load.low:.3g} to {peak.load.high:.3g}")
     if search.goal.budget_s is not None:
         left_s = max(search.goal.budget_s - peak.cost_s, 0.0)
         parts.append(f"{show_duration(left_s)} left")
-    click.echo(" · ".join(parts), err=True)
+    click.echo("\n".join(wrapped(" · ".join(parts), hanging=2)), err=True)
 
 
 class Prepared:

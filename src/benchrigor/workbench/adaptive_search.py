@@ -83,7 +83,7 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     each other, but not with the curve, the peak is bracketed without one.
     """
     tried = _Tried.of(trials)
-    shortest = _shortest_s(goal)
+    shortest = shortest_s(goal)
     if not trials:
         return Step(goal.within(goal.seed_load), shortest, "first probe")
     bad = tried.contradicted
@@ -129,7 +129,7 @@ def so_far(trials: Sequence[Trial], goal: Goal) -> Estimate | None:
     return _posterior(counted).estimate(goal.confidence)
 
 
-def _shortest_s(goal: Goal) -> float:
+def shortest_s(goal: Goal) -> float:
     """Return how long the shortest trial lasts: not much less than its set-up, or the budget."""
     shortest = max(_SHORTEST_S, _SETUPS * goal.setup_s)
     if goal.budget_s is not None:

@@ -146,8 +146,9 @@ class PeakSearch:
         """Return a trial to run, another one each time; None when the search is over."""
         if self._ending is None:
             step = self._again.pop() if self._again else self._next_step()
-            if isinstance(step, Step) and self._is_affordable(step):
-                return self._planned(step)
+            affordable = self._affordable(step) if isinstance(step, Step) else None
+            if affordable is not None:
+                return self._planned(affordable)
             self._ending = self._ended(step) if isinstance(step, Ending) else self._out_of_budget()
         return None
 
@@ -222,12 +223,17 @@ class PeakSearch:
         self._pending[trial.id] = trial
         return trial
 
-    def _is_affordable(self, step: Step) -> bool:
+    def _affordable(self, step: Step) -> Step | None:
+        """Return a step that fits into the budget, if need be a shorter one; None for none."""
         if self.goal.budget_s is None:
-            return True
+            return step
         spent = sum(each.cost_s for each in self._trials)
         spent += sum(each.duration_s + self.goal.setup_s for each in self._pending.values())
-        return spent + step.duration_s + self.goal.setup_s <= self.goal.budget_s
+        left_s = self.goal.budget_s - spent - self.goal.setup_s
+        if left_s >= step.duration_s:
+            return step
+        is_enough = self._is_adaptive and left_s >= adaptive_search.shortest_s(self.goal)
+        return replace(step, duration_s=left_s) if is_enough else None
 
     def _ended(self, ending: Ending) -> Ending:
         """Add what the generator could not offer, where that is why nothing saturated."""
