@@ -111,3 +111,14 @@ def test_the_curve_with_power_1_is_that_of_one_server():
     expected = np.log(1.0 / (capacity - load) / limit_s)
     base = 1.0 / capacity / limit_s
     assert response_curve(load / peak, base, 1.0) == pytest.approx(expected)
+
+
+def test_a_trial_says_no_more_than_its_own_readings_do():
+    ratio = responses(200.0)
+    ratio[5] = 0.3  # at 178, as of a queue that is just filling
+    error = np.where(LOADS == 178.0, 1.0, 0.0)
+    believed, doubted = (
+        peak_posterior(LOADS, ratio, LASTED_S / 6.0, low=5.0, high=1000.0, error=each)
+        for each in (None, error)
+    )
+    assert abs(doubted.quantile(0.5) - 175.0) < abs(believed.quantile(0.5) - 175.0)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.model import Code
+from benchrigor.model import Code, Estimate
 from benchrigor.workbench import PeakSearch
 
 LIMIT_S = 0.04
@@ -193,6 +194,28 @@ def test_the_last_trial_is_as_long_as_the_budget_allows():
     assert found.cost_s == pytest.approx(613.0)
 
 
+def test_trials_are_long_enough_for_a_queue_that_fills_slowly():
+    def offer(load: float, duration_s: float, noise: float) -> br.LoadResult:
+        mean_s = serving(220.0)(load, duration_s).mean_response_s or 0.0
+        mean = Estimate(
+            value=mean_s,
+            low=0.0,
+            high=2.0 * mean_s,
+            confidence=0.95,
+            n=100,
+            n_effective=3.0,
+            method="long-run-variance",
+            standard_error=noise * mean_s / math.sqrt(duration_s),
+        )
+        return br.LoadResult(mean_response_s=mean_s, response=mean)
+
+    noisy, steady = (
+        [each.asked.duration_s for each in searched(partial(offer, noise=each)).trials]
+        for each in (3.0, 0.1)
+    )
+    assert max(noisy) > 3.0 * max(steady)
+
+
 def test_what_cannot_be_offered_is_repeated_once_and_then_bounds_the_search():
     def limited(load: float, duration_s: float) -> br.LoadResult:
         scheduled = round(load * duration_s)
@@ -206,6 +229,19 @@ def test_what_cannot_be_offered_is_repeated_once_and_then_bounds_the_search():
     assert invalid[0].asked.load == invalid[1].asked.load
     assert "requests were sent" in invalid[0].invalid
     assert [each.code for each in found.notices] == [Code.GENERATOR_LIMIT]
+
+
+def test_what_cannot_be_offered_above_a_saturated_load_does_not_matter():
+    offer = serving(220.0)
+
+    def limited(load: float, duration_s: float) -> br.LoadResult:
+        return br.LoadResult(lag_p99_s=1.0) if load > 250.0 else offer(load, duration_s)
+
+    found = searched(limited, seed_load=200.0)
+    assert found.status is br.PeakStatus.FOUND
+    assert any(each.invalid for each in found.trials)
+    assert found.load is not None
+    assert found.load.value == pytest.approx(220.0 - 1 / LIMIT_S, rel=0.05)
 
 
 def test_a_generator_that_is_late_tells_nothing():

@@ -255,6 +255,14 @@ class Trial:
         """Whether it says anything about the server."""
         return self.ratio is not None and not self.invalid
 
+    @property
+    def error(self) -> float:
+        """Relative standard error of its mean response, by its own readings; 0 if not known."""
+        mean = self.result.response
+        if mean is None or not mean.standard_error or self.result.growing:
+            return 0.0
+        return mean.standard_error / mean.value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeakRate:

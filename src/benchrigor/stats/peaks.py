@@ -25,6 +25,7 @@ _MISFITS = np.array([0.03, 0.12, 0.4])
 _POWER_SD, _NOISE, _NOISE_SD = 1.0, 0.12, 0.5  # of lognormal priors; powers are around 1
 _TRUSTED = 0.75  # power of the likelihood: no curve is quite of this family, nor noise of this kind
 _FREEDOM = 4.0  # of Student's t: a machine that stalls for a moment spoils one trial in ten or so
+_NEAR = 1.0  # log of response over limit of the trials whose own noise is that at the peak
 _LOUDER = 1.5  # noise grows as the response does, up to this logarithm over the limit
 _LOAD_OFF = 0.02  # by so much may a trial be at another load: near a pole that is a lot
 
@@ -47,6 +48,8 @@ class PeakPosterior:
         By how many per cent the response grows with 1 % more load, at the peak.
     noise
         Relative standard deviation of the response of a trial of 60 s.
+    own
+        That which its own readings show, near the peak; 0 where it is not known.
     expected, residuals
         Of each trial: log of response over limit where the most likely curve has it, and how many
         standard deviations it was found above all that the curve has within 2 % of the load (or
@@ -57,6 +60,7 @@ class PeakPosterior:
     weights: Floats
     slope: float
     noise: float
+    own: float
     expected: Floats
     residuals: Floats
 
@@ -100,14 +104,22 @@ def response_curve(load: Floats, base: Floats, power: Floats) -> Floats:
 
 
 def peak_posterior(
-    load: Floats, ratio: Floats, duration_s: Floats, *, low: float, high: float
+    load: Floats,
+    ratio: Floats,
+    duration_s: Floats,
+    *,
+    low: float,
+    high: float,
+    error: Floats | None = None,
 ) -> PeakPosterior:
     """Return what trials say of the peak, whatever base, power, noise and misfit are.
 
     The log of a trial's response over the limit is that of the curve, with Student's t of 4 degrees
     of freedom around it. Its variance is that of noise, which goes with 1 / duration and grows with
     the response, and the square of a share of the curve's own log: the family is trusted near the
-    limit, and hardly far from it. All of this is summed over a grid.
+    limit, and hardly far from it. No trial is less noisy than its own readings have it: a queue
+    that is nearly full changes so slowly that a few seconds hold hardly one independent reading.
+    All of this is summed over a grid.
 
     Parameters
     ----------
@@ -120,6 +132,9 @@ def peak_posterior(
         Seconds that each lasted.
     low, high
         Loads between which the peak may lie, each as likely on a logarithmic scale.
+    error
+        Relative standard error of the response of each, from its own readings, shape (n,); 0 (and
+        None for all) where it is not known.
 
     Returns
     -------
@@ -139,6 +154,7 @@ def peak_posterior(
         load=load,
         log_ratio=np.clip(np.log(np.maximum(ratio, 1e-9)), FAR_BELOW, FAR_ABOVE).astype("f4"),
         share=(NOISE_OF_S / duration_s).astype("f4"),
+        own=(np.zeros_like(load) if error is None else np.minimum(error, 1.0)).astype("f4"),
         broke_down=np.isinf(ratio),
     )
     ends = math.log(low), math.log(high)
@@ -161,17 +177,19 @@ def peak_posterior(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Trials:
-    """Loads, logs of response over limit, and the variance of noise over that of 60 s."""
+    """Loads, logs of response over limit, and the noise of each: over that of 60 s, and its own."""
 
     load: Floats
     log_ratio: Numbers
     share: Numbers
+    own: Numbers
     broke_down: npt.NDArray[np.bool_]
 
     def variance(self, expected: Numbers, noise: Numbers, misfit: Numbers) -> Numbers:
         """Return the variance of the logs around those expected."""
         louder = np.exp(2.0 * np.clip(expected, 0.0, _LOUDER))
-        found: Numbers = noise**2 * (louder * self.share) + misfit**2 * expected**2
+        of_trial = np.maximum(noise**2 * louder * self.share, self.own**2)
+        found: Numbers = of_trial + misfit**2 * expected**2
         return found
 
     def posterior(self, grid: Floats, noises: Floats, misfits: Floats) -> Floats:
@@ -228,7 +246,7 @@ def _described(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
     """Return the distribution of the peak, and what is most likely beside it."""
     base, power = np.ix_(_BASES, _POWERS)
     slope = np.log((1.0 - base) / base * power)
-    noise = float(p.sum(axis=(0, 1, 2, 4)) @ np.log(_NOISES))
+    noise = math.exp(float(p.sum(axis=(0, 1, 2, 4)) @ np.log(_NOISES)))
     misfit = float(p.sum(axis=(0, 1, 2, 3)) @ np.log(_MISFITS))
     best = np.unravel_index(p.argmax(), p.shape)
     share = trials.load / math.exp(grid[best[0]])
@@ -236,12 +254,15 @@ def _described(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
         response_curve(share * each, _BASES[best[1]], _POWERS[best[2]])
         for each in (1.0 - _LOAD_OFF, 1.0, 1.0 + _LOAD_OFF)
     )
-    variance = trials.variance(expected, np.exp(noise), np.exp(misfit))
+    variance = trials.variance(expected, np.array(noise), np.exp(misfit))
+    near = np.abs(trials.log_ratio) < _NEAR
+    own = float(np.median((trials.own / np.sqrt(trials.share))[near])) if near.any() else 0.0
     return PeakPosterior(
         log_loads=grid,
         weights=_of_peaks(p),
         slope=math.exp(float((p.sum(axis=(0, 3, 4)) * slope).sum())),
-        noise=math.exp(noise),
+        noise=max(noise, own),
+        own=own,
         expected=expected,
         residuals=(trials.log_ratio - np.clip(trials.log_ratio, below, above)) / np.sqrt(variance),
     )

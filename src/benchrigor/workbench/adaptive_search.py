@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,9 @@ from benchrigor.workbench.steps import Ending, Goal, Step
 
 _STRIDE = 4.0  # from load to load, until one saturates
 _PROBES_UP, _MOST_PROBES_UP = 3, 7  # doublings above a saturated seed load, before going down
-_LONGEST = 10.0  # times the shortest trial
+_LONGEST, _LONGEST_ROUGH = 10.0, 3.0  # times the shortest trial
 _SHORTEST_S, _LEAST_S, _SETUPS, _IN_BUDGET = 10.0, 1.0, 1.5, 20.0
-_ROUGHLY = 0.3  # half-width of the log of the peak, above which trials are as short as can be
+_ROUGHLY = 0.3  # half-width of the log of the peak, above which trials are short
 _PLACES = (0.5, 0.3, 0.7)  # quantiles of the peak, in turn: also a little below and above
 _FEWEST = 5  # trials
 _WITHOUT_END = 1e12  # a load beyond which nothing saturates
@@ -33,6 +33,7 @@ _CLEARLY_FAR = 1.6  # log of response over limit that no hump of an idle server 
 _BEHIND = (2.0, 4.0)  # times the least saturated load, to be tried where none was far above yet
 _BAD_SHARE, _FEW_BAD = 0.15, 2  # of the trials near the peak, and at least more than so many
 _NEAR = 0.7  # of the log of the load
+_SETTLED = 0.25  # relative standard error of a trial, by its own readings, that is long enough
 _AT_LIMIT, _CONFIRMED = 0.7, 3  # of the log of response over limit; trials above an abrupt peak
 _CONFIRM = "whether it is saturated just above, too"
 _SURPRISING, _DRIFTING = 4.0, 3.5  # standard deviations of a trial; standard errors of a drift
@@ -48,6 +49,7 @@ class _Tried:
     load: Floats
     ratio: Floats
     duration_s: Floats
+    error: Floats
 
     @classmethod
     def of(cls, trials: Sequence[Trial]) -> _Tried:
@@ -55,6 +57,7 @@ class _Tried:
             np.array([each.asked.load for each in trials]),
             np.array([each.ratio for each in trials], dtype=np.float64),
             np.array([each.asked.duration_s for each in trials]),
+            np.array([each.error for each in trials]),
         )
 
     @property
@@ -70,7 +73,7 @@ class _Tried:
         return found
 
     def only(self, those: Flags) -> _Tried:
-        return _Tried(self.load[those], self.ratio[those], self.duration_s[those])
+        return _Tried(*(each[those] for each in astuple(self)))
 
 
 def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> Step | Ending:
@@ -113,11 +116,10 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
         return Step(goal.within(load), shortest, _CONFIRM)
     load = found.quantile(_PLACES[(len(trials) + len(pending)) % len(_PLACES)])
     if half > _ROUGHLY:
-        return Step(goal.within(load), shortest, "to find the peak roughly")
-    wanted = _seconds_wanted(found, goal)
-    return Step(
-        goal.within(load), min(max(wanted, shortest), _LONGEST * shortest), "to narrow the interval"
-    )
+        reason, wanted, most = "to find the peak roughly", _seconds_to_settle(found), _LONGEST_ROUGH
+    else:
+        reason, wanted, most = "to narrow the interval", _seconds_wanted(found, goal), _LONGEST
+    return Step(goal.within(load), min(max(wanted, shortest), most * shortest), reason)
 
 
 def so_far(trials: Sequence[Trial], goal: Goal) -> Estimate | None:
@@ -143,7 +145,9 @@ def _upper(goal: Goal) -> float:
 
 def _posterior(counted: _Tried) -> PeakPosterior:
     low, high = float(counted.load.min()) / _STRIDE, float(counted.load.max()) * _STRIDE
-    return peak_posterior(counted.load, counted.ratio, counted.duration_s, low=low, high=high)
+    return peak_posterior(
+        counted.load, counted.ratio, counted.duration_s, low=low, high=high, error=counted.error
+    )
 
 
 def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal) -> float | Ending | None:
@@ -172,10 +176,16 @@ def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal) -> float | Ending |
 
 
 def _seconds_wanted(found: PeakPosterior, goal: Goal) -> float:
-    """Return how long a trial would have to be to make the interval as narrow as wanted."""
+    """Return how long a trial has to be to make the interval as narrow as wanted."""
     z = student_t(math.inf, goal.confidence)
     missing = (z / math.log1p(goal.accuracy)) ** 2 - found.sd**-2
-    return max(missing, 0.0) * NOISE_OF_S * (found.noise / found.slope) ** 2
+    wanted = max(missing, 0.0) * NOISE_OF_S * (found.noise / found.slope) ** 2
+    return max(wanted, _seconds_to_settle(found))
+
+
+def _seconds_to_settle(found: PeakPosterior) -> float:
+    """Return how long a queue near saturation needs to show its mean: it fills slowly."""
+    return NOISE_OF_S * (found.own / _SETTLED) ** 2
 
 
 def _behind(counted: _Tried, goal: Goal) -> float | None:

@@ -305,16 +305,25 @@ class PeakSearch:
             self._again.append(Step(load, told.asked.duration_s, reason))
             return
         self._limited = told.invalid
-        kept = highest_kept(self._valid())
-        offered = math.sqrt(load * kept) if kept else load / 2.0
-        is_near = kept is not None and load <= kept * (1.0 + self.goal.width)
-        if self._is_adaptive and not is_near and offered >= self.goal.min_load:
-            self.goal = replace(self.goal, max_load=self.goal.within(offered))
+        below = self._offered_below(load) if self._is_adaptive else None
+        if below is not None:
+            self.goal = replace(self.goal, max_load=self.goal.within(below))
             return
         notice = Notice.warning(
             Code.GENERATOR_LIMIT, f"No greater load was offered: {told.invalid}."
         )
         self._ending = Ending(PeakStatus.NOT_SATURATED, None, (notice,))
+
+    def _offered_below(self, load: float) -> float | None:
+        """Return the greatest load to go on with, where one was not offered; None for none."""
+        ratios = {each.asked.load: each.ratio or 0.0 for each in self._valid()}
+        top = max(ratios, default=0.0)
+        if load <= top:
+            return None
+        if load > top * (1.0 + self.goal.width):
+            below = math.sqrt(load * top) if top else load / 2.0
+            return below if below >= self.goal.min_load else None
+        return top if max(ratios.values()) >= 1.0 else None
 
 
 def _all_limits(
