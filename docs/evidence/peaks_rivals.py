@@ -68,7 +68,7 @@ def _mlrsearch(server: Server) -> Outcome:
     config = mlr.Config(goals=[goal], min_load=LOW / 10, max_load=HIGH * 8, search_duration_max=1e6)
     result = mlr.MultipleLossRatioSearch(config).search(Measurer())[goal]
     bound = result.relevant_lower_bound
-    return cost_s, math.nan if bound is None else float(bound.load) / server.peak - 1.0
+    return cost_s, math.nan if bound is None else float(bound) / server.peak - 1.0
 
 
 def _cost(found: list[Outcome]) -> float:
