@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import benchrigor as br
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import codec
+from benchrigor.stats import estimate_mean
 from benchrigor.testing import MemoryStore, SimulatedServer
 from benchrigor.workbench import PeakRun, PeakSearch
 from benchrigor.workbench.peak_run import search_of
@@ -25,6 +29,16 @@ class Dying(SimulatedServer):
         if self.offered > 3:
             raise WorkloadFailed("a single request failed: refused")
         return super().offer(trial)
+
+
+class WithReadings(SimulatedServer):
+    """A server whose trials tell how uncertain their mean is, as those of a load generator."""
+
+    def offer(self, trial: br.LoadTrial) -> br.LoadResult:
+        result = super().offer(trial)
+        mean_s = result.mean_response_s or 0.0
+        readings = np.random.default_rng(trial.id).exponential(mean_s, 50)
+        return replace(result, response=estimate_mean(readings))
 
 
 def run_of(search: PeakSearch, store: MemoryStore | None = None) -> PeakRun:
@@ -47,10 +61,12 @@ def test_each_trial_is_a_round_of_its_load():
 def test_a_stored_search_says_the_same_as_the_one_before():
     store = MemoryStore()
     run = run_of(PeakSearch(**OPTIONS), store)
-    found = run.carry_out(SimulatedServer(200.0, noise=0.05))
+    found = run.carry_out(WithReadings(200.0, noise=0.05))
+    assert all(each.error > 0.0 for each in found.trials)
     again = search_of(store.load(run.run_id or ""))
     assert again.ask() is None
     assert again.result().lines() == found.lines()
+    assert again.result().load == found.load
 
 
 def test_what_is_finished_is_kept_and_taken_up():

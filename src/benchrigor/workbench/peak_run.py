@@ -169,7 +169,7 @@ def search_of(record: RunRecord, **changed: Any) -> PeakSearch:
 
 def round_of(trial: Trial) -> Round:
     """Return a trial as it is stored; `_trial_of` reads it."""
-    asked, result = trial.asked, replace(trial.result, response=None)
+    asked, result = trial.asked, trial.result
     values = {"mean": result.mean_response_s, "p95": result.p95_response_s, **result.metrics}
     return Round(
         plan=RoundPlan(index=asked.id, work=asked.load, seconds=asked.duration_s),
@@ -198,9 +198,9 @@ def _trial_of(finished: Round) -> tuple[LoadTrial, LoadResult]:
 
 
 def _flat(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a result, those of its mappings as field.key."""
+    """Yield the fields of a result, those of its mappings as field.key; Notices are not kept."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
-            yield from ((f"{name}.{key}", each) for key, each in value.items())
+            yield from ((f"{name}.{key}", each) for key, each in value.items() if key != "notices")
         else:
             yield name, value
