@@ -66,7 +66,10 @@ def main_rate(stage: WatchedStage) -> Any:
 
 
 def is_known(stage: WatchedStage) -> bool:
-    rate = main_rate(stage)
+    return known(main_rate(stage))
+
+
+def known(rate: Any) -> bool:
     return rate is not None and rate.estimate is not None and rate.periods >= ENOUGH
 
 
@@ -168,7 +171,8 @@ def test_rates_stay_when_a_worker_is_killed() -> None:
         after = monitor.report()
     for report in (before, after, monitor.report()):
         assert report.failure is None
-        assert all(map(is_known, report.stages))
+        # Of any phase: those left behind may serve more, though for a moment, than all did before.
+        assert all(any(map(known, stage.rates)) for stage in report.stages)
 
 
 @pytest.mark.parametrize(
