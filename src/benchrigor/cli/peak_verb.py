@@ -195,7 +195,12 @@ def _limits(
         if value is not None
     ]
     texts = [*([f"failed={failed}"] if failed is not None else []), *others]
-    return found + [_limit(each) for each in texts]
+    found += [_limit(each) for each in texts]
+    if not found:
+        raise InvalidInput(
+            "no limit is given, expected --p95, --mean, --failed or --limit, such as --p95 200ms"
+        )
+    return found
 
 
 def _limit(text: str) -> Limit:

@@ -108,9 +108,11 @@ class Quadratic(ModelGuided):
     def _predicted(self, loads: list[float], ratios: list[float]) -> float | None:
         if not all(map(math.isfinite, ratios)):
             return None
-        roots = (np.poly1d(np.polyfit(loads, ratios, 2)) - 1.0).roots
-        real = [float(each.real) for each in roots if abs(each.imag) < _REAL * abs(each)]
-        return min(real, key=lambda each: abs(each - loads[0]), default=None)
+        last = loads[0]  # from which loads are counted: three that lie close together stay apart
+        parabola = np.poly1d(np.polyfit([each - last for each in loads], ratios, 2))
+        roots = (parabola - 1.0).roots
+        real = [float(each.real) for each in roots if abs(each.imag) < _REAL * abs(last + each)]
+        return last + min(real, key=abs) if real else None
 
 
 class Strawman(Picker):

@@ -10,7 +10,6 @@ from typing import Any
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import LoadResult, LoadTrial
-from benchrigor.model.checks import refuse
 from benchrigor.units import seconds_of
 from benchrigor.workloads.loadgen.tools import CLOSED_LOOP, OPEN_LOOP, Tool
 from benchrigor.workloads.picking import Pick, read_picks
@@ -57,8 +56,10 @@ class LoadCommand:
         if closed == "wrk" and re.search(r"(^| )(-R|--rate)", " ".join(argv)):
             closed, words = None, [*words, "wrk2"]  # its program has the name of its parent
         self._tool = next((OPEN_LOOP[each] for each in words if each in OPEN_LOOP), None)
-        missing = [each for each in (_LOAD,) if not any(each in word for word in argv)]
-        refuse(f"no argument of {shown(argv)} holds {each}" for each in missing)
+        if not any(_LOAD in word for word in argv):
+            raise InvalidInput(
+                f"no argument of {shown(argv)} holds {_LOAD}: put it where the load belongs"
+            )
         if is_rate and closed is not None and self._tool is None:
             raise InvalidInput(
                 f"{closed} offers no rate: it waits for answers before it sends again, and a slow "
