@@ -293,6 +293,21 @@ def test_what_a_trial_took_is_what_it_costs():
     assert "under way" in str(search.result())
 
 
+def test_goodput_counts_answers_within_the_limits():
+    def offer(load: float, duration_s: float) -> br.LoadResult:
+        n = round(load * duration_s * 2.0)  # it ran twice as long, for enough requests
+        return br.LoadResult(
+            metrics={"p99": 0.1 if load < 175.0 else 0.4},
+            sent=n,
+            within_limits=round(0.9 * n) if load < 175.0 else 0,
+            spent_s={"run": 2.0 * duration_s},
+        )
+
+    found = searched(offer, threshold_s=None, limits=[br.Limit(metric="p99", at_most=0.2)])
+    assert found.at_least is not None
+    assert found.goodput == pytest.approx(0.9 * found.at_least, rel=0.01)
+
+
 def test_a_backlog_that_grows_all_along_is_saturation():
     search = PeakSearch(threshold_s=LIMIT_S)
     trial = search.ask()

@@ -138,7 +138,9 @@ class LoadResult:
     metrics
         Further values by name, such as "p99" (in seconds).
     response
-        The mean response with its interval, within this trial.
+        The mean or quantile that is nearest to its limit, with its interval within this trial.
+    within_limits
+        Answers that came within the greatest limit of a quantile, if there is one.
     cpu_share
         Share of one processor that the generator used.
     failures
@@ -164,6 +166,7 @@ class LoadResult:
     growing: bool = False
     metrics: Mapping[str, float] = field(default_factory=dict)
     response: Estimate | None = None
+    within_limits: int | None = None
     cpu_share: float | None = None
     failures: Mapping[str, int] = field(default_factory=dict)
     spent_s: Mapping[str, float] = field(default_factory=dict)
@@ -181,7 +184,7 @@ class LoadResult:
         }
         for name, values in by_name.items():
             numbers |= {f"{name}[{key!r}]": each for key, each in values.items()}
-        counts = {name: getattr(self, name) for name in ("scheduled", "sent", "completed")}
+        counts = {name: getattr(self, name) for name in ("scheduled", "sent", "completed", "within_limits")}
         refuse(
             *(
                 wrong_number(name, each, zero=True)
@@ -256,12 +259,18 @@ class Trial:
         return self.ratio is not None and not self.invalid
 
     @property
+    def ran_s(self) -> float:
+        """Seconds for which the load was offered; more than asked for where requests were few."""
+        spent_s = self.result.spent_s
+        return spent_s.get("warm-up", 0.0) + spent_s.get("run", self.asked.duration_s)
+
+    @property
     def error(self) -> float:
-        """Relative standard error of its mean response, by its own readings; 0 if not known."""
-        mean = self.result.response
-        if mean is None or not mean.standard_error or self.result.growing:
+        """Relative standard error of its response, by its own readings; 0 if not known."""
+        found = self.result.response
+        if found is None or not found.standard_error or self.result.growing:
             return 0.0
-        return mean.standard_error / mean.value
+        return found.standard_error / found.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,7 +295,7 @@ class PeakRate:
         Seconds that they took, with set-up.
     goodput
         Answers per second within the limits, at the greatest load that kept them; None where
-        completed requests were not counted.
+        requests were not counted.
     unit
         Of the load, as it is shown.
     notices

@@ -352,10 +352,11 @@ def _binding(trials: Sequence[Trial], load: Estimate | None) -> str:
 
 
 def _goodput(trials: Sequence[Trial], kept: float | None) -> float | None:
-    """Return the answers per second of the trials at the greatest load that kept the limits."""
-    rates = [
-        each.result.completed / each.asked.duration_s
-        for each in trials
-        if each.asked.load == kept and each.result.completed is not None
-    ]
+    """Return the answers within the limits per second, at the greatest load that kept them."""
+    rates = []
+    for each in trials:
+        answers = each.result.within_limits
+        answers = each.result.completed if answers is None else answers
+        if each.asked.load == kept and answers is not None:
+            rates.append(answers / each.ran_s)
     return sum(rates) / len(rates) if rates else None

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from benchrigor.model import Floats, PhaseReason
+from benchrigor.errors import NotEstimable
+from benchrigor.model import Estimate, Floats, PhaseReason
 from benchrigor.model.trial import FAILED, Limit, LoadResult
-from benchrigor.stats import estimate_mean, find_stable_phase
+from benchrigor.stats import estimate_mean, estimate_quantile, find_stable_phase
 from benchrigor.workloads.loadgen.sending import Sent
 
 _BLOCKS = 500  # of requests, in whose means phases are looked for
@@ -22,9 +23,11 @@ def judged(
     """Return the result of a trial: mean, the quantiles that are limited, counts and lag."""
     in_time = sent.at_s + sent.lag_s <= duration_s * _LATE
     failed = int(sent.failed[in_time].sum())
-    counted, is_growing = _steady(sent.response_s)
-    mean = estimate_mean(counted) if counted.size > 1 else None
+    start, is_growing = _steady(sent.response_s)
+    counted = sent.response_s[start:]
     quantiles = {each.metric: each.quantile for each in limits if each.quantile is not None}
+    slowest_s = max((each.at_most for each in limits if each.quantile is not None), default=np.inf)
+    warm_up_s = float(sent.at_s[start] - sent.at_s[0])
     cpu_share = sent.cpu_s / sent.elapsed_s if sent.elapsed_s > 0.0 else None
     return LoadResult(
         mean_response_s=float(counted.mean()),
@@ -35,10 +38,11 @@ def judged(
         lag_p99_s=float(np.quantile(sent.lag_s, 0.99)),
         growing=is_growing or sent.gave_up,
         metrics={name: float(np.quantile(counted, q)) for name, q in quantiles.items()},
-        response=mean,
+        response=_binding(counted, limits),
+        within_limits=int(np.sum(in_time & ~sent.failed & (sent.response_s <= slowest_s))),
         cpu_share=cpu_share,
         failures=dict(sent.failures),
-        spent_s=spent_s,
+        spent_s={"warm-up": warm_up_s, **spent_s, "run": spent_s["run"] - warm_up_s},
     )
 
 
@@ -49,19 +53,36 @@ def least_requests(limits: Sequence[Limit]) -> int:
     return max(30, *(round(10.0 / min(each, 1.0 - each)) for each in tails), 0)
 
 
-def _steady(response_s: Floats) -> tuple[Floats, bool]:
-    """Return the responses behind the warm-up, and whether they grow all along.
+def _binding(counted: Floats, limits: Sequence[Limit]) -> Estimate | None:
+    """Return the mean or quantile that is nearest to its limit, with its interval."""
+    if counted.size < 2:
+        return None
+    found = [
+        (float(counted.mean() if q is None else np.quantile(counted, q)) / each.at_most, q)
+        for each in limits
+        if each.is_of_time
+        for q in [each.quantile]
+    ]
+    _, q = max(found, key=lambda each: each[0], default=(0.0, None))
+    try:
+        return estimate_mean(counted) if q is None else estimate_quantile(counted, q)
+    except NotEstimable:  # too few are that slow: the mean is known no worse than the quantile
+        return estimate_mean(counted)
+
+
+def _steady(response_s: Floats) -> tuple[int, bool]:
+    """Return where the responses behind the warm-up begin, and whether they grow all along.
 
     No more than half is warm-up. What is slow at times, as a queue near saturation, is neither.
     """
     size = max(response_s.size // _BLOCKS, 1)
     blocks = response_s[: response_s.size // size * size].reshape(-1, size).mean(axis=1)
     if blocks.size < 4:
-        return response_s, False
+        return 0, False
     phase = find_stable_phase(blocks)
     quarter = blocks.size // 4
     has_grown = blocks[-quarter:].mean() > _GROWN * blocks[:quarter].mean()
     if phase.reason in (PhaseReason.TREND, PhaseReason.STILL_MOVING) and has_grown:
-        return response_s, True
+        return 0, True
     start = (phase.start or 0) * size
-    return response_s[start if start <= response_s.size // 2 else 0 :], False
+    return start if start <= response_s.size // 2 else 0, False
