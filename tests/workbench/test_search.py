@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -267,6 +268,39 @@ def test_the_limit_that_binds_is_named():
     assert "failed at most 5%" in "\n".join(found.lines())
 
 
+def test_a_load_that_could_be_offered_before_is_repeated_while_a_neighbour_is_busy():
+    """Four invalid trials in a row are repeated; what never works again ends the search."""
+    for busy, status in ((4, br.PeakStatus.FOUND), (100, br.PeakStatus.FAILED)):
+        server, told = serving(200.0), 0
+
+        def offer(load: float, duration_s: float) -> br.LoadResult:
+            nonlocal told
+            told += 1
+            lag_s = 1.0 if 6 <= told < 6 + busy else 0.0  # noqa: B023
+            return replace(server(load, duration_s), lag_p99_s=lag_s)  # noqa: B023
+
+        found = searched(offer)
+        assert found.status is status
+        assert found.load is not None
+        assert found.load.low < 175.0 < found.load.high
+    assert "was offered: requests were sent 1 s late" in str(found.notices[0])
+
+
+def test_a_limit_that_no_trial_told_of_is_not_said_to_be_kept():
+    found = searched(serving(200.0), p95_threshold_s=0.2)
+    assert [each.code for each in found.notices] == [Code.LIMIT_NOT_CHECKED]
+
+
+def test_of_whole_loads_the_greatest_that_is_kept_is_told():
+    def offer(load: float, duration_s: float) -> br.LoadResult:
+        return br.LoadResult(mean_response_s=0.01 * 1.3 ** (load - 1.0))
+
+    found = searched(offer, threshold_s=0.012, whole=True, seed_load=8.0)
+    assert found.load is not None
+    assert (found.load.low, found.load.value, found.load.high) == (1.0, 1.0, 1.0)
+    assert len(found.trials) < 25
+
+
 def test_users_are_whole_numbers():
     def closed(users: float, _duration_s: float) -> br.LoadResult:
         assert users == round(users)
@@ -291,6 +325,14 @@ def test_what_a_trial_took_is_what_it_costs():
     assert search.result().cost_s == 36.0
     assert search.result().status is None
     assert "under way" in str(search.result())
+
+
+def test_a_far_quantile_needs_more_requests():
+    limits = [br.Limit(metric="p99", at_most=1.0), br.Limit(metric="failed", at_most=0.001)]
+    for given, least in (([], 30), (limits[:1], 1000), (limits, 10_000)):
+        trial = PeakSearch(threshold_s=1.0, limits=given, seed_load=2.0).ask()
+        assert trial is not None
+        assert trial.duration_s == max(least / 2.0, 10.0)
 
 
 def test_goodput_counts_answers_within_the_limits():

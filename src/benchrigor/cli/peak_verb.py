@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,14 +20,18 @@ from benchrigor.cli.searches import announced, carry_out, generator_of
 from benchrigor.cli.targets import names_function
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Limit, codec
-from benchrigor.units import seconds_of, share_of
+from benchrigor.model.trial import FAILED
+from benchrigor.units import Quantity, quantity_of, seconds_of, share_of
 from benchrigor.workbench import PeakRun, PeakSearch
-from benchrigor.workbench.search import POLICIES
+from benchrigor.workbench.search import ADAPTIVE, POLICIES
+from benchrigor.workloads import Pick
 from benchrigor.workloads.loadgen.arrivals import ARRIVALS
 from benchrigor.workloads.loadgen.http_requests import HttpRequest
+from benchrigor.workloads.loadgen.load_command import scale_of
 
 _LOADS = {"rate": "req/s", "users": "users", "connections": "connections"}
 _SEARCH = ("accuracy", "confidence", "policy", "seed_load", "min_load", "max_load", "budget_s")
+_BUDGET_S = 240.0
 _OFFERED = ("arrivals", "timeout_s", "processes", "prepare", "recover", "read")
 
 
@@ -98,15 +104,18 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
     "--budget",
     "budget_s",
     type=shared.seconds,
-    default="240",
-    show_default=True,
-    help="All trials take no longer than this; none for no limit.",
+    help="All trials take no longer than this; none for no limit.  [default: 240; none for the "
+    "published policies]",
 )
 @shared.choice_option(
     "--policy", "How loads are chosen; all but the first are published.", POLICIES
 )
 @shared.choice_option("--arrivals", "How requests follow each other.", ARRIVALS)
-@_duration_option("--timeout", "timeout_s", "A request without an answer by then failed.", "10s")
+@_duration_option(
+    "--timeout",
+    "timeout_s",
+    "A request without an answer by then failed.  [default: 10s, or 3 times the greatest limit]",
+)
 @click.option("--processes", type=int, metavar="N", help="Send from so many, at least.")
 @click.option("--prepare", metavar="COMMAND", help="Run this before each trial.")
 @click.option("--recover", metavar="COMMAND", help="Run this when the server broke down.")
@@ -148,15 +157,15 @@ def peak(
       benchrigor peak --url http://127.0.0.1:8000/ --p95 200ms --failed 1%
       benchrigor peak --url http://127.0.0.1:8000/ --mean 40ms --dry-run
       benchrigor peak --requests mix.toml --limit p99=500ms --plot peak.png
-      benchrigor peak --p95 50ms -- wrk2 -R {load} -d {seconds} --latency URL
+      benchrigor peak --limit p99=50ms -- wrk2 -R {load} -d {seconds} --latency URL
       benchrigor peak --p95 50ms --load connections \\
         --read 'p95:s=regex:95% in (.+) secs' -- hey -c {load} -z {seconds}s URL
       benchrigor peak --mean 40ms my_client:request
     """  # noqa: D301  # click wants the backspace itself
-    limits = _limits(mean_s, p95_s, failed, others)
+    limits = _limits(mean_s, p95_s, failed, others, given["read"])
     search = {
         **{name: given[name] for name in _SEARCH},
-        "budget_s": None if given["budget_s"] == float("inf") else given["budget_s"],
+        "budget_s": _budget(given["budget_s"], given["policy"]),
         "limits": limits,
         "whole": load != "rate",
         "unit": _LOADS[load],
@@ -164,6 +173,7 @@ def peak(
     generator = {name: given[name] for name in _OFFERED} | _target(words, given)
     generator |= {"load": load, "cwd": str(Path.cwd())}
     planned = PeakSearch(**search)
+    offering = generator_of(generator, planned.limits)
     if dry_run:
         announced(planned, search, as_json=as_json)
         return
@@ -178,24 +188,36 @@ def peak(
     carry_out(
         run,
         planned,
-        generator_of(generator, planned.limits),
+        offering,
         accuracy_given=shared.is_given("accuracy"),
         as_json=as_json,
         picture=picture,
     )
 
 
+def _budget(given_s: float | None, policy: str) -> float | None:
+    """Return seconds for all trials; None for no limit, as published policies need."""
+    if given_s is None:
+        return _BUDGET_S if policy == ADAPTIVE else None
+    return None if math.isinf(given_s) else given_s
+
+
 def _limits(
-    mean_s: float | None, p95_s: float | None, failed: str | None, others: Sequence[str]
+    mean_s: float | None,
+    p95_s: float | None,
+    failed: str | None,
+    others: Sequence[str],
+    read: Sequence[str],
 ) -> list[Limit]:
     """Return the limits that are given, checked by the search."""
+    units = {each.metric: each.unit for each in map(Pick.parse, read)}
     found = [
         Limit(metric=name, at_most=value)
         for name, value in (("mean", mean_s), ("p95", p95_s))
         if value is not None
     ]
     texts = [*([f"failed={failed}"] if failed is not None else []), *others]
-    found += [_limit(each) for each in texts]
+    found += [_limit(each, units) for each in texts]
     if not found:
         raise InvalidInput(
             "no limit is given, expected --p95, --mean, --failed or --limit, such as --p95 200ms"
@@ -203,14 +225,18 @@ def _limits(
     return found
 
 
-def _limit(text: str) -> Limit:
+def _limit(text: str, units: Mapping[str, str]) -> Limit:
+    """Read a limit; a bare number is in the unit in which its metric is read, else in seconds."""
     metric, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"--limit is {text!r}, expected METRIC=VALUE, such as p99=500ms")
+    unit = units.get(metric, "")
     try:
-        if metric == "failed":
+        if metric == FAILED:
             return Limit(metric=metric, at_most=share_of(value))
-        is_time = Limit(metric=metric, at_most=1.0).is_of_time
+        with suppress(ValueError):
+            return Limit(metric=metric, at_most=float(value.removesuffix(unit)) * scale_of(unit))
+        is_time = Limit(metric=metric, at_most=1.0).is_of_time or quantity_of(unit) is Quantity.TIME
         return Limit(metric=metric, at_most=seconds_of(value) if is_time else float(value))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--limit") from None

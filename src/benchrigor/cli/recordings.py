@@ -44,7 +44,14 @@ def recording(
     """
     is_series = source == "-" or (columns.are_named and Path(source).is_file())
     record = None if is_series else recorded_run(source, store=store)
-    return recorded_file(source, columns, options or Options()) if record is None else record
+    if record is None:
+        return recorded_file(source, columns, options or Options())
+    if is_search(record):
+        raise InvalidInput(
+            f"{source} is a search for a peak, expected readings of one workload: "
+            f"`benchrigor show {source}` tells what it found"
+        )
+    return record
 
 
 def recorded_file(source: str, columns: Columns, options: Options) -> RunRecord:

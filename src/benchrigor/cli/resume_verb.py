@@ -16,6 +16,7 @@ from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import workload_of
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Options, Progress, StopReason
+from benchrigor.model.checks import refuse
 from benchrigor.session import Session
 
 
@@ -41,7 +42,12 @@ def resume(
     opened = shared.existing_store(store)
     before = opened.load(run_id)
     if is_search(before):
-        budget_s = limits["budget_s"]
+        budget_s = limits.pop("budget_s")
+        refuse(
+            f"{name} is given, and {before.run_id} is a search for a peak: expected --budget"
+            for name, limit in limits.items()
+            if limit is not None
+        )
         resume_search(before, opened, budget_s=budget_s, as_json=as_json)
     workload = workload_of(before)
     new = {name: limit for name, limit in limits.items() if limit is not None}

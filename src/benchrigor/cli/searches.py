@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,9 +17,11 @@ from benchrigor.cli.options import hint
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import imported
-from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.clocks import WallClock
+from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.model import Limit, LoadResult, LoadTrial, PeakRate, PeakStatus, RunRecord, Trial
-from benchrigor.model.text import percent, show_duration, show_value, wrapped
+from benchrigor.model.text import show_duration, show_value, wrapped
+from benchrigor.model.trial import show_ratio
 from benchrigor.report import plot_peak
 from benchrigor.storage import Journal
 from benchrigor.workbench import PeakRun, PeakSearch
@@ -28,9 +29,10 @@ from benchrigor.workbench.expected_cost import expected_costs
 from benchrigor.workbench.peak_run import KIND, search_of
 from benchrigor.workloads import Pick
 from benchrigor.workloads.loadgen import HttpRequest, HttpRequests, LoadCommand, OpenLoop
+from benchrigor.workloads.processes.command_hooks import run_hook
+from benchrigor.workloads.processes.command_line import CommandLine
 
-_HOOK_S = 600.0
-_STDERR_KEPT = 2000
+_FAILURES_SHOWN = 3
 
 
 def is_search(record: RunRecord) -> bool:
@@ -111,7 +113,8 @@ def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
 
 
 def _code(found: PeakRate, *, accuracy_given: bool) -> ExitCode:
-    if found.status is PeakStatus.BUDGET_SPENT and found.load is not None:
+    cut_short = (PeakStatus.BUDGET_SPENT, PeakStatus.FAILED)
+    if found.status in cut_short and found.load is not None:
         return ExitCode.TARGET_MISSED if accuracy_given else ExitCode.RESULT
     bounded = (PeakStatus.NOT_SATURATED, PeakStatus.SATURATED_AT_LOWEST)
     known = found.load is not None or (found.status in bounded and found.at_least != found.at_most)
@@ -126,9 +129,10 @@ def _tell(trial: Trial, peak: PeakRate, search: PeakSearch) -> None:
         verdict = "broke down"
     else:
         ratio = trial.ratio or 0.0
-        verdict = f"{trial.binding} {percent(ratio)} of its limit: "
+        verdict = f"{trial.binding} {show_ratio(ratio)} of its limit: "
         verdict += "saturated" if ratio >= 1.0 else "kept"
-        failures = ", ".join(f"{n} {what}" for what, n in trial.result.failures.items())
+        most = sorted(trial.result.failures.items(), key=lambda each: -each[1])[:_FAILURES_SHOWN]
+        failures = ", ".join(f"{n} {what}" for what, n in most)
         verdict += f" ({failures})" if failures else ""
     parts = [f"{show_value(trial.asked.load, peak.unit)}", verdict]
     if peak.load is not None:
@@ -146,6 +150,7 @@ class Prepared:
         self, generator: OpenLoop | LoadCommand, *, prepare: str | None, recover: str | None
     ) -> None:
         self._generator, self._prepare, self._recover = generator, prepare, recover
+        self._broken: BenchrigorError | None = None  # why the server is not there any more
 
     def check(self) -> None:
         """See whether the server answers at all."""
@@ -153,15 +158,23 @@ class Prepared:
         self._generator.check()
 
     def offer(self, trial: LoadTrial) -> LoadResult:
-        """Prepare, carry out the trial, and recover."""
+        """Prepare, carry out the trial, and recover.
+
+        Where the server does not recover the next trial fails: this one has told where it broke.
+        """
+        if self._broken is not None:
+            raise self._broken
         begun_s = time.monotonic()
         self._run(self._prepare, "--prepare")
         setup_s = time.monotonic() - begun_s
         result = self._generator.offer(trial)
         begun_s = time.monotonic()
         if result.crashed:
-            self._run(self._recover, "--recover")
-            self._generator.check()  # it must be there again
+            try:
+                self._run(self._recover, "--recover")
+                self._generator.check()
+            except BenchrigorError as error:
+                self._broken = error
         spent_s = {"set-up": setup_s, **result.spent_s}
         spent_s["teardown"] = spent_s.get("teardown", 0.0) + time.monotonic() - begun_s
         return replace(result, spent_s=spent_s)
@@ -171,20 +184,16 @@ class Prepared:
         self._generator.close()
 
     def _run(self, command: str | None, option: str) -> None:
-        if command is None:
-            return
-        try:
-            done = subprocess.run(  # noqa: S603  # the caller's own command
-                shlex.split(command), capture_output=True, text=True, check=False, timeout=_HOOK_S
-            )
-        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-            raise WorkloadFailed(f"{option} {command!r}: {error}") from error
-        if done.returncode:
-            ends = done.stderr[-_STDERR_KEPT:].strip()
-            raise WorkloadFailed(
-                f"{option} {command!r} exited with code {done.returncode}, expected 0"
-                + (f"; its stderr ends:\n{ends}" if ends else "")
-            )
+        if command is not None:
+            words = _words(command, option)
+            run_hook(option, words, CommandLine(words), WallClock())
+
+
+def _words(command: str, option: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise InvalidInput(f"{option} {command!r}: {error}") from None
 
 
 def generator_of(described: Mapping[str, Any], limits: Sequence[Limit]) -> Prepared:
@@ -193,7 +202,7 @@ def generator_of(described: Mapping[str, Any], limits: Sequence[Limit]) -> Prepa
     made: OpenLoop | LoadCommand
     if described["kind"] == "command":
         picks = [Pick.parse(each) for each in described["read"]]
-        made = LoadCommand(described["words"], picks, is_rate=is_rate)
+        made = LoadCommand(described["words"], picks, limits=limits, is_rate=is_rate)
     else:
         if not is_rate:
             raise InvalidInput(

@@ -84,6 +84,7 @@ class Code(enum.StrEnum):
     BISTABLE = "bistable"
     DRIFTING = "drifting"
     GENERATOR_LIMIT = "generator-limit"
+    LIMIT_NOT_CHECKED = "limit-not-checked"
     RECORDING_COST = "recording-cost"
     AT_FULL_PACE = "at-full-pace"
     STORED_RUNS = "stored-runs"

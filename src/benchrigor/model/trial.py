@@ -17,6 +17,7 @@ from benchrigor.model.series import short
 from benchrigor.model.text import aligned, marked, percent, row, show_duration, show_estimate
 
 MEAN, P95, FAILED = "mean", "p95", "failed"
+_MOST_SHOWN = 100.0  # times the limit
 
 
 class PeakStatus(enum.StrEnum):
@@ -184,7 +185,10 @@ class LoadResult:
         }
         for name, values in by_name.items():
             numbers |= {f"{name}[{key!r}]": each for key, each in values.items()}
-        counts = {name: getattr(self, name) for name in ("scheduled", "sent", "completed", "within_limits")}
+        counts = {
+            name: getattr(self, name)
+            for name in ("scheduled", "sent", "completed", "within_limits")
+        }
         refuse(
             *(
                 wrong_number(name, each, zero=True)
@@ -353,7 +357,7 @@ def _cells(trial: Trial) -> tuple[str, ...]:
     elif ratio is None:
         shown = "-"
     else:
-        shown = "saturated" if math.isinf(ratio) else percent(ratio)
+        shown = "saturated" if math.isinf(ratio) else show_ratio(ratio)
     return (
         f"{trial.asked.load:.5g}",
         f"{trial.asked.duration_s:.3g}",
@@ -361,6 +365,11 @@ def _cells(trial: Trial) -> tuple[str, ...]:
         trial.binding or ("crash" if trial.result.crashed else ""),
         trial.asked.reason,
     )
+
+
+def show_ratio(ratio: float) -> str:
+    """Show a response over its limit."""
+    return percent(ratio) if ratio <= _MOST_SHOWN else f"over {percent(_MOST_SHOWN)}"
 
 
 def _shown_limit(limit: Limit) -> str:

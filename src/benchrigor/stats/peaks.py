@@ -27,10 +27,13 @@ _TRUSTED = 0.75  # power of the likelihood: no curve is quite of this family, no
 _FREEDOM = 4.0  # of Student's t: a machine that stalls for a moment spoils one trial in ten or so
 _NEAR = 1.0  # log of response over limit of the trials whose own noise is that at the peak
 _LOUDER = 1.5  # noise grows as the response does, up to this logarithm over the limit
+_BEHIND_POLES = 100.0  # times the peak: farther away all curves are saturated
 _LOAD_OFF = 0.02  # by so much may a trial be at another load: near a pole that is a lot
 
-# The grid of peaks: points evenly, and at either side of the likeliest; how often it is chosen.
+# The grid of peaks: points evenly, and at either side of the likeliest; how often it is chosen; of
+# how many the probability is reckoned at once.
 _EVENLY, _CLOSER, _CLOSEST, _LOOKS = 40, 10, 0.001, 2
+_AT_ONCE = 4
 _LIKELY, _LIKELY_SHARE = 1e-6, 0.25  # of the most likely; of the points that are to be likely
 _WIDER = 1.0  # of the range, at either side: other noises reach further
 METHOD = "posterior of the peak"
@@ -61,7 +64,7 @@ class PeakPosterior:
     slope: float
     noise: float
     own: float
-    expected: Floats
+    expected: Numbers
     residuals: Floats
 
     def quantile(self, q: float) -> float:
@@ -92,15 +95,16 @@ class PeakPosterior:
         )
 
 
-def response_curve(load: Floats, base: Floats, power: Floats) -> Floats:
+def response_curve(load: Numbers, base: Numbers, power: Numbers) -> Numbers:
     """Return the log of response over limit at loads that are given as multiples of the peak.
 
     1/r = (1 - (1 - b) u^k) / b: with k = 1 it is 1/R = A - B load, the form of the model-guided
     policy (seed 002, Algorithm 4), which an M/M/1 server has. At the peak, u = 1, r is 1; an idle
     server has r = b; and behind its pole a server is far above.
     """
-    left = (1.0 - (1.0 - base) * load**power) / base
-    return np.maximum(-np.log(np.maximum(left, math.exp(-FAR_ABOVE))), FAR_BELOW)
+    left = (1.0 - (1.0 - base) * np.minimum(load, _BEHIND_POLES) ** power) / base
+    found: Numbers = np.maximum(-np.log(np.maximum(left, math.exp(-FAR_ABOVE))), FAR_BELOW)
+    return found
 
 
 def peak_posterior(
@@ -194,26 +198,40 @@ class _Trials:
 
     def posterior(self, grid: Floats, noises: Floats, misfits: Floats) -> Floats:
         """Return probabilities, shape (peaks, bases, powers, noises, misfits)."""
-        peak, base, power, noise, misfit = (
-            each[..., np.newaxis] for each in np.ix_(np.exp(grid), _BASES, _POWERS, noises, misfits)
-        )
-        # Single precision is enough for terms of a sum, and takes a third of the time.
-        expected = response_curve(self.load / peak, base, power).astype(np.float32)
-        variance = self.variance(expected, noise.astype(np.float32), misfit.astype(np.float32))
-        far = (self.log_ratio - expected) ** 2 / (_FREEDOM * variance)
-        is_below = ~self.broke_down | (expected <= 0.0)
-        terms = np.log(variance) * ~self.broke_down + (_FREEDOM + 1.0) * np.log1p(far) * is_below
-        log_p = -0.5 * _TRUSTED * terms.sum(axis=-1, dtype=np.float64)
+        # In parts that fit into a processor's cache: three times as fast.
+        parts = np.array_split(np.exp(grid), math.ceil(grid.size / _AT_ONCE))
+        log_p = np.concatenate([self._log_likelihood(each, noises, misfits) for each in parts])
+        log_p *= _TRUSTED
+        _, _, power, noise, _ = np.ix_(grid, _BASES, _POWERS, noises, misfits)
         log_p += np.log(np.gradient(grid))[:, np.newaxis, np.newaxis, np.newaxis, np.newaxis]
         log_p -= _square(power, 1.0, _POWER_SD) + _square(noise, _NOISE, _NOISE_SD)
         p: Floats = np.exp(log_p - log_p.max())
         p /= p.sum()
         return p
 
+    def _log_likelihood(self, peaks: Floats, noises: Floats, misfits: Floats) -> Floats:
+        """Return logs, but for a constant."""
+        # Single precision is enough for terms of a sum, and takes a third of the time.
+        peak, base, power, noise, misfit = (
+            each[..., np.newaxis].astype(np.float32)
+            for each in np.ix_(peaks, _BASES, _POWERS, noises, misfits)
+        )
+        expected = response_curve(self.load.astype(np.float32) / peak, base, power)
+        variance = self.variance(expected, noise, misfit)
+        far = (self.log_ratio - expected) ** 2 / _FREEDOM
+        far *= ~self.broke_down | (expected <= 0.0)
+        # Sums are products with vectors, and log1p is not needed where only the sum counts: either
+        # takes a third of the time that way.
+        whole = np.full(self.load.size, _FREEDOM + 1.0, dtype=np.float32)
+        terms = np.log(1.0 + far / variance) @ whole
+        terms += np.log(variance) @ (~self.broke_down).astype(np.float32)
+        found: Floats = -0.5 * terms.astype(np.float64)
+        return found
+
 
 def _square(value: Floats, typical: float, sd: float) -> Floats:
     """Return what a lognormal prior takes from the log of the probability."""
-    return 0.5 * (np.log(value[..., 0]) / sd - math.log(typical) / sd) ** 2
+    return 0.5 * (np.log(value) / sd - math.log(typical) / sd) ** 2
 
 
 def _of_peaks(p: Floats) -> Floats:

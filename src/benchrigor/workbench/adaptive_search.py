@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from benchrigor.workbench.steps import Ending, Goal, Step
 _STRIDE = 4.0  # from load to load, until one saturates
 _PROBES_UP, _MOST_PROBES_UP = 3, 7  # doublings above a saturated seed load, before going down
 _LONGEST, _LONGEST_ROUGH = 10.0, 3.0  # times the shortest trial
-_SHORTEST_S, _LEAST_S, _SETUPS, _IN_BUDGET = 10.0, 1.0, 1.5, 20.0
+_SHORTEST_S, _LEAST_S, _SETUPS, _IN_BUDGET = 10.0, 1.0, 1.5, 14.0
 _ROUGHLY = 0.3  # half-width of the log of the peak, above which trials are short
 _PLACES = (0.5, 0.3, 0.7)  # quantiles of the peak, in turn: also a little below and above
 _FEWEST = 5  # trials
@@ -101,8 +101,10 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
         return Step(load, shortest, "whether it is saturated above, too")
     found = _posterior(counted)
     notices = tuple(_disagreements(found, tried, bad))
+    estimate = _estimate(found, goal)
     half = math.log(found.quantile(_upper(goal)) / found.quantile(1.0 - _upper(goal))) / 2.0
-    is_narrow = half <= math.log1p(goal.accuracy) and len(trials) + len(pending) >= _FEWEST
+    is_narrow = half <= math.log1p(goal.accuracy) or estimate.half_width == 0.0
+    is_narrow &= len(trials) + len(pending) >= _FEWEST
     if notices and bad.sum() <= _FEW_BAD:
         # No trial contradicts another, they only do not follow the curve: it is left aside.
         fitting = [each for each, is_bad in zip(trials, bad, strict=True) if not is_bad]
@@ -112,7 +114,7 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     if is_narrow:
         load = _unconfirmed(found, trials, pending)
         if load is None:
-            return _ended(found, tried, bad, goal)
+            return _ended(estimate, tried, bad)
         return Step(goal.within(load), shortest, _CONFIRM)
     load = found.quantile(_PLACES[(len(trials) + len(pending)) % len(_PLACES)])
     if half > _ROUGHLY:
@@ -128,7 +130,7 @@ def so_far(trials: Sequence[Trial], goal: Goal) -> Estimate | None:
     counted = tried.only(~tried.contradicted)
     if not ((counted.ratio < 1.0).any() and (counted.ratio >= 1.0).any()):
         return None
-    return _posterior(counted).estimate(goal.confidence)
+    return _estimate(_posterior(counted), goal)
 
 
 def shortest_s(goal: Goal) -> float:
@@ -137,6 +139,17 @@ def shortest_s(goal: Goal) -> float:
     if goal.budget_s is not None:
         shortest = min(shortest, goal.budget_s / _IN_BUDGET - goal.setup_s)
     return max(shortest, _LEAST_S)
+
+
+def _estimate(found: PeakPosterior, goal: Goal) -> Estimate:
+    """Return the peak: of whole loads the greatest that is kept."""
+    estimate = found.estimate(goal.confidence)
+    if not goal.whole:
+        return estimate
+    value, low, high = (
+        goal.within(math.floor(each)) for each in (estimate.value, estimate.low, estimate.high)
+    )
+    return replace(estimate, value=value, low=low, high=high)
 
 
 def _upper(goal: Goal) -> float:
@@ -215,9 +228,8 @@ def _unconfirmed(
     return peak * _WELL_ABOVE if times < _CONFIRMED else None
 
 
-def _ended(found: PeakPosterior, tried: _Tried, bad: Flags, goal: Goal) -> Ending:
+def _ended(estimate: Estimate, tried: _Tried, bad: Flags) -> Ending:
     """Return the peak, and say which trials are no word on it."""
-    estimate = found.estimate(goal.confidence)
     notices: tuple[Notice, ...] = ()
     if bad.any():
         loads = tried.load[bad]

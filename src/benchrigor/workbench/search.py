@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from benchrigor.errors import InvalidInput, PlanMismatch
@@ -13,6 +13,7 @@ from benchrigor.model.checks import refuse, wrong_choice
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
 from benchrigor.model.trial import (
+    FAILED,
     MEAN,
     P95,
     Limit,
@@ -36,10 +37,12 @@ from benchrigor.workbench.steps import (
 
 ADAPTIVE = "adaptive"
 POLICIES = (ADAPTIVE, *PICKERS)
+_LAGS = 3.0  # of the p99, that late requests and their burst add to a response at most
 _MOST_LAG = 0.1  # of the limit in seconds that is least: more, and the generator is measured
 _GROWING = 10.0  # the least response over the limit of a trial in which a backlog grew
 _LEAST_SENT = 0.98  # of what was scheduled
-_MOST_TRIALS = 1_000
+_MOST_TRIALS, _MOST_FAILED = 1_000, 5
+_LEAST_REQUESTS, _IN_TAIL = 30, 10.0  # of a trial; beyond a quantile that is limited
 
 
 class PeakSearch:
@@ -134,6 +137,8 @@ class PeakSearch:
             whole=whole,
         )
         self._is_adaptive = policy == ADAPTIVE
+        # Of users and connections it is not known how many requests they send.
+        self._least_requests = 0 if whole or not self._is_adaptive else least_requests(self.limits)
         self._policy: Policy = adaptive_search.adaptive if self._is_adaptive else published(policy)
         self._trials: list[Trial] = []
         self._pending: dict[int, LoadTrial] = {}
@@ -191,7 +196,11 @@ class PeakSearch:
         trials, ending = self._valid(), self._ending
         load = ending.load if ending is not None else self._so_far()
         kept, saturated = highest_kept(trials), lowest_saturated(trials)
+        if load is not None:  # beyond it trials kept the limits, or did not, by chance
+            kept = highest_kept([each for each in trials if each.asked.load <= load.value])
+            saturated = lowest_saturated([each for each in trials if each.asked.load > load.value])
         status = None if ending is None else ending.status
+        notices = () if ending is None else (*ending.notices, *self._unchecked(trials))
         return PeakRate(
             status=status,
             load=load,
@@ -203,8 +212,19 @@ class PeakSearch:
             cost_s=sum(each.cost_s for each in self._trials),
             goodput=_goodput(trials, kept),
             unit=self.unit,
-            notices=() if ending is None else ending.notices,
+            notices=notices,
         )
+
+    def _unchecked(self, trials: Sequence[Trial]) -> Iterator[Notice]:
+        """Say which limits no trial told anything of."""
+        names = [
+            repr(each.metric)
+            for each in self.limits
+            if all(trial.result.value(each.metric) is None for trial in trials)
+        ]
+        if trials and names:
+            sentence = f"No trial told its {' or '.join(names)}: that limit was not checked."
+            yield Notice.warning(Code.LIMIT_NOT_CHECKED, sentence)
 
     def _valid(self) -> list[Trial]:
         return [each for each in self._trials if each.counts]
@@ -213,7 +233,11 @@ class PeakSearch:
         if len(self._trials) + len(self._pending) >= _MOST_TRIALS:
             return self._out_of_budget()
         pending = [Step(each.load, each.duration_s, each.reason) for each in self._pending.values()]
-        return self._policy(self._valid(), pending, self.goal)
+        step = self._policy(self._valid(), pending, self.goal)
+        if isinstance(step, Step):
+            least_s = self._least_requests / step.load
+            step = replace(step, duration_s=max(step.duration_s, least_s))
+        return step
 
     def _planned(self, step: Step) -> LoadTrial:
         trial = LoadTrial(
@@ -232,7 +256,9 @@ class PeakSearch:
         left_s = self.goal.budget_s - spent - self.goal.setup_s
         if left_s >= step.duration_s:
             return step
-        is_enough = self._is_adaptive and left_s >= adaptive_search.shortest_s(self.goal)
+        least_s = self._least_requests / step.load
+        is_enough = left_s >= max(adaptive_search.shortest_s(self.goal), least_s)
+        is_enough &= self._is_adaptive
         return replace(step, duration_s=left_s) if is_enough else None
 
     def _ended(self, ending: Ending) -> Ending:
@@ -280,12 +306,20 @@ class PeakSearch:
         )
 
     def _why_invalid(self, result: LoadResult) -> str:
-        """Say why a trial tells of the generator, not of the server; empty where it does not."""
+        """Say why a trial tells of the generator, not of the server; empty where it does not.
+
+        A server that is overloaded makes the generator late, too, when it opens connections by the
+        hundred: where a response is above its limit whatever the lag adds, it is saturated.
+        """
         if result.crashed:
             return ""
-        seconds = [each.at_most for each in self.limits if each.is_of_time]
+        seconds = [each for each in self.limits if each.is_of_time]
+        least_s = min((each.at_most for each in seconds), default=math.inf)
         lag_s = result.lag_p99_s or 0.0
-        if seconds and lag_s > _MOST_LAG * min(seconds):
+        is_over = any(
+            (result.value(each.metric) or 0.0) - _LAGS * lag_s > each.at_most for each in seconds
+        )
+        if lag_s > _MOST_LAG * least_s and not is_over:
             return (
                 f"requests were sent {show_duration(lag_s)} late (99th percentile), over "
                 "a tenth of the limit: give the generator more processors, or one of its own"
@@ -298,9 +332,15 @@ class PeakSearch:
         return ""
 
     def _repeat_or_limit(self, told: Trial) -> None:
-        """Repeat an invalid trial once; then search below it, or end where nothing is left."""
+        """Repeat an invalid trial once; then search below it, or end where nothing is left.
+
+        A load below one that was offered is repeated more often: a neighbour of the generator was
+        busy for a while.
+        """
         load = told.asked.load
-        if sum(bool(each.invalid) and each.asked.load == load for each in self._trials) == 1:
+        failed = sum(bool(each.invalid) and each.asked.load == load for each in self._trials)
+        is_below = any(each.asked.load > load for each in self._valid())  # it can offer that
+        if failed < (_MOST_FAILED if is_below else 2):
             reason = "again: the last one was invalid"
             self._again.append(Step(load, told.asked.duration_s, reason))
             return
@@ -309,10 +349,10 @@ class PeakSearch:
         if below is not None:
             self.goal = replace(self.goal, max_load=self.goal.within(below))
             return
-        notice = Notice.warning(
-            Code.GENERATOR_LIMIT, f"No greater load was offered: {told.invalid}."
-        )
-        self._ending = Ending(PeakStatus.NOT_SATURATED, None, (notice,))
+        what = f"A load of {load:.4g}" if is_below else "No greater load"
+        notice = Notice.warning(Code.GENERATOR_LIMIT, f"{what} was offered: {told.invalid}.")
+        status = PeakStatus.FAILED if is_below else PeakStatus.NOT_SATURATED
+        self._ending = Ending(status, self._so_far() if is_below else None, (notice,))
 
     def _offered_below(self, load: float) -> float | None:
         """Return the greatest load to go on with, where one was not offered; None for none."""
@@ -324,6 +364,13 @@ class PeakSearch:
             below = math.sqrt(load * top) if top else load / 2.0
             return below if below >= self.goal.min_load else None
         return top if max(ratios.values()) >= 1.0 else None
+
+
+def least_requests(limits: Sequence[Limit]) -> int:
+    """Return how many requests a trial needs for its values to mean something: ten in the tail."""
+    tails = [1.0 - each.quantile for each in limits if each.quantile is not None]
+    tails += [each.at_most for each in limits if each.metric == FAILED]
+    return max(_LEAST_REQUESTS, *(round(_IN_TAIL / min(each, 1.0 - each)) for each in tails), 0)
 
 
 def _all_limits(

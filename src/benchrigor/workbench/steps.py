@@ -90,15 +90,13 @@ Policy = Callable[[Sequence[Trial], Sequence[Step], Goal], Step | Ending]
 
 
 def highest_kept(trials: Sequence[Trial]) -> float | None:
-    """Return the greatest load that kept the limits, with none below it saturated."""
-    saturated = lowest_saturated(trials)
+    """Return the greatest load that kept the limits."""
     kept = (each.asked.load for each in trials if each.ratio is not None and each.ratio < 1.0)
-    return max((each for each in kept if saturated is None or each < saturated), default=None)
+    return max(kept, default=None)
 
 
 def lowest_saturated(trials: Sequence[Trial]) -> float | None:
     """Return the least load above which no trial kept the limits."""
-    kept = [each.asked.load for each in trials if each.ratio is not None and each.ratio < 1.0]
-    top = max(kept, default=0.0)
+    top = highest_kept(trials) or 0.0
     above = (each.asked.load for each in trials if each.ratio is not None and each.ratio >= 1.0)
     return min((each for each in above if each > top), default=None)

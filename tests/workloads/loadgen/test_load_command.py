@@ -87,6 +87,20 @@ def test_what_a_known_generator_prints_is_read(tool):
         assert (found.sent, found.scheduled) == (6000, 6012)
 
 
+@pytest.mark.parametrize("tool", ["wrk2", "fortio"])
+def test_what_a_generator_that_waits_holds_back_was_not_sent(tool):
+    """Fortio tells how many it sent, wrk2 how many were answered, which a slow server lowers."""
+    trial = LoadTrial(id=0, load=300.0, duration_s=30.0)
+    found = LoadCommand(printing(PRINTED[tool], tool, "{load}")).offer(trial)
+    assert found.scheduled == {"fortio": 9000, "wrk2": None}[tool]
+
+
+def test_a_generator_that_got_no_answer_kept_no_limit():
+    none = "  Latency     0.00us    0.00us\n  0 requests in 1.00s"
+    with pytest.raises(WorkloadFailed, match="tells of no request"):
+        LoadCommand(printing(none, "wrk2", "{load}")).offer(TRIAL)
+
+
 def test_load_and_seconds_are_put_in_their_places():
     echo = "import sys; print('mean', float(sys.argv[1]) / 1000, 'of', sys.argv[2])"
     command = [sys.executable, "-c", echo, "{load}", "{seconds}s"]

@@ -54,6 +54,15 @@ def test_what_the_cap_holds_back_is_late():
     assert found.response_s[2] >= 0.14
 
 
+def test_of_many_kinds_of_failures_some_are_named():
+    async def request() -> None:
+        raise ValueError(time.monotonic())
+
+    found = at_times(request, [0.0] * 50)
+    assert found.failures["failed otherwise"] == 40
+    assert len(found.failures) == 11
+
+
 def test_failures_are_named_and_count_at_the_timeout():
     kinds = iter(["slow", "refused", "wrong", "fine"])
 

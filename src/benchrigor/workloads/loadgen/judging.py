@@ -8,7 +8,7 @@ import numpy as np
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Estimate, Floats, PhaseReason
-from benchrigor.model.trial import FAILED, Limit, LoadResult
+from benchrigor.model.trial import Limit, LoadResult
 from benchrigor.stats import estimate_mean, estimate_quantile, find_stable_phase
 from benchrigor.workloads.loadgen.sending import Sent
 
@@ -44,13 +44,6 @@ def judged(
         failures=dict(sent.failures),
         spent_s={"warm-up": warm_up_s, **spent_s, "run": spent_s["run"] - warm_up_s},
     )
-
-
-def least_requests(limits: Sequence[Limit]) -> int:
-    """Return how many requests a trial needs for its values to mean something: ten in the tail."""
-    tails = [1.0 - each.quantile for each in limits if each.quantile is not None]
-    tails += [each.at_most for each in limits if each.metric == FAILED]
-    return max(30, *(round(10.0 / min(each, 1.0 - each)) for each in tails), 0)
 
 
 def _binding(counted: Floats, limits: Sequence[Limit]) -> Estimate | None:

@@ -9,12 +9,12 @@ from typing import Any
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.model import LoadResult, LoadTrial
+from benchrigor.model import Limit, LoadResult, LoadTrial
+from benchrigor.model.trial import FAILED
 from benchrigor.units import seconds_of
 from benchrigor.workloads.loadgen.tools import CLOSED_LOOP, OPEN_LOOP, Tool
 from benchrigor.workloads.picking import Pick, read_picks
 from benchrigor.workloads.processes.command_line import (
-    GRACE_S,
     STDERR_KEPT,
     CommandLine,
     end_of,
@@ -36,6 +36,8 @@ class LoadCommand:
         Where its output has values: "mean", "p95" and other quantiles (times, in their unit),
         "failed" (a share), or any metric that is limited. Without any, those of generators that are
         known: wrk2, vegeta, k6, oha, h2load, fortio.
+    limits
+        What the server must keep: a generator that tells nothing of one is refused.
     is_rate
         Whether the load is a rate. Generators that wait for answers offer none, and are refused.
 
@@ -43,14 +45,18 @@ class LoadCommand:
     ------
     InvalidInput
         When no argument holds ``{load}``, the generator cannot offer a rate, or is not known and
-        nothing says what to read.
+        nothing says what to read, or it tells nothing of a limit.
     """
 
     def __init__(
-        self, argv: Sequence[str], picks: Sequence[Pick] = (), *, is_rate: bool = True
+        self,
+        argv: Sequence[str],
+        picks: Sequence[Pick] = (),
+        *,
+        limits: Sequence[Limit] = (),
+        is_rate: bool = True,
     ) -> None:
-        self._argv = list(argv)
-        self._picks = list(picks)
+        self._argv, self._picks, self._is_rate = list(argv), list(picks), is_rate
         words = re.findall(r"[\w.-]+", " ".join(argv))
         closed = next((each for each in words if each in CLOSED_LOOP), None)
         if closed == "wrk" and re.search(r"(^| )(-R|--rate)", " ".join(argv)):
@@ -71,6 +77,13 @@ class LoadCommand:
                 f"what {shown(argv)} prints is not known: say where its values stand, such as "
                 r"--read 'p95:ms=regex:p95 (\S+)'"
             )
+        told = [each.metric for each in picks] + list(self._tool.metrics if self._tool else ())
+        unknown = ", ".join(each.metric for each in limits if each.metric not in told)
+        if unknown:
+            raise InvalidInput(
+                f"what {shown(argv)} prints has no {unknown}, expected limits of "
+                f"{', '.join(dict.fromkeys(told))}; or --read, to say where it stands"
+            )
 
     def check(self) -> None:
         """Nothing is known before the first trial."""
@@ -87,9 +100,7 @@ class LoadCommand:
         argv = self._argv
         for place, value in places.items():
             argv = [each.replace(place, value) for each in argv]
-        line = CommandLine(
-            argv, picks=self._picks, accept_exit=(0,), cwd=None, env=None, grace_s=GRACE_S
-        )
+        line = CommandLine(argv, picks=self._picks)
         timeout_s = _OVERTIME * trial.duration_s + _STARTING_S
         with TemporaryFile() as stdout, TemporaryFile() as stderr:
             group = line.start(
@@ -104,34 +115,38 @@ class LoadCommand:
                 raise WorkloadFailed(f"{shown(argv)} {failure}{end_of(stderr.read())}")
             values = self._picked(stdout, argv)
             stdout.seek(0)
-            fields = _read(self._tool, stdout.read().decode(errors="replace")) if self._tool else {}
-        fields["metrics"] = {**fields.get("metrics", {}), **values}
-        if not fields["metrics"]:
+            text = stdout.read().decode(errors="replace")
+            fields = {} if self._tool is None else _read(self._tool, text)
+        found = {**fields.pop("metrics", {}), **values}
+        if not found:
             raise WorkloadFailed(
                 f"{shown(argv)} printed none of the values that it usually does, expected its "
                 f"report as of {self._tool.example if self._tool else ''}"
             )
-        found = fields["metrics"]
+        if self._tool is not None and not self._picks and FAILED not in found:
+            raise WorkloadFailed(f"{shown(argv)} tells of no request, expected at least one answer")
+        if self._is_rate and "sent" in fields:  # what it held back was not sent
+            planned = round(trial.load * trial.duration_s)
+            fields["scheduled"] = max(fields.get("scheduled", 0), planned)
         return LoadResult(
             mean_response_s=found.pop("mean", None),
             p95_response_s=found.pop("p95", None),
+            metrics=found,
             spent_s={"run": ended.elapsed_ns / 1e9},
             **fields,
         )
 
     def _picked(self, stdout: Any, argv: Sequence[str]) -> dict[str, float]:
-        """Return what the user's picks find, times in seconds."""
+        """Return what the user's picks find, times in seconds and shares as such."""
         stdout.seek(0)
         found = read_picks(stdout, self._picks, name=shown(argv)).found if self._picks else {}
-        return {
-            each.metric: found[each.metric][-1] * _seconds_per(each.unit) for each in self._picks
-        }
+        return {each.metric: found[each.metric][-1] * scale_of(each.unit) for each in self._picks}
 
 
-def _seconds_per(unit: str) -> float:
-    """Return what a unit of time is in seconds; 1 for what is none."""
+def scale_of(unit: str) -> float:
+    """Return what a unit of time is in seconds, and a per cent as a share; 1 for other units."""
     try:
-        return seconds_of(f"1{unit}")
+        return 0.01 if unit == "%" else seconds_of(f"1{unit}")
     except ValueError:
         return 1.0
 
@@ -148,12 +163,13 @@ def _read(tool: Tool, text: str) -> dict[str, Any]:
         for name, pattern in tool.counts.items()
         if re.search(pattern, text)
     }
-    fields: dict[str, Any] = {"metrics": times}
-    if sent := int(counts.get("sent", 0)):
-        failed = counts.get("failed", sent * (1.0 - counts.get("success", 100.0) / 100.0))
-        fields |= {"sent": sent, "failed": min(round(failed), sent)}
-        if "dropped" in counts:
-            fields["scheduled"] = sent + int(counts["dropped"])
+    n = int(counts.get("sent", counts.get("completed", 0)))
+    if not n:
+        return {"metrics": times}
+    failed = min(round(counts.get("failed", n * (1.0 - counts.get("success", 100.0) / 100.0))), n)
+    fields: dict[str, Any] = {"metrics": {**times, FAILED: failed / n}, "completed": n - failed}
+    if "sent" in counts:
+        fields |= {"sent": n, "failed": failed, "scheduled": n + int(counts.get("dropped", 0))}
     return fields
 
 

@@ -15,15 +15,17 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Limit, LoadResult, LoadTrial
-from benchrigor.model.checks import refuse, wrong_choice, wrong_number, wrong_whole
+from benchrigor.model.checks import is_number, refuse, wrong_choice, wrong_number, wrong_whole
 from benchrigor.model.series import short
 from benchrigor.workloads.loadgen.arrivals import ARRIVALS, arrival_times
-from benchrigor.workloads.loadgen.judging import judged, least_requests
+from benchrigor.workloads.loadgen.judging import judged
 from benchrigor.workloads.loadgen.sending import Requests, Send, Sent, merged, sent
 
 _LEAD_S = 0.1  # until the first time, once several processes are ready
 _FILES_LEFT = 64  # descriptors for what is no connection
 _MOST_WAITING = 20_000
+_MOST_REQUESTS = 2e7  # of a trial
+_TIMEOUT_S, _LIMITS = 10.0, 3.0  # of requests: seconds, or times the greatest limit
 _HOPELESS = 20.0  # times the limit: a trial whose requests wait so long need not go on
 _BUSY = 0.8  # of its processors: a generator that uses more takes further processes
 _RECOVERY_S, _LOOK_S = 30.0, 0.2  # until a server answers again, and from look to look
@@ -45,7 +47,8 @@ class OpenLoop:
     arrivals
         "poisson" or "constant".
     timeout_s
-        Seconds after which a request has failed.
+        Seconds after which a request has failed, more than each limit; None for 10, or three times
+        the greatest limit.
     processes
         How many at least; None begins with one.
     seed
@@ -63,13 +66,22 @@ class OpenLoop:
         limits: Sequence[Limit] = (),
         *,
         arrivals: str = "poisson",
-        timeout_s: float = 10.0,
+        timeout_s: float | None = None,
         processes: int | None = None,
         seed: int = 1,
     ) -> None:
+        seconds = [each.at_most for each in limits if each.is_of_time]
+        if timeout_s is None:
+            timeout_s = max(_TIMEOUT_S, *(_LIMITS * each for each in seconds), 0.0)
         refuse(
             wrong_choice("arrivals", arrivals, ARRIVALS),
             wrong_number("timeout_s", timeout_s),
+            (
+                f"timeout_s is {timeout_s!r}, expected more than the limit of {each!r}: requests "
+                "that fail count as that long"
+                for each in seconds
+                if is_number(timeout_s) and timeout_s <= each
+            ),
             [] if processes is None else wrong_whole("processes", processes),
         )
         self._requests, self._limits = requests, tuple(limits)
@@ -85,9 +97,7 @@ class OpenLoop:
         self._pool: ProcessPoolExecutor | None = None
         self._pooled = 0
         self._idle_s = math.inf  # the fastest single request so far
-        seconds = [each.at_most for each in self._limits if each.is_of_time]
         self._slowest_s = max(seconds, default=math.inf)
-        self._least_requests = least_requests(self._limits)
 
     def check(self) -> None:
         """Send one request; WorkloadFailed when it fails, with the reason."""
@@ -96,12 +106,18 @@ class OpenLoop:
             raise WorkloadFailed(f"a single request failed: {failure}")
 
     def offer(self, trial: LoadTrial) -> LoadResult:
-        """Offer the load of a trial, for as long as it says and as there are requests enough.
+        """Offer the load of a trial.
 
         Then wait until the server has recovered: until a single request is answered within the
-        limit, or for half a minute. A server that refuses that has broken down.
+        limit, or for half a minute. A server that refuses that has broken down. WorkloadFailed for
+        more requests than fit into memory.
         """
-        duration_s = max(trial.duration_s, self._least_requests / trial.load)
+        duration_s, requests = trial.duration_s, trial.load * trial.duration_s
+        if requests > _MOST_REQUESTS:
+            raise WorkloadFailed(
+                f"a load of {trial.load:g} for {duration_s:g} s is {requests:.3g} requests, "
+                f"expected at most {_MOST_REQUESTS:.0e}: start from less, or set a greatest load"
+            )
         rng = np.random.default_rng([self._seed, trial.id])
         at_s = arrival_times(trial.load, duration_s, arrivals=self._arrivals, rng=rng)
         found = self._sent(at_s)

@@ -18,12 +18,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Floats
 
 # An event loop wakes at the next whole millisecond: it is woken earlier, and looks on from there.
 _EARLY_S = 0.0005
 _LEAD_S = 0.01  # until the first time
+_MOST_KINDS, _OTHERS = 10, "failed otherwise"  # of failures that are told apart
 _LEAST_GIVEN_UP = 50  # requests waiting, however low the load is
 
 Send = Callable[[], Awaitable[object]]
@@ -186,13 +186,13 @@ class _Sender:
         except asyncio.CancelledError:
             self._response_s[index] = time.monotonic() - at_s
             raise
-        except WorkloadFailed:
-            raise
         except Exception as error:  # noqa: BLE001  # whatever a request raises, it has failed
             failure = _described(error)
         finally:
             self._slots.release()
         if failure:
+            if failure not in self._failures and len(self._failures) >= _MOST_KINDS:
+                failure = _OTHERS
             self._failed[index] = True
             self._failures[failure] += 1
             self._response_s[index] = lag_s + self._timeout_s

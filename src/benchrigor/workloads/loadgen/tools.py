@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from benchrigor.model.trial import FAILED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,19 +19,28 @@ class Tool:
     times
         Patterns by metric; the group is a duration.
     counts
-        Patterns by count: "sent", "dropped" (not sent, since too many were waiting), "failed";
-        those of several matches are added up. "success" is a percentage of what was sent.
+        Patterns by count: "sent", or "completed" where those that wait at the end are not counted;
+        "dropped" (not sent, since too many were waiting), "failed"; those of several matches are
+        added up. "success" is a percentage of what was sent.
     """
 
     example: str
     times: Mapping[str, str]
-    counts: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, str]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that it tells."""
+        return *self.times, FAILED
 
 
-def _percentiles(pattern: str) -> dict[str, str]:
-    """Return the pattern for each usual percentile, in the place of P."""
-    shares = {"p50": "50", "p75": "75", "p90": "90", "p95": "95", "p99": "99", "p99.9": r"99\.90?"}
-    return {name: pattern.replace("P", share, 1) for name, share in shares.items()}
+def _percentiles(pattern: str, names: str = "p50 p75 p90 p95 p99 p99.9") -> dict[str, str]:
+    """Return the pattern for each percentile that is printed, in the place of P."""
+    shares = {"p99.9": r"99\.90?"}
+    return {
+        name: pattern.replace("P", shares.get(name, name.removeprefix("p")), 1)
+        for name in names.split()
+    }
 
 
 _DURATION = r"([\d.]+ ?[a-zµμ]+(?:[\d.]+[a-zµμ]+)*)"
@@ -39,10 +50,10 @@ OPEN_LOOP: dict[str, Tool] = {
         example="wrk2 -t2 -c100 -R {load} -d {seconds} --latency URL",
         times={
             "mean": rf"Latency +{_DURATION}",
-            **_percentiles(rf"(?m)^ +P(?:\.0+)?% +{_DURATION}"),
+            **_percentiles(rf"(?m)^ +P(?:\.0+)?% +{_DURATION}", "p50 p75 p90 p99 p99.9"),
         },
         counts={
-            "sent": r"(\d+) requests in",
+            "completed": r"(\d+) requests in",
             "failed": r"Non-2xx or 3xx responses: (\d+)|timeout (\d+)",
         },
     ),
@@ -63,7 +74,7 @@ OPEN_LOOP: dict[str, Tool] = {
         example="k6 run -e RATE={load} -e DURATION={seconds}s constant_arrival_rate.js",
         times={
             "mean": rf"http_req_duration\.*: avg={_DURATION}",
-            **_percentiles(rf"http_req_duration\.*: .*p\(P\)={_DURATION}"),
+            **_percentiles(rf"http_req_duration\.*: .*p\(P\)={_DURATION}", "p90 p95 p99"),
         },
         counts={
             "sent": r"http_reqs\.*: (\d+)",
@@ -77,7 +88,7 @@ OPEN_LOOP: dict[str, Tool] = {
             "mean": rf"Average:\s+{_DURATION}",
             **_percentiles(rf"(?m)^ +P(?:\.0+)?% in {_DURATION}"),
         },
-        counts={"sent": r"\[\d+\] (\d+) responses", "success": r"Success rate:\s+([\d.]+)%"},
+        counts={"completed": r"\[\d+\] (\d+) responses", "success": r"Success rate:\s+([\d.]+)%"},
     ),
     "h2load": Tool(
         example="h2load -c1 -m100 --rps={load} -D {seconds} URL",

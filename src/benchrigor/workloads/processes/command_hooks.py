@@ -54,16 +54,19 @@ class CommandHooks:
             self._run("cleanup")
 
     def _run(self, place: str) -> None:
-        argv = self.argvs.get(place)
-        if argv is None:
-            return
-        with TemporaryFile() as stderr:
-            try:
-                group = self._line.start(argv, stdout=DEVNULL, stderr=stderr, clock=self._clock)
-            except WorkloadFailed as error:
-                raise WorkloadFailed(f"{place}: {error}") from None
-            code = group.wait(None).code
-            if code != 0:
-                stderr.seek(max(0, stderr.seek(0, 2) - STDERR_KEPT - 1))
-                how = f"exited with code {code}" if code > 0 else f"was killed by signal {-code}"
-                raise WorkloadFailed(f"{place} {shown(argv)} {how}{end_of(stderr.read())}")
+        if place in self.argvs:
+            run_hook(place, self.argvs[place], self._line, self._clock)
+
+
+def run_hook(place: str, argv: Sequence[str], line: CommandLine, clock: Clock) -> None:
+    """Run what prepares or concludes; WorkloadFailed when it fails, naming its place."""
+    with TemporaryFile() as stderr:
+        try:
+            group = line.start(argv, stdout=DEVNULL, stderr=stderr, clock=clock)
+        except WorkloadFailed as error:
+            raise WorkloadFailed(f"{place}: {error}") from None
+        code = group.wait(None).code
+        if code != 0:
+            stderr.seek(max(0, stderr.seek(0, 2) - STDERR_KEPT - 1))
+            how = f"exited with code {code}" if code > 0 else f"was killed by signal {-code}"
+            raise WorkloadFailed(f"{place} {shown(argv)} {how}{end_of(stderr.read())}")

@@ -36,11 +36,11 @@ class CommandLine:
         self,
         argv: Sequence[str | os.PathLike[str]],
         *,
-        picks: Sequence[Pick],
-        accept_exit: Collection[int],
-        cwd: str | os.PathLike[str] | None,
-        env: Mapping[str, str] | None,
-        grace_s: float,
+        picks: Sequence[Pick] = (),
+        accept_exit: Collection[int] = (0,),
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        grace_s: float = GRACE_S,
     ) -> None:
         self._argv = _checked_argv(argv)
         codes = tuple(accept_exit) if isinstance(accept_exit, Collection) else ()
