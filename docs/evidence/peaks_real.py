@@ -80,7 +80,7 @@ def generator(setting: Setting) -> None:
         return
     with nginx() as url:
         greatest = 0.0
-        for load in (250.0, 500.0, 750.0, 1000.0, 1500.0, 2000.0, 3000.0, 4000.0, 5000.0, 6000.0):
+        for load in (500.0, 1000.0, 2000.0, 3000.0, 4000.0, 6000.0, 8000.0, 10_000.0):
             offering = open_loop(url, setting.seed)
             offering._most_processes = 1  # noqa: SLF001  # it is asked what one can do
             result = offering.offer(br.LoadTrial(id=0, load=load, duration_s=duration_s / 4.0))

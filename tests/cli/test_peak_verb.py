@@ -169,11 +169,23 @@ def test_a_coroutine_function_is_offered_load(cli, tmp_path):
     assert "at least 60 req/s" in result.stdout
 
 
+def _overslept_s() -> float:
+    """Return by how much a sleep of a millisecond takes longer, at its 99th percentile."""
+    times = []
+    for _ in range(500):
+        begun = time.perf_counter()
+        time.sleep(0.001)
+        times.append(time.perf_counter() - begun - 0.001)
+    return sorted(times)[-5]
+
+
 def test_a_real_queue_is_rated_within_half_a_minute(cli, queue):
     """The peak is 200 - 1 / .06 = 183 a second, less what loop and timers add to a response."""
     words = ("--mean", "60ms", "--budget", "30", "--accuracy", "8%", "--max-load", "1000")
     result = cli("peak", "--url", queue, *words, "--json")
     document = json.loads(result.stdout)
+    if all("late" in each["invalid"] for each in document["trials"]) and _overslept_s() > 0.003:
+        pytest.skip("other processes keep this machine too busy to send requests in time")
     assert result.exit_code in (0, 3), result.stderr
     assert document["cost_s"] < 60.0
     load = document["load"]
@@ -238,6 +250,9 @@ def test_a_server_that_is_killed_ends_the_search_with_what_is_known(cli, store, 
         (("--mean", "1", "--load", "users", "--url", "http://x/"), "expected 'rate'"),
         (("--mean", "1", "no_such_module:f"), "no module 'no_such_module'"),
         (("--mean", "1", "--", "hey", "-c", "{load}"), "offers no rate"),
+        (("--mean", "1", "--timeout", "3s", "--", "wrk2", "-R{load}"), "--timeout is given"),
+        (("--limit", "queue=5", "--url", "http://x/"), "'queue' is limited"),
+        (("--mean", "1", "--method", "PUT", "m:f"), "--method is given"),
         (("--p95", "1", "--", "wrk2", "-R{load}"), "has no p95, expected limits of mean, p50"),
         (("--mean", "20s", "--timeout", "10s", "--url", "http://x/"), "timeout_s is 10.0"),
         (("--mean", "1", "--url", "http://x/", "--processes", "0", "--dry-run"), "processes is 0"),

@@ -20,6 +20,7 @@ from benchrigor.cli.searches import announced, carry_out, generator_of
 from benchrigor.cli.targets import names_function
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Limit, codec
+from benchrigor.model.checks import refuse
 from benchrigor.model.trial import FAILED
 from benchrigor.units import Quantity, quantity_of, seconds_of, share_of
 from benchrigor.workbench import PeakRun, PeakSearch
@@ -31,7 +32,7 @@ from benchrigor.workloads.loadgen.load_command import scale_of
 
 _LOADS = {"rate": "req/s", "users": "users", "connections": "connections"}
 _SEARCH = ("accuracy", "confidence", "policy", "seed_load", "min_load", "max_load", "budget_s")
-_BUDGET_S = 240.0
+_BUDGET_S, _PUBLISHED_ACCURACY = 240.0, 0.10
 _OFFERED = ("arrivals", "timeout_s", "processes", "prepare", "recover", "read")
 
 
@@ -98,7 +99,7 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 @_load_option("--seed-load", "The first load.", 50.0)
 @_load_option("--min-load", "The least load that is tried.", 1.0)
 @_load_option("--max-load", "The greatest load that is tried.")
-@shared.share_option("--accuracy", "5%", "Half-width wanted of the peak.")
+@shared.share_option("--accuracy", "5%", "Half-width wanted of the peak; published policies 10%.")
 @shared.confidence_option(text="Of the interval.")
 @click.option(
     "--budget",
@@ -163,6 +164,8 @@ def peak(
       benchrigor peak --mean 40ms my_client:request
     """  # noqa: D301  # click wants the backspace itself
     limits = _limits(mean_s, p95_s, failed, others, given["read"])
+    if given["policy"] != ADAPTIVE and not shared.is_given("accuracy"):
+        given["accuracy"] = _PUBLISHED_ACCURACY  # of the response, as it was published
     search = {
         **{name: given[name] for name in _SEARCH},
         "budget_s": _budget(given["budget_s"], given["policy"]),
@@ -189,6 +192,7 @@ def peak(
         run,
         planned,
         offering,
+        name=f"peak of {generator['name']}",
         accuracy_given=shared.is_given("accuracy"),
         as_json=as_json,
         picture=picture,
@@ -249,9 +253,9 @@ def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput(
             "expected one of --url, --requests FILE, MODULE:COROUTINE, or -- COMMAND"
         )
+    _check_unused(words, mix)
     if words:
-        is_function = len(words) == 1 and names_function(words[0])
-        kind = "target" if is_function else "command"
+        kind = "target" if _is_target(words) else "command"
         return {"kind": kind, "words": list(words), "name": shlex.join(words)}
     kinds = _kinds(mix) if mix else [_kind(given)]
     return {
@@ -259,6 +263,24 @@ def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
         "requests": [asdict(each) for each in kinds],
         "name": url or click.format_filename(mix, shorten=True),
     }
+
+
+def _check_unused(words: Sequence[str], mix: Path | None) -> None:
+    """Refuse options that belong to another way of offering load."""
+    unused: tuple[str, ...] = ("method", "header", "body", "status") if words or mix else ()
+    if words and not _is_target(words):
+        unused += ("arrivals", "timeout_s", "processes")
+    options = [each for each in click.get_current_context().command.params if each.name in unused]
+    refuse(
+        f"{each.opts[0]} is given, expected none with {'COMMAND' if words else '--requests'}"
+        for each in options
+        if shared.is_given(str(each.name))
+    )
+
+
+def _is_target(words: Sequence[str]) -> bool:
+    """Return whether words name a coroutine function, and no command."""
+    return len(words) == 1 and names_function(words[0])
 
 
 def _kind(given: Mapping[str, Any]) -> HttpRequest:

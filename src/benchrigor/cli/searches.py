@@ -74,6 +74,7 @@ def carry_out(
     search: PeakSearch,
     generator: Prepared,
     *,
+    name: str,
     accuracy_given: bool,
     as_json: bool,
     picture: Path | None = None,
@@ -82,11 +83,15 @@ def carry_out(
     generator.check()
     try:
         found = run.carry_out(generator, after=lambda trial, peak: _tell(trial, peak, search))
+    except (BenchrigorError, KeyboardInterrupt):
+        if search.result().trials:  # what is known until then
+            print_peak(search.result(), run_id=run.run_id, as_json=as_json)
+        raise
     finally:
         generator.close()
     print_peak(found, run_id=run.run_id, as_json=as_json)
     if picture is not None:
-        write_picture(plot_peak(found), picture)
+        write_picture(plot_peak(found, title=name), picture)
     leave(_code(found, accuracy_given=accuracy_given))
 
 
@@ -96,9 +101,12 @@ def resume_search(
     """Take up a stored search, with a new budget for all of it where one is given."""
     changed = {} if budget_s is None else {"budget_s": None if budget_s == math.inf else budget_s}
     search = search_of(record, **changed)
+    if record.decision is not None and not changed:  # it is over: no server is needed
+        print_peak(peak_of(record), run_id=record.run_id, as_json=as_json)
+        leave(_code(peak_of(record), accuracy_given=False))
     generator = generator_of(record.subject["generator"], search.limits)
     run = PeakRun.resumed(search, record, store)
-    carry_out(run, search, generator, accuracy_given=False, as_json=as_json)
+    carry_out(run, search, generator, name=record.name, accuracy_given=False, as_json=as_json)
 
 
 def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:

@@ -88,10 +88,11 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     tried = _Tried.of(trials)
     shortest = shortest_s(goal)
     if not trials:
-        return Step(goal.within(goal.seed_load), shortest, "first probe")
+        seed_load = goal.seed_load * _STRIDE ** len(pending)
+        return Step(goal.within(seed_load), shortest, "first probe")
     bad = tried.contradicted
     counted = tried.only(~bad)
-    load = _unbracketed(counted, tried, goal)
+    load = _unbracketed(counted, tried, goal, 1 + len(pending))
     if isinstance(load, Ending):
         return load
     if load is not None:
@@ -163,15 +164,18 @@ def _posterior(counted: _Tried) -> PeakPosterior:
     )
 
 
-def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal) -> float | Ending | None:
-    """Return the next load while all trials are on one side of the peak; None when both are."""
+def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal, steps: int) -> float | Ending | None:
+    """Return the next load while all trials are on one side of the peak; None when both are.
+
+    So many steps are taken at once: one more for each trial under way.
+    """
     saturated = counted.ratio >= 1.0
     if not saturated.any():
         top = float(counted.load.max())
         is_last = top == goal.max_load and np.count_nonzero(counted.load == top) > 1
         if is_last or top > _WITHOUT_END:
             return Ending(status=PeakStatus.NOT_SATURATED)
-        return goal.within(top * _STRIDE)
+        return goal.within(top * _STRIDE**steps)
     if not saturated.all():
         return None
     load = tried.load
@@ -180,9 +184,9 @@ def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal) -> float | Ending |
     doublings = _PROBES_UP if tried.log_ratio[load.argmax()] > _CLEARLY_FAR else _MOST_PROBES_UP
     is_far = bool(np.isinf(tried.ratio).any()) or top >= first * 2.0**doublings
     if not is_far and top != goal.max_load and lowest == first:
-        return goal.within(2.0 * top)
+        return goal.within(2.0**steps * top)
     if lowest > goal.min_load:
-        return goal.within(lowest / _STRIDE)
+        return goal.within(lowest / _STRIDE**steps)
     if np.count_nonzero(load == lowest) > 1:
         return Ending(status=PeakStatus.SATURATED_AT_LOWEST)
     return lowest

@@ -42,6 +42,7 @@ _MOST_LAG = 0.1  # of the limit in seconds that is least: more, and the generato
 _GROWING = 10.0  # the least response over the limit of a trial in which a backlog grew
 _LEAST_SENT = 0.98  # of what was scheduled
 _MOST_TRIALS, _MOST_FAILED = 1_000, 5
+_STRIDE_DOWN = 4.0  # while no load could be offered
 _LEAST_REQUESTS, _IN_TAIL = 30, 10.0  # of a trial; beyond a quantile that is limited
 
 
@@ -188,7 +189,7 @@ class PeakSearch:
 
     def _take(self, told: Trial) -> None:
         self._trials.append(told)
-        if told.invalid:
+        if told.invalid and self._ending is None:
             self._repeat_or_limit(told)
 
     def result(self) -> PeakRate:
@@ -233,11 +234,18 @@ class PeakSearch:
         if len(self._trials) + len(self._pending) >= _MOST_TRIALS:
             return self._out_of_budget()
         pending = [Step(each.load, each.duration_s, each.reason) for each in self._pending.values()]
-        step = self._policy(self._valid(), pending, self.goal)
+        step = self._policy(self._valid(), pending, self._goal_by_now())
         if isinstance(step, Step):
             least_s = self._least_requests / step.load
             step = replace(step, duration_s=max(step.duration_s, least_s))
         return step
+
+    def _goal_by_now(self) -> Goal:
+        """Return the goal with the cost of set-up as it was so far, where none was given."""
+        spent = [each.result.spent_s.get("set-up", 0.0) for each in self._trials]
+        if self.goal.setup_s or not spent:
+            return self.goal
+        return replace(self.goal, setup_s=sum(spent) / len(spent))
 
     def _planned(self, step: Step) -> LoadTrial:
         trial = LoadTrial(
@@ -349,8 +357,8 @@ class PeakSearch:
         if below is not None:
             self.goal = replace(self.goal, max_load=self.goal.within(below))
             return
-        what = f"A load of {load:.4g}" if is_below else "No greater load"
-        notice = Notice.warning(Code.GENERATOR_LIMIT, f"{what} was offered: {told.invalid}.")
+        what = f"A load of {load:.4g} was not" if is_below else "No greater load was"
+        notice = Notice.warning(Code.GENERATOR_LIMIT, f"{what} offered: {told.invalid}.")
         status = PeakStatus.FAILED if is_below else PeakStatus.NOT_SATURATED
         self._ending = Ending(status, self._so_far() if is_below else None, (notice,))
 
@@ -361,8 +369,9 @@ class PeakSearch:
         if load <= top:
             return None
         if load > top * (1.0 + self.goal.width):
-            below = math.sqrt(load * top) if top else load / 2.0
-            return below if below >= self.goal.min_load else None
+            below = math.sqrt(load * top) if top else load / _STRIDE_DOWN
+            is_late_at_any = not top and len(self._trials) >= _MOST_FAILED
+            return None if is_late_at_any or below < self.goal.min_load else below
         return top if max(ratios.values()) >= 1.0 else None
 
 

@@ -120,6 +120,7 @@ def test_a_generator_that_waits_for_answers_offers_no_rate():
         with pytest.raises(InvalidInput, match="offers no rate: it waits for answers"):
             LoadCommand(command, [Pick.parse("mean:s=column:1")])
     LoadCommand(["wrk", "-R", "{load}", "URL"])  # this is wrk2
+    LoadCommand(["mine", "{load}", "http://ab/"], [Pick.parse("mean:s=column:1")])  # a host
     LoadCommand(["hey", "-c", "{load}"], [Pick.parse("mean:s=column:1")], is_rate=False)
 
 

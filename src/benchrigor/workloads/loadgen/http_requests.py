@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -99,7 +100,8 @@ class HttpRequests:
             import aiohttp  # noqa: PLC0415  # of an extra
         except ImportError as error:
             raise MissingExtra("sending HTTP requests", package="aiohttp", extra="load") from error
-        rng = random.Random(self.seed)  # noqa: S311  # it draws requests, no secrets
+        # Processes that send together draw differently.
+        rng = random.Random(f"{self.seed} {os.getpid()}")  # noqa: S311  # no secrets
         weights = [each.weight for each in self.kinds]
         connector = aiohttp.TCPConnector(limit=0)
         timeout = aiohttp.ClientTimeout(total=None)  # whoever sends has one

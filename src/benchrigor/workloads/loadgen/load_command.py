@@ -57,7 +57,7 @@ class LoadCommand:
         is_rate: bool = True,
     ) -> None:
         self._argv, self._picks, self._is_rate = list(argv), list(picks), is_rate
-        words = re.findall(r"[\w.-]+", " ".join(argv))
+        words = re.findall(r"[\w.-]+", re.sub(r"\S+://\S+", "", " ".join(argv)))
         closed = next((each for each in words if each in CLOSED_LOOP), None)
         if closed == "wrk" and re.search(r"(^| )(-R|--rate)", " ".join(argv)):
             closed, words = None, [*words, "wrk2"]  # its program has the name of its parent

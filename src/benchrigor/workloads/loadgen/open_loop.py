@@ -17,6 +17,7 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Limit, LoadResult, LoadTrial
 from benchrigor.model.checks import is_number, refuse, wrong_choice, wrong_number, wrong_whole
 from benchrigor.model.series import short
+from benchrigor.model.trial import FAILED
 from benchrigor.workloads.loadgen.arrivals import ARRIVALS, arrival_times
 from benchrigor.workloads.loadgen.judging import judged
 from benchrigor.workloads.loadgen.sending import Requests, Send, Sent, merged, sent
@@ -83,6 +84,12 @@ class OpenLoop:
                 if is_number(timeout_s) and timeout_s <= each
             ),
             [] if processes is None else wrong_whole("processes", processes),
+            (
+                f"{each.metric!r} is limited, which requests do not tell: expected 'mean', "
+                "'failed' or quantiles such as 'p99'"
+                for each in limits
+                if not each.is_of_time and each.metric != FAILED
+            ),
         )
         self._requests, self._limits = requests, tuple(limits)
         self._arrivals, self._timeout_s, self._seed = arrivals, timeout_s, seed
