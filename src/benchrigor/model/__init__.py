@@ -6,6 +6,10 @@ from benchrigor.lazy_names import lazy_names
 
 TYPE_CHECKING = False  # type checkers take it for True; importing typing would cost 10 ms
 if TYPE_CHECKING:
+    from benchrigor.model.advice import BatchAdvice as BatchAdvice
+    from benchrigor.model.advice import Kernel as Kernel
+    from benchrigor.model.advice import KernelPartition as KernelPartition
+    from benchrigor.model.advice import NodeLoad as NodeLoad
     from benchrigor.model.analysis import Analysis as Analysis
     from benchrigor.model.analysis import ChangePoints as ChangePoints
     from benchrigor.model.analysis import Disturbed as Disturbed
@@ -81,6 +85,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "advice": "BatchAdvice Kernel KernelPartition NodeLoad",
         "analysis": (
             "Analysis ChangePoints Disturbed Kind LevelFit Mode Observed Phase PhaseLabel "
             "PhaseReason StablePhase Subsessions VarianceSplit WpsFit"

@@ -32,6 +32,16 @@ def attempt(problems: list[str], check: Callable[..., T], *values: object) -> T 
         return None
 
 
+def listed(items: Any, name: str, kind: str) -> list[Any]:
+    """Return a sequence as a list; raise where it is none, or empty."""
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        raise InvalidInput(f"{name} is {short(items)}, expected a sequence of {kind}")
+    found = list(items)
+    if not found:
+        raise InvalidInput(f"{name} is empty, expected at least one {kind}")
+    return found
+
+
 def wrong_values(checks: Iterable[tuple[str, object, bool, str]]) -> list[str]:
     """Name what does not fit; a check is a name, its value, whether it fits, and what would."""
     return [

@@ -30,6 +30,13 @@ MOST_VARIATION = 100.0
 _LONGEST_NAME = 32
 
 
+def ends(quantity: Quantity) -> tuple[float, float, float]:
+    """Return the value and both ends of the interval; all are one for an exact number."""
+    if isinstance(quantity, Estimate):
+        return quantity.value, quantity.low, quantity.high
+    return (float(quantity),) * 3
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineStage:
     """One stage of a pipeline.

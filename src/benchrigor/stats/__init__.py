@@ -6,6 +6,8 @@ from benchrigor.lazy_names import lazy_names
 
 TYPE_CHECKING = False  # type checkers take it for True; importing typing would cost 10 ms
 if TYPE_CHECKING:
+    from benchrigor.stats.advice import advise_batching as advise_batching
+    from benchrigor.stats.advice import partition_kernels as partition_kernels
     from benchrigor.stats.changepoints.detector import ChangeDetector as ChangeDetector
     from benchrigor.stats.changepoints.detector import detect_changes as detect_changes
     from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector as RupturesDetector
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "advice": "advise_batching partition_kernels",
         "changepoints.detector": "ChangeDetector detect_changes",
         "changepoints.ruptures_adapter": "RupturesDetector",
         "comparison.multiple_testing": "compare_family rank",

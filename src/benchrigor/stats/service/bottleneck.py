@@ -9,6 +9,7 @@ from dataclasses import replace
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import (
+    listed,
     refuse,
     wrong_confidences,
     wrong_quantity,
@@ -33,7 +34,6 @@ from benchrigor.stats.service.capacity import model_notice, suggest_buffer, sugg
 from benchrigor.stats.service.rate_arithmetic import (
     MOVER,
     joined_notices,
-    listed,
     quotient,
     rounded_up,
 )

@@ -14,12 +14,12 @@ from benchrigor.model.checks import (
     wrong_share,
     wrong_whole,
 )
-from benchrigor.model.pipeline import BufferSize, Quantity, ReplicaCount, wrong_process
+from benchrigor.model.pipeline import BufferSize, Quantity, ReplicaCount, ends, wrong_process
 from benchrigor.model.series import short
 from benchrigor.model.service import ServiceProcess
 from benchrigor.model.text import counted, percent
 from benchrigor.stats.service.finite_queue import MOST_PLACES, fewest_places
-from benchrigor.stats.service.rate_arithmetic import ends, rounded_up
+from benchrigor.stats.service.rate_arithmetic import rounded_up
 
 _WAIT, _LOSE = "wait", "lose"
 _MODELS = {0.0: "M/D/1/K", 1.0: "M/M/1/K"}

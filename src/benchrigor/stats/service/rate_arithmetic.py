@@ -10,16 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, as_series
-from benchrigor.model.checks import refuse, wrong_confidences, wrong_quantity, wrong_whole
-from benchrigor.model.pipeline import Quantity
-from benchrigor.model.series import short
+from benchrigor.model.checks import (
+    listed,
+    refuse,
+    wrong_confidences,
+    wrong_quantity,
+    wrong_whole,
+)
+from benchrigor.model.pipeline import Quantity, ends
 from benchrigor.model.text import many
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
@@ -232,23 +236,6 @@ def rounded_up(number: float) -> int:
     """Return the least whole number that a measured number above 0 does not exceed."""
     nearest = round(number)
     return nearest if math.isclose(number, nearest, rel_tol=_ROUNDING) else math.ceil(number)
-
-
-def listed(items: Any, name: str, kind: str) -> list[Any]:
-    """Return a sequence as a list; raise where it is none, or empty."""
-    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise InvalidInput(f"{name} is {short(items)}, expected a sequence of {kind}")
-    found = list(items)
-    if not found:
-        raise InvalidInput(f"{name} is empty, expected at least one {kind}")
-    return found
-
-
-def ends(quantity: Quantity) -> tuple[float, float, float]:
-    """Return the value and both ends of the interval; all are one for an exact number."""
-    if isinstance(quantity, Estimate):
-        return quantity.value, quantity.low, quantity.high
-    return (float(quantity),) * 3
 
 
 def joined_notices(quantities: Iterable[Quantity]) -> tuple[Notice, ...]:
