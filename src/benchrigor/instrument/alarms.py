@@ -266,23 +266,21 @@ class Alarms:
                     self.callback_error = f"{callback!r} raised {error!r}"
 
 
-def _wrong_figures(sentence: str, evidence: Mapping[str, Figure]) -> list[str]:
+def _wrong_figures(sentence: object, evidence: Mapping[str, object]) -> list[str]:
     """Return what is wrong with what is said of an alarm."""
-    problems = wrong_values(
+    fits = len(evidence) <= MOST_EVIDENCE and all(
+        isinstance(value, str | int | float | None) and len(f"{name}{value}") <= LONGEST
+        for name, value in evidence.items()
+    )
+    is_text = isinstance(sentence, str) and len(sentence) <= LONGEST
+    return wrong_values(
         [
             (
-                f"evidence {short(name)}",
-                value,
-                len(name) <= LONGEST
-                and (value is None or isinstance(value, str | int | float))
-                and len(str(value)) <= LONGEST,
-                f"a name and a number or text of up to {LONGEST} characters",
-            )
-            for name, value in evidence.items()
+                "evidence",
+                evidence,
+                fits,
+                f"up to {MOST_EVIDENCE} numbers or texts, each up to {LONGEST} characters long",
+            ),
+            ("sentence", sentence, is_text, f"a text of up to {LONGEST} characters"),
         ]
     )
-    if len(evidence) > MOST_EVIDENCE:
-        problems = [f"evidence has {len(evidence)} figures, expected at most {MOST_EVIDENCE}"]
-    fits = isinstance(sentence, str) and len(sentence) <= LONGEST
-    expected = f"a text of up to {LONGEST} characters"
-    return problems + wrong_values([("sentence", sentence, fits, expected)])

@@ -114,7 +114,7 @@ class State:
             if each.value is None:
                 missing.setdefault(each.reason, []).append(each.name)
         lines = [f"{type(self).__name__} at {self.at}{over}, read in {cost}"]
-        lines += aligned(known, "<>") if known else []
+        lines += aligned([("", ""), *known], "<>")[1:]  # without names of the columns
         for reason, names in missing.items():
             lines += wrapped(f"not known: {', '.join(names)}: {reason}", hanging=2)
         return "\n".join(lines)

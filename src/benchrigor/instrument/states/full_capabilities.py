@@ -30,10 +30,10 @@ def further_capabilities(root: Path) -> list[Capability]:
     """Return what the machine has, as text; what cannot be read has the reason."""
     samplers = [
         GuardedSampler("cpu packages", partial(_packages, root)),
-        GuardedSampler("cpu", _processors, ("cpu cores", "cpu threads", "cpu mhz")),
-        GuardedSampler("cpu information", partial(_cpu_information, root), _CPUINFO),
+        GuardedSampler("cpu", _processors, "cpu cores, cpu threads, cpu mhz"),
+        GuardedSampler("cpu information", partial(_cpu_information, root), ", ".join(_CPUINFO)),
         GuardedSampler("cpu caches", partial(_caches, root)),
-        GuardedSampler("memory", _memory, ("ram", "swap")),
+        GuardedSampler("memory", _memory, "ram, swap"),
         GuardedSampler("memory limit", partial(_memory_limit, root)),
         GuardedSampler("gpus", Gpus().models),
         GuardedSampler("disks", partial(_disks, root)),

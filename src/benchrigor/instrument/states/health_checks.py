@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,27 +50,23 @@ def health(*, root: Path = ROOT, timeout_s: float = 3.0, clock: Clock | None = N
     True
     """
     refuse(wrong_number("timeout_s", timeout_s))
-    samplers = [
-        GuardedSampler(
-            "temperatures",
+    sources: dict[str, tuple[Callable[[], Iterator[Sample]], str]] = {
+        "temperatures": (
             _temperatures,
-            ("temperature cpu", "temperature margin", "temperature nearest limit"),
+            "temperature cpu, temperature margin, temperature nearest limit",
         ),
-        GuardedSampler(
-            "throttle counts",
+        "throttle counts": (
             partial(_throttle_counts, root),
-            ("throttle count core", "throttle count package"),
+            "throttle count core, throttle count package",
         ),
-        GuardedSampler("disks", partial(read_disks, timeout_s), ("smart failing disks",)),
-        GuardedSampler(
-            "memory errors",
+        "disks": (partial(read_disks, timeout_s), "smart failing disks"),
+        "memory errors": (
             partial(_memory_errors, root),
-            ("memory errors corrected", "memory errors uncorrected"),
+            "memory errors corrected, memory errors uncorrected",
         ),
-        GuardedSampler(
-            "clock", partial(_synchronisation, root), ("clock synchronised", "clock error")
-        ),
-    ]
+        "clock": (partial(_synchronisation, root), "clock synchronised, clock error"),
+    }
+    samplers = [GuardedSampler(name, *source) for name, source in sources.items()]
     return Health(**sampled(samplers, clock or WallClock()))
 
 

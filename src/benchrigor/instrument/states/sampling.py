@@ -36,7 +36,7 @@ class GuardedSampler:
     read
         Yields samples; what came before it raised counts.
     names
-        Samples that there always are: those that do not come have the reason.
+        Samples that there always are, "a, b": those that do not come have the reason.
     only
         Whether all other samples are left out.
     """
@@ -45,11 +45,12 @@ class GuardedSampler:
         self,
         name: str,
         read: Callable[[], Iterable[Sample]],
-        names: Iterable[str] = (),
+        names: str = "",
         *,
         only: bool = False,
     ) -> None:
-        self._name, self._read, self._names, self._only = name, read, tuple(names), only
+        self._name, self._read, self._only = name, read, only
+        self._names = names.split(", ") if names else []
 
     def describe(self) -> str:
         """Return its name."""
@@ -64,7 +65,7 @@ class GuardedSampler:
                 if each.name in self._names or not self._only:
                     found[each.name] = each
         except Exception as error:  # noqa: BLE001 - a kernel or a driver may do anything
-            missing, reason = missing or (self._name,), reason_of(error)
+            missing, reason = missing or [self._name], reason_of(error)
         return [
             *found.values(),
             *(Sample(name, None, reason=reason) for name in missing if name not in found),

@@ -17,6 +17,7 @@ from benchrigor.model import Sample
 
 _OLDEST = 7  # Version of smartctl from which on it writes JSON
 _KILLED_S = 0.2  # A killed process may be held by the kernel as long as its disk hangs
+_LEAST_S = 0.1  # For what one wrote while another one hung
 _ATTRIBUTES = {
     5: "reallocated sectors",
     197: "pending sectors",
@@ -39,7 +40,7 @@ def read_disks(timeout_s: float) -> Iterator[Sample]:
     verdicts = []
     for name, answer in zip(disks, answers, strict=True):
         disk = f"smart {name}"
-        samples = GuardedSampler(disk, partial(_told, disk, answer), (disk,)).sample()
+        samples = GuardedSampler(disk, partial(_told, disk, answer), disk).sample()
         verdicts += [each.value for each in samples if each.name == disk and each.value]
         yield from samples
     if not verdicts:
@@ -76,7 +77,7 @@ def _answers(commands: Sequence[Sequence[str]], timeout_s: float) -> list[str | 
     answers: list[str | Unavailable] = []
     for each in running:
         try:
-            answers.append(each.communicate(timeout=max(0.0, end_s - time.monotonic()))[0])
+            answers.append(each.communicate(timeout=max(_LEAST_S, end_s - time.monotonic()))[0])
         except subprocess.TimeoutExpired:
             each.kill()
             with suppress(subprocess.TimeoutExpired):

@@ -26,11 +26,6 @@ from benchrigor.protocols import Clock, Sampler
 _IDLE = {"idle", "iowait", "steal"}
 _INSIDE = {"guest", "guest_nice"}  # Linux counts them in user and nice already
 _LOOPBACK = re.compile(r"lo\d*|Loopback.*")
-SHORT = {
-    *("cpu busy", "steal", "load 1 min", "memory available", "swap in", "swap out"),
-    *("pressure cpu some", "pressure io some", "pressure memory some", "run delay", "throttled"),
-}
-"""What a short status holds."""
 
 
 class StatusReader:
@@ -122,14 +117,11 @@ def status(
 
 def _samplers(root: Path, clock: Clock, *, short: bool) -> list[GuardedSampler]:
     """Return what is built in, each with counters of its own."""
-    sources = _SOURCES if short else {**_SOURCES, "gpu": (Gpus().sample, ("gpus",))}
-    made = []
-    for name, (read, names) in sources.items():
-        kept = [each for each in names if each in SHORT] if short else names
-        if kept:
-            of_machine = partial(read, Counters(clock), root)
-            made.append(GuardedSampler(name, of_machine, kept, only=short))
-    return made
+    sources = _SHORT if short else {**_SOURCES, "gpu": (Gpus().sample, "gpus")}
+    return [
+        GuardedSampler(name, partial(read, Counters(clock), root), names, only=short)
+        for name, (read, names) in sources.items()
+    ]
 
 
 def _processors(counters: Counters, _: Path) -> Iterator[Sample]:
@@ -270,22 +262,27 @@ _PRESSURE = {
     "pressure memory some": "pressure_memory_s",
     "pressure memory full": "pressure_memory_full_s",
 }
-_SOURCES: dict[str, tuple[Callable[[Counters, Path], Iterable[Sample]], tuple[str, ...]]] = {
-    "cpu": (
-        _processors,
-        ("cpu busy", "cpu busiest core", "cpu user", "cpu system", "cpu idle", "steal"),
-    ),
-    "load": (_load, ("load 1 min", "load 5 min", "load 15 min")),
-    "memory": (
-        _memory,
-        ("memory available", "memory available share", "memory used", "memory total"),
-    ),
-    "swap": (_swap, ("swap used", "swap free", "swap in", "swap out")),
-    "pressure": (_pressure, tuple(_PRESSURE)),
-    "run delay": (_run_delay, ("run delay",)),
-    "throttled": (_throttled, ("throttled",)),
-    "storage": (_storage, ("storage used", "storage free", "storage fullest")),
-    "disk": (_disks, ("disk read", "disk written")),
-    "network": (_network, ("network received", "network sent")),
+_Sources = dict[str, tuple[Callable[[Counters, Path], Iterable[Sample]], str]]
+
+# What reads each part of the status, and the samples that it always has.
+_SOURCES: _Sources = {
+    "cpu": (_processors, "cpu busy, cpu busiest core, cpu user, cpu system, cpu idle, steal"),
+    "load": (_load, "load 1 min, load 5 min, load 15 min"),
+    "memory": (_memory, "memory available, memory available share, memory used, memory total"),
+    "swap": (_swap, "swap used, swap free, swap in, swap out"),
+    "pressure": (_pressure, ", ".join(_PRESSURE)),
+    "run delay": (_run_delay, "run delay"),
+    "throttled": (_throttled, "throttled"),
+    "storage": (_storage, "storage used, storage free, storage fullest"),
+    "disk": (_disks, "disk read, disk written"),
+    "network": (_network, "network received, network sent"),
 }
-"""What reads a part of the status, and the samples that it always has."""
+_SHORT: _Sources = {
+    "cpu": (_processors, "cpu busy, steal"),
+    "load": (_load, "load 1 min"),
+    "memory": (_memory, "memory available"),
+    "swap": (_swap, "swap in, swap out"),
+    "pressure": (_pressure, "pressure cpu some, pressure io some, pressure memory some"),
+    "run delay": (_run_delay, "run delay"),
+    "throttled": (_throttled, "throttled"),
+}
