@@ -126,7 +126,7 @@ def read_thresholds(
 
     Examples
     --------
-    >>> thresholds = read_thresholds("[hot]\nenabled = false\n[disk-full]\nhold_s = 60")
+    >>> thresholds = read_thresholds("[hot]\nenabled = false\n[disk-full]\nhold_s = 60.0")
     >>> [(each.hold_s, each.enabled) for each in thresholds if each.code in ("hot", "disk-full")]
     [(10.0, False), (60.0, True)]
     """
