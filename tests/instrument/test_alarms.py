@@ -159,7 +159,8 @@ def test_a_callback_may_use_the_alarms() -> None:
 
 
 def test_others_raise_and_clear_alarms_and_raising_again_renews_the_figures() -> None:
-    alarms, heard = Alarms(now=lambda: "noon"), []
+    moments = iter(["noon", "later", "later still"])
+    alarms, heard = Alarms(now=lambda: next(moments)), []
     alarms.on_change(lambda _, is_standing: heard.append(is_standing))
     for length in (10, 20):
         alarms.raise_("queue-full", "A queue is full.", length=length)

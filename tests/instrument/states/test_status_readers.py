@@ -19,6 +19,7 @@ HOST = {
     "proc/self/cgroup": "0::/bench\n",
     "sys/fs/cgroup/bench/cpu.stat": "throttled_usec 0\n",
     "proc/thread-self/schedstat": "1000 0 1\n",
+    "sys/fs/cgroup/bench/cpu.pressure": "of the group, not of the host",
     "proc/pressure/cpu": PRESSURE.format(0, 0),
     "proc/pressure/io": PRESSURE.format(0, 0),
     "proc/pressure/memory": PRESSURE.format(0, 0),
@@ -177,6 +178,24 @@ def test_without_a_tick_the_processors_are_not_known(reader, clock) -> None:
     clock.advance(SECOND)
     found = {each.name: each for each in reader.read().samples}
     assert found["cpu busy"].reason == "no tick of the processors since the last reading"
+
+
+def test_a_file_system_that_is_never_written_to_is_not_the_fullest(
+    reader, psutil_of, tmp_path
+) -> None:
+    psutil_of.parts += [("image", str(tmp_path), "ro,nodev")]
+    psutil_of.used[str(tmp_path)] = 100.0
+    assert reader.read().value("storage fullest") == "/"
+
+
+def test_where_no_interface_has_a_device_all_but_the_loopback_count(
+    psutil_of, tmp_path, clock
+) -> None:
+    reader = StatusReader(root=tmp_path, clock=clock)
+    reader.read()
+    psutil_of.nets = {"lo": (99, 99), "eth0": (300, 20), "br0": (290, 19)}
+    clock.advance(SECOND)
+    assert reader.read().value("network sent") == 20.0
 
 
 def test_a_container_without_partitions_has_its_root(reader, psutil_of) -> None:
