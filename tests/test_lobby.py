@@ -18,6 +18,7 @@ LAZY = [
 ROOMS = {"errors", "instrument", "model", "queues", "report", "stats", "testing"}
 ROOMS |= {"workbench", "workloads"}
 HEAVY = ["numpy", "scipy", "statsmodels", "ruptures", "pyperf", "matplotlib", "pandas", "asyncio"]
+HEAVY += ["psutil"]
 
 
 @pytest.mark.parametrize("module", ["benchrigor", "benchrigor.pytest_plugin"])

@@ -6,7 +6,7 @@ Each has a law suite in ``tests/laws`` that every implementation passes; what to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Round,
         RoundPlan,
         RunRecord,
+        Sample,
     )
 
 
@@ -172,6 +173,21 @@ class LoadGenerator(Protocol):
 
     def offer(self, trial: LoadTrial) -> LoadResult:
         """Carry out a trial."""
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """Samples a part of a machine's state: `instrument.StatusReader` takes any.
+
+    Laws: no exception escapes, what is not known is a `Sample` with the reason; its cost is known,
+    since whoever samples times it.
+    """
+
+    def describe(self) -> str:
+        """Return what is sampled, in a word or two; always the same."""
+
+    def sample(self) -> Iterable[Sample]:
+        """Read that part of the state now."""
 
 
 @runtime_checkable

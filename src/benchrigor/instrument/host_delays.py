@@ -162,12 +162,14 @@ def _fill(delay_ns: int, room_ns: Sequence[int]) -> list[int]:
     return parts_ns
 
 
-def read_pressure(*, root: Path = ROOT) -> tuple[str, dict[str, float]]:
+def read_pressure(*, root: Path = ROOT, of_host: bool = False) -> tuple[str, dict[str, float]]:
     """Read how long tasks of the control group, else of the host, waited so far, by resource.
 
-    That includes the program's waiting for its own data: evidence, no measured delay.
+    With ``of_host`` those of the host in any case. That includes the program's waiting for its own
+    data: evidence, no measured delay.
     """
-    groups = [each for each in cgroup_folders(root) if (each / "cpu.pressure").exists()]
+    around = () if of_host else cgroup_folders(root)
+    groups = [each for each in around if (each / "cpu.pressure").exists()]
     folder, ending = (groups[0], ".pressure") if groups else (root / "proc/pressure", "")
     totals = {}
     for resource in ("cpu", "io", "memory"):

@@ -49,14 +49,14 @@ def read_text(path: Path) -> str:
         raise Unavailable(f"{path}: {error.strerror or error}") from error
 
 
-def cgroup_folders(root: Path) -> Iterator[Path]:
-    """Yield the process's control groups of the processor and those around them, innermost first.
+def cgroup_folders(root: Path, controller: str = "cpu") -> Iterator[Path]:
+    """Yield the process's control groups of a controller and those around them, innermost first.
 
     Both versions of control groups count; the second is also looked for beside the first.
     """
     for line in read_text(root / "proc/self/cgroup").splitlines():
         _, controllers, group = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
         for name in (controllers,) if controllers else ("", "unified"):
             mount = root / "sys/fs/cgroup" / name

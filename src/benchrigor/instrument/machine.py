@@ -29,7 +29,7 @@ _VIRTUAL = re.compile(
 )
 
 
-def capabilities(*, root: Path = ROOT) -> tuple[Capability, ...]:
+def capabilities(*, full: bool = False, root: Path = ROOT) -> tuple[Capability, ...]:
     """Read those settings of the machine that matter to measurements, from ``/proc`` and ``/sys``.
 
     What cannot be read (another system, a container that hides it) is unavailable, with the
@@ -37,6 +37,8 @@ def capabilities(*, root: Path = ROOT) -> tuple[Capability, ...]:
 
     Parameters
     ----------
+    full
+        Add what the machine has, by psutil and others, which takes longer.
     root
         Folder that holds ``proc`` and ``sys``.
 
@@ -44,7 +46,9 @@ def capabilities(*, root: Path = ROOT) -> tuple[Capability, ...]:
     -------
     tuple of Capability
         "cpu governor", "turbo", "smt", "cores available", "cpu quota", "virtualisation",
-        "clock source", "aslr", "scheduler statistics", "perf events"; always all of them.
+        "clock source", "aslr", "scheduler statistics", "perf events"; always all of them. In full
+        also "cpu packages", "cpu cores", "cpu threads", "cpu model", "cpu flags", "ram", "swap",
+        "memory limit", "gpu 0", "disk sda", "network eth0" and others, as they are.
 
     Examples
     --------
@@ -52,7 +56,14 @@ def capabilities(*, root: Path = ROOT) -> tuple[Capability, ...]:
     >>> nowhere.available, nowhere.reason
     (False, '/nowhere/sys/devices/system/cpu/cpufreq/policy*/scaling_governor: none is there')
     """
-    return tuple(_capability(name, reader, root) for name, reader in _READERS.items())
+    found = tuple(_capability(name, reader, root) for name, reader in _READERS.items())
+    if not full:
+        return found
+    from benchrigor.instrument.states.full_capabilities import (  # noqa: PLC0415  # psutil is slow
+        further_capabilities,
+    )
+
+    return (*found, *further_capabilities(root))
 
 
 def provenance(*, sources: Iterable[Path | str] = (), root: Path = ROOT) -> Provenance:

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from benchrigor.model.interference import Interference as Interference
     from benchrigor.model.interference import Light as Light
     from benchrigor.model.interference import SegmentGroup as SegmentGroup
+    from benchrigor.model.machine import Alarm as Alarm
+    from benchrigor.model.machine import Capability as Capability
+    from benchrigor.model.machine import Health as Health
+    from benchrigor.model.machine import Sample as Sample
+    from benchrigor.model.machine import Status as Status
     from benchrigor.model.metric import Metric as Metric
     from benchrigor.model.metric import quantile_named as quantile_named
     from benchrigor.model.notice import Code as Code
@@ -58,7 +63,6 @@ if TYPE_CHECKING:
     from benchrigor.model.readings import RoundPlan as RoundPlan
     from benchrigor.model.replay import Replay as Replay
     from benchrigor.model.replay import Ruling as Ruling
-    from benchrigor.model.run import Capability as Capability
     from benchrigor.model.run import Provenance as Provenance
     from benchrigor.model.run import RunRecord as RunRecord
     from benchrigor.model.sample_size import Plan as Plan
@@ -94,6 +98,7 @@ __getattr__, __dir__ = lazy_names(
         "decision": "Decision Progress StopReason",
         "estimate": "Estimate",
         "interference": "Composite CompositeGroup Interference Light SegmentGroup",
+        "machine": "Alarm Capability Health Sample Status",
         "metric": "Metric quantile_named",
         "notice": "Code Notice Severity",
         "options": "Options check_work",
@@ -103,7 +108,7 @@ __getattr__, __dir__ = lazy_names(
         ),
         "readings": "Delays References Round RoundPlan",
         "replay": "Replay Ruling",
-        "run": "Capability Provenance RunRecord",
+        "run": "Provenance RunRecord",
         "sample_size": "Plan Price",
         "segments": "SegmentProfile",
         "series": "Floats as_invocations as_series",

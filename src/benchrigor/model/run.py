@@ -18,6 +18,7 @@ from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.interference import Interference, Light
+from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Code, Notice
 from benchrigor.model.options import Options
@@ -40,19 +41,6 @@ from benchrigor.units import Direction, Quantity
 
 _LONGEST = 110  # Columns of a headline without a number
 _LEAST_WHY = 60  # Of them for why there is no number
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capability:
-    """One thing about a machine that matters to measurements, such as its "cpu governor".
-
-    ``value`` is None where it is not available, for a ``reason``.
-    """
-
-    name: str
-    available: bool
-    value: str | None = None
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

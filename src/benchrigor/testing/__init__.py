@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from benchrigor.testing.injector import cpu_hog as cpu_hog
     from benchrigor.testing.injector import memory_hog as memory_hog
     from benchrigor.testing.meter import FakeMeter as FakeMeter
+    from benchrigor.testing.sampler import FakeSampler as FakeSampler
     from benchrigor.testing.servers import SimulatedServer as SimulatedServer
     from benchrigor.testing.stages import StagePeriods as StagePeriods
     from benchrigor.testing.stages import SyntheticStage as SyntheticStage
@@ -32,6 +33,7 @@ __getattr__, __dir__ = lazy_names(
         "clock": "FakeClock",
         "injector": "Injector cpu_hog memory_hog",
         "meter": "FakeMeter",
+        "sampler": "FakeSampler",
         "servers": "SimulatedServer",
         "stages": "StagePeriods SyntheticStage",
         "stores": "MemoryStore",

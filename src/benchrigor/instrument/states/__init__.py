@@ -1,0 +1,1 @@
+"""How a machine is at a moment: status, health, and capabilities in full."""

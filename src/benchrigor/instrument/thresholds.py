@@ -1,0 +1,257 @@
+"""From where on something is wrong with a machine: thresholds with hysteresis and hold time."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model.checks import is_number, refuse, wrong_values
+from benchrigor.model.codec import encode
+from benchrigor.model.series import LARGEST, short
+
+MOST_CODES, LONGEST = 100, 300  # Bounds of what others may send: codes, characters of a text
+_MOST_LISTED = 8
+_LEAST_HOLD_S = 1.0  # No alarm changes more often
+_CODE = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_DEFAULTS = Path(__file__).with_name("thresholds.toml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """What a sample must be above or below, and from where on that is over.
+
+    Parameters
+    ----------
+    sample
+        Name of a number in a `Status` or a `Health`.
+    above, below
+        One of them: the condition holds beyond it.
+    clear
+        At this value or beyond it on the other side the condition is over: at most ``above``, at
+        least ``below``. In between all stays as it is, which is the hysteresis.
+
+    Examples
+    --------
+    >>> full = Condition(sample="storage used", above=95.0, clear=90.0)
+    >>> [(full.holds(value), full.is_over(value)) for value in (96.0, 93.0, 90.0)]
+    [(True, False), (False, False), (False, True)]
+    """
+
+    sample: str
+    clear: float
+    above: float | None = None
+    below: float | None = None
+
+    @property
+    def limit(self) -> float | None:
+        """What a value must be above or below."""
+        return self.below if self.above is None else self.above
+
+    def holds(self, value: float) -> bool:
+        """Return whether a value is beyond the limit."""
+        if self.above is not None:
+            return value > self.above
+        return self.below is not None and value < self.below
+
+    def is_over(self, value: float) -> bool:
+        """Return whether a value is clear of it."""
+        return value <= self.clear if self.above is not None else value >= self.clear
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """When an alarm is raised and cleared.
+
+    Parameters
+    ----------
+    code
+        Of the alarm; lower-case letters, digits and hyphens.
+    when
+        All of them must hold. The first one's sample must be known; a further one does not count
+        where its sample is not known.
+    sentence
+        What is wrong, and what to do.
+    hold_s
+        Seconds for which they must hold before the alarm is raised, and for which one of them must
+        be over before it is cleared; at least 1.
+    evidence
+        Further samples to tell with the alarm.
+    enabled
+        Whether it counts at all.
+
+    Examples
+    --------
+    >>> print(*(each.code for each in read_thresholds()))
+    thrashing under-used throttling hot disk-full disk-failing memory-low memory-errors stolen
+    """
+
+    code: str
+    when: tuple[Condition, ...]
+    sentence: str
+    hold_s: float = 10.0
+    evidence: tuple[str, ...] = ()
+    enabled: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its table, as `read_thresholds` takes it by code."""
+        fields = {key: value for key, value in encode(self).items() if key != "code"}
+        fields["when"] = [
+            {key: value for key, value in each.items() if value is not None}
+            for each in fields["when"]
+        ]
+        return fields
+
+
+def read_thresholds(
+    source: Path | str | Mapping[str, Any] | None = None,
+) -> tuple[Threshold, ...]:
+    r"""Read thresholds; what they leave out is as in the package.
+
+    Parameters
+    ----------
+    source
+        A file in TOML, its text, or what is in it: a table for each code, with any of the fields of
+        `Threshold`. Fields and codes that are not there have their defaults; ``enabled = false``
+        turns one off. None for the defaults alone.
+
+    Raises
+    ------
+    InvalidInput
+        When the file cannot be read, or with all that is wrong in it.
+
+    Examples
+    --------
+    >>> thresholds = read_thresholds("[hot]\nenabled = false\n[disk-full]\nhold_s = 60.0")
+    >>> [(each.hold_s, each.enabled) for each in thresholds if each.code in ("hot", "disk-full")]
+    [(10.0, False), (60.0, True)]
+    """
+    defaults = tomllib.loads(_DEFAULTS.read_text(encoding="utf-8"))
+    given = source if isinstance(source, Mapping) else _parsed(source)
+    merged = {
+        code: {**defaults.get(code, {}), **table} if isinstance(table, Mapping) else table
+        for code, table in given.items()
+    }
+    return checked_thresholds({**defaults, **merged})
+
+
+def _parsed(source: Path | str | None) -> Mapping[str, Any]:
+    try:
+        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+        return tomllib.loads(text or "")
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        where = source if isinstance(source, Path) else f"{short(source)} (a file is a Path)"
+        raise InvalidInput(f"thresholds: {where} cannot be read as TOML: {error}") from error
+
+
+def checked_thresholds(tables: Mapping[str, Any]) -> tuple[Threshold, ...]:
+    """Make thresholds of tables by code, or refuse them with all that is wrong."""
+    if len(tables) > MOST_CODES:
+        raise InvalidInput(f"there are {len(tables)} thresholds, expected at most {MOST_CODES}")
+    refuse(*(_wrong_table(code, table) for code, table in tables.items()))
+    return tuple(
+        Threshold(
+            **{
+                **table,
+                "code": code,
+                "when": tuple(Condition(**each) for each in table["when"]),
+                "evidence": tuple(table.get("evidence", ())),
+            }
+        )
+        for code, table in tables.items()
+    )
+
+
+def wrong_code(code: object) -> list[str]:
+    """Return what is wrong with the code of an alarm."""
+    if isinstance(code, str) and _CODE.fullmatch(code):
+        return []
+    return [f"{short(code)} is no code, expected up to 64 of a to z, 0 to 9 and hyphens"]
+
+
+def _wrong_table(code: object, table: Any) -> list[str]:
+    """Return what is wrong with one threshold."""
+    if problems := wrong_code(code):
+        return problems
+    problems = _wrong_fields(f"{code}", table, _OF_THRESHOLD)
+    if isinstance(table, Mapping) and _is_list(table.get("when")):
+        for index, each in enumerate(table["when"]):
+            problems += _wrong_condition(f"{code}.when[{index}]", each)
+    return problems
+
+
+def _wrong_condition(name: str, table: Any) -> list[str]:
+    """Return what is wrong with one condition."""
+    if problems := _wrong_fields(name, table, _OF_CONDITION):
+        return problems
+    limits = [each for each in ("above", "below") if table.get(each) is not None]
+    if len(limits) != 1:
+        return [f"{name} has {' and '.join(limits) or 'no limit'}, expected above or below"]
+    limit, clear = table[limits[0]], table["clear"]
+    if clear > limit if limits == ["above"] else clear < limit:
+        bound = "at most" if limits == ["above"] else "at least"
+        return [f"{name}.clear is {clear}, expected {bound} {limit}, which is {limits[0]}"]
+    return []
+
+
+_Field = tuple[object, Callable[[Any], bool], str]  # Default, what fits, what is expected
+
+
+def _wrong_fields(name: str, table: Any, fields: Mapping[str, _Field]) -> list[str]:
+    """Return which fields of a table are unknown, missing or do not fit."""
+    if not isinstance(table, Mapping):
+        return [f"{name} is {short(table)}, expected a table"]
+    given = {key: table.get(key, default) for key, (default, _, _) in fields.items()}
+    return [
+        *(
+            f"{name}.{short(key)} is unknown, expected some of {', '.join(fields)}"
+            for key in table
+            if key not in fields
+        ),
+        *wrong_values(
+            (f"{name}.{key}", given[key], fits(given[key]), expected)
+            for key, (_, fits, expected) in fields.items()
+        ),
+    ]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= LONGEST
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) <= _MOST_LISTED
+
+
+def _is_finite(value: object) -> bool:
+    return is_number(value) and -LARGEST <= value <= LARGEST
+
+
+_TEXT = f"a text of 1 to {LONGEST} characters"
+_OF_THRESHOLD: dict[str, _Field] = {
+    "when": (None, lambda value: _is_list(value) and len(value) > 0, "one to eight conditions"),
+    "sentence": (None, _is_text, _TEXT),
+    "hold_s": (
+        10.0,
+        lambda value: _is_finite(value) and value >= _LEAST_HOLD_S,
+        f"a number of seconds from {_LEAST_HOLD_S:g} on",
+    ),
+    "evidence": (
+        (),
+        lambda value: _is_list(value) and all(map(_is_text, value)),
+        "up to eight names of samples",
+    ),
+    "enabled": (True, lambda value: isinstance(value, bool), "true or false"),
+}
+_OF_CONDITION: dict[str, _Field] = {
+    "sample": (None, _is_text, _TEXT),
+    "clear": (None, _is_finite, "a finite number"),
+    **dict.fromkeys(
+        ("above", "below"),
+        (None, lambda value: value is None or _is_finite(value), "a finite number"),
+    ),
+}

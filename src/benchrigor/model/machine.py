@@ -1,0 +1,188 @@
+"""What a machine can do, how it is, whether it is sound, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model.notice import Evidence, Figure
+from benchrigor.model.text import aligned, percent, shortened, show_duration, show_value, wrapped
+
+_WIDEST = 40  # Characters of a value in a table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capability:
+    """One thing about a machine that matters to measurements, such as its "cpu governor".
+
+    ``value`` is None where it is not available, for a ``reason``.
+    """
+
+    name: str
+    available: bool
+    value: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One thing about the state of a machine at a moment.
+
+    Parameters
+    ----------
+    name
+        Stable, such as "memory available".
+    value
+        A number, or a text such as "passed"; None where it is not known, for a ``reason``.
+    unit
+        Such as "B", "B/s", "%"; empty for a text and for a plain number.
+    reason
+        Why there is no value; empty where there is one.
+
+    Examples
+    --------
+    >>> print(Sample("memory available", 4.2e9, "B"))
+    memory available: 4.2 GB
+    >>> print(Sample("gpus", None, reason="no driver is loaded"))
+    gpus: not known, no driver is loaded
+    """
+
+    name: str
+    value: float | str | None
+    unit: str = ""
+    reason: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The value with its unit, for people; empty where there is none."""
+        if not isinstance(self.value, int | float):
+            return shortened(self.value or "", _WIDEST)
+        return (
+            percent(self.value / 100.0) if self.unit == "%" else show_value(self.value, self.unit)
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.shown or f'not known, {self.reason}'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Samples of one moment; see `Status` and `Health`."""
+
+    samples: tuple[Sample, ...]
+    at: str
+    span_s: float | None = None
+    cost_s: Mapping[str, float] = field(default_factory=dict)
+
+    def value(self, name: str) -> float | str | None:
+        """Return the value of a sample; None where it is not known.
+
+        Raises
+        ------
+        InvalidInput
+            When no sample has that name; the message lists those that are alike.
+        """
+        for each in self.samples:
+            if each.name == name:
+                return each.value
+        from difflib import get_close_matches  # noqa: PLC0415  # needed for an error only
+
+        names = [each.name for each in self.samples]
+        alike = get_close_matches(name, names, n=5, cutoff=0.4) or sorted(names)[:5]
+        raise InvalidInput(f"no sample is named {name!r}; such are {', '.join(map(repr, alike))}")
+
+    def to_dict(self) -> dict[str, Figure]:
+        """Return a flat map: "at", "span_s", each sample by name, reasons and costs.
+
+        Where a sample is None, "NAME reason" says why; "cost_s SAMPLER" is what a sampler took.
+        """
+        return {
+            "at": self.at,
+            "span_s": self.span_s,
+            **{each.name: each.value for each in self.samples},
+            **{f"{each.name} reason": each.reason for each in self.samples if each.value is None},
+            **{f"cost_s {name}": cost_s for name, cost_s in self.cost_s.items()},
+        }
+
+    def __str__(self) -> str:
+        over = "" if self.span_s is None else f", rates over {show_duration(self.span_s)}"
+        cost = show_value(sum(self.cost_s.values()), "s")
+        known = [(each.name, each.shown) for each in self.samples if each.value is not None]
+        missing: dict[str, list[str]] = {}
+        for each in self.samples:
+            if each.value is None:
+                missing.setdefault(each.reason, []).append(each.name)
+        lines = [f"{type(self).__name__} at {self.at}{over}, read in {cost}"]
+        lines += aligned([("", ""), *known], "<>")[1:]  # without names of the columns
+        for reason, names in missing.items():
+            lines += wrapped(f"not known: {', '.join(names)}: {reason}", hanging=2)
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status(State):
+    """How busy a machine is: processors, memory, disks, network, pressure.
+
+    Parameters
+    ----------
+    samples
+        What was read. Rates and shares of time are over ``span_s``, all else is of the moment.
+    at
+        When, ISO 8601 in UTC.
+    span_s
+        Seconds since the reading before; None for a first reading, which has no rates.
+    cost_s
+        Wall time that each sampler took, in seconds, by what it describes itself as.
+
+    Examples
+    --------
+    >>> status = Status(samples=(Sample("load 1 min", 0.5),), at="2026-11-24T19:00:00+00:00")
+    >>> status.value("load 1 min"), status.to_dict()["load 1 min"]
+    (0.5, 0.5)
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health(State):
+    """Whether a machine is sound: temperatures, disks, memory, clock; parameters as of `Status`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarm:
+    """Something that is wrong with a machine as long as the alarm stands.
+
+    Parameters
+    ----------
+    code
+        For programs; at most one alarm of a code stands.
+    sentence
+        What is wrong, and what to do.
+    since
+        When it began to show, ISO 8601 in UTC.
+    value, threshold
+        Of the sample that the alarm is about, as it was last, and what it passed; None where
+        somebody raised the alarm by hand.
+    evidence
+        The figures behind it.
+
+    Examples
+    --------
+    >>> since = "2026-11-24T19:00:00+00:00"
+    >>> print(Alarm(code="queue-full", sentence="A queue is full.", since=since))
+    A queue is full. [queue-full] since 2026-11-24T19:00:00+00:00
+    """
+
+    code: str
+    sentence: str
+    since: str
+    value: float | None = None
+    threshold: float | None = None
+    evidence: Evidence = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        figures = ", ".join(
+            f"{name} {f'{figure:.3g}' if isinstance(figure, float) else figure}"
+            for name, figure in self.evidence.items()
+        )
+        return f"{self.sentence} [{self.code}] since {self.since}" + (figures and f" ({figures})")
