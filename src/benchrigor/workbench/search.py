@@ -41,7 +41,8 @@ _LAGS = 3.0  # of the p99, that late requests and their burst add to a response 
 _MOST_LAG = 0.1  # of the limit in seconds that is least: more, and the generator is measured
 _GROWING = 10.0  # the least response over the limit of a trial in which a backlog grew
 _LEAST_SENT = 0.98  # of what was scheduled
-_MOST_TRIALS, _MOST_FAILED = 1_000, 5
+_MOST_TRIALS, _MOST_PUBLISHED = 1_000, 10_000  # a strawman takes 1,200 to 2,500/s
+_MOST_FAILED = 5
 _STRIDE_DOWN = 4.0  # while no load could be offered
 _LEAST_REQUESTS, _IN_TAIL = 30, 10.0  # of a trial; beyond a quantile that is limited
 
@@ -231,7 +232,8 @@ class PeakSearch:
         return [each for each in self._trials if each.counts]
 
     def _next_step(self) -> Step | Ending:
-        if len(self._trials) + len(self._pending) >= _MOST_TRIALS:
+        most = _MOST_TRIALS if self._is_adaptive else _MOST_PUBLISHED
+        if len(self._trials) + len(self._pending) >= most:
             return self._out_of_budget()
         pending = [Step(each.load, each.duration_s, each.reason) for each in self._pending.values()]
         step = self._policy(self._valid(), pending, self._goal_by_now())
