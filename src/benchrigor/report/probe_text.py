@@ -56,7 +56,7 @@ def probe_table(
     kernels = [
         (each, readings.get(f"{name}{_WORK}"))
         for name, each in readings.items()
-        if each.count and name.removesuffix(_WORK) not in (readings.keys() - {name})
+        if each.count and not (name.endswith(_WORK) and name.removesuffix(_WORK) in readings)
     ]
     all_s = sum(_self_s(each, work) for each, work in kernels)
     return tuple(_row(each, work, all_s, batch_above) for each, work in kernels)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections import deque
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol, cast
 
 from benchrigor.errors import MissingExtra
 from benchrigor.instrument.probing.event_sums import NOTHING, merged
@@ -78,6 +79,12 @@ class Book:
         return None if quantile_ns is None else quantile_ns * _NS
 
 
+class _Mark:
+    """Lives as long as the thread that has it."""
+
+    __slots__ = ("__weakref__",)
+
+
 class ProbeAccount:
     """The cells of a probe, and what was taken out of them.
 
@@ -97,19 +104,23 @@ class ProbeAccount:
         self.name, self.clock, self.per_thread = name, clock, per_thread
         self._born_ns = time.perf_counter_ns()
         self._local = threading.local()
-        self._cells: list[Cell] = []
+        # Each with what is None once its thread has ended. (`Thread.is_alive` may fail in Python
+        # 3.11 when another thread joins meanwhile.)
+        self._cells: dict[Cell, Callable[[], object]] = {}
         self.dear_forms: set[str] = set()  # forms that were used, but for those that cost little
         self.book = Book()
         self.latest_ns: deque[int] = deque(maxlen=0)
 
     def cell(self) -> Cell:
         """Return the cell for the calling thread."""
-        try:
-            cell: Cell = self._local.cell if self.per_thread else self._cells[0]
-        except (AttributeError, IndexError):
-            thread = threading.current_thread() if self.per_thread else None
-            cell = self._local.cell = Cell(self._born_ns, self.most_samples, thread)
-            self._cells.append(cell)
+        if self.per_thread:
+            try:
+                return cast(Cell, self._local.cell)
+            except AttributeError:
+                pass
+        cell, mark = Cell(self._born_ns, self.most_samples), _Mark()
+        self._local.cell, self._local.mark = cell, mark
+        self._cells[cell] = weakref.ref(mark) if self.per_thread else lambda: self
         return cell
 
     @property
@@ -122,20 +133,20 @@ class ProbeAccount:
         if most:
             new_sketch()  # says so if it is not installed
         self.latest_ns = deque(self.latest_ns, maxlen=most)
-        for cell in self._cells:
+        for cell in [*self._cells]:
             cell.most_samples = most
 
     def collect(self, readers: Iterable[Reader]) -> None:
         """Take what is in the cells into the books, that of each reader too."""
-        for cell in self._cells[:]:
-            ended = cell.thread is not None and not cell.thread.is_alive()
+        for cell, mark in [*self._cells.items()]:
+            ended = mark() is None  # asked before: an ended thread writes no more
             if taken := cell.take():
                 sketch = new_sketch(taken.samples) if taken.samples else None
                 for book in (self.book, *(each.book(self.name) for each in readers)):
                     book.add(taken, sketch)
                 self.latest_ns.extend(taken.samples)
             if ended:
-                self._cells.remove(cell)
+                del self._cells[cell]
 
     def reset(self) -> None:
         """Begin from zero, in a process where no other thread is there."""

@@ -40,8 +40,6 @@ class Cell:
         When its probe was made, by `time.perf_counter_ns`: no event is longer than since then.
     most_samples
         How many durations are kept one by one until they are read.
-    thread
-        The only one that writes; None where any may.
     """
 
     __slots__ = (
@@ -55,14 +53,11 @@ class Cell:
         "most_samples",
         "nested",
         "room",
-        "thread",
         "values",
     )
 
-    def __init__(
-        self, born_ns: int, most_samples: int = 0, thread: threading.Thread | None = None
-    ) -> None:
-        self._born_ns, self.most_samples, self.thread = born_ns, most_samples, thread
+    def __init__(self, born_ns: int, most_samples: int = 0) -> None:
+        self._born_ns, self.most_samples = born_ns, most_samples
         self.values: list[int] = []
         self.nested: list[int] = []  # of events that ran inside of this probe's
         self.reset()

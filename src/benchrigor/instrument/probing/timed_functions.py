@@ -136,13 +136,13 @@ class _Run:
     It is over, and counts as one event, when its last step ends or it is given up.
     """
 
-    __slots__ = ("_cell", "_elapsed_ns", "_local", "_nest", "_now", "_outer", "_waits")
+    __slots__ = ("_elapsed_ns", "_local", "_nest", "_now", "_outer", "_probe", "_waits")
 
     def __init__(self, probe: Probe, *, waits: bool = False) -> None:
         self._now, self._local = CLOCKS[probe.clock]
-        self._waits = waits and probe.clock == "wall"
-        self._cell = probe.cell
-        self._nest = Nest(self._cell, alone=True)
+        self._probe = probe
+        self._waits = waits and probe.clock != "cpu"
+        self._nest = Nest(probe.cell, alone=True)
         self._outer: Cell | None = None
         self._elapsed_ns = 0
 
@@ -186,8 +186,8 @@ class _Run:
             local.nest = thread_nest
 
     def end(self) -> None:
-        """Count the run."""
-        cell, outer = self._cell, self._outer
+        """Count the run, for the thread that ends it."""
+        cell, outer = self._probe.cell, self._outer
         cell.values.append(self._elapsed_ns)
         if outer is not None:
             outer.nested.append(self._elapsed_ns)
