@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from benchrigor.instrument.machine import capabilities as capabilities
     from benchrigor.instrument.machine import load_average as load_average
     from benchrigor.instrument.machine import provenance as provenance
+    from benchrigor.instrument.probing.module_probes import ModuleProbes as ModuleProbes
+    from benchrigor.instrument.probing.module_probes import probe_module as probe_module
+    from benchrigor.instrument.probing.probe_registry import PROBES as PROBES
+    from benchrigor.instrument.probing.probe_registry import ProbeReader as ProbeReader
+    from benchrigor.instrument.probing.probe_registry import ProbeRegistry as ProbeRegistry
+    from benchrigor.instrument.probing.probe_registry import probe as probe
+    from benchrigor.instrument.probing.probes import Probe as Probe
     from benchrigor.instrument.run_delay import RunDelay as RunDelay
     from benchrigor.instrument.segment_profiles.communicator import process_of as process_of
     from benchrigor.instrument.segment_profiles.communicator import traced as traced
@@ -31,6 +38,9 @@ __getattr__, __dir__ = lazy_names(
     {
         "alarms": "Alarms",
         "machine": "capabilities load_average provenance",
+        "probing.module_probes": "ModuleProbes probe_module",
+        "probing.probe_registry": "PROBES ProbeReader ProbeRegistry probe",
+        "probing.probes": "Probe",
         "run_delay": "RunDelay",
         "segment_profiles.communicator": "process_of traced",
         "segment_profiles.segment_recorder": "Segments segments",

@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from benchrigor.model.pipeline import ReplicaCount as ReplicaCount
     from benchrigor.model.pipeline import StageAdvice as StageAdvice
     from benchrigor.model.pipeline import StageLoad as StageLoad
+    from benchrigor.model.probe_reading import ProbeReading as ProbeReading
+    from benchrigor.model.probe_reading import ProbeReadings as ProbeReadings
+    from benchrigor.model.probe_reading import ProbeRow as ProbeRow
     from benchrigor.model.readings import Delays as Delays
     from benchrigor.model.readings import References as References
     from benchrigor.model.readings import Round as Round
@@ -106,6 +109,7 @@ __getattr__, __dir__ = lazy_names(
         "pipeline": (
             "Bottleneck BufferSize PipelineAdvice PipelineStage ReplicaCount StageAdvice StageLoad"
         ),
+        "probe_reading": "ProbeReading ProbeReadings ProbeRow",
         "readings": "Delays References Round RoundPlan",
         "replay": "Replay Ruling",
         "run": "Provenance RunRecord",

@@ -116,6 +116,8 @@ class Code(enum.StrEnum):
     FUNCTIONS_DIFFER = "functions-differ"
     NO_DIRECTION = "no-direction"
     RATE_OF_0 = "rate-of-0"
+    PROBE_COST = "probe-cost"
+    SAMPLES_LOST = "samples-lost"
 
 
 # Codes of one cause, the most telling first: where it stands, the others say nothing more.

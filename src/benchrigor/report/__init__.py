@@ -9,6 +9,8 @@ from benchrigor.report.plots.segment_plot import plot_interference as plot_inter
 from benchrigor.report.plots.trace_plot import plot_phases as plot_phases
 from benchrigor.report.plots.trace_plot import plot_trace as plot_trace
 from benchrigor.report.plots.trace_plot import plot_work as plot_work
+from benchrigor.report.probe_text import probe_table as probe_table
+from benchrigor.report.probe_text import render_probes as render_probes
 from benchrigor.report.rate_text import render_rates as render_rates
 from benchrigor.report.table import tabulate as tabulate
 from benchrigor.report.text import render as render

@@ -1,0 +1,113 @@
+"""Probes around the functions of a module, chosen by their names."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from types import ModuleType, TracebackType
+from typing import Any, Self
+
+from benchrigor.errors import InvalidInput
+from benchrigor.instrument.probing.probe_registry import PROBES, ProbeRegistry
+
+
+class ModuleProbes:
+    """Functions of a module that were put into probes; made by `probe_module`.
+
+    Attributes
+    ----------
+    names
+        Of the probes, such as "json.decoder.scan".
+    """
+
+    def __init__(self, changes: list[tuple[Any, str, Any, Any]], names: tuple[str, ...]) -> None:
+        self._changes, self.names = changes, names
+
+    def undo(self) -> None:
+        """Put the functions back, but for those that somebody else has replaced meanwhile."""
+        for holder, name, func, wrapper in self._changes:
+            if vars(holder).get(name) is wrapper:
+                setattr(holder, name, func)
+        self._changes = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.undo()
+
+
+def probe_module(
+    module: ModuleType,
+    pattern: str = "*",
+    *,
+    classes: bool = False,
+    clock: str | None = None,
+    registry: ProbeRegistry = PROBES,
+) -> ModuleProbes:
+    """Put all functions of a module whose name fits a pattern into probes.
+
+    The probe of each is named "module.function", that of a method "module.Class.method". Functions
+    that the module imports, and those that are timed already, stay as they are. Whoever has
+    imported a function before keeps the one without a probe.
+
+    Parameters
+    ----------
+    module
+        Whose functions are replaced by timed ones, until `ModuleProbes.undo`.
+    pattern
+        As file names have them: ``*``, ``?``, ``[abc]``; for methods of "Class.method".
+    classes
+        Whether methods of the module's classes are taken too.
+    clock, registry
+        As `probe` and `ProbeRegistry` have them.
+
+    Raises
+    ------
+    InvalidInput
+        For what is no module, and where no function fits.
+
+    Examples
+    --------
+    >>> import colorsys
+    >>> with probe_module(colorsys, "rgb_to_*") as timed:
+    ...     _ = colorsys.rgb_to_hsv(0.2, 0.4, 0.6)
+    >>> timed.names
+    ('colorsys.rgb_to_yiq', 'colorsys.rgb_to_hls', 'colorsys.rgb_to_hsv')
+    """
+    if not isinstance(module, ModuleType):
+        raise InvalidInput(f"module is {module!r}, expected an imported module")
+    found = [each for each in _functions(module, classes=classes) if fnmatchcase(each[2], pattern)]
+    if not found:
+        raise InvalidInput(f"no function of {module.__name__} fits {pattern!r}, expected some")
+    changes, names = [], []
+    for holder, name, path, func in found:
+        probe = registry.probe(f"{module.__name__}.{path}", clock=clock)
+        wrapper = probe(func)
+        setattr(holder, name, wrapper)
+        changes.append((holder, name, func, wrapper))
+        names.append(probe.name)
+    return ModuleProbes(changes, tuple(names))
+
+
+def _functions(module: ModuleType, *, classes: bool) -> Iterator[tuple[Any, str, str, Any]]:
+    """Yield what holds a function, its name there, that with its class, and the function."""
+    for name, item in list(vars(module).items()):
+        if inspect.isclass(item) and classes and item.__module__ == module.__name__:
+            for inner, method in list(vars(item).items()):
+                if _is_own(method, module):
+                    yield item, inner, f"{name}.{inner}", method
+        elif _is_own(item, module):
+            yield module, name, name, item
+
+
+def _is_own(item: object, module: ModuleType) -> bool:
+    func = getattr(item, "__func__", item)  # of a static or class method
+    is_timed = hasattr(func, "__probe__")
+    return inspect.isfunction(func) and func.__module__ == module.__name__ and not is_timed

@@ -1,0 +1,88 @@
+"""What probes themselves cost, measured on events of nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from itertools import repeat
+
+from benchrigor.instrument.probing.probes import Probe
+from benchrigor.model.notice import Code, Notice
+from benchrigor.model.probe_reading import ProbeReading
+
+_BATCHES, _EVENTS = 21, 50
+_MUCH = 0.01  # of the run time
+
+
+def calibrated(probe: Probe) -> dict[str, float]:
+    """Return the median cost of an event in seconds, by its form; a few milliseconds for all.
+
+    The cost of the loop around the events, and of the call that is decorated, is taken off.
+    """
+
+    def call() -> None:
+        pass
+
+    def token() -> None:
+        probe.stop(probe.start())
+
+    def held() -> None:
+        with probe:
+            pass
+
+    def again() -> None:
+        with probe.again():
+            pass
+
+    forms = {"token": token, "held": held, "again": again, "decorated": probe(call)}
+    times_s = {name: _median_s(form) for name, form in {"": call, **forms}.items()}
+    return {name: max(times_s[name] - times_s[""], 0.0) for name in forms}
+
+
+def _median_s(event: Callable[[], object]) -> float:
+    batches_ns = []
+    for _ in range(_BATCHES):
+        begun_ns = time.perf_counter_ns()
+        for _ in repeat(None, _EVENTS):
+            event()
+        batches_ns.append(time.perf_counter_ns() - begun_ns)
+    return sorted(batches_ns)[_BATCHES // 2] / _EVENTS * 1e-9
+
+
+def told_of(readings: Iterable[ProbeReading], elapsed_s: float) -> tuple[Notice, ...]:
+    """Return what the reader of some readings must know."""
+    given = tuple(readings)
+    cost_s = sum(each.count * each.own_cost_s for each in given)
+    lost = sum(each.samples_lost for each in given)
+    if cost_s <= _MUCH * elapsed_s and not lost:
+        return ()
+    from benchrigor.model.text import counted, first_few, percent  # noqa: PLC0415  # takes 30 ms
+
+    notices = []
+    if cost_s > _MUCH * elapsed_s:
+        dearest = max(given, key=lambda each: each.count * each.own_cost_s)
+        notices.append(
+            Notice.warning(
+                Code.PROBE_COST,
+                f"Probes themselves took about {percent(cost_s / elapsed_s, digits=2)} of the run "
+                f"time; {dearest.name} was used most, {counted(dearest.count)} times. Time larger "
+                "units of work, or switch it off.",
+                cost_s=cost_s,
+                elapsed_s=elapsed_s,
+                dearest=dearest.name,
+            )
+        )
+    if lost:
+        names = [each.name for each in given if each.samples_lost]
+        kept = sum(each.samples for each in given)
+        notices.append(
+            Notice.warning(
+                Code.SAMPLES_LOST,
+                f"{counted(lost)} raw samples found no room beside the {counted(kept)} kept "
+                f"({first_few(names, 3)}): quantiles are of those kept. Read more often, or ask "
+                "for more samples.",
+                lost=lost,
+                kept=kept,
+            )
+        )
+    return tuple(notices)

@@ -1,0 +1,310 @@
+"""The probes of a program by name, and whoever reads them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import unicodedata
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from benchrigor.errors import InvalidInput
+from benchrigor.instrument.probing.nesting import CLOCKS
+from benchrigor.instrument.probing.own_cost import calibrated, told_of
+from benchrigor.instrument.probing.probe_account import Book, ProbeAccount
+from benchrigor.instrument.probing.probes import Probe
+from benchrigor.model.probe_reading import ProbeReading, ProbeReadings
+
+_LONGEST, _MOST_SAMPLES = 200, 1_000_000
+_UNSHOWN = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of characters, ends of lines
+_NS = 1e-9
+_OFF = {"0", "off", "false", "no"}
+
+
+class ProbeRegistry:
+    """Probes by name, made when they are first asked for; it can be read and switched at any time.
+
+    Parameters
+    ----------
+    on
+        Whether its probes count from the start.
+    per_thread
+        Whether each thread adds up for itself; None: where the interpreter has no global lock.
+
+    Notes
+    -----
+    A process that is forked begins from zero: what its parent has counted is read in the parent.
+    An event under way at the fork ends in both, and counts in both.
+
+    Examples
+    --------
+    >>> registry = ProbeRegistry()
+    >>> parse = registry.probe("parse")
+    >>> for _ in range(3):
+    ...     with parse:
+    ...         _ = sum(range(1000))
+    >>> registry.read()["parse"].count
+    3
+    """
+
+    def __init__(self, *, on: bool = True, per_thread: bool | None = None) -> None:
+        has_lock: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
+        self._per_thread = not has_lock() if per_thread is None else per_thread
+        self._on = on
+        self._probes: dict[str, Probe] = {}
+        self._readers: weakref.WeakSet[ProbeReader] = weakref.WeakSet()
+        self.restart()
+        _REGISTRIES.add(self)
+
+    def restart(self) -> None:
+        """Begin from zero, in a process where no other thread is there."""
+        self._lock = threading.RLock()
+        self._began_ns = time.perf_counter_ns()
+        for each in self._probes.values():
+            each.account.reset()
+        for reader in self._readers:
+            reader.restart()
+
+    def probe(self, name: str, *, clock: str | None = None, samples: int | None = None) -> Probe:
+        """Return the probe of a name, made when it is first asked for; see `probe`."""
+        found = self._probes.get(name) if isinstance(name, str) else None
+        if found is None or clock is not None or samples is not None:
+            problems = [*_wrong_name(name), *_wrong_clock(clock, found), *_wrong_samples(samples)]
+            if problems:
+                raise InvalidInput(problems)
+            with self._lock:
+                found = self._probes.get(name) or self._made(name, clock or "wall")
+                if samples is not None:
+                    found.account.most_samples = samples
+        return found
+
+    def _made(self, name: str, clock: str) -> Probe:
+        account = ProbeAccount(name, clock, per_thread=self._per_thread)
+        made = self._probes[name] = Probe(account, self, on=self._on)
+        return made
+
+    @property
+    def on(self) -> bool:
+        """Whether new probes count; setting it switches all that are there."""
+        return self._on
+
+    @on.setter
+    def on(self, on: bool) -> None:
+        with self._lock:
+            for each in self._probes.values():
+                each.on = on
+            self._on = on
+
+    def __iter__(self) -> Iterator[Probe]:
+        """Go through the probes, in the order in which they came."""
+        return iter([*self._probes.values()])
+
+    def __len__(self) -> int:
+        return len(self._probes)
+
+    def read(self) -> ProbeReadings:
+        """Return what all probes have counted since the registry began; they go on."""
+        with self._lock:
+            self.collect()
+            books = {name: each.account.book for name, each in self._probes.items()}
+            return self.readings(books, self._began_ns)
+
+    def reader(self) -> ProbeReader:
+        """Return a reader that can ask for what came since it last did; see `ProbeReader`."""
+        with self._lock:
+            self.collect()
+            books = {name: each.account.book.copy() for name, each in self._probes.items()}
+            reader = ProbeReader(self, books, self._began_ns)
+            self._readers.add(reader)
+            return reader
+
+    # What follows is for probes and readers.
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held while books are written; writers of events never ask for it."""
+        return self._lock
+
+    def collect(self, *accounts: ProbeAccount) -> None:
+        """Take what some probes have added up, or all, into the books of every reader."""
+        readers = [*self._readers]
+        for account in accounts or [each.account for each in self]:
+            account.collect(readers)
+
+    def readings(self, books: Mapping[str, Book], since_ns: int) -> ProbeReadings:
+        """Return readings of some books, of the time since then."""
+        empty = Book()
+        found = {
+            name: self._reading(each.account, books.get(name, empty))
+            for name, each in self._probes.items()
+        }
+        elapsed_s = (time.perf_counter_ns() - since_ns) * _NS
+        notices = told_of(found.values(), elapsed_s)
+        return ProbeReadings(readings=found, elapsed_s=elapsed_s, notices=notices)
+
+    def _reading(self, account: ProbeAccount, book: Book) -> ProbeReading:
+        costs_s = _own_costs_s(account.clock, account.per_thread)
+        own_cost_s = max(costs_s[form] for form in (account.dear_forms or {"held"}))
+        return book.reading(account.name, account.clock, own_cost_s)
+
+    def reading_of(self, account: ProbeAccount) -> ProbeReading:
+        """Return what a probe has counted since the registry began."""
+        with self._lock:
+            self.collect(account)
+            return self._reading(account, account.book)
+
+    def latest_of(self, account: ProbeAccount) -> list[float]:
+        """Return a probe's latest samples in seconds, and forget them."""
+        with self._lock:
+            self.collect(account)
+            latest_s = [each * _NS for each in account.latest_ns]
+            account.latest_ns.clear()
+            return latest_s
+
+    def work_of(self, account: ProbeAccount) -> Probe:
+        """Return the probe of a kernel's work; its name may be too long for others."""
+        name = f"{account.name}.work"
+        with self._lock:
+            work = self._probes.get(name)
+            if work is None:
+                work = self._made(name, account.clock)
+                work.account.most_samples = account.most_samples
+            return work
+
+
+class ProbeReader:
+    """Reads the probes of a registry at times of its own; made by `ProbeRegistry.reader`.
+
+    Any number of readers may be there: each sees every event once between two of its resets, and
+    none stops a writer. Count, total, extremes and variance are those of exactly these events: what
+    anybody reads is taken out of the cells, and added to the book of every reader.
+
+    Examples
+    --------
+    >>> registry = ProbeRegistry()
+    >>> parse, reader = registry.probe("parse"), registry.reader()
+    >>> for _ in range(3):
+    ...     with parse:
+    ...         _ = sum(range(1000))
+    >>> reader.since_last()["parse"].count, reader.since_last()["parse"].count
+    (3, 0)
+    """
+
+    def __init__(self, registry: ProbeRegistry, books: dict[str, Book], since_ns: int) -> None:
+        self._registry, self._books, self._since_ns = registry, books, since_ns
+
+    def read(self, *, reset: bool = False) -> ProbeReadings:
+        """Return what came since its last reset, at first since the registry began.
+
+        Parameters
+        ----------
+        reset
+            Whether its next reading begins here.
+        """
+        registry = self._registry
+        with registry.lock:
+            registry.collect()
+            readings = registry.readings(self._books, self._since_ns)
+            if reset:
+                self.restart()
+            return readings
+
+    def since_last(self) -> ProbeReadings:
+        """Return what came since its last reset, and reset it."""
+        return self.read(reset=True)
+
+    def restart(self) -> None:
+        """Forget what came so far."""
+        self._books, self._since_ns = {}, time.perf_counter_ns()
+
+    def book(self, name: str) -> Book:
+        """Return its book of a probe."""
+        return self._books.setdefault(name, Book())
+
+
+def probe(name: str, *, clock: str | None = None, samples: int | None = None) -> Probe:
+    """Return the probe of a name in this program, made when it is first asked for.
+
+    Parameters
+    ----------
+    name
+        At most 200 characters, none of them a control character.
+    clock
+        "wall", or "cpu" for the processor time of the thread; None: that it has, for a new one the
+        wall clock.
+    samples
+        How many durations are kept one by one between two readings, by each thread where threads
+        run at once. They give `ProbeReading.p50_s` and `ProbeReading.p99_s`, and are returned by
+        `Probe.samples`; those that find no room are counted. 0 keeps none; None changes nothing.
+
+    Raises
+    ------
+    InvalidInput
+        For a name, clock or number that cannot be, and for a clock that the probe does not have.
+    MissingExtra
+        When samples are asked for and `ddsketch` is not installed.
+
+    Notes
+    -----
+    The environment variable ``BENCHRIGOR_PROBES`` switches all probes off when it is 0, off, false
+    or no; ``PROBES.on`` does so at run time, and `Probe.on` switches one.
+
+    Examples
+    --------
+    >>> assign = probe("assign")
+    >>> with assign:                # set-up and work
+    ...     points = range(1000)
+    ...     with assign.work:       # what the kernel is for
+    ...         _ = sum(points)
+    >>> assign.read().count
+    1
+    """
+    return PROBES.probe(name, clock=clock, samples=samples)
+
+
+@cache
+def _own_costs_s(clock: str, per_thread: bool) -> dict[str, float]:
+    """Return what an event costs by its form, measured when it is first asked for."""
+    return calibrated(ProbeRegistry(per_thread=per_thread).probe("own cost", clock=clock))
+
+
+def _wrong_name(name: object) -> Iterator[str]:
+    if not isinstance(name, str):
+        yield f"name is {name!r}, expected a string"
+    elif not 1 <= len(name) <= _LONGEST:
+        yield f"name has {len(name)} characters, expected 1 to {_LONGEST}"
+    elif found := [each for each in name if unicodedata.category(each) in _UNSHOWN]:
+        yield f"name is {name!r}, which has {found[0]!r} in it, expected text of one line"
+
+
+def _wrong_clock(clock: object, found: Probe | None) -> Iterator[str]:
+    if clock is not None and clock not in CLOCKS:
+        yield f"clock is {clock!r}, expected 'wall' or 'cpu'"
+    elif found is not None and clock not in (None, found.clock):
+        yield f"clock is {clock!r}, but {found.name} has the clock {found.clock!r} already"
+
+
+def _wrong_samples(samples: Any) -> Iterator[str]:
+    whole = isinstance(samples, int) and not isinstance(samples, bool)
+    if samples is not None and not (whole and 0 <= samples <= _MOST_SAMPLES):
+        yield f"samples is {samples!r}, expected a whole number from 0 to {_MOST_SAMPLES:,}"
+
+
+# All of them, for the one hook at forks: Python cannot take hooks back.
+_REGISTRIES: weakref.WeakSet[ProbeRegistry] = weakref.WeakSet()
+
+
+def _restart_all() -> None:
+    for each in list(_REGISTRIES):
+        each.restart()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_restart_all)
+
+PROBES = ProbeRegistry(on=os.environ.get("BENCHRIGOR_PROBES", "").strip().lower() not in _OFF)
+"""The probes of this program, which `probe` makes: the one state that the library keeps."""

@@ -1,0 +1,328 @@
+import os
+import statistics
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import benchrigor as br
+from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.instrument import PROBES, Probe, ProbeReader, ProbeRegistry, probe
+from benchrigor.model import ProbeReading
+from benchrigor.testing import FakeClock
+
+
+@pytest.fixture
+def reader(registry: ProbeRegistry) -> ProbeReader:
+    return registry.reader()
+
+
+def spend(probe: Probe, clock: FakeClock, *durations_ns: int) -> None:
+    for each in durations_ns:
+        with probe:
+            clock.sleep_ns(each)
+
+
+def figures(reading: ProbeReading) -> tuple[object, ...]:
+    """Return count, total, extremes and variance, in nanoseconds."""
+    found = (reading.total_s, reading.min_s, reading.max_s)
+    variance_s2 = reading.variance_s2
+    return (
+        reading.count,
+        *(None if each is None else round(each * 1e9) for each in found),
+        None if variance_s2 is None else round(variance_s2 * 1e18, 6),
+    )
+
+
+def test_a_name_has_one_probe(registry: ProbeRegistry) -> None:
+    assert registry.probe("one") is registry.probe("one")
+    assert registry.probe("one") is not registry.probe("other")
+    assert [each.name for each in registry] == ["one", "other"]
+    assert (len(registry), "one" in registry.read()) == (2, True)
+
+
+def test_threads_that_ask_at_once_get_the_same_probe(registry: ProbeRegistry) -> None:
+    found: list[Probe] = []
+    start = threading.Barrier(8)
+
+    def ask() -> None:
+        start.wait()
+        found.extend(registry.probe(f"{each}") for each in range(50))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(set(map(id, found))) == len(registry) == 50
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("", "name has 0 characters"),
+        ("x" * 201, "name has 201 characters"),
+        ("a\nb", "has '\\\\n' in it"),
+        ("a\x00", "in it"),
+        ("\ud800", "in it"),
+        (None, "expected a string"),
+        (["a"], "expected a string"),
+        (b"a", "expected a string"),
+    ],
+)
+def test_names_that_no_table_can_show_are_refused(
+    name: object, problem: str, registry: ProbeRegistry
+) -> None:
+    with pytest.raises(InvalidInput, match=problem):
+        registry.probe(name)
+    assert len(registry) == 0
+
+
+@pytest.mark.parametrize("name", ["x" * 200, 'a{b="c"}', "größe µs", "a b", "%s{}"])
+def test_other_names_are_kept_as_they_are(name: str, registry: ProbeRegistry) -> None:
+    registry.probe(name)
+    assert list(registry.read()) == [name]
+
+
+def test_all_that_is_wrong_is_said_at_once(registry: ProbeRegistry) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        registry.probe("", clock="sun", samples=-1)
+    assert len(caught.value.problems) == 3
+
+
+def test_a_probe_keeps_its_clock(registry: ProbeRegistry) -> None:
+    registry.probe("one", clock="cpu")
+    assert registry.probe("one").clock == registry.probe("one", clock="cpu").clock == "cpu"
+    with pytest.raises(InvalidInput, match="has the clock 'cpu' already"):
+        registry.probe("one", clock="wall")
+
+
+def test_many_probes_are_made_and_read(registry: ProbeRegistry) -> None:
+    probes = [registry.probe(f"probe {number}") for number in range(5_000)]
+    for each in probes[::1000]:
+        with each:
+            pass
+    found = registry.read()
+    assert (len(found), sum(each.count for each in found.values())) == (5_000, 5)
+
+
+def test_readers_see_each_event_once_whoever_else_reads(
+    registry: ProbeRegistry, probe: Probe, clock: FakeClock
+) -> None:
+    early, late = registry.reader(), registry.reader()
+    spend(probe, clock, 10, 90)
+    assert figures(early.since_last()["kernel"]) == (2, 100, 10, 90, 3200)
+    probe.read()
+    spend(probe, clock, 30, 40, 50)
+    assert figures(early.since_last()["kernel"]) == (3, 120, 30, 50, 100)
+    assert figures(late.since_last()["kernel"])[:4] == (5, 220, 10, 90)
+    assert figures(early.since_last()["kernel"]) == (0, 0, None, None, None)
+    assert figures(probe.read())[:4] == (5, 220, 10, 90)
+
+
+@pytest.mark.parametrize("many", [3, 500])
+def test_figures_of_an_interval_are_of_its_events_alone(
+    many: int, registry: ProbeRegistry, probe: Probe, clock: FakeClock
+) -> None:
+    reader = registry.reader()
+    spend(probe, clock, *[1, 1000] * many)
+    reader.since_last()
+    values = [500 + each % 7 for each in range(many)]
+    spend(probe, clock, *values)
+    found = figures(reader.since_last()["kernel"])
+    assert found[:4] == (many, sum(values), min(values), max(values))
+    assert found[4] == pytest.approx(statistics.variance(values))
+
+
+def test_reading_without_reset_goes_on(
+    registry: ProbeRegistry, probe: Probe, clock: FakeClock
+) -> None:
+    spend(probe, clock, 1)
+    reader = registry.reader()
+    assert reader.read()["kernel"].count == 1
+    spend(probe, clock, 1)
+    assert reader.read(reset=True)["kernel"].count == 2
+    assert reader.read()["kernel"].count == 0
+
+
+def test_a_reading_says_of_how_long_it_is(reader: ProbeReader) -> None:
+    first = reader.since_last().elapsed_s
+    second = reader.since_last().elapsed_s
+    assert first >= second > 0.0
+
+
+def test_threads_that_ended_have_lost_nothing(
+    registry: ProbeRegistry, probe: Probe, clock: FakeClock
+) -> None:
+    for _ in range(20):
+        thread = threading.Thread(target=spend, args=(probe, clock, 1, 2))
+        thread.start()
+        thread.join()
+    assert probe.read().count == 40
+    spend(probe, clock, 1)
+    assert probe.read().count == 41
+
+
+def test_no_event_is_lost_or_counted_twice_while_a_reader_resets(registry: ProbeRegistry) -> None:
+    probe, events, threads = registry.probe("kernel"), 2_000, 8
+    reader, counts, done = registry.reader(), [], threading.Event()
+
+    def write() -> None:
+        for _ in range(events // 4):
+            probe.stop(probe.start())
+            with probe:
+                pass
+            with probe.again():
+                pass
+            timed()
+
+    def read() -> None:
+        while not done.is_set():
+            counts.append(reader.since_last()["kernel"])
+
+    timed = probe(lambda: None)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        writers = [threading.Thread(target=write) for _ in range(threads)]
+        reading = threading.Thread(target=read)
+        for each in [reading, *writers]:
+            each.start()
+        for each in writers:
+            each.join()
+        done.set()
+        reading.join()
+    finally:
+        sys.setswitchinterval(before)
+    counts.append(reader.since_last()["kernel"])
+    total_s = sum(each.total_s for each in counts)
+    assert sum(each.count for each in counts) == probe.read().count == threads * events
+    assert total_s == pytest.approx(probe.read().total_s)
+    assert probe.read().rejected == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_process_begins_from_zero(
+    registry: ProbeRegistry, probe: Probe, clock: FakeClock
+) -> None:
+    reader = registry.reader()
+    spend(probe, clock, *[1] * 100)
+    read_end, write_end = os.pipe()
+    with registry.lock, probe.cell._lock:  # noqa: SLF001  # as another thread may hold them
+        child = os.fork()
+        if not child:
+            spend(probe, clock, 5)
+            counts = probe.read().count, reader.since_last()["kernel"].count
+            os.write(write_end, repr(counts).encode())
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert os.read(read_end, 100) == b"(1, 1)"
+    os.close(read_end)
+    os.close(write_end)
+    assert probe.read().count == reader.read()["kernel"].count == 100
+
+
+def test_all_probes_are_switched_at_once(registry: ProbeRegistry) -> None:
+    one = registry.probe("one")
+    registry.on = False
+    other = registry.probe("other")
+    with one, other:
+        pass
+    assert [each.on for each in registry] == [False, False]
+    registry.on = True
+    with one, other:
+        pass
+    assert [each.count for each in registry.read().values()] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("value", "on"),
+    [(None, True), ("", True), ("1", True), ("0", False), ("off", False), (" No ", False)],
+)
+def test_the_environment_switches_probes_of_a_program(value: str | None, on: bool) -> None:
+    environment = {**os.environ, "BENCHRIGOR_PROBES": value or ""}
+    if value is None:
+        del environment["BENCHRIGOR_PROBES"]
+    code = "from benchrigor.instrument import probe; import sys; "
+    code += "print(probe('one').on, {'numpy', 'scipy', 'asyncio', 'ddsketch'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{on} set()\n"
+
+
+def test_quantiles_are_of_the_samples_that_were_kept(
+    registry: ProbeRegistry, hand: str, clock: FakeClock
+) -> None:
+    probe = registry.probe("kernel", clock=hand, samples=100)
+    reader = registry.reader()
+    spend(probe, clock, *range(1, 101))
+    first = reader.since_last()["kernel"]
+    assert first.p50_s == pytest.approx(50e-9, rel=0.02)
+    assert first.p99_s == pytest.approx(99e-9, rel=0.02)
+    spend(probe, clock, *range(1, 131))
+    second = reader.since_last()["kernel"]
+    assert (first.samples, first.samples_lost) == (100, 0)
+    assert (second.samples, second.samples_lost) == (100, 30)
+    assert (probe.read().samples, probe.read().samples_lost) == (200, 30)
+    assert registry.reader().read()["kernel"].p99_s == pytest.approx(99e-9, rel=0.02)
+    assert [each.code for each in registry.read().notices][-1] == "samples-lost"
+
+
+def test_samples_are_returned_once_and_can_be_asked_for_later(
+    registry: ProbeRegistry, probe: Probe, clock: FakeClock
+) -> None:
+    spend(probe, clock, 1)
+    assert probe.samples() == []
+    assert registry.probe("kernel", samples=3) is probe
+    spend(probe, clock, 1, 2)
+    probe.read()
+    spend(probe, clock, 3, 4)
+    assert probe.samples() == pytest.approx([2e-9, 3e-9, 4e-9])
+    assert probe.samples() == []
+    registry.probe("kernel", samples=0)
+    spend(probe, clock, 5)
+    assert probe.samples() == []
+
+
+def test_samples_need_an_extra_that_is_named(
+    registry: ProbeRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ddsketch", None)
+    with pytest.raises(MissingExtra, match=r"ddsketch.*benchrigor\[probes\]"):
+        registry.probe("kernel", samples=10)
+    registry.probe("kernel")
+
+
+@pytest.mark.parametrize("samples", [-1, 1.5, True, "many", 10**7])
+def test_a_number_of_samples_that_cannot_be_is_refused(
+    samples: object, registry: ProbeRegistry
+) -> None:
+    with pytest.raises(InvalidInput, match="expected a whole number from 0"):
+        registry.probe("kernel", samples=samples)
+
+
+def test_the_work_of_a_probe_keeps_samples_as_it_does(registry: ProbeRegistry) -> None:
+    probe = registry.probe("x" * 200, samples=10)
+    with probe.work:
+        pass
+    assert (len(probe.work.samples()), probe.work.name) == (1, "x" * 200 + ".work")
+
+
+def test_values_of_a_probe_are_unit_readings_of_a_session() -> None:
+    kernel = ProbeRegistry().probe("assign", samples=1000)
+    session = br.Session(br.Options(target=0.5, budget_readings=2_000, min_seconds=0.0))
+    while plan := session.ask():
+        for _ in range(plan.readings or 1):
+            with kernel:
+                sum(range(200))
+        values = kernel.samples()
+        elapsed_ns = int(sum(values) * 1e9) + 1
+        session.tell(br.Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"assign": values}))
+    assert session.result().readings("assign").size == kernel.read().count
+
+
+def test_the_program_has_one_registry() -> None:
+    assert probe("test_probe_registry").name in PROBES.read()
+    assert probe("test_probe_registry") is PROBES.probe("test_probe_registry")

@@ -1,0 +1,182 @@
+import contextlib
+import threading
+
+import pytest
+
+from benchrigor.errors import InvalidInput
+from benchrigor.instrument import Probe, ProbeRegistry
+from benchrigor.testing import FakeClock
+
+
+def test_each_way_to_time_an_event_counts_it(probe: Probe, clock: FakeClock) -> None:
+    token = probe.start()
+    clock.sleep_ns(10)
+    probe.stop(token)
+    with probe:
+        clock.sleep_ns(20)
+    with probe.again():
+        clock.sleep_ns(30)
+    probe(lambda: clock.sleep_ns(40))()
+    found = probe.read()
+    assert (found.count, found.rejected) == (4, 0)
+    seconds = (found.total_s, found.min_s, found.max_s, found.mean_s)
+    assert seconds == pytest.approx((100e-9, 10e-9, 40e-9, 25e-9))
+    assert found.variance_s2 == pytest.approx(500e-18 / 3)
+
+
+def test_without_events_there_are_no_figures(probe: Probe, clock: FakeClock) -> None:
+    found = probe.read()
+    assert (found.count, found.total_s, found.self_s) == (0, 0.0, 0.0)
+    absent = (found.min_s, found.max_s, found.mean_s, found.variance_s2, found.p50_s, found.p99_s)
+    assert absent == (None,) * 6
+    with probe:
+        clock.sleep_ns(5)
+    assert (probe.read().mean_s, probe.read().variance_s2) == (pytest.approx(5e-9), None)
+
+
+def test_an_exception_ends_an_event_and_passes(probe: Probe) -> None:
+    for context in (probe, probe.again()):
+        with pytest.raises(KeyError), context:
+            raise KeyError
+    assert probe.read().count == 2
+
+
+def test_an_unfinished_event_does_not_count(probe: Probe) -> None:
+    probe.start()
+    assert probe.read().count == 0
+
+
+@pytest.mark.parametrize("form", ["held", "again"])
+def test_one_probe_is_entered_by_many_at_once(form: str, probe: Probe, clock: FakeClock) -> None:
+    def context() -> contextlib.AbstractContextManager[object]:
+        return probe if form == "held" else probe.again()
+
+    inside, leave = threading.Event(), threading.Event()
+
+    def longest() -> None:
+        with context():
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=longest)
+    thread.start()
+    inside.wait(10)
+    with context():
+        clock.sleep_ns(1)
+        with context():
+            clock.sleep_ns(2)
+    leave.set()
+    thread.join()
+    found = probe.read()
+    assert (found.count, found.total_s, found.min_s, found.max_s) == (
+        3,
+        pytest.approx(8e-9),
+        pytest.approx(2e-9),
+        pytest.approx(3e-9),
+    )
+
+
+@pytest.mark.parametrize("token", ["soon", [], object()])
+def test_a_token_that_is_no_number_is_refused(token: object, probe: Probe) -> None:
+    with pytest.raises(InvalidInput, match="expected the number that start"):
+        probe.stop(token)
+    assert probe.read().count == 0
+
+
+def test_a_token_that_cannot_be_of_an_event_is_rejected(probe: Probe, clock: FakeClock) -> None:
+    clock.sleep_ns(100)
+    for token in (101, -(10**18), 3.5):  # of a clock that went back, of no start, of another clock
+        probe.stop(token)
+    found = probe.read()
+    assert (found.count, found.total_s, found.rejected) == (0, 0.0, 3)
+
+
+def test_a_token_stopped_twice_is_two_events(probe: Probe, clock: FakeClock) -> None:
+    token = probe.start()
+    clock.sleep_ns(1)
+    probe.stop(token)
+    clock.sleep_ns(1)
+    probe.stop(token)
+    assert probe.read().total_s == pytest.approx(3e-9)
+
+
+def test_a_token_may_be_stopped_in_another_thread(probe: Probe, clock: FakeClock) -> None:
+    token = probe.start()
+    clock.sleep_ns(7)
+    thread = threading.Thread(target=probe.stop, args=(token,))
+    thread.start()
+    thread.join()
+    assert probe.read().total_s == pytest.approx(7e-9)
+
+
+def test_a_probe_that_is_off_counts_nothing(probe: Probe) -> None:
+    timed = probe(lambda: None)
+    probe.on = False
+    assert not probe.on
+    assert probe.start() is None
+    probe.stop(probe.start())
+    with probe, probe.again():
+        timed()
+    with pytest.raises(KeyError), probe, probe.again():
+        raise KeyError
+    assert probe.read().count == 0
+    probe.on = True
+    timed()
+    assert probe.read().count == 1
+
+
+def test_what_began_while_it_was_on_counts_and_what_did_not_does_not(probe: Probe) -> None:
+    on = probe.start()
+    with probe:
+        probe.on = False
+    off = probe.start()
+    with probe:
+        probe.on = True
+    probe.stop(off)
+    assert probe.read().count == 1
+    probe.stop(on)
+    assert probe.read().count == 2
+
+
+@pytest.mark.parametrize("on", [1, None, "off"])
+def test_it_is_either_on_or_off(on: object, probe: Probe) -> None:
+    with pytest.raises(InvalidInput, match="expected True or False"):
+        probe.on = on
+    assert probe.on
+
+
+def test_an_exit_stack_takes_a_token(probe: Probe, clock: FakeClock) -> None:
+    with contextlib.ExitStack() as stack:
+        stack.callback(probe.stop, probe.start())
+        clock.sleep_ns(4)
+    assert probe.read().total_s == pytest.approx(4e-9)
+    for context in (probe, probe.again()):
+        with contextlib.ExitStack() as stack, pytest.raises(TypeError):
+            stack.enter_context(context)
+
+
+def test_the_probe_of_the_work_is_inside_of_that_of_the_kernel(
+    probe: Probe, clock: FakeClock, hand: str
+) -> None:
+    for _ in range(2):
+        with probe:
+            clock.sleep_ns(3)
+            with probe.work:
+                clock.sleep_ns(7)
+    work = probe.work
+    assert (work.name, work.clock, work) == ("kernel.work", hand, probe.work)
+    assert work.read().total_s == pytest.approx(14e-9)
+    assert probe.read().total_s == pytest.approx(20e-9)
+
+
+def test_the_clock_of_the_processor_does_not_count_sleep(registry: ProbeRegistry) -> None:
+    wall, cpu = registry.probe("wall"), registry.probe("cpu", clock="cpu")
+    with wall, cpu:
+        threading.Event().wait(0.02)
+    assert wall.read().total_s >= 0.02 > 4 * cpu.read().total_s
+
+
+def test_a_probe_shows_its_name_and_state(probe: Probe) -> None:
+    probe.on = False
+    assert repr(probe).startswith("<probe 'kernel', clock")
+    assert repr(probe).endswith("off>")
