@@ -158,7 +158,7 @@ def peak(
       benchrigor peak --url http://127.0.0.1:8000/ --p95 200ms --failed 1%
       benchrigor peak --url http://127.0.0.1:8000/ --mean 40ms --dry-run
       benchrigor peak --requests mix.toml --limit p99=500ms --plot peak.png
-      benchrigor peak --limit p99=50ms -- wrk2 -R {load} -d {seconds} --latency URL
+      benchrigor peak --limit p99=50ms -- wrk2 -R{load} -d{seconds} --latency URL
       benchrigor peak --p95 50ms --load connections \\
         --read 'p95:s=regex:95% in (.+) secs' -- hey -c {load} -z {seconds}s URL
       benchrigor peak --mean 40ms my_client:request

@@ -154,14 +154,14 @@ class OpenLoop:
         )
         if n == 1:
             return send(at_s)
-        if self._pool is None or self._pooled < n:
-            self.close()
-            self._pooled = n
-            self._pool = ProcessPoolExecutor(n, mp_context=get_context("spawn"))
-            list(self._pool.map(partial(_ready, self._requests), range(n)))
-        start_s = time.monotonic() + _LEAD_S
-        parts = [self._pool.submit(send, at_s[i::n], start_s=start_s) for i in range(n)]
-        try:
+        try:  # a process may be killed at any moment, also before it is given anything
+            if self._pool is None or self._pooled < n:
+                self.close()
+                self._pooled = n
+                self._pool = ProcessPoolExecutor(n, mp_context=get_context("spawn"))
+                list(self._pool.map(partial(_ready, self._requests), range(n)))
+            start_s = time.monotonic() + _LEAD_S
+            parts = [self._pool.submit(send, at_s[i::n], start_s=start_s) for i in range(n)]
             return merged([each.result() for each in parts])
         except BrokenExecutor as error:
             self.close()
