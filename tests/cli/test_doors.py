@@ -209,4 +209,4 @@ def test_a_run_of_various_work_with_units_is_replayed(cli, strict, program):
     document = strict(cli("run", *words, "--", *program, "{work}").stdout)
     replayed = cli("replay", document["run_id"])
     assert replayed.exit_code in {0, 4}, replayed.output  # there may be no number
-    assert "11 rounds replayed" in " ".join(replayed.stdout.split())
+    assert f"{len(document['rounds'])} rounds replayed" in " ".join(replayed.stdout.split())

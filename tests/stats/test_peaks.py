@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchrigor.stats import peaks
 from benchrigor.stats.peaks import PeakPosterior, peak_posterior, response_curve
 
 LOADS = np.array([20.0, 80.0, 150.0, 165.0, 172.0, 178.0, 185.0, 260.0])
@@ -122,3 +123,14 @@ def test_a_trial_says_no_more_than_its_own_readings_do():
         for each in (None, error)
     )
     assert abs(doubted.quantile(0.5) - 175.0) < abs(believed.quantile(0.5) - 175.0)
+
+
+def test_probabilities_are_those_of_the_grid_also_where_no_grid_is_fine_enough(monkeypatch):
+    rng = np.random.default_rng(5)
+    load = rng.uniform(100.0, 199.0, 12)
+    ratio = 1.0 / (200.0 - load) / 0.04
+    fine = posterior(load, ratio)
+    monkeypatch.setattr(peaks, "_LIKELY_SHARE", 2.0)
+    never_fine = posterior(load, ratio)
+    for q in (0.025, 0.5, 0.975):
+        assert never_fine.quantile(q) == pytest.approx(fine.quantile(q), rel=2e-3)

@@ -170,12 +170,12 @@ def peak_posterior(
     reach = (grid[-1] - grid[0]) * _WIDER
     mode = grid[_of_peaks(trials.posterior(grid, _NOISES[2:3], _MISFITS[1:2])).argmax()]
     grid = _points(mode, max(grid[0] - reach, ends[0]), min(grid[-1] + reach, ends[1]))
-    for _ in range(_LOOKS):
-        p = trials.posterior(grid, _NOISES, _MISFITS)
+    p = trials.posterior(grid, _NOISES, _MISFITS)
+    for _ in range(_LOOKS - 1):
         zoomed, is_fine = _zoomed(grid, p)
         if is_fine:
             break
-        grid = zoomed
+        grid, p = zoomed, trials.posterior(zoomed, _NOISES, _MISFITS)
     return _described(grid, p, trials)
 
 
