@@ -151,7 +151,7 @@ class Hub:
         except TimeoutError:
             return 0, f"no answer within {self._timeout_s:g} s".encode()
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return 0, f"{type(error).__name__}: {error}".encode()
+            return 0, str(getattr(error, "os_error", error)).encode()
 
 
 async def _limited(answer: aiohttp.ClientResponse) -> bytes:
