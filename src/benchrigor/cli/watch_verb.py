@@ -103,7 +103,7 @@ def _table(views: Sequence[NodeView]) -> Group:
     from rich.table import Table  # noqa: PLC0415  # likewise
     from rich.text import Text  # noqa: PLC0415  # likewise
 
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, padding=0)
     for name in COLUMNS:
         table.add_column(name, justify="left" if name in _WORDS else "right", no_wrap=True)
     for view, (node, condition, *figures) in zip(views, node_rows(views), strict=True):

@@ -150,7 +150,7 @@ class Agent:
         runner = web.AppRunner(application, access_log=None, keepalive_timeout=SLOWEST_S)
         await runner.setup()
         assert runner.server is not None  # noqa: S101  # is there once it is set up
-        self._connections = GuardedConnections(runner.server)
+        self._connections = GuardedConnections(runner.server, SLOWEST_S)
         self._runner: web.AppRunner | None = runner
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(self._connections, host, port, ssl=context)

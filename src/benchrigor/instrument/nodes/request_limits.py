@@ -48,7 +48,7 @@ class _Refusing(asyncio.Protocol):
 class GuardedConnections:
     """Makes the protocols of connections: not too many, and none that never asks anything."""
 
-    def __init__(self, server: web.Server, slowest_s: float = SLOWEST_S) -> None:
+    def __init__(self, server: web.Server, slowest_s: float) -> None:
         self._server, self._slowest_s = server, slowest_s
         self._asked: set[object] = set()  # connections whose first header has not come yet
 
