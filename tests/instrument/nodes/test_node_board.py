@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
@@ -200,6 +200,7 @@ def test_an_answer_without_sense_is_told_as_such(body):
 seconds = st.floats(min_value=0.0, max_value=10.0)
 
 
+@settings(deadline=None)  # the first one resolves types
 @given(st.floats(min_value=-1e6, max_value=1e6), seconds, seconds)
 def test_the_offset_of_a_clock_is_within_its_error_whatever_way_takes_longer(ahead, there, back):
     board = NodeBoard(["a:1"], salt="s")

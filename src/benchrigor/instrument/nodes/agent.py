@@ -27,7 +27,9 @@ try:
 
     from benchrigor.instrument.nodes.exposition import exposition
     from benchrigor.instrument.nodes.request_limits import (
+        MOST_AT_ONCE,
         MOST_BODY_BYTES,
+        REQUESTS_A_SECOND,
         SLOWEST_S,
         Allowance,
         GuardedConnections,
@@ -104,7 +106,7 @@ class Agent:
             StatusReader() if reader is None else reader,
             config=config,
         )
-        self._allowance = Allowance()
+        self._allowance = Allowance(REQUESTS_A_SECOND, MOST_AT_ONCE)
         self._thread = LoopThread("benchrigor agent")
         try:
             found = self._thread.run(self._start(host, port, context))
@@ -147,13 +149,20 @@ class Agent:
         application.add_routes(
             [web.put("/config", self._configured), web.get("/metrics", self._metrics)]
         )
-        runner = web.AppRunner(application, access_log=None, keepalive_timeout=SLOWEST_S)
+        patience = {"keepalive_timeout": SLOWEST_S, "lingering_time": SLOWEST_S}
+        runner = web.AppRunner(application, access_log=None, **patience)
         await runner.setup()
         assert runner.server is not None  # noqa: S101  # is there once it is set up
         self._connections = GuardedConnections(runner.server, SLOWEST_S)
         self._runner: web.AppRunner | None = runner
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connections, host, port, ssl=context)
+        self._server = await loop.create_server(
+            self._connections,
+            host,
+            port,
+            ssl=context,
+            ssl_handshake_timeout=None if context is None else SLOWEST_S,
+        )
         self._reading = asyncio.create_task(self._read())
         return int(self._server.sockets[0].getsockname()[1])
 

@@ -86,11 +86,13 @@ class Hub:
 
     def pull(self) -> tuple[NodeView, ...]:
         """Ask each node once, and return how all are: after `timeout_s` at the latest."""
+        self._refuse_closed()
         self._thread.run(self._pulled())
         return self._board.views(time.monotonic())
 
     def configure(self, thresholds: Iterable[Threshold]) -> dict[str, str]:
         """Put thresholds in force on each node; return what went wrong by address, or "" ."""
+        self._refuse_closed()
         tables = {"thresholds": {each.code: each.to_dict() for each in thresholds}}
         return self._thread.run(self._configured(tables))
 
@@ -106,6 +108,11 @@ class Hub:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _refuse_closed(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise InvalidInput("this hub is closed, expected one that is open")
+        return self._session
 
     async def _pulled(self) -> None:
         for finished in asyncio.as_completed([self._asked(each) for each in self._board.ask()]):
@@ -139,13 +146,10 @@ class Hub:
 
     async def _exchanged(self, method: str, url: str, **what: Any) -> tuple[int, bytes]:
         """Return status and body of an answer; 0 and the reason where none came."""
-        if self._session is None:
-            raise InvalidInput("this hub is closed, expected one that is open")
+        session = self._refuse_closed()
         try:
             async with asyncio.timeout(self._timeout_s):
-                async with self._session.request(
-                    method, url, allow_redirects=False, **what
-                ) as answer:
+                async with session.request(method, url, allow_redirects=False, **what) as answer:
                     body = await _limited(answer)
                     return answer.status, body or f"status {answer.status}".encode()
         except TimeoutError:

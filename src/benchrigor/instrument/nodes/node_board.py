@@ -181,10 +181,16 @@ def checked_address(address: object) -> str:
     text = address if isinstance(address, str) else ""
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
-        port = parts.port or _SCHEMES.get(parts.scheme, 0)
-    except ValueError:
+        port = _SCHEMES[parts.scheme] if parts.port is None else parts.port
+    except (ValueError, KeyError):
         parts, port = urlsplit(""), 0
-    if not (port and parts.hostname and parts.path in ("", "/") and "@" not in parts.netloc):
+    if not (
+        port
+        and parts.scheme in _SCHEMES
+        and parts.hostname
+        and parts.path in ("", "/")
+        and "@" not in parts.netloc
+    ):
         raise InvalidInput(f"{address!r} is no node, expected one such as http://10.0.0.7:9560")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}:{port}"

@@ -24,7 +24,7 @@ class Allowance:
     [True, True, False, True]
     """
 
-    def __init__(self, rate: float = REQUESTS_A_SECOND, most: float = MOST_AT_ONCE) -> None:
+    def __init__(self, rate: float, most: float) -> None:
         self._rate, self._most = rate, most
         self._left, self._at_s = most, 0.0
 
@@ -50,22 +50,23 @@ class GuardedConnections:
 
     def __init__(self, server: web.Server, slowest_s: float) -> None:
         self._server, self._slowest_s = server, slowest_s
-        self._asked: set[object] = set()  # connections whose first header has not come yet
+        self._unasked: set[object] = set()  # whose first header has not come
 
     def __call__(self) -> asyncio.BaseProtocol:
         """Return the protocol of a new connection."""
-        if len(self._server.connections) >= MOST_CONNECTIONS:
+        # The server does not count those whose transport is not ready yet.
+        if len(self._unasked.union(self._server.connections)) >= MOST_CONNECTIONS:
             return _Refusing()
         handler = self._server()
-        self._asked.add(handler)
+        self._unasked.add(handler)
         asyncio.get_running_loop().call_later(self._slowest_s, self._close, handler)
         return handler
 
     def has_asked(self, handler: object) -> None:
         """Note that the header of a request came."""
-        self._asked.discard(handler)
+        self._unasked.discard(handler)
 
     def _close(self, handler: RequestHandler) -> None:
-        if handler in self._asked:
-            self._asked.discard(handler)
+        if handler in self._unasked:
+            self._unasked.discard(handler)
             handler.force_close()
