@@ -23,6 +23,7 @@ def view(condition: NodeCondition = NodeCondition.WELL, **given: Any) -> NodeVie
         node="n",
         name="host",
         echo="",
+        place="a:9560",
         sequence=1,
         at_s=0.0,
         cursor="",

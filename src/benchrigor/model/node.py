@@ -30,8 +30,10 @@ class NodeReport:
         Identity of this start of the agent, and the name of its host.
     echo
         What the hub sent with its question: an answer to another question has another one.
+    place
+        Host and port at which the question reached it.
     sequence
-        How many answers of this start came before.
+        How many reports this start has made, this one included.
     at_s
         The agent's wall clock when it answered, in seconds since 1970.
     age_s
@@ -46,6 +48,7 @@ class NodeReport:
     node: str
     name: str
     echo: str
+    place: str
     sequence: int
     at_s: float
     cursor: str

@@ -24,6 +24,7 @@ def report(asked: Question, **changes: Any) -> dict[str, Any]:
         "node": "n1",
         "name": "host",
         "echo": asked.echo,
+        "place": "a:1",
         "sequence": 1,
         "at_s": 1000.0,
         "age_s": 0.5,
@@ -138,15 +139,32 @@ def test_an_answer_that_cannot_be_its_own_is_wrong(changes, said):
     assert view.report == before
 
 
-def test_a_node_that_is_there_twice_is_taken_once():
-    board = NodeBoard(["a:1", "b:1"], salt="s")
-    one, other = board.ask()
-    board.tell(answer(one))
-    board.tell(answer(other))
-    first, second = board.views(0.0)
-    assert first.condition is NodeCondition.WELL
-    assert (second.condition, second.report) == (NodeCondition.TWICE, None)
-    assert second.reason == "it is the node at http://a:1"
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize(
+    ("addresses", "place", "right"),
+    [
+        (["10.0.0.1:1", "10.0.0.2:1"], "10.0.0.2:1", 1),  # the first one passes questions on
+        (["10.0.0.1:1", "10.0.0.2:1"], "10.0.0.1:1", 0),
+        (["10.0.0.1:1", "name:2"], "10.9.9.9:2", 1),
+        (["10.0.0.1:1", "name:2"], "10.0.0.1:1", 0),
+        (["[::1]:1", "[::2]:1"], "[::2]:1", 1),
+        (["name:1", "other:1"], "10.0.0.1:1", 0),  # nobody can tell: the first
+        (["10.0.0.1:1", "10.0.0.2:1"], "192.168.0.1:7", 0),
+    ],
+)
+def test_a_node_that_is_there_twice_is_where_it_says_it_was_reached(addresses, place, right, order):
+    board = NodeBoard(addresses, salt="s")
+    for cycle in (1, 2):
+        asked = board.ask()
+        for count, index in enumerate(order):
+            sequence = 2 * cycle + count
+            body = report(asked[index], place=place, sequence=sequence)
+            board.tell(answer(asked[index], body))
+        views = board.views(0.0)
+        assert views[right].condition is NodeCondition.WELL
+        assert views[1 - right].condition is NodeCondition.TWICE
+        assert views[1 - right].report is None
+        assert views[1 - right].reason == f"it is the node at {views[right].address}"
 
 
 def test_a_node_comes_back_but_not_as_what_has_ended():

@@ -16,6 +16,7 @@ from typing import Any, Self
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.instrument.alarms import Alarms
 from benchrigor.instrument.nodes.loop_thread import LoopThread
+from benchrigor.instrument.nodes.node_board import place_of
 from benchrigor.instrument.nodes.node_service import NodeService
 from benchrigor.instrument.probing.probe_registry import PROBES, ProbeRegistry
 from benchrigor.instrument.states.status_readers import StatusReader
@@ -113,8 +114,7 @@ class Agent:
         except OSError as error:
             self._thread.end()
             raise InvalidInput(f"cannot listen on {host} port {port}: {error}") from error
-        shown = f"[{host}]" if ":" in host else host
-        self.url = f"http{'s' if tls else ''}://{shown}:{found}"
+        self.url = f"http{'s' if tls else ''}://{place_of(host, found)}"
 
     def close(self) -> None:
         """Stop serving; may be called twice."""
@@ -141,16 +141,15 @@ class Agent:
             "/probes": lambda request: self.service.probes(request.query.get("cursor")),
             "/alarms": lambda _: {"alarms": encode(self.service.alarms.standing())},
             "/config": lambda _: self.service.configuration(),
-            "/report": lambda request: encode(
-                self.service.report(request.query.get("echo", ""), request.query.get("cursor", ""))
-            ),
+            "/report": self._report,
         }
         application.add_routes([web.get(path, _told(answer)) for path, answer in get.items()])
         application.add_routes(
             [web.put("/config", self._configured), web.get("/metrics", self._metrics)]
         )
-        patience = {"keepalive_timeout": SLOWEST_S, "lingering_time": SLOWEST_S}
-        runner = web.AppRunner(application, access_log=None, **patience)
+        runner = web.AppRunner(
+            application, access_log=None, keepalive_timeout=SLOWEST_S, lingering_time=SLOWEST_S
+        )
         await runner.setup()
         assert runner.server is not None  # noqa: S101  # is there once it is set up
         self._connections = GuardedConnections(runner.server, SLOWEST_S)
@@ -205,6 +204,11 @@ class Agent:
             return _failed(400, str(error))
         except TimeoutError:
             return _failed(408, f"the request took more than {SLOWEST_S:g} s")
+
+    def _report(self, request: web.Request) -> object:
+        found = request.get_extra_info("sockname") or ("", 0)
+        cursor, echo = (request.query.get(name, "") for name in ("cursor", "echo"))
+        return encode(self.service.report(echo, place_of(found[0], found[1]), cursor))
 
     async def _configured(self, request: web.Request) -> web.Response:
         try:

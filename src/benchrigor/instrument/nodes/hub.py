@@ -61,7 +61,7 @@ class Hub:
         *,
         token: str | None = None,
         authority: Path | None = None,
-        timeout_s: float = 0.8,
+        timeout_s: float = 0.7,
     ) -> None:
         refuse(wrong_number("timeout_s", timeout_s))
         self._board = NodeBoard(nodes, salt=secrets.token_hex(4))

@@ -53,8 +53,9 @@ class NodeBoard:
     """Asked whom to ask what, told what came back; says how each node is.
 
     An answer counts where it is asked for: by the address that was asked, with the echo of the open
-    question, a sequence that rises, and an identity that no other address has. All else is told,
-    and changes nothing of what is known.
+    question, a sequence that rises, and an identity that no other address has. Of two addresses
+    with one identity that counts which the node itself says it was reached at, else the first. All
+    else is told, and changes nothing of what is known.
 
     Parameters
     ----------
@@ -138,7 +139,9 @@ class NodeBoard:
             return NodeCondition.WRONG, "it answers another question"
         for other in self._nodes.values():
             if other is not node and report.node in other.starts:
-                return NodeCondition.TWICE, f"it is the node at {other.view.address}"
+                if not self._is_rather(node, other, report):
+                    return NodeCondition.TWICE, f"it is the node at {other.view.address}"
+                self._dispossess(other, report, asked.address)
         if before is None:
             return None
         if report.name != before.name:
@@ -151,6 +154,26 @@ class NodeBoard:
         if report.node != before.node and report.node in node.starts:
             return NodeCondition.WRONG, "it answers for a start that has ended"
         return None
+
+    def _is_rather(self, node: _Node, other: _Node, report: NodeReport) -> bool:
+        """Return whether a report is of the node at one address rather than of that at another."""
+        held = other.view.report
+        ours = _directness(node.view.address, report.place)
+        theirs = _directness(other.view.address, held.place) if held else -1
+        if ours != theirs:
+            return ours > theirs
+        places = list(self._nodes)
+        return places.index(node.view.address) < places.index(other.view.address)
+
+    @staticmethod
+    def _dispossess(other: _Node, report: NodeReport, address: str) -> None:
+        """Take from an address what another one has told."""
+        other.starts.discard(report.node)
+        other.view = NodeView(
+            address=other.view.address,
+            condition=NodeCondition.TWICE,
+            reason=f"it is the node at {address}",
+        )
 
     @staticmethod
     def _accept(node: _Node, report: NodeReport, answer: Answer) -> None:
@@ -192,8 +215,26 @@ def checked_address(address: object) -> str:
         and "@" not in parts.netloc
     ):
         raise InvalidInput(f"{address!r} is no node, expected one such as http://10.0.0.7:9560")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}:{port}"
+    return f"{parts.scheme}://{place_of(parts.hostname, port)}"
+
+
+def place_of(host: str, port: int) -> str:
+    """Return a host and a port as an address has them."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _directness(address: str, place: str) -> int:
+    """Return how surely a question to an address reached a place directly.
+
+    2 for the same host and port; 1 for the same port where the host is a name; 0 where somebody may
+    have passed it on.
+    """
+    asked = address.partition("://")[2]
+    if asked == place:
+        return 2
+    host, _, port = asked.rpartition(":")
+    is_name = not host.replace(".", "").isdigit() and ":" not in host
+    return int(is_name and port == place.rpartition(":")[2])
 
 
 def _read(body: bytes) -> NodeReport:

@@ -98,7 +98,7 @@ class NodeService:
         cursor, part = self._cursors.next_part(cursor)
         return {"cursor": cursor, "probes": encode(part)}
 
-    def report(self, echo: str, cursor: str) -> NodeReport:
+    def report(self, echo: str, place: str, cursor: str) -> NodeReport:
         """Return what a hub asks for in one answer."""
         cursor, part = self._cursors.next_part(cursor)
         with self._lock:
@@ -107,6 +107,7 @@ class NodeService:
                 node=self.node,
                 name=self.name,
                 echo=echo,
+                place=place,
                 sequence=self._sequence,
                 at_s=time.time(),
                 age_s=self.age_s,
