@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_SHARE = 0.01  # of the time since the last reading, that a reading may cost
 _LEAST_BUDGET_S = 1.0  # of shorter sessions loading psutil would be a material part
-_OF_PROGRAMS = {"under-used"}  # alarms that a function in one thread raises wherever it runs
+OF_PROGRAMS = {"under-used"}  # alarms that a function in one thread raises wherever it runs
 
 
 class _Reader(Protocol):
@@ -42,7 +42,7 @@ def watch_for(options: Options, clock: Clock, alarms: Alarms | None) -> StatusWa
     from benchrigor.instrument.thresholds import read_thresholds  # noqa: PLC0415
 
     if alarms is None and options.on_alarm is not None:
-        alarms = Alarms(each for each in read_thresholds() if each.code not in _OF_PROGRAMS)
+        alarms = Alarms(each for each in read_thresholds() if each.code not in OF_PROGRAMS)
     reader = StatusReader(short=not options.state and alarms is None, clock=clock)
     return StatusWatch(options, clock, reader, alarms)
 

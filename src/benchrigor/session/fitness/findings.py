@@ -1,0 +1,240 @@
+"""What is found of a machine, judged: whether it is fit to be measured on. No I/O."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchrigor.instrument.thresholds import Threshold
+from benchrigor.model import Capability, Code, Finding, Fitness, Sample
+from benchrigor.model.checks import is_number
+from benchrigor.model.text import many, percent, show_value
+from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM
+
+_COARSE_S = (1e-3, 0.1)  # shortest reading that the clock resolves
+_SLOW_CLOCK_S = (1e-6, 1e-3)  # to read it
+_LOAD = (0.5, 1.0)  # tasks for each processor
+_OTHERS = 0.05  # processors that others keep busy
+_NOISE = (0.02, 0.1)  # doubtful from the half-width on that a session wants by default
+_LIGHT = (YELLOW_FROM, RED_ABOVE)  # percent of the time
+_MOST_NAMED = 3
+_QUIETER = "end what else runs, or measure later"
+_OTHER_CLOCK = "let a reading hold more work, or use the clock source tsc"
+_SPREAD = "measure in pieces over minutes (--pieces 6 --over 10), or on a quieter machine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """What was read of a machine, while fixed work kept one of its processors busy.
+
+    Parameters
+    ----------
+    resolution_s, cost_s, shortest_s
+        Of the clock: its step, what reading it takes, the shortest reading that it resolves.
+    capabilities, samples
+        What the machine can do; its status and health.
+    processors
+        On which the process may run.
+    busy
+        Processors that others kept busy; None where nobody knows.
+    others
+        The busiest other processes that can be seen, with the processors that each kept busy.
+    work_s
+        Mean time of the fixed work in each of some equal parts of the time.
+    thresholds
+        Of alarms.
+    """
+
+    resolution_s: float
+    cost_s: float
+    shortest_s: float
+    capabilities: Sequence[Capability]
+    samples: Sequence[Sample]
+    processors: int
+    busy: float | None
+    others: Sequence[tuple[str, float]]
+    work_s: Sequence[float]
+    thresholds: Sequence[Threshold]
+
+
+def judged(found: Examined) -> tuple[Finding, ...]:
+    """Judge what was read of a machine.
+
+    Findings are "clock", "clock cost", "noise", "waiting", "others", "load", "pressure", settings
+    by the names of their capabilities, and what may raise an alarm by its code.
+    """
+    known = {each.name: each for each in found.samples}
+    return (
+        *_clock(found),
+        _noise(found.work_s),
+        _waiting(known),
+        _others(found),
+        _load(known, found.processors),
+        _pressure(known),
+        *_settings(found),
+        *(_alarm(each, known) for each in found.thresholds if each.enabled),
+    )
+
+
+def _clock(found: Examined) -> Iterator[Finding]:
+    source = {each.name: each.value for each in found.capabilities}.get("clock source")
+    step, shortest = (show_value(each, "s") for each in (found.resolution_s, found.shortest_s))
+    yield _finding(
+        "clock",
+        f"{f'{source}, ' if source else ''}steps of {step}: for readings from {shortest} on",
+        _graded(found.shortest_s, *_COARSE_S),
+        _OTHER_CLOCK,
+        Code.COARSE_CLOCK,
+    )
+    yield _finding(
+        "clock cost",
+        f"{show_value(found.cost_s, 's')} in each reading",
+        _graded(found.cost_s, *_SLOW_CLOCK_S),
+        _OTHER_CLOCK,
+        Code.CLOCK_COST,
+    )
+
+
+def _noise(work_s: Sequence[float]) -> Finding:
+    spread = statistics.stdev(work_s) / statistics.fmean(work_s)
+    shown = f"±{_percent(spread)} from one tenth of a second to the next, of the same work"
+    return _finding("noise", shown, _graded(spread, *_NOISE), _SPREAD, Code.CHANGING_PACE)
+
+
+def _waiting(known: Mapping[str, Sample]) -> Finding:
+    parts = [known[name] for name in ("run delay", "steal") if name in known]
+    if not any(is_number(each.value) for each in parts):
+        return _unknown("waiting", parts)
+    verdict = _graded(sum(_numbers(parts).values()), *_LIGHT)
+    shown = f"for a processor, of the time: {_listed(parts)}"
+    return _finding("waiting", shown, verdict, _QUIETER, Code.DISTURBED)
+
+
+def _others(found: Examined) -> Finding:
+    named = ", ".join(f"{name} {_percent(share)}" for name, share in found.others[:_MOST_NAMED])
+    busy = sum(share for _, share in found.others) if found.busy is None else found.busy
+    shown = f"keep {_percent(busy)} of a processor busy{named and f': {named}'}"
+    return _finding("others", shown, _graded(busy, _OTHERS), _QUIETER, Code.DISTURBED)
+
+
+def _load(known: Mapping[str, Sample], processors: int) -> Finding:
+    parts = [known[name] for name in ("load 1 min",) if name in known]
+    if not (numbers := _numbers(parts)):
+        return _unknown("load", parts)
+    load = numbers["load 1 min"]
+    shown = f"{load:.2f} in the last minute, on {many(processors, 'processor')}"
+    return _finding("load", shown, _graded(load / processors, *_LOAD), _QUIETER, Code.DISTURBED)
+
+
+def _pressure(known: Mapping[str, Sample]) -> Finding:
+    parts = [each for name, each in known.items() if name.startswith("pressure")]
+    if not (numbers := _numbers(parts)):
+        return _unknown("pressure", parts)
+    shown = _listed(parts).replace("pressure ", "")
+    verdict = _graded(max(numbers.values()), *_LIGHT)
+    return _finding("pressure", f"{shown} of the time", verdict, _QUIETER, Code.CHANGING_PACE)
+
+
+# Of a setting, whether its value is as it should be on a machine where others are busy or not,
+# what to do else, and what it leads to.
+_SETTINGS: dict[str, tuple[Callable[[str, bool], bool], str, Code]] = {
+    "cpu governor": (
+        lambda value, _: value == "performance",
+        "cpupower frequency-set --governor performance",
+        Code.CHANGING_PACE,
+    ),
+    "turbo": (
+        lambda value, _: value == "off",
+        "turn it off: the pace depends on heat, and on what other cores do",
+        Code.CHANGING_PACE,
+    ),
+    "smt": (
+        lambda value, are_busy: value == "off" or not are_busy,
+        "end what else runs, which may share your core; or turn SMT off",
+        Code.CHANGING_PACE,
+    ),
+    "cores available": (
+        lambda value, _: not value.startswith("1 of"),
+        "allow two: all else that runs takes its time from what is measured",
+        Code.DISTURBED,
+    ),
+    "cpu quota": (
+        lambda value, _: value == "none",
+        "raise the quota (cpu.max): a program that has used it up is stopped",
+        Code.DISTURBED,
+    ),
+    "virtualisation": (lambda _, __: True, "", Code.CHANGING_PACE),
+    "scheduler statistics": (
+        lambda value, _: value != "",
+        "use a kernel with schedstats: without them nobody sees what was waited for",
+        Code.DELAY_NOT_MEASURED,
+    ),
+}
+
+
+def _settings(found: Examined) -> Iterator[Finding]:
+    are_busy = found.busy is not None and found.busy > _OTHERS
+    for each in found.capabilities:
+        if each.name not in _SETTINGS:
+            continue
+        fits, advice, code = _SETTINGS[each.name]
+        if not each.available and code is not Code.DELAY_NOT_MEASURED:
+            yield Finding(name=each.name, found=each.reason, verdict=Fitness.UNKNOWN)
+            continue
+        value = each.value or ""
+        verdict = Fitness.OK if fits(value, are_busy) else Fitness.DOUBTFUL
+        yield _finding(each.name, value or each.reason, verdict, advice, code)
+
+
+def _alarm(threshold: Threshold, known: Mapping[str, Sample]) -> Finding:
+    """Judge by a threshold as `Alarms` would if what was found lasted."""
+    samples = [known[each.sample] for each in threshold.when if each.sample in known]
+    values = _numbers(samples)
+    if threshold.when[0].sample not in values:
+        return _unknown(threshold.code, samples)
+    told = [each for each in threshold.when if each.sample in values]
+    verdict = Fitness.DOUBTFUL
+    if all(each.holds(values[each.sample]) for each in told):
+        verdict = Fitness.UNFIT
+    elif any(each.is_over(values[each.sample]) for each in told):
+        verdict = Fitness.OK
+    advice = threshold.sentence[:1].lower() + threshold.sentence[1:].rstrip(".")
+    return _finding(threshold.code, _listed(samples), verdict, advice, Code.ALARM_STANDS)
+
+
+def _finding(name: str, found: str, verdict: Fitness, advice: str, code: Code) -> Finding:
+    """Make a finding; advice and code are for what is not as it should be."""
+    if verdict is Fitness.OK:
+        return Finding(name=name, found=found, verdict=verdict)
+    return Finding(name=name, found=found, verdict=verdict, advice=advice, code=code)
+
+
+def _unknown(name: str, samples: Iterable[Sample]) -> Finding:
+    reasons = dict.fromkeys(each.reason for each in samples if each.reason)
+    return Finding(name=name, found="; ".join(reasons) or "not told", verdict=Fitness.UNKNOWN)
+
+
+def _graded(value: float, doubtful: float, unfit: float = math.inf) -> Fitness:
+    """Return what a value means that should be small."""
+    if value < doubtful:
+        return Fitness.OK
+    return Fitness.DOUBTFUL if value <= unfit else Fitness.UNFIT
+
+
+def _numbers(samples: Iterable[Sample]) -> dict[str, float]:
+    return {each.name: float(each.value) for each in samples if is_number(each.value)}
+
+
+def _listed(samples: Iterable[Sample]) -> str:
+    return ", ".join(
+        f"{each.name} {_percent(each.value / 100.0) if each.unit == '%' else each.shown}"
+        for each in samples
+        if is_number(each.value)
+    )
+
+
+def _percent(share: float) -> str:
+    """Show a share, of which less than a thousandth is nothing."""
+    return percent(round(share, 3), digits=2)
