@@ -13,17 +13,16 @@ from benchrigor.clocks import WallClock, processors
 from benchrigor.instrument import capabilities, health
 from benchrigor.instrument.kernel_files import ROOT
 from benchrigor.instrument.states.status_readers import StatusReader
-from benchrigor.instrument.thresholds import read_thresholds
 from benchrigor.model import Finding
-from benchrigor.model.checks import is_number
+from benchrigor.model.checks import is_number, refuse, wrong_number
 from benchrigor.session.fitness.findings import Examined, judged
-from benchrigor.session.fitness.status_watch import OF_PROGRAMS
+from benchrigor.session.fitness.status_watch import of_machines
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.timing import Stopwatch
 
 _PARTS = 10
 _MOST_TOLD = 10  # of other processes
-_SEEN = 0.005  # of a processor
+_SEEN = 0.02  # of a processor
 
 
 def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
@@ -40,6 +39,8 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
 
     Raises
     ------
+    InvalidInput
+        When that is no number of seconds above 0.
     ClockFailed
         When the clock stands still, or goes backwards.
 
@@ -48,6 +49,7 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
     >>> [each.name for each in examine(seconds=0.02)][:3]
     ['clock', 'clock cost', 'noise']
     """
+    refuse(wrong_number("seconds", seconds))
     watch = Stopwatch(WallClock())
     reader, reference = StatusReader(root=root), Reference()
     known = _processor_times()
@@ -77,7 +79,7 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
                 :_MOST_TOLD
             ],
             work_s=work_s,
-            thresholds=[each for each in read_thresholds() if each.code not in OF_PROGRAMS],
+            thresholds=of_machines(),
         )
     )
 

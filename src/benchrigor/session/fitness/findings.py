@@ -180,12 +180,13 @@ def _settings(found: Examined) -> Iterator[Finding]:
         if each.name not in _SETTINGS:
             continue
         fits, advice, code = _SETTINGS[each.name]
+        name = each.name.removesuffix(" statistics")
         if not each.available and code is not Code.DELAY_NOT_MEASURED:
-            yield Finding(name=each.name, found=each.reason, verdict=Fitness.UNKNOWN)
+            yield Finding(name=name, found=each.reason, verdict=Fitness.UNKNOWN)
             continue
         value = each.value or ""
         verdict = Fitness.OK if fits(value, are_busy) else Fitness.DOUBTFUL
-        yield _finding(each.name, value or each.reason, verdict, advice, code)
+        yield _finding(name, value or each.reason, verdict, advice, code)
 
 
 def _alarm(threshold: Threshold, known: Mapping[str, Sample]) -> Finding:

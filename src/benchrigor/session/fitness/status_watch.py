@@ -17,10 +17,11 @@ from benchrigor.session.loop import NAP_NS, called
 
 if TYPE_CHECKING:
     from benchrigor.instrument.alarms import Alarms
+    from benchrigor.instrument.thresholds import Threshold
 
 _MOST_SHARE = 0.01  # of the time since the last reading, that a reading may cost
-_LEAST_BUDGET_S = 1.0  # of shorter sessions loading psutil would be a material part
-OF_PROGRAMS = {"under-used"}  # alarms that a function in one thread raises wherever it runs
+_LEAST_BUDGET_S = 2.0  # of shorter sessions loading psutil, some 15 ms, would be more than that
+_OF_PROGRAMS = {"under-used"}  # alarms that a function in one thread raises wherever it runs
 
 
 class _Reader(Protocol):
@@ -36,15 +37,23 @@ def watch_for(options: Options, clock: Clock, alarms: Alarms | None) -> StatusWa
     is_asked = options.state or options.on_alarm is not None or alarms is not None
     if options.budget_s < _LEAST_BUDGET_S and not is_asked:
         return None
-    # They load psutil, and no program that measures nothing needs it.
-    from benchrigor.instrument.alarms import Alarms  # noqa: PLC0415
-    from benchrigor.instrument.states.status_readers import StatusReader  # noqa: PLC0415
-    from benchrigor.instrument.thresholds import read_thresholds  # noqa: PLC0415
+    from benchrigor.instrument.states.status_readers import (  # noqa: PLC0415  # loads psutil
+        StatusReader,
+    )
 
     if alarms is None and options.on_alarm is not None:
-        alarms = Alarms(each for each in read_thresholds() if each.code not in OF_PROGRAMS)
+        from benchrigor.instrument.alarms import Alarms  # noqa: PLC0415  # for who asks
+
+        alarms = Alarms(of_machines())
     reader = StatusReader(short=not options.state and alarms is None, clock=clock)
     return StatusWatch(options, clock, reader, alarms)
+
+
+def of_machines() -> list[Threshold]:
+    """Return the thresholds of alarms that tell of a machine, not of what runs on it."""
+    from benchrigor.instrument.thresholds import read_thresholds  # noqa: PLC0415  # for who asks
+
+    return [each for each in read_thresholds() if each.code not in _OF_PROGRAMS]
 
 
 class StatusWatch:
