@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from benchrigor.instrument.thresholds import Threshold
 from benchrigor.model import Capability, Code, Finding, Fitness, Sample
 from benchrigor.model.checks import is_number
-from benchrigor.model.text import many, percent, show_value
+from benchrigor.model.text import percent, show_value
 from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM
 
 _COARSE_S = (1e-3, 0.1)  # shortest reading that the clock resolves
 _SLOW_CLOCK_S = (1e-6, 1e-3)  # to read it
 _LOAD = (0.5, 1.0)  # tasks for each processor
-_OTHERS = 0.05  # processors that others keep busy
+_OTHERS = (0.05, math.inf)  # processors that others keep busy: how much that hurts is measured
 _NOISE = (0.02, 0.1)  # doubtful from the half-width on that a session wants by default
 _LIGHT = (YELLOW_FROM, RED_ABOVE)  # percent of the time
 _MOST_NAMED = 3
@@ -66,50 +66,56 @@ def judged(found: Examined) -> tuple[Finding, ...]:
     by the names of their capabilities, and what may raise an alarm by its code.
     """
     known = {each.name: each for each in found.samples}
+    most = tuple(each * found.processors for each in _LOAD)
+    waits = [known[name] for name in ("run delay", "steal") if name in known]
+    load = [known[name] for name in ("load 1 min",) if name in known]
+    pressure = [each for name, each in known.items() if name.startswith("pressure")]
     return (
-        *_clock(found),
+        _clock(found),
+        _cost(found.cost_s),
         _noise(found.work_s),
-        _waiting(known),
+        _of_samples("waiting", waits, sum, _LIGHT, Code.DISTURBED),
         _others(found),
-        _load(known, found.processors),
-        _pressure(known),
+        _of_samples("load", load, sum, most, Code.DISTURBED),
+        _of_samples("pressure", pressure, max, _LIGHT, Code.CHANGING_PACE),
         *_settings(found),
         *(_alarm(each, known) for each in found.thresholds if each.enabled),
     )
 
 
-def _clock(found: Examined) -> Iterator[Finding]:
+def _clock(found: Examined) -> Finding:
     source = {each.name: each.value for each in found.capabilities}.get("clock source")
     step, shortest = (show_value(each, "s") for each in (found.resolution_s, found.shortest_s))
-    yield _finding(
-        "clock",
-        f"{f'{source}, ' if source else ''}steps of {step}: for readings from {shortest} on",
-        _graded(found.shortest_s, *_COARSE_S),
-        _OTHER_CLOCK,
-        Code.COARSE_CLOCK,
-    )
-    yield _finding(
-        "clock cost",
-        f"{show_value(found.cost_s, 's')} in each reading",
-        _graded(found.cost_s, *_SLOW_CLOCK_S),
-        _OTHER_CLOCK,
-        Code.CLOCK_COST,
-    )
+    shown = f"{f'{source}, ' if source else ''}steps of {step}: for readings from {shortest} on"
+    verdict = _graded(found.shortest_s, _COARSE_S)
+    return _finding("clock", shown, verdict, _OTHER_CLOCK, Code.COARSE_CLOCK)
+
+
+def _cost(cost_s: float) -> Finding:
+    shown = f"{show_value(cost_s, 's')} in each reading"
+    verdict = _graded(cost_s, _SLOW_CLOCK_S)
+    return _finding("clock cost", shown, verdict, _OTHER_CLOCK, Code.CLOCK_COST)
 
 
 def _noise(work_s: Sequence[float]) -> Finding:
     spread = statistics.stdev(work_s) / statistics.fmean(work_s)
     shown = f"±{_percent(spread)} from one tenth of a second to the next, of the same work"
-    return _finding("noise", shown, _graded(spread, *_NOISE), _SPREAD, Code.CHANGING_PACE)
+    return _finding("noise", shown, _graded(spread, _NOISE), _SPREAD, Code.CHANGING_PACE)
 
 
-def _waiting(known: Mapping[str, Sample]) -> Finding:
-    parts = [known[name] for name in ("run delay", "steal") if name in known]
-    if not any(is_number(each.value) for each in parts):
-        return _unknown("waiting", parts)
-    verdict = _graded(sum(_numbers(parts).values()), *_LIGHT)
-    shown = f"for a processor, of the time: {_listed(parts)}"
-    return _finding("waiting", shown, verdict, _QUIETER, Code.DISTURBED)
+def _of_samples(
+    name: str,
+    samples: Sequence[Sample],
+    joined: Callable[[Iterable[float]], float],
+    limits: tuple[float, ...],
+    code: Code,
+) -> Finding:
+    """Judge samples of which others are the reason, by their sum or the greatest."""
+    if not (numbers := _numbers(samples)):
+        return _unknown(name, samples)
+    verdict = _graded(joined(numbers.values()), limits)
+    shown = _listed(samples).replace(f"{name} ", "")
+    return _finding(name, shown, verdict, _QUIETER, code)
 
 
 def _others(found: Examined) -> Finding:
@@ -117,24 +123,6 @@ def _others(found: Examined) -> Finding:
     busy = sum(share for _, share in found.others) if found.busy is None else found.busy
     shown = f"keep {_percent(busy)} of a processor busy{named and f': {named}'}"
     return _finding("others", shown, _graded(busy, _OTHERS), _QUIETER, Code.DISTURBED)
-
-
-def _load(known: Mapping[str, Sample], processors: int) -> Finding:
-    parts = [known[name] for name in ("load 1 min",) if name in known]
-    if not (numbers := _numbers(parts)):
-        return _unknown("load", parts)
-    load = numbers["load 1 min"]
-    shown = f"{load:.2f} in the last minute, on {many(processors, 'processor')}"
-    return _finding("load", shown, _graded(load / processors, *_LOAD), _QUIETER, Code.DISTURBED)
-
-
-def _pressure(known: Mapping[str, Sample]) -> Finding:
-    parts = [each for name, each in known.items() if name.startswith("pressure")]
-    if not (numbers := _numbers(parts)):
-        return _unknown("pressure", parts)
-    shown = _listed(parts).replace("pressure ", "")
-    verdict = _graded(max(numbers.values()), *_LIGHT)
-    return _finding("pressure", f"{shown} of the time", verdict, _QUIETER, Code.CHANGING_PACE)
 
 
 # Of a setting, whether its value is as it should be on a machine where others are busy or not,
@@ -175,7 +163,7 @@ _SETTINGS: dict[str, tuple[Callable[[str, bool], bool], str, Code]] = {
 
 
 def _settings(found: Examined) -> Iterator[Finding]:
-    are_busy = found.busy is not None and found.busy > _OTHERS
+    are_busy = found.busy is not None and found.busy >= _OTHERS[0]
     for each in found.capabilities:
         if each.name not in _SETTINGS:
             continue
@@ -217,8 +205,9 @@ def _unknown(name: str, samples: Iterable[Sample]) -> Finding:
     return Finding(name=name, found="; ".join(reasons) or "not told", verdict=Fitness.UNKNOWN)
 
 
-def _graded(value: float, doubtful: float, unfit: float = math.inf) -> Fitness:
-    """Return what a value means that should be small."""
+def _graded(value: float, limits: tuple[float, ...]) -> Fitness:
+    """Return what a value means that should be small: from when on it is doubtful, and unfit."""
+    doubtful, unfit = limits
     if value < doubtful:
         return Fitness.OK
     return Fitness.DOUBTFUL if value <= unfit else Fitness.UNFIT
