@@ -9,8 +9,8 @@ not counted, their wall time is.
 In sessions each reading before or after a round is timed, whatever the length of rounds, and what
 loading takes before round 0.
 
-Bars: a full status once a second takes at most .5 % of a core, a short one at most 5 ms; in sessions
-5 ms each, and 1 % of the time.
+Bars: a full status once a second takes at most .5 % of a core, a short one at most 5 ms; in
+sessions 5 ms each, and 1 % of the time.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def in_session(**options: Any) -> tuple[list[float], float, int]:
         took_ms.append((time.perf_counter_ns() - began_ns) / 1e6)
         return status
 
-    StatusReader.read = timed  # type: ignore[method-assign]
+    StatusReader.read = timed  # type: ignore[assignment, method-assign]
     began_s = time.perf_counter()
     try:
         asked = Options(budget_s=10.0, target=None, **options)
@@ -115,7 +115,7 @@ def main() -> None:
     }
     for name, read in rows.items():
         print(row(name, *costs(read, min(times, 10), 0.2), ""))
-    print("\n| session of 10 s | rounds | readings | ms, median | greatest | of the time | bar |")
+    print("\n| session, by default options | rounds | readings | ms, median | greatest | of the time | bar |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     sessions: dict[str, dict[str, Any]] = {
         "as it comes": {},
