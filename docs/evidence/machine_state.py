@@ -115,7 +115,7 @@ def main() -> None:
     }
     for name, read in rows.items():
         print(row(name, *costs(read, min(times, 10), 0.2), ""))
-    print("\n| session, by default options | rounds | readings | ms, median | greatest | of the time | bar |")
+    print("\n| session | rounds | readings | ms, median | greatest | of the time | bar |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     sessions: dict[str, dict[str, Any]] = {
         "as it comes": {},

@@ -138,6 +138,8 @@ class Session(Engine):
         progress: Callable[[Progress], object] | None = None,
         alarms: instrument.Alarms | None = None,
     ) -> None:
+        fits = alarms is None or isinstance(getattr(alarms, "changes", None), dict)
+        refuse(wrong_values([("alarms", alarms, fits, "instrument.Alarms, or None")]))
         super().__init__(
             options,
             metrics,

@@ -225,6 +225,11 @@ def test_a_session_of_a_plain_function_is_refused_by_alarms_of_its_own(measured)
     assert Code.ALARM_STANDS in {each.code for each in record.notices}
 
 
+def test_alarms_of_another_kind_are_refused() -> None:
+    with pytest.raises(br.InvalidInput, match=r"alarms is \['hot'\], expected instrument.Alarms"):
+        Session(alarms=["hot"])  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("on_alarm", "ignore"), ("on_alarm", True), ("state", 1), ("state", None)]
 )
