@@ -123,3 +123,9 @@ def test_what_is_to_be_known_of_several_is_told_once(
     assert first < names[0] < second
     assert "Of both" not in "".join(shown[second:])
     assert "The light tells it" not in "".join(shown)
+
+
+def test_an_alarm_that_is_waited_for_is_named_with_the_longest_wait() -> None:
+    assert shown(alarms=("hot", "stolen"), waiting_s=41.2) == (
+        "waits for hot, stolen to end, 42 s at most · 12 readings"
+    )

@@ -286,3 +286,10 @@ def test_what_the_processes_of_a_group_did_is_shown_as_it_was() -> None:
     assert "received bytes 64 | 65 | 66 |" in text
     assert "sent bytes 4,096 | 8,192 | 4,096" in text
     assert "  received bytes 8  " in text  # and nothing sent, which goes without saying
+
+
+def test_the_pressure_has_a_row_where_it_is_known() -> None:
+    pressure = {("io", "some"): 0.2}
+    shown = row(render_interference(YELLOW, pressure=pressure), "pressure")
+    assert shown == "some task waited, of the time: 20% for disks"
+    assert "pressure" not in render_interference(YELLOW)

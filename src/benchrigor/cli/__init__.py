@@ -29,8 +29,8 @@ def main() -> None:
            is better is not known)
       2    bad input: an option, a file or a reading that cannot be worked with
       3    a target that was asked for, by --target or with the metric, was not
-           reached; or undecided: of a comparison
-      4    nothing measured: the readings allow no number
+           reached; or undecided: of a comparison; or doubtful: of doctor
+      4    nothing measured: the readings allow no number; or unfit: of doctor
       5    the workload failed
       6    the store cannot be read or written, or has no such run
       7    worse: the candidate of a comparison, by more than the margin

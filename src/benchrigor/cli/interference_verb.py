@@ -22,6 +22,11 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Interference, Light, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
 from benchrigor.report import plot_interference, render_composite, render_interference
+from benchrigor.report.pressure_text import (
+    Pressure,
+    pressure_of_profile,
+    pressure_of_run,
+)
 from benchrigor.session.conditions.red_rounds import measured_interference, vouched_for
 
 T = TypeVar("T")
@@ -35,6 +40,7 @@ class _Run:
     source: str = ""
     profile: SegmentProfile | None = None
     interference: Interference | None = None
+    pressure: Pressure | None = None
 
 
 @click.command()
@@ -117,7 +123,9 @@ def _read_runs(sources: Sequence[str], store: Path | None) -> list[_Run]:
         record = None if Path(source).is_dir() else recorded_run(source, store=store)
         if record is not None:
             estimate = _of_record(record, source)
-            runs.append(_Run(name=f"{source}: {record.name}", interference=estimate))
+            pressure = pressure_of_run(record)
+            name = f"{source}: {record.name}"
+            runs.append(_Run(name=name, interference=estimate, pressure=pressure))
             continue
         profile = _load(source)
         key = profile.program, profile.run or source
@@ -159,7 +167,8 @@ def _run_of(processes: Mapping[str, SegmentProfile]) -> _Run:
     if max(profile.processes, len(processes)) > 1:
         about.append(f"{len(processes)} of {profile.processes} processes")
     name = ": ".join(filter(None, (source, ", ".join(about))))
-    return _Run(name=name, source=source, profile=profile)
+    pressure = pressure_of_profile(profile.facts)
+    return _Run(name=name, source=source, profile=profile, pressure=pressure)
 
 
 def _merge(processes: Mapping[str, SegmentProfile]) -> SegmentProfile:
@@ -201,7 +210,7 @@ def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference], *, as_j
         {"name": run.name, "total_percent": each.total_percent, **codec.encode(each)}
         for run, each in pairs
     ]
-    texts = (render_interference(each, name=run.name) for run, each in pairs)
+    texts = (render_interference(each, name=run.name, pressure=run.pressure) for run, each in pairs)
     print_result(lambda: coloured("\n\n".join(texts)), as_json=as_json, runs=rows)
 
 

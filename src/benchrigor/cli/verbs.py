@@ -15,6 +15,7 @@ VERBS = {
     "ab": "Measure two functions or commands in turn, and compare them.",
     "commands": "Measure several commands in turn, and rank them.",
     "timeit": "Measure a statement of Python.",
+    "doctor": "Look whether this machine is fit to be measured on.",
     "peak": "Find the greatest load at which a server keeps its limits.",
     "analyze": "Estimate the mean or a quantile of recorded readings.",
     "changes": "Find the change points and phases of recorded readings.",

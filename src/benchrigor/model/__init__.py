@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from benchrigor.model.decision import Progress as Progress
     from benchrigor.model.decision import StopReason as StopReason
     from benchrigor.model.estimate import Estimate as Estimate
+    from benchrigor.model.finding import Finding as Finding
+    from benchrigor.model.finding import Fitness as Fitness
     from benchrigor.model.interference import Composite as Composite
     from benchrigor.model.interference import CompositeGroup as CompositeGroup
     from benchrigor.model.interference import Interference as Interference
@@ -101,6 +103,7 @@ __getattr__, __dir__ = lazy_names(
         "decision": "Decision Progress StopReason",
         "estimate": "Estimate",
         "interference": "Composite CompositeGroup Interference Light SegmentGroup",
+        "finding": "Finding Fitness",
         "machine": "Alarm Capability Health Sample Status",
         "metric": "Metric quantile_named",
         "notice": "Code Notice Severity",

@@ -26,6 +26,7 @@ class StopReason(enum.StrEnum):
     WORKLOAD_FAILED = "workload-failed"
     WORK_TOO_SHORT = "work-too-short"
     INTERRUPTED = "interrupted"
+    ALARM_STANDS = "alarm-stands"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +97,10 @@ class Progress:
     piece
         The piece of the latest round, counted from 0.
     waiting_s
-        Seconds until the next piece begins; 0 while readings come.
+        Seconds until the next piece begins, at most where alarms are waited for; 0 while readings
+        come.
+    alarms
+        Codes of the alarms whose end is waited for.
     """
 
     rounds: int
@@ -118,6 +122,7 @@ class Progress:
     name: str = ""
     piece: int = 0
     waiting_s: float = 0.0
+    alarms: tuple[str, ...] = ()
 
     @property
     def half_width(self) -> float | None:

@@ -9,6 +9,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.notice import Evidence, Figure
 from benchrigor.model.text import aligned, percent, shortened, show_duration, show_value, wrapped
 
+OF_MACHINE = "machine: "  # Facts of a round that begin so are of the machine, not of the workload
 _WIDEST = 40  # Characters of a value in a table
 
 

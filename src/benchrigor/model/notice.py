@@ -118,6 +118,7 @@ class Code(enum.StrEnum):
     RATE_OF_0 = "rate-of-0"
     PROBE_COST = "probe-cost"
     SAMPLES_LOST = "samples-lost"
+    ALARM_STANDS = "alarm-stands"
 
 
 # Codes of one cause, the most telling first: where it stands, the others say nothing more.

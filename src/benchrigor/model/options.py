@@ -25,6 +25,7 @@ CHOICES = {
     "preset": (None, "quick", "normal", "strict"),
     "red_rounds": ("keep", "drop", "repeat"),
     "disturbed": ("leave-out", "keep"),
+    "on_alarm": (None, "mark", "refuse", "wait"),
 }
 # Of a time budget: no reading begins that would end later, once there are two.
 LATEST = 1.1
@@ -125,6 +126,14 @@ class Options:
     reference
         Whether fixed work is timed in turn with the readings on the wall clock, to tell the pace
         of the machine; it takes 3 % of the time, beside commands 5 % at most.
+    state
+        Whether the full status of the machine stands in the facts of rounds, in place of the short
+        one.
+    on_alarm
+        What follows where something is wrong with the machine (see `instrument.Alarms`): None,
+        nobody looks; "mark", rounds meanwhile are marked, and a Notice says so; "wait", rounds
+        wait, for a minute of the session at most, and are marked then; or "refuse", the session
+        ends.
 
     Raises
     ------
@@ -167,6 +176,8 @@ class Options:
     disturbed: str = "leave-out"
     reference: bool = True
     pieces: int = 1
+    state: bool = False
+    on_alarm: str | None = None
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in (*_NUMBERS, *CHOICES)}
@@ -180,8 +191,11 @@ class Options:
             problems.append(
                 f"statistic is {self.statistic!r}, expected 'mean': subsessions merge means"
             )
-        if not isinstance(self.reference, bool):
-            problems.append(f"reference is {short(self.reference)}, expected True or False")
+        problems += [
+            f"{name} is {short(getattr(self, name))}, expected True or False"
+            for name in ("reference", "state")
+            if not isinstance(getattr(self, name), bool)
+        ]
         trim = attempt(problems, check_trim, self.trim)
         if self.detector != CHOICES["detector"][0] and (trim != "auto" or self.analysis == "wps"):
             asked = f"trim is {trim!r}" if trim != "auto" else "analysis is 'wps'"

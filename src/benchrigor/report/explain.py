@@ -31,6 +31,7 @@ from benchrigor.model.text import (
 )
 from benchrigor.report.interference_text import show_total
 from benchrigor.report.pace_text import explain_pace
+from benchrigor.report.pressure_text import explain_pressure, pressure_of_run
 from benchrigor.report.text import (
     NOTABLE,
     cold,
@@ -86,6 +87,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
         *explain_pace(analysis, record.options.statistic),
         *_stop(analysis, record),
         *_light(record.interference),
+        *explain_pressure(pressure_of_run(record)),
         *(f"Notice: {notice}" for notice in dict.fromkeys(_notices(analysis, record))),
     ]
     lines = [f"How the {analysis.metric.name} of {record.name} came about", ""]

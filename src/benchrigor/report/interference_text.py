@@ -27,6 +27,7 @@ from benchrigor.model.text import (
     show_estimate,
     show_value,
 )
+from benchrigor.report.pressure_text import Pressure, show_pressure
 from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM, probability_high
 
 _row = partial(row, width=13)
@@ -45,7 +46,9 @@ Cells = tuple[str, ...]
 T = TypeVar("T", bound=Group)
 
 
-def render_interference(interference: Interference, *, name: str = "") -> str:
+def render_interference(
+    interference: Interference, *, name: str = "", pressure: Pressure | None = None
+) -> str:
     """Return the interference of a run as plain text, at most 79 columns wide.
 
     Parameters
@@ -54,6 +57,9 @@ def render_interference(interference: Interference, *, name: str = "") -> str:
         As estimated.
     name
         Of the run; empty for no title.
+    pressure
+        Share of the time for which tasks of the machine waited, by resource ("cpu", "io", "memory")
+        and "some" or "full"; None where it is not known.
 
     Examples
     --------
@@ -72,6 +78,7 @@ def render_interference(interference: Interference, *, name: str = "") -> str:
             *_row("light", [light, show_reliability(interference)]),
             *_row("", [_probability(interference)]),
             *_row("measured", [_measured(interference)]),
+            *_row("pressure", [show_pressure(pressure or {})]),
             *_row("estimated", _estimated(interference)),
             *_row("continuous", [_continuous(interference)]),
             *_row(

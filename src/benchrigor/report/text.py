@@ -19,6 +19,7 @@ from benchrigor.model import (
     StablePhase,
     WpsFit,
 )
+from benchrigor.model.machine import OF_MACHINE
 from benchrigor.model.run import show_throughput
 from benchrigor.model.text import (
     WIDTH,
@@ -43,6 +44,7 @@ from benchrigor.model.text import (
     with_waiting,
 )
 from benchrigor.report.interference_text import show_total
+from benchrigor.report.pressure_text import pressure_of_run, show_pressure
 from benchrigor.session.conditions.red_rounds import advice
 from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats import readings_per_invocation
@@ -83,6 +85,7 @@ def render(record: RunRecord) -> str:
     if done := show_throughput(record):
         lines += row("done", [done])
     lines += light
+    lines += row("pressure", [show_pressure(pressure_of_run(record))])
     # Readings that were recorded elsewhere took no time here.
     lines += row("rounds", [_ending(record)] if record.elapsed_s else [])
     lines += row("measured", [_facts(record)])
@@ -467,6 +470,8 @@ def _ending(record: RunRecord) -> str:
 def _facts(record: RunRecord) -> str:
     shown = []
     for key, value in record.facts.items():
+        if key.startswith(OF_MACHINE):
+            continue
         words = key.replace("_", " ")
         if isinstance(value, float) and key.endswith("_s"):
             shown.append(f"{words.removesuffix(' s')} {show_value(value, 's')}")

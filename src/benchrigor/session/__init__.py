@@ -7,6 +7,7 @@ from benchrigor.lazy_names import lazy_names
 TYPE_CHECKING = False  # type checkers take it for True; importing typing would cost 10 ms
 if TYPE_CHECKING:
     from benchrigor.session.engine import Engine as Engine
+    from benchrigor.session.fitness.examination import examine as examine
     from benchrigor.session.measuring import measure as measure
     from benchrigor.session.measuring import measure_async as measure_async
     from benchrigor.session.pairs.measuring_pair import measure_pair as measure_pair
@@ -24,6 +25,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "engine": "Engine",
+        "fitness.examination": "examine",
         "measuring": "measure measure_async",
         "pairs.measuring_pair": "measure_pair",
         "pairs.run_comparison": "compare_runs",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from benchrigor.errors import WorkTooShort
 from benchrigor.model import (
+    Alarm,
     Analysis,
     Code,
     Decision,
@@ -37,6 +38,7 @@ from benchrigor.session.conditions.red_rounds import (
     with_light,
 )
 from benchrigor.session.controller import FIGURE_READINGS, Controller
+from benchrigor.session.fitness.standing_alarms import marked, must_wait, refused
 from benchrigor.session.outcomes import (
     disagreement,
     failed_hook,
@@ -196,10 +198,27 @@ class Engine(Controller[RoundPlan, Round]):
         """How long the next call of a function takes at least."""
         if self._traces.schedule is not None:
             return self._traces.schedule.shortest_round_s
-        last = self._rounds[-1]
+        last = self._rounds[-1] if self._rounds else None
         kinds = (Kind.UNIT_READINGS, Kind.PIECES)
         continuous = any(each.kind in kinds for each in self._traces.by_name.values())
-        return self._pace().reading_s if last.n_readings and (continuous or last.cut) else 0.0
+        counts = last is not None and last.n_readings and (continuous or last.cut)
+        return self._pace().reading_s if counts else 0.0
+
+    def heed(self, alarms: Collection[Alarm], waited_s: float) -> bool:
+        """Return whether to wait while alarms stand; end where the options refuse to go on."""
+        if alarms and self.options.on_alarm == "refuse":
+            self.end(StopReason.ALARM_STANDS, refused(alarms))
+        if not must_wait(self.options, alarms, waited_s):
+            return False
+        if self._stop_requested:
+            self.end(StopReason.STOP_REQUESTED)
+        return self._decision is None
+
+    def waiting(self, seconds: float, alarms: Collection[Alarm] = ()) -> Progress:
+        """Return the state of the session while it waits, for alarms or for its next piece."""
+        codes = tuple(each.code for each in alarms)
+        progress = self._progress or self._current(fresh=False)
+        return replace(progress, waiting_s=seconds, alarms=codes)
 
     def tell(self, finished: Round) -> Decision:
         """Add a finished round and decide whether to go on.
@@ -313,6 +332,7 @@ class Engine(Controller[RoundPlan, Round]):
             decision=self._decision,
             session_notices=(
                 *with_light(self._all_notices(), interference, self._rounds),
+                *marked(self._rounds),
                 *disagreement(counted, tuple(reports.values())),
                 *(() if all_red else red),
                 *(disturbed(interference, analyses) if len(self._red) < len(self._rounds) else ()),

@@ -25,6 +25,8 @@ from benchrigor.session.controller import Controller, P, R
 from benchrigor.session.outcomes import failed_hook, failed_workload
 from benchrigor.workloads import RoundRecorder
 
+NAP_NS = 200_000_000  # a request to stop is obeyed that soon while a session waits
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
@@ -42,16 +44,22 @@ def drive(
     hooks: Hooks,
     *,
     pause: Callable[[], bool] = lambda: False,
+    ready: Callable[[], int] = lambda: 0,
 ) -> None:
     """Ask, do, tell, until the controller stops, the workload is exhausted, or a hook fails.
 
     ``perform`` carries out a plan. It returns a function that makes the finished round from its
     wall time in nanoseconds, or None if the workload is exhausted. ``pause`` says whether to leave
     off before the next plan is asked for; what passes until the next call counts for no round.
+    ``ready`` is called before each round, and may end the session; the nanoseconds that it returns
+    count for no round either.
     """
     controller.min_seconds = least_span_s(clock, controller.options)
     since = clock.now_ns()
     while not pause() and (plan := controller.ask()) is not None:
+        since += ready()
+        if controller.decision is not None:
+            return
         if not called(controller, "before_round", hooks.before_round, plan):
             return
         finish = perform(plan)
@@ -109,9 +117,15 @@ def ended_by_errors(controller: Controller[P, R], record: Callable[[], object]) 
 
 
 def performer(
-    workload: Workload, clock: Clock, host: HostDelays | None = None
+    workload: Workload,
+    clock: Clock,
+    host: HostDelays | None = None,
+    told: Callable[[Round], Round] = lambda finished: finished,
 ) -> Callable[[RoundPlan], Callable[[int], Round] | None]:
-    """Return what carries out the plans of a session with a workload, for `drive`."""
+    """Return what carries out the plans of a session with a workload, for `drive`.
+
+    ``told`` adds to a finished round what else is known of it.
+    """
 
     def perform(plan: RoundPlan) -> Callable[[int], Round] | None:
         recorder = RoundRecorder()
@@ -132,9 +146,9 @@ def performer(
 
         def finish(elapsed_ns: int) -> Round:
             finished = recorder.finish(plan, elapsed_ns, ran_ns=ran_ns)
-            if host is None:
-                return finished
-            return charged(finished, host.read())
+            if host is not None:
+                finished = charged(finished, host.read())
+            return told(finished)
 
         return finish
 

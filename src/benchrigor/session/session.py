@@ -43,7 +43,16 @@ from benchrigor.protocols import (
 from benchrigor.session.conditions.pace_of_rounds import full_pace_of
 from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
-from benchrigor.session.loop import Hooks, called, drive, ended_by_errors, least_span_s, performer
+from benchrigor.session.fitness.status_watch import watch_for
+from benchrigor.session.loop import (
+    NAP_NS,
+    Hooks,
+    called,
+    drive,
+    ended_by_errors,
+    least_span_s,
+    performer,
+)
 from benchrigor.session.outcomes import begun, decided, earlier_numbers
 from benchrigor.session.schedule.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
@@ -59,9 +68,6 @@ from benchrigor.workloads.timing import TimedWorkload
 # One line for each decision; nothing is written unless the program that measures adds a handler.
 _LOG = logging.getLogger("benchrigor.session")
 _LOG.addHandler(logging.NullHandler())
-
-
-_NAP_NS = 200_000_000  # a request to stop is obeyed that soon
 
 
 class Session(Engine):
@@ -99,6 +105,9 @@ class Session(Engine):
     before_round, after_round, progress
         Called with the plan before each round, with the finished round, and with the session's
         `Progress` after it. One that raises ends the session.
+    alarms
+        What may be wrong with the machine, for ``on_alarm`` of the options: told each status that
+        is read around rounds, and as you raise them; None for the thresholds of the package.
 
     Examples
     --------
@@ -127,7 +136,10 @@ class Session(Engine):
         before_round: Callable[[RoundPlan], object] | None = None,
         after_round: Callable[[Round], object] | None = None,
         progress: Callable[[Progress], object] | None = None,
+        alarms: instrument.Alarms | None = None,
     ) -> None:
+        fits = alarms is None or isinstance(getattr(alarms, "changes", None), dict)
+        refuse(wrong_values([("alarms", alarms, fits, "instrument.Alarms, or None")]))
         super().__init__(
             options,
             metrics,
@@ -142,6 +154,8 @@ class Session(Engine):
         self._meter = meter or meter_for(clock)
         self._hooks = Hooks(before_round=before_round, after_round=after_round, progress=progress)
         self._store = None if store is None else as_store(store)
+        self._alarms = alarms
+        self._ready: Callable[[], int] = lambda: 0
         self._is_paced = False  # whether a reference is measured in turn
         self._run_id: str | None = None
         self._finished = False
@@ -281,6 +295,7 @@ class Session(Engine):
                     perform,
                     self._clock,
                     self._hooks,
+                    ready=self._ready,
                     pause=lambda: len(self._rounds) > before,  # noqa: B023  # for this turn
                 )
                 if self._decision is None and self._progress is not None:
@@ -324,7 +339,12 @@ class Session(Engine):
                 host.start()
             if self._is_paced:
                 self.full_pace = kept_full_pace(self._machine)
-            yield performer(adapted, self._clock, host)
+            watch = watch_for(self.options, self._clock, self._alarms)
+            if watch is None:
+                yield performer(adapted, self._clock, host)
+                return
+            self._ready = partial(watch.before, self, self._hooks.progress)
+            yield performer(adapted, self._clock, host, watch.after)
 
     def _piece_by_piece(
         self, perform: Callable[[RoundPlan], Callable[[int], Round] | None], step_ns: int
@@ -339,17 +359,18 @@ class Session(Engine):
             piece = self.piece
             if piece > first and step_ns:
                 self._wait_until(began + (piece - first) * step_ns)
-            drive(self, perform, self._clock, self._hooks, pause=partial(is_over, piece))
+            pause = partial(is_over, piece)
+            drive(self, perform, self._clock, self._hooks, ready=self._ready, pause=pause)
             if self._decision is None and self._progress is not None:
                 yield self._progress
 
     def _wait_until(self, due_ns: int) -> None:
         """Sleep until a piece is due, unless the session is asked to stop; say for how long."""
         while not self._stop_requested and (left_ns := due_ns - self._clock.now_ns()) > 0:
-            waiting = self._progress and replace(self._progress, waiting_s=left_ns / 1e9)
+            waiting = self.waiting(left_ns / 1e9)
             if not called(self, "progress", self._hooks.progress, waiting):
                 return
-            self._clock.sleep_ns(min(left_ns, _NAP_NS))
+            self._clock.sleep_ns(min(left_ns, NAP_NS))
 
     @classmethod
     def resume(cls, store: str | Path | Store, run_id: str, **kwargs: Any) -> Session:

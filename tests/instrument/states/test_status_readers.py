@@ -28,7 +28,8 @@ HOST = {
 }
 SHORT = {
     *("cpu busy", "steal", "load 1 min", "memory available", "swap in", "swap out"),
-    *("pressure cpu some", "pressure io some", "pressure memory some", "run delay", "throttled"),
+    *("pressure cpu some", "pressure io some", "pressure io full", "pressure memory some"),
+    *("pressure memory full", "run delay", "throttled"),
 }
 RATES = {
     *("cpu busy", "cpu busiest core", "cpu user", "cpu system", "cpu idle", "steal"),

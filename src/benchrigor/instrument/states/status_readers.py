@@ -40,7 +40,7 @@ class StatusReader:
     root
         Folder that holds ``proc`` and ``sys``.
     short
-        Read only what disturbs a measurement: eleven samples.
+        Read only what disturbs a measurement: thirteen samples.
     samplers
         What to ask; None for all that is built in.
     clock
@@ -282,7 +282,8 @@ _SHORT: _Sources = {
     "load": (_load, "load 1 min"),
     "memory": (_memory, "memory available"),
     "swap": (_swap, "swap in, swap out"),
-    "pressure": (_pressure, "pressure cpu some, pressure io some, pressure memory some"),
+    "pressure": (_pressure, ", ".join(_PRESSURE)),
     "run delay": (_run_delay, "run delay"),
     "throttled": (_throttled, "throttled"),
 }
+SHORT_NAMES = tuple(", ".join(names for _, names in _SHORT.values()).split(", "))

@@ -18,9 +18,10 @@ from benchrigor.stats.series.interval import StandardError, t_interval
 
 _MOST = 30  # runs of a name that are loaded, the newest first: they may hold many readings
 _ENOUGH = 5  # degrees of freedom of the spread between runs, from which on nothing is assumed
-_LENGTH = {  # options that say how long a run lasts, not what its number is of
+_LENGTH = {  # options that say how long a run lasts and what is told, not what its number is of
     *("target", "confidence", "preset", "budget_readings", "budget_s", "min_seconds"),
     *("quick_s", "quick_rounds", "readings_per_round", "min_rounds", "max_rounds", "max_rejected"),
+    *("state", "on_alarm"),
 }
 
 

@@ -1,0 +1,69 @@
+"""What a doctor finds of a machine: whether it is fit to be measured on."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from benchrigor.model.notice import Code
+
+
+class Fitness(enum.StrEnum):
+    """Whether a machine is fit to be measured on, by one finding or by all of them."""
+
+    OK = "ok"
+    UNKNOWN = "unknown"
+    DOUBTFUL = "doubtful"
+    UNFIT = "unfit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that a doctor found.
+
+    Parameters
+    ----------
+    name
+        What was looked at; stable.
+    found
+        What was found, or why it is not known.
+    verdict
+        What that means.
+    advice
+        What to do where it is not as it should be; empty where it is.
+    code
+        The Notice that it leads to in a run; None where it leads to none.
+
+    Examples
+    --------
+    >>> print(Finding(name="turbo", found="off", verdict=Fitness.OK))
+    turbo: off (ok)
+    """
+
+    name: str
+    found: str
+    verdict: Fitness
+    advice: str = ""
+    code: Code | None = None
+
+    def __str__(self) -> str:
+        code = f" [{self.code}]" if self.code else ""
+        return (
+            f"{self.name}: {self.found} ({self.verdict}){self.advice and f': {self.advice}'}{code}"
+        )
+
+
+def verdict_of(findings: Iterable[Finding]) -> Fitness:
+    """Return the worst verdict; what is not known makes nothing worse.
+
+    Examples
+    --------
+    >>> verdict_of([Finding(name="smt", found="not told", verdict=Fitness.UNKNOWN)])
+    <Fitness.OK: 'ok'>
+    """
+    worst = max((_ORDER.index(each.verdict) for each in findings), default=0)
+    return _ORDER[worst] if _ORDER[worst] is not Fitness.UNKNOWN else Fitness.OK
+
+
+_ORDER = (Fitness.OK, Fitness.UNKNOWN, Fitness.DOUBTFUL, Fitness.UNFIT)

@@ -1,0 +1,52 @@
+"""What a doctor found of a machine, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchrigor.model import Finding, Fitness
+from benchrigor.model.finding import verdict_of
+from benchrigor.model.text import WIDTH, wrapped
+
+MARKS = {Fitness.UNFIT: "✗", Fitness.DOUBTFUL: "!", Fitness.OK: "✓", Fitness.UNKNOWN: "?"}
+_HEADS = {
+    Fitness.OK: "fit: measure here",
+    Fitness.DOUBTFUL: "doubtful: measure here, with the following in mind",
+    Fitness.UNFIT: "unfit: what is measured here says little",
+}
+
+
+def render_findings(findings: Sequence[Finding]) -> str:
+    """Return what was found, at most 79 columns wide: the worst first, then what is not known.
+
+    Parameters
+    ----------
+    findings
+        As `session.examine` returns them.
+
+    Examples
+    --------
+    >>> on = Finding(name="turbo", found="on", verdict=Fitness.DOUBTFUL, advice="turn it off")
+    >>> print(render_findings([on]))
+    doubtful: measure here, with the following in mind
+    ──────────────────────────────────────────────────
+      ! turbo  on
+               → turn it off
+    """
+    head = _HEADS[verdict_of(findings)]
+    label = max((len(each.name) for each in findings), default=0) + 2
+    lines = [head, "─" * min(len(head), WIDTH)]
+    for verdict, mark in MARKS.items():
+        for each in findings:
+            if each.verdict is verdict:
+                lines += _lines(each, f"  {mark} {each.name:<{label}}")
+    return "\n".join(lines)
+
+
+def _lines(finding: Finding, first: str) -> list[str]:
+    lines = wrapped(finding.found, first)
+    if finding.advice:
+        code = f" [{finding.code}]" if finding.code else ""
+        before = " " * len(first) + "→ "
+        lines += wrapped(f"{finding.advice}{code}", before)
+    return lines

@@ -1,0 +1,104 @@
+"""A second of a machine: how it does fixed work, what it is like, and what else it does."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
+
+from benchrigor.clocks import WallClock, processors
+from benchrigor.instrument import capabilities, health
+from benchrigor.instrument.kernel_files import ROOT
+from benchrigor.instrument.states.status_readers import StatusReader
+from benchrigor.model import Finding
+from benchrigor.model.checks import is_number, refuse, wrong_number
+from benchrigor.session.fitness.findings import Examined, judged
+from benchrigor.session.fitness.status_watch import of_machines
+from benchrigor.workloads.processes.worker import Reference
+from benchrigor.workloads.timing import Stopwatch
+
+_PARTS = 10
+_MOST_TOLD = 10  # of other processes
+_SEEN = 0.02  # of a processor
+
+
+def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
+    """Find out whether a machine is fit to be measured on; no setting is changed.
+
+    Fixed work is done in the meantime, as by what is measured.
+
+    Parameters
+    ----------
+    seconds
+        For how long.
+    root
+        Folder that holds ``proc`` and ``sys``.
+
+    Raises
+    ------
+    InvalidInput
+        When that is no number of seconds above 0.
+    ClockFailed
+        When the clock stands still, or goes backwards.
+
+    Examples
+    --------
+    >>> [each.name for each in examine(seconds=0.02)][:3]
+    ['clock', 'clock cost', 'noise']
+    """
+    refuse(wrong_number("seconds", seconds))
+    watch = Stopwatch(WallClock())
+    reader, reference = StatusReader(root=root), Reference()
+    known = _processor_times()
+    reader.read()
+    began_s, used_s = time.perf_counter(), time.process_time()
+    work_s = [_mean_work_s(reference, seconds / _PARTS) for _ in range(_PARTS)]
+    took_s, own_s = time.perf_counter() - began_s, time.process_time() - used_s
+    status = reader.read()
+    later, span_s = _processor_times(), time.perf_counter() - began_s
+    others = [
+        (name, (used - known[key][1]) / span_s)
+        for key, (name, used) in later.items()
+        if key in known
+    ]
+    busy = status.value("cpu busy")
+    cores = psutil.cpu_count() or 1
+    return judged(
+        Examined(
+            resolution_s=watch.resolution_ns / 1e9,
+            cost_s=watch.cost_ns / 1e9,
+            shortest_s=watch.shortest_ns / 1e9,
+            capabilities=capabilities(root=root),
+            samples=(*status.samples, *health(root=root).samples),
+            processors=processors(),
+            busy=max(busy * cores / 100.0 - own_s / took_s, 0.0) if is_number(busy) else None,
+            others=sorted((each for each in others if each[1] >= _SEEN), key=lambda each: -each[1])[
+                :_MOST_TOLD
+            ],
+            work_s=work_s,
+            thresholds=of_machines(),
+        )
+    )
+
+
+def _mean_work_s(reference: Reference, seconds: float) -> float:
+    """Return the mean time of the fixed work, done for so long."""
+    until_s, times = time.perf_counter() + seconds, list[int]()
+    while time.perf_counter() < until_s or not times:
+        times.append(reference.measure(lasting_ns=0))
+    return statistics.fmean(times) / 1e9
+
+
+def _processor_times() -> dict[tuple[int, float], tuple[str, float]]:
+    """Return name and processor time of each other process that can be seen."""
+    found = {}
+    for each in psutil.process_iter(["pid", "create_time", "name", "cpu_times"]):
+        told = each.info
+        if told["pid"] != os.getpid() and told["cpu_times"] is not None:
+            name = "".join(filter(str.isprintable, told["name"] or f"process {told['pid']}"))
+            used_s = told["cpu_times"].user + told["cpu_times"].system
+            found[told["pid"], told["create_time"] or 0.0] = name, used_s
+    return found

@@ -1,0 +1,230 @@
+"""What is found of a machine, judged: whether it is fit to be measured on. No I/O."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchrigor.instrument.thresholds import Threshold
+from benchrigor.model import Capability, Code, Finding, Fitness, Sample
+from benchrigor.model.checks import is_number
+from benchrigor.model.text import percent, show_value
+from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM
+
+_COARSE_S = (1e-3, 0.1)  # shortest reading that the clock resolves
+_SLOW_CLOCK_S = (1e-6, 1e-3)  # to read it
+_LOAD = (0.5, 1.0)  # tasks for each processor
+_OTHERS = (0.05, math.inf)  # processors that others keep busy: how much that hurts is measured
+_NOISE = (0.02, 0.1)  # doubtful from the half-width on that a session wants by default
+_LIGHT = (YELLOW_FROM, RED_ABOVE)  # percent of the time
+_MOST_NAMED = 3
+_QUIETER = "end what else runs, or measure later"
+_OTHER_CLOCK = "let a reading hold more work, or use the clock source tsc"
+_SPREAD = "measure in pieces over minutes (--pieces 6 --over 10), or on a quieter machine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """What was read of a machine, while fixed work kept one of its processors busy.
+
+    Parameters
+    ----------
+    resolution_s, cost_s, shortest_s
+        Of the clock: its step, what reading it takes, the shortest reading that it resolves.
+    capabilities, samples
+        What the machine can do; its status and health.
+    processors
+        On which the process may run.
+    busy
+        Processors that others kept busy; None where nobody knows.
+    others
+        The busiest other processes that can be seen, with the processors that each kept busy.
+    work_s
+        Mean time of the fixed work in each of some equal parts of the time.
+    thresholds
+        Of alarms.
+    """
+
+    resolution_s: float
+    cost_s: float
+    shortest_s: float
+    capabilities: Sequence[Capability]
+    samples: Sequence[Sample]
+    processors: int
+    busy: float | None
+    others: Sequence[tuple[str, float]]
+    work_s: Sequence[float]
+    thresholds: Sequence[Threshold]
+
+
+def judged(found: Examined) -> tuple[Finding, ...]:
+    """Judge what was read of a machine.
+
+    Findings are "clock", "clock cost", "noise", "waiting", "others", "load", "pressure", settings
+    by the names of their capabilities, and what may raise an alarm by its code.
+    """
+    known = {each.name: each for each in found.samples}
+    most = tuple(each * found.processors for each in _LOAD)
+    waits = [known[name] for name in ("run delay", "steal") if name in known]
+    load = [known[name] for name in ("load 1 min",) if name in known]
+    pressure = [each for name, each in known.items() if name.startswith("pressure")]
+    return (
+        _clock(found),
+        _cost(found.cost_s),
+        _noise(found.work_s),
+        _of_samples("waiting", waits, sum, _LIGHT, Code.DISTURBED),
+        _others(found),
+        _of_samples("load", load, sum, most, Code.DISTURBED),
+        _of_samples("pressure", pressure, max, _LIGHT, Code.CHANGING_PACE),
+        *_settings(found),
+        *(_alarm(each, known) for each in found.thresholds if each.enabled),
+    )
+
+
+def _clock(found: Examined) -> Finding:
+    source = {each.name: each.value for each in found.capabilities}.get("clock source")
+    step, shortest = (show_value(each, "s") for each in (found.resolution_s, found.shortest_s))
+    shown = f"{f'{source}, ' if source else ''}steps of {step}: for readings from {shortest} on"
+    verdict = _graded(found.shortest_s, _COARSE_S)
+    return _finding("clock", shown, verdict, _OTHER_CLOCK, Code.COARSE_CLOCK)
+
+
+def _cost(cost_s: float) -> Finding:
+    shown = f"{show_value(cost_s, 's')} in each reading"
+    verdict = _graded(cost_s, _SLOW_CLOCK_S)
+    return _finding("clock cost", shown, verdict, _OTHER_CLOCK, Code.CLOCK_COST)
+
+
+def _noise(work_s: Sequence[float]) -> Finding:
+    spread = statistics.stdev(work_s) / statistics.fmean(work_s)
+    shown = f"±{_percent(spread)} from one tenth of a second to the next, of the same work"
+    return _finding("noise", shown, _graded(spread, _NOISE), _SPREAD, Code.CHANGING_PACE)
+
+
+def _of_samples(
+    name: str,
+    samples: Sequence[Sample],
+    joined: Callable[[Iterable[float]], float],
+    limits: tuple[float, ...],
+    code: Code,
+) -> Finding:
+    """Judge samples of which others are the reason, by their sum or the greatest."""
+    if not (numbers := _numbers(samples)):
+        return _unknown(name, samples)
+    verdict = _graded(joined(numbers.values()), limits)
+    shown = _listed(samples).replace(f"{name} ", "")
+    return _finding(name, shown, verdict, _QUIETER, code)
+
+
+def _others(found: Examined) -> Finding:
+    named = ", ".join(f"{name} {_percent(share)}" for name, share in found.others[:_MOST_NAMED])
+    busy = sum(share for _, share in found.others) if found.busy is None else found.busy
+    shown = f"keep {_percent(busy)} of a processor busy{named and f': {named}'}"
+    return _finding("others", shown, _graded(busy, _OTHERS), _QUIETER, Code.DISTURBED)
+
+
+# Of a setting, whether its value is as it should be on a machine where others are busy or not,
+# what to do else, and what it leads to.
+_SETTINGS: dict[str, tuple[Callable[[str, bool], bool], str, Code]] = {
+    "cpu governor": (
+        lambda value, _: value == "performance",
+        "cpupower frequency-set --governor performance",
+        Code.CHANGING_PACE,
+    ),
+    "turbo": (
+        lambda value, _: value == "off",
+        "turn it off: the pace depends on heat, and on what other cores do",
+        Code.CHANGING_PACE,
+    ),
+    "smt": (
+        lambda value, are_busy: value == "off" or not are_busy,
+        "end what else runs, which may share your core; or turn SMT off",
+        Code.CHANGING_PACE,
+    ),
+    "cores available": (
+        lambda value, _: not value.startswith("1 of"),
+        "allow two: all else that runs takes its time from what is measured",
+        Code.DISTURBED,
+    ),
+    "cpu quota": (
+        lambda value, _: value == "none",
+        "raise the quota (cpu.max): a program that has used it up is stopped",
+        Code.DISTURBED,
+    ),
+    "virtualisation": (lambda _, __: True, "", Code.CHANGING_PACE),
+    "scheduler statistics": (
+        lambda value, _: value != "",
+        "use a kernel with schedstats: without them nobody sees what was waited for",
+        Code.DELAY_NOT_MEASURED,
+    ),
+}
+
+
+def _settings(found: Examined) -> Iterator[Finding]:
+    are_busy = found.busy is not None and found.busy >= _OTHERS[0]
+    for each in found.capabilities:
+        if each.name not in _SETTINGS:
+            continue
+        fits, advice, code = _SETTINGS[each.name]
+        name = each.name.removesuffix(" statistics")
+        if not each.available and code is not Code.DELAY_NOT_MEASURED:
+            yield Finding(name=name, found=each.reason, verdict=Fitness.UNKNOWN)
+            continue
+        value = each.value or ""
+        verdict = Fitness.OK if fits(value, are_busy) else Fitness.DOUBTFUL
+        yield _finding(name, value or each.reason, verdict, advice, code)
+
+
+def _alarm(threshold: Threshold, known: Mapping[str, Sample]) -> Finding:
+    """Judge by a threshold as `Alarms` would if what was found lasted."""
+    samples = [known[each.sample] for each in threshold.when if each.sample in known]
+    values = _numbers(samples)
+    if threshold.when[0].sample not in values:
+        return _unknown(threshold.code, samples)
+    told = [each for each in threshold.when if each.sample in values]
+    verdict = Fitness.DOUBTFUL
+    if all(each.holds(values[each.sample]) for each in told):
+        verdict = Fitness.UNFIT
+    elif any(each.is_over(values[each.sample]) for each in told):
+        verdict = Fitness.OK
+    advice = threshold.sentence[:1].lower() + threshold.sentence[1:].rstrip(".")
+    return _finding(threshold.code, _listed(samples), verdict, advice, Code.ALARM_STANDS)
+
+
+def _finding(name: str, found: str, verdict: Fitness, advice: str, code: Code) -> Finding:
+    """Make a finding; advice and code are for what is not as it should be."""
+    if verdict is Fitness.OK:
+        return Finding(name=name, found=found, verdict=verdict)
+    return Finding(name=name, found=found, verdict=verdict, advice=advice, code=code)
+
+
+def _unknown(name: str, samples: Iterable[Sample]) -> Finding:
+    reasons = dict.fromkeys(each.reason for each in samples if each.reason)
+    return Finding(name=name, found="; ".join(reasons) or "not told", verdict=Fitness.UNKNOWN)
+
+
+def _graded(value: float, limits: tuple[float, ...]) -> Fitness:
+    """Return what a value means that should be small: from when on it is doubtful, and unfit."""
+    doubtful, unfit = limits
+    if value < doubtful:
+        return Fitness.OK
+    return Fitness.DOUBTFUL if value <= unfit else Fitness.UNFIT
+
+
+def _numbers(samples: Iterable[Sample]) -> dict[str, float]:
+    return {each.name: float(each.value) for each in samples if is_number(each.value)}
+
+
+def _listed(samples: Iterable[Sample]) -> str:
+    return ", ".join(
+        f"{each.name} {_percent(each.value / 100.0) if each.unit == '%' else each.shown}"
+        for each in samples
+        if is_number(each.value)
+    )
+
+
+def _percent(share: float) -> str:
+    """Show a share, of which less than a thousandth is nothing."""
+    return percent(round(share, 3), digits=2)

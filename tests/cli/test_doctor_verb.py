@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from benchrigor.cli import doctor_verb
+from benchrigor.model import Code, Finding, Fitness
+
+TURBO = {"name": "turbo", "found": "on", "advice": "turn it off", "code": Code.CHANGING_PACE}
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let the machine be of a verdict."""
+
+    def be(verdict: Fitness) -> None:
+        findings = (Finding(verdict=verdict, **TURBO),)
+        monkeypatch.setattr(doctor_verb, "examine", lambda: findings)
+
+    return be
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("ok", 0), ("doubtful", 3), ("unfit", 4)])
+def test_the_exit_code_is_the_verdict(cli, found, verdict, code, strict) -> None:
+    found(Fitness(verdict))
+    assert cli("doctor").exit_code == code
+    done = cli("doctor", "--json")
+    assert done.exit_code == code
+    assert strict(done.stdout) == {
+        "schema": 1,
+        "method_version": strict(done.stdout)["method_version"],
+        "verdict": verdict,
+        "findings": [{**TURBO, "verdict": verdict}],
+    }
+
+
+def test_what_is_unknown_is_fit(cli, found) -> None:
+    found(Fitness.UNKNOWN)
+    assert cli("doctor").exit_code == 0
+
+
+@pytest.mark.parametrize("word", ["now", "--fix", "--json=yes"])
+def test_it_takes_nothing_else(cli, word) -> None:
+    assert cli("doctor", word).exit_code == 2
+
+
+def test_this_machine_is_examined_end_to_end() -> None:
+    command = [sys.executable, "-m", "benchrigor", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True)  # noqa: PLW1510  # any verdict
+    head, _, *rows = done.stdout.splitlines()
+    assert {"fit": 0, "doubtful": 3, "unfit": 4}[head.partition(":")[0]] == done.returncode
+    assert {"clock", "noise", "others"} <= {row.split()[1] for row in rows if row[2:3].strip()}
+    assert max(map(len, rows)) <= 79
+    assert done.stderr == ""
+
+
+def test_a_run_may_be_ended_by_an_alarm_and_keep_the_whole_state(cli, store) -> None:
+    (store.parent / "watched.py").write_text("def f(): pass")
+    words = ("--on-alarm", "refuse", "--state", "--budget", "0.1", "--json", "--no-store")
+    done = cli("run", *words, "watched:f")
+    assert '"on_alarm": "refuse"' in done.stdout
+    assert '"state": true' in done.stdout
+    assert cli("run", "--on-alarm", "panic", "watched:f").exit_code == 2

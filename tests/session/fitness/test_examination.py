@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import os
+import re
+from types import SimpleNamespace as Told
+
+import psutil
+import pytest
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Fitness
+from benchrigor.session import examine
+
+
+def process(pid: int, name: str | None, used_s: float | None) -> Told:
+    times = None if used_s is None else Told(user=used_s, system=0.0)
+    return Told(info={"pid": pid, "create_time": 1.0, "name": name, "cpu_times": times})
+
+
+@pytest.fixture
+def crowd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let others use ten seconds of processor time between two looks, or hide it."""
+    looks = iter(([0.0, 5.0], [10.0, 15.0]))
+
+    def look(_: object) -> list[Told]:
+        first, second = next(looks)
+        return [
+            process(7, "g\x1bcc", first),
+            process(8, None, second),
+            process(9, "hidden", None),
+            process(os.getpid(), "ourselves", first),
+        ]
+
+    monkeypatch.setattr(psutil, "process_iter", look)
+
+
+def test_a_machine_is_examined(crowd: None) -> None:
+    found = {each.name: each for each in examine(seconds=0.02)}
+    assert found["clock"].verdict is Fitness.OK
+    assert re.search(r": gcc [\d,]+%, process 8 [\d,]+%$", found["others"].found)
+    assert "under-used" not in found
+
+
+def test_what_is_not_there_is_unknown_and_breaks_nothing(tmp_path) -> None:
+    found = {each.name: each for each in examine(seconds=0.01, root=tmp_path)}
+    assert found["turbo"].verdict is found["pressure"].verdict is Fitness.UNKNOWN
+    assert str(tmp_path) in found["turbo"].found
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), "1"])
+def test_other_times_are_refused(seconds: object) -> None:
+    with pytest.raises(InvalidInput, match="seconds is "):
+        examine(seconds=seconds)  # type: ignore[arg-type]
