@@ -209,7 +209,7 @@ def test_a_forked_process_begins_from_zero(
     reader = registry.reader()
     spend(probe, clock, *[1] * 100)
     read_end, write_end = os.pipe()
-    with registry.lock, probe.cell._lock:  # noqa: SLF001  # as another thread may hold them
+    with registry.lock, probe.cell.lock:  # as another thread may hold them
         child = os.fork()
         if not child:
             spend(probe, clock, 5)

@@ -6,14 +6,17 @@ runs a step of it. So what other tasks do meanwhile is not taken for a part of i
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
-from typing import NamedTuple
+from typing import TypeAlias
 
 from benchrigor.instrument.probing.probe_cell import Cell
+
+Now: TypeAlias = Callable[[], int]
 
 
 class Nest:
@@ -25,17 +28,25 @@ class Nest:
         self.top, self.alone = top, alone
 
 
-class Clock(NamedTuple):
-    """A clock of probes; events nest by clock, for times of different ones do not subtract."""
+class Clock:
+    """A clock of probes; events nest by clock, for times of different ones do not subtract.
 
-    now: Callable[[], int]
-    local: threading.local
+    Attributes
+    ----------
+    now
+        Returns its nanoseconds.
+    times
+        An iterator over what `now` returns, without end: nothing equals what is no number.
+    local
+        Holds the nest of the calling thread.
+    """
+
+    def __init__(self, now: Now) -> None:
+        self.now, self.local = now, threading.local()
+        self.times: Iterator[int] = iter(now, math.nan)
 
 
-CLOCKS = {
-    "wall": Clock(time.perf_counter_ns, threading.local()),
-    "cpu": Clock(time.thread_time_ns, threading.local()),
-}
+CLOCKS = {"wall": Clock(time.perf_counter_ns), "cpu": Clock(time.thread_time_ns)}
 
 
 def new_nest(local: threading.local) -> Nest:
