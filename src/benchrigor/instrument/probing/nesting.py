@@ -20,12 +20,22 @@ Now: TypeAlias = Callable[[], int]
 
 
 class Nest:
-    """Where the innermost event counts that is under way; `alone` if no other task can be there."""
+    """Events of one thread or task that are within each other.
 
-    __slots__ = ("alone", "top")
+    Attributes
+    ----------
+    top
+        Where the innermost one counts.
+    alone
+        Whether no other task can be there.
+    free
+        A context of `Probe.again` that was left and can be used again, with the next one.
+    """
+
+    __slots__ = ("alone", "free", "top")
 
     def __init__(self, top: Cell | None = None, *, alone: bool = False) -> None:
-        self.top, self.alone = top, alone
+        self.top, self.alone, self.free = top, alone, None
 
 
 class Clock:

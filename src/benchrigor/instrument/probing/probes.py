@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 from benchrigor.errors import InvalidInput
-from benchrigor.instrument.probing.nesting import CLOCKS, Nest, nest_of_caller, new_nest
+from benchrigor.instrument.probing.nesting import CLOCKS, nest_of_caller, new_nest
 from benchrigor.instrument.probing.probe_books import new_sketch
 from benchrigor.instrument.probing.probe_cell import Cell, ThreadCells
 from benchrigor.instrument.probing.timed_functions import timed
@@ -261,8 +261,7 @@ def _parts_of_leave(clock: str) -> tuple[Any, ...]:
 def timing_class(clock: str, off: type[Probe]) -> type[Probe]:
     """Make the class of probes that are on, from that of those that are off."""
     now, local, modules = CLOCKS[clock].now, CLOCKS[clock].local, sys.modules
-    new_block, free_blocks = _block_class(clock)
-    free_block = free_blocks.pop
+    new_block = _block_class(clock)
 
     class Timing(off):  # type: ignore[valid-type,misc]
         __slots__ = ()
@@ -290,25 +289,24 @@ def timing_class(clock: str, off: type[Probe]) -> type[Probe]:
                 nest = local.nest if "asyncio" not in modules else nest_of_caller(local)
             except AttributeError:
                 nest = new_nest(local)
-            try:
-                block = free_block()
-            except IndexError:
+            block = nest.free
+            if block is None:
                 block = new_block()
-            cell = self.cell
-            cell.nests = True
+            else:
+                nest.free = block.outer
             block.nest, block.outer = nest, nest.top
-            nest.top = block.cell = cell
+            nest.top = block.cell = cell = self.cell
+            cell.nests = True
             block.begun_ns = now()
-            return block
+            return block  # type: ignore[no-any-return]
 
     return Timing
 
 
 @cache
-def _block_class(clock: str) -> tuple[Any, list[Any]]:
-    """Make the class of what `Probe.again` returns, and a list of those that are free."""
+def _block_class(clock: str) -> type[Any]:
+    """Make the class of what `Probe.again` returns."""
     now = CLOCKS[clock].now
-    free: list[Any] = []
 
     class Block:
         __slots__ = ("begun_ns", "cell", "nest", "outer")
@@ -316,23 +314,22 @@ def _block_class(clock: str) -> tuple[Any, list[Any]]:
         begun_ns: int
         cell: Cell
         nest: Any  # a nest; None once it was left
-        outer: Cell | None
+        outer: Any  # the cell of the event around this one; of a free block the next free one
 
         __enter__ = bool  # returns False
 
         def __exit__(self, _kind: object, _error: object, _trace: object) -> None:
             elapsed_ns = now() - self.begun_ns
-            outer, cell = self.outer, self.cell
+            nest, outer, cell = self.nest, self.outer, self.cell
             try:
-                self.nest.top = outer
+                nest.top = outer
             except AttributeError:
                 raise InvalidInput("again() is for one statement with, found another") from None
-            self.nest = None
-            free.append(self)
+            self.nest, self.outer, nest.free = None, nest.free, self
             cell.append(elapsed_ns)
             if outer is not None:
                 outer.nested.append(elapsed_ns)
             if len(cell) >= cell.room:
                 cell.fold(outer)
 
-    return Block, free
+    return Block
