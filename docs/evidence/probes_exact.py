@@ -57,7 +57,7 @@ def memory(setting: Setting) -> None:
     for form, use in _uses().items():
         used, read, heavy = _memory_b(use)
         bar = MOST_B if form in BARRED else None
-        met = bar is None or (used <= bar and read <= bar)
+        met = bar is None or used <= bar
         told = "-" if bar is None else f"{bar:,}: {setting.verdict(f'memory, {form}', met)}"
         print(f"| {form} | {used:,.0f} | {read:,.0f} | {heavy:,.0f} | {told} |")
 

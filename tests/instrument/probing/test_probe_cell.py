@@ -101,7 +101,7 @@ def test_time_of_nested_events_is_added_up_with_those_inside(cell: Cell, bounds:
 def test_nobody_waits_for_a_cell_that_another_thread_adds_up(
     cell: Cell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe_cell, "_WAIT_S", 0.001)
+    monkeypatch.setattr(probe_cell, "_WAIT_S", 0.0)
     with cell.lock:  # as the handler of a signal finds it
         add(cell, *[1] * 1000)
         assert cell.take() is None

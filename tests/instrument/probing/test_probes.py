@@ -92,6 +92,23 @@ def test_a_token_that_cannot_be_of_an_event_is_rejected(probe: Probe, clock: Fak
     assert (found.count, found.total_s, found.rejected) == (0, 0.0, 3)
 
 
+def test_events_during_which_the_clock_goes_back_are_rejected(
+    probe: Probe, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back = probe(lambda: clock.advance(-5))
+    clock.advance(100)
+    with probe:
+        clock.advance(-5)
+    with probe.again():
+        clock.advance(-5)
+    back()
+    with probe:
+        clock.advance(3)
+    found = probe.read()
+    assert (found.count, found.rejected) == (1, 3)
+    assert found.min_s == found.total_s == pytest.approx(3e-9)
+
+
 def test_a_token_stopped_twice_is_two_events(probe: Probe, clock: FakeClock) -> None:
     token = probe.start()
     clock.sleep_ns(1)

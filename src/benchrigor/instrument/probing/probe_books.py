@@ -50,7 +50,7 @@ class Book:
             clock=clock,
             count=count,
             total_s=total_ns * _NS,
-            self_s=max(total_ns - self._nested_ns, 0) * _NS,
+            self_s=min(max(total_ns - self._nested_ns, 0), total_ns) * _NS,
             min_s=least_ns * _NS if count else None,
             max_s=greatest_ns * _NS if count else None,
             mean_s=total_ns / count * _NS if count else None,

@@ -205,8 +205,8 @@ class ThreadCells:
 
     __slots__ = ("_bounds", "_cells", "_local", "most_samples")
 
-    def __init__(self, bounds: Bounds, most_samples: int = 0) -> None:
-        self._bounds, self.most_samples = bounds, most_samples
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds, self.most_samples = bounds, 0
         self._local = threading.local()
         # By what is None once the thread has ended. (`Thread.is_alive` may fail in Python 3.11 when
         # another thread joins meanwhile.)

@@ -16,8 +16,8 @@ from benchrigor.errors import InvalidInput
 from benchrigor.instrument.probing.nesting import CLOCKS
 from benchrigor.instrument.probing.own_cost import calibrated, told_of
 from benchrigor.instrument.probing.probe_books import Book, new_sketch
-from benchrigor.instrument.probing.probe_cell import Bounds, Cell, ThreadCells
-from benchrigor.instrument.probing.probes import Probe
+from benchrigor.instrument.probing.probe_cell import Bounds
+from benchrigor.instrument.probing.probes import Probe, ThreadsProbe
 from benchrigor.model.probe_reading import ProbeReading, ProbeReadings
 
 _LONGEST, _MOST_SAMPLES = 200, 1_000_000
@@ -56,6 +56,7 @@ class ProbeRegistry:
     def __init__(self, *, on: bool = True, per_thread: bool | None = None) -> None:
         has_lock: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
         self._per_thread = not has_lock() if per_thread is None else per_thread
+        self._kind = ThreadsProbe if self._per_thread else Probe
         self._on = on
         self._probes: dict[str, Probe] = {}
         self._bounds = Bounds()
@@ -89,7 +90,8 @@ class ProbeRegistry:
         return found
 
     def _made(self, name: str, clock: str) -> Probe:
-        made = self._probes[name] = Probe(name=name, clock=clock, keeper=self, on=self._on)
+        made = self._kind(name=name, clock=clock, keeper=self, bounds=self._bounds, on=self._on)
+        self._probes[name] = made
         return made
 
     @property
@@ -157,10 +159,6 @@ class ProbeRegistry:
         costs_s = _own_costs_s(probe.clock, self._per_thread)
         own_cost_s = max(costs_s[form] for form in probe.forms())
         return book.reading(probe.name, probe.clock, own_cost_s)
-
-    def new_cells(self) -> Cell | ThreadCells:
-        """Return where the events of a new probe count."""
-        return (ThreadCells if self._per_thread else Cell)(self._bounds)
 
     def reading_of(self, probe: Probe) -> ProbeReading:
         """Return what a probe has counted since the registry began."""

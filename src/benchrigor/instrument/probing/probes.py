@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.probing.nesting import CLOCKS, nest_of_caller, new_nest
 from benchrigor.instrument.probing.probe_books import new_sketch
-from benchrigor.instrument.probing.probe_cell import Cell, ThreadCells
+from benchrigor.instrument.probing.probe_cell import Bounds, Cell, ThreadCells
 from benchrigor.instrument.probing.timed_functions import timed
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 class Keeper(Protocol):
     """What a probe asks of its registry."""
-
-    def new_cells(self) -> Cell | ThreadCells:
-        """Return where its events count: one cell, or where threads run at once one for each."""
 
     def work_of(self, probe: Probe) -> Probe:
         """Return the probe of what a kernel does."""
@@ -84,23 +81,12 @@ class Probe(_Methods):  # type: ignore[misc]
 
     # The methods here are those of a probe that is off.
 
-    __slots__ = (
-        "cell",
-        "clock",
-        "cost_form",
-        "inner",
-        "keeper",
-        "latest_ns",
-        "name",
-        "on",
-        "threads",
-    )
+    __slots__ = ("cell", "clock", "cost_form", "inner", "keeper", "latest_ns", "name", "on")
 
     name: str
     clock: str
     keeper: Keeper
     cell: Cell
-    threads: ThreadCells | None  # instead of the cell, where threads run at once
     inner: Probe | None  # of the work
     cost_form: str  # the dearest that it was used in, but for `again`
     latest_ns: deque[int]  # samples that were not returned yet
@@ -113,23 +99,21 @@ class Probe(_Methods):  # type: ignore[misc]
         leave.__defaults__ = (made,)
         return made
 
-    def __init__(self, *, name: str, clock: str, keeper: Keeper, on: bool) -> None:
+    def __init__(self, *, name: str, clock: str, keeper: Keeper, bounds: Bounds, on: bool) -> None:
         self.name, self.clock, self.keeper = name, clock, keeper
-        self.threads = self.inner = None
-        self.latest_ns = _NO_SAMPLES
-        self.cost_form = "held"
-        cells = keeper.new_cells()
-        if isinstance(cells, Cell):
-            self.cell = cells
-        else:
-            self.threads = cells
+        self.inner, self.cost_form, self.latest_ns = None, "held", _NO_SAMPLES
+        self.make_cells(bounds)
         self.on = on
+
+    def make_cells(self, bounds: Bounds) -> None:
+        """Make where its events count."""
+        self.cell = Cell(bounds)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "on":
             if not isinstance(value, bool):
                 raise InvalidInput(f"on is {value!r}, expected True or False")
-            off = Probe if self.threads is None else ThreadsProbe
+            off = ThreadsProbe if isinstance(self, ThreadsProbe) else Probe
             kind = timing_class(self.clock, off) if value else off
             object.__setattr__(self, "__class__", kind)
         object.__setattr__(self, name, value)
@@ -199,7 +183,7 @@ class Probe(_Methods):  # type: ignore[misc]
     @property
     def cells(self) -> Iterable[Cell]:
         """Where its events count."""
-        return (self.cell,) if self.threads is None else self.threads
+        return (self.cell,)
 
     def forms(self) -> Iterable[str]:
         """Return what it was used in, but for forms that cost less."""
@@ -210,22 +194,35 @@ class Probe(_Methods):  # type: ignore[misc]
         if most:
             new_sketch()  # says so if it is not installed
         self.latest_ns = deque(self.latest_ns, maxlen=most) if most else _NO_SAMPLES
-        for each in (*self.cells, self.threads):
-            if each is not None:
-                each.most_samples = most
+        for each in self.cells:
+            each.most_samples = most
 
 
 class ThreadsProbe(Probe):
-    """A probe where threads run at once, that is off."""
+    """A probe where threads run at once, that is off; each has a cell of its own."""
 
-    __slots__ = ()
+    __slots__ = ("threads",)
+
+    threads: ThreadCells
+
+    def make_cells(self, bounds: Bounds) -> None:
+        """Make where its events count."""
+        self.threads = ThreadCells(bounds)
 
     @property
     def cell(self) -> Cell:  # type: ignore[override]  # nobody sets it
         """Where events of the calling thread count."""
-        threads: Any = self.threads
-        found: Cell = threads.mine()
-        return found
+        return self.threads.mine()
+
+    @property
+    def cells(self) -> Iterable[Cell]:
+        """Where events of all threads count."""
+        return self.threads
+
+    def keep(self, most: int) -> None:
+        """Keep so many raw samples in each cell until they are read."""
+        super().keep(most)
+        self.threads.most_samples = most
 
 
 class _NoBlock:
