@@ -4,8 +4,8 @@
 
 Each instance of a kernel fetches its input, works and stores what it found: what it takes beside
 its work is dispatch. Points are assigned ten at a time first. The table marks `assign` with
-"batch", and the probes themselves take more than a hundredth of the run there: such units are too
-small for either. Then a thousand points at a time, as that table asks for.
+"batch", and the probes themselves take more than a hundredth of the run: such units are too small
+for either. Then two thousand points at a time, as that table asks for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Points = np.ndarray
 
 
 def k_means(
-    points: Points, k: int, rounds: int, registry: ProbeRegistry, at_once: int = 1_000
+    points: Points, k: int, rounds: int, registry: ProbeRegistry, at_once: int = 2_000
 ) -> Points:
     """Return the centers of k groups; so many points are assigned at once."""
     init, assign, refine = (registry.probe(name) for name in ("init", "assign", "refine"))
@@ -47,7 +47,7 @@ def k_means(
 def main(points: int = 20_000, rounds: int = 5) -> None:
     """Print the table of probes for small units of work, and for larger ones."""
     data = np.random.default_rng(2).normal(size=(points, 2))
-    for at_once in (10, 1_000):
+    for at_once in (10, 2_000):
         registry = ProbeRegistry()
         k_means(data, 8, rounds, registry, at_once)
         print(f"{at_once:,} points at a time:\n\n{render_probes(registry.read())}\n")

@@ -141,7 +141,7 @@ def programs(setting: Setting) -> None:
     mjpeg: Any = import_module("mjpeg_probes")
     points = np.random.default_rng(setting.seed).normal(size=(20_000, 2))
     both: dict[str, Callable[[ProbeRegistry], object]] = {
-        "k-means": lambda registry: kmeans.k_means(points, 8, 3, registry),
+        "k-means": lambda registry: kmeans.k_means(points, 8, 10, registry),
         "motion JPEG": lambda registry: mjpeg.encode(2, 352, 288, registry),
     }
     for name, program in both.items():
