@@ -28,6 +28,8 @@ VERBS = {
     "rate": "Show the service rate of a recorded stage.",
     "plan": "Plan how much to measure to see a change, from an earlier run.",
     "track-record": "Show how often the intervals of stored runs held.",
+    "agent": "Serve this machine's state to those who ask for it.",
+    "watch": "Show how nodes are that run an agent.",
     "resume": "Take up a run that was killed, stopped or ran out of budget.",
 }
 

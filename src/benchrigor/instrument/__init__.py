@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from benchrigor.instrument.machine import capabilities as capabilities
     from benchrigor.instrument.machine import load_average as load_average
     from benchrigor.instrument.machine import provenance as provenance
+    from benchrigor.instrument.nodes.agent import Agent as Agent
+    from benchrigor.instrument.nodes.hub import Hub as Hub
     from benchrigor.instrument.probing.module_probes import ModuleProbes as ModuleProbes
     from benchrigor.instrument.probing.module_probes import probe_module as probe_module
     from benchrigor.instrument.probing.probe_registry import PROBES as PROBES
@@ -38,6 +40,8 @@ __getattr__, __dir__ = lazy_names(
     {
         "alarms": "Alarms",
         "machine": "capabilities load_average provenance",
+        "nodes.agent": "Agent",
+        "nodes.hub": "Hub",
         "probing.module_probes": "ModuleProbes probe_module",
         "probing.probe_registry": "PROBES ProbeReader ProbeRegistry probe",
         "probing.probes": "Probe",

@@ -3,6 +3,8 @@
 from benchrigor.report.explain import explain as explain
 from benchrigor.report.interference_text import render_composite as render_composite
 from benchrigor.report.interference_text import render_interference as render_interference
+from benchrigor.report.node_text import node_notes as node_notes
+from benchrigor.report.node_text import node_rows as node_rows
 from benchrigor.report.plots.peak_plot import plot_peak as plot_peak
 from benchrigor.report.plots.rate_plot import plot_rates as plot_rates
 from benchrigor.report.plots.segment_plot import plot_interference as plot_interference

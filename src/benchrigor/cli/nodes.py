@@ -1,0 +1,26 @@
+"""What the verbs of nodes share: the token, which no list of processes shows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+TOKEN = "BENCHRIGOR_TOKEN"  # noqa: S105  # the name of a variable
+
+
+def _token(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> str | None:
+    if path is not None:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    return os.environ.get(TOKEN) or None
+
+
+token_option = click.option(
+    "--token-file",
+    "token",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    callback=_token,
+    metavar="FILE",
+    help=f"The token is in this file.  [default: the environment variable {TOKEN}]",
+)

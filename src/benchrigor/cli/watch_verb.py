@@ -1,0 +1,119 @@
+"""``benchrigor watch``: how nodes are."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from benchrigor.cli.exits import ExitCode
+from benchrigor.cli.nodes import token_option
+from benchrigor.cli.options import json_option
+from benchrigor.instrument import Hub
+from benchrigor.model import codec
+from benchrigor.model.node import NodeCondition, NodeView
+from benchrigor.report.node_text import COLUMNS, node_notes, node_rows
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+_WORDS = {"node", "is"}
+_STYLES = {NodeCondition.WELL: "green", NodeCondition.UNASKED: "dim"}
+
+
+@click.command()
+@click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
+@token_option
+@click.option(
+    "--authority",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Trust these certificates, PEM.  [default: those of the system]",
+)
+@click.option("--once", is_flag=True, help="Ask once, and end.")
+@json_option
+@click.pass_context
+def watch(
+    ctx: click.Context,
+    *,
+    nodes: Sequence[str],
+    token: str | None,
+    authority: Path | None,
+    once: bool,
+    as_json: bool,
+) -> None:
+    r"""Show how nodes are that run an agent.
+
+    Each NODE is an address such as 10.0.0.7:9560. All are asked once a second until it is
+    interrupted. A node that does not answer keeps what it told last, with its age. --json prints a
+    line for each round of questions. With --once the exit code is 0 when all nodes answer and no
+    alarm stands, 3 when not, and 4 when none answers.
+
+    \b
+    Examples:
+      benchrigor watch 127.0.0.1:9560
+      benchrigor watch --once --json 10.0.0.7:9560 10.0.0.8:9560
+    """
+    with Hub(nodes, token=token, authority=authority) as hub:
+        views = hub.pull()
+        if once:
+            _print(views, as_json=as_json)
+            ctx.exit(_exit_code(views))
+        if as_json:
+            while True:
+                _print(views, as_json=True)
+                views = _after_a_second(hub)
+        _watch(hub, views)
+
+
+def _watch(hub: Hub, views: Sequence[NodeView]) -> None:
+    """Draw the table anew once a second."""
+    from rich.live import Live  # noqa: PLC0415  # for people only
+
+    with Live(_table(views), auto_refresh=False) as live:
+        while True:
+            views = _after_a_second(hub)
+            live.update(_table(views), refresh=True)
+
+
+def _after_a_second(hub: Hub) -> tuple[NodeView, ...]:
+    """Wait until the next second begins, and ask again."""
+    time.sleep(1.0 - time.monotonic() % 1.0)
+    return hub.pull()
+
+
+def _print(views: Sequence[NodeView], *, as_json: bool) -> None:
+    if as_json:
+        document = {**codec.versions(), "nodes": codec.encode(views)}
+        click.echo(json.dumps(document, allow_nan=False))
+        return
+    from rich.console import Console  # noqa: PLC0415  # for people only
+
+    Console().print(_table(views))
+
+
+def _table(views: Sequence[NodeView]) -> Group:
+    """Return the table, and below it what is wrong."""
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415  # for people only
+    from rich.console import Group  # noqa: PLC0415  # likewise
+    from rich.table import Table  # noqa: PLC0415  # likewise
+    from rich.text import Text  # noqa: PLC0415  # likewise
+
+    table = Table(box=SIMPLE_HEAD, padding=0)
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name in _WORDS else "right", no_wrap=True)
+    for view, (node, condition, *figures) in zip(views, node_rows(views), strict=True):
+        table.add_row(node, Text(condition, style=_STYLES.get(view.condition, "red")), *figures)
+    return Group(table, *(Text(each) for each in node_notes(views)))
+
+
+def _exit_code(views: Sequence[NodeView]) -> ExitCode:
+    well = [each for each in views if each.condition is NodeCondition.WELL]
+    if not well:
+        return ExitCode.NOTHING_MEASURED
+    calm = all(each.report and not each.report.alarms for each in well)
+    return ExitCode.RESULT if calm and len(well) == len(views) else ExitCode.TARGET_MISSED

@@ -1,0 +1,270 @@
+"""Serves what is known of a node to whoever asks: nothing is ever sent unasked."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import json
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.instrument.alarms import Alarms
+from benchrigor.instrument.nodes.loop_thread import LoopThread
+from benchrigor.instrument.nodes.node_service import NodeService
+from benchrigor.instrument.probing.probe_registry import PROBES, ProbeRegistry
+from benchrigor.instrument.states.status_readers import StatusReader
+from benchrigor.model.checks import refuse, wrong_values, wrong_whole
+from benchrigor.model.codec import encode
+
+try:
+    from aiohttp import web
+
+    from benchrigor.instrument.nodes.exposition import exposition
+    from benchrigor.instrument.nodes.request_limits import (
+        MOST_AT_ONCE,
+        MOST_BODY_BYTES,
+        REQUESTS_A_SECOND,
+        SLOWEST_S,
+        Allowance,
+        GuardedConnections,
+    )
+except ImportError:
+    raise MissingExtra("an agent", package="aiohttp and prometheus-client", extra="agent") from None
+
+SHORTEST_TOKEN = 16
+_EVERY_S = 1.0
+_PLAIN = "text/plain; version=0.0.4; charset=utf-8"
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Agent:
+    """Serves capabilities, status, health, probes, alarms and thresholds of a node over HTTP.
+
+    It runs in a thread of its own, reads the status once a second in another, and answers from what
+    was read last: who asks slowly, or often, slows nothing down.
+
+    Parameters
+    ----------
+    port
+        0 for any that is free; see `url`.
+    host
+        Where it listens. Beyond this machine it needs a token.
+    token
+        At least 16 characters that each request must bring as ``Authorization: Bearer TOKEN``.
+    tls
+        Files of a certificate and of its key, in PEM; None serves plain HTTP.
+    config
+        File in which thresholds that were put are kept over a restart; None keeps none.
+    registry, alarms, reader
+        What is served; None for all probes of this program, the thresholds of the package, and all
+        of the status.
+
+    Raises
+    ------
+    InvalidInput
+        When the token is missing or too short, a file cannot be read, or the port is taken.
+    MissingExtra
+        When the extra ``agent`` is not installed.
+
+    Notes
+    -----
+    It refuses bodies of more than 64 KiB, more than 256 connections or 200 requests a second, and
+    requests that take more than ten seconds to arrive.
+
+    Examples
+    --------
+    >>> from urllib.request import urlopen
+    >>> with Agent() as agent:
+    ...     urlopen(agent.url + "/alarms").status
+    200
+    """
+
+    def __init__(
+        self,
+        port: int = 0,
+        *,
+        host: str = "127.0.0.1",
+        token: str | None = None,
+        tls: tuple[Path, Path] | None = None,
+        config: Path | None = None,
+        registry: ProbeRegistry | None = None,
+        alarms: Alarms | None = None,
+        reader: StatusReader | None = None,
+    ) -> None:
+        refuse(wrong_whole("port", port, least=0, most=65_535), wrong_token(host, token))
+        self._token = None if token is None else f"Bearer {token}".encode()
+        context = None if tls is None else _context(*tls)
+        self.service = NodeService(
+            PROBES if registry is None else registry,
+            Alarms() if alarms is None else alarms,
+            StatusReader() if reader is None else reader,
+            config=config,
+        )
+        self._allowance = Allowance(REQUESTS_A_SECOND, MOST_AT_ONCE)
+        self._thread = LoopThread("benchrigor agent")
+        try:
+            found = self._thread.run(self._start(host, port, context))
+        except OSError as error:
+            self._thread.end()
+            raise InvalidInput(f"cannot listen on {host} port {port}: {error}") from error
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http{'s' if tls else ''}://{shown}:{found}"
+
+    def close(self) -> None:
+        """Stop serving; may be called twice."""
+        if self._runner is not None:
+            self._thread.run(self._end())
+            self._thread.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _start(self, host: str, port: int, context: ssl.SSLContext | None) -> int:
+        """Listen, and begin to read; return the port."""
+        application = web.Application(middlewares=[self._guarded], client_max_size=MOST_BODY_BYTES)
+        get: dict[str, Callable[[web.Request], object]] = {
+            "/capabilities": lambda _: self.service.capabilities(),
+            "/status": lambda _: {
+                "age_s": self.service.age_s,
+                "status": encode(self.service.status),
+            },
+            "/health": lambda _: {"health": encode(self.service.health)},
+            "/probes": lambda request: self.service.probes(request.query.get("cursor")),
+            "/alarms": lambda _: {"alarms": encode(self.service.alarms.standing())},
+            "/config": lambda _: self.service.configuration(),
+            "/report": lambda request: encode(
+                self.service.report(request.query.get("echo", ""), request.query.get("cursor", ""))
+            ),
+        }
+        application.add_routes([web.get(path, _told(answer)) for path, answer in get.items()])
+        application.add_routes(
+            [web.put("/config", self._configured), web.get("/metrics", self._metrics)]
+        )
+        patience = {"keepalive_timeout": SLOWEST_S, "lingering_time": SLOWEST_S}
+        runner = web.AppRunner(application, access_log=None, **patience)
+        await runner.setup()
+        assert runner.server is not None  # noqa: S101  # is there once it is set up
+        self._connections = GuardedConnections(runner.server, SLOWEST_S)
+        self._runner: web.AppRunner | None = runner
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            self._connections,
+            host,
+            port,
+            ssl=context,
+            ssl_handshake_timeout=None if context is None else SLOWEST_S,
+        )
+        self._reading = asyncio.create_task(self._read())
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def _end(self) -> None:
+        runner, self._runner = self._runner, None
+        self._reading.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._reading
+        self._server.close()
+        if runner is not None:
+            await runner.cleanup()
+
+    async def _read(self) -> None:
+        """Read once a second; a reading that fails is tried again."""
+        while True:
+            began_s = time.monotonic()
+            with suppress(Exception):  # samplers tell their own errors; what else fails ages
+                await asyncio.to_thread(self.service.read)
+            await asyncio.sleep(max(0.0, began_s + _EVERY_S - time.monotonic()))
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """Let a request pass that may; turn what goes wrong into an answer in JSON."""
+        self._connections.has_asked(request.protocol)
+        try:
+            if not self._allowance.take(time.monotonic()):
+                raise web.HTTPTooManyRequests(headers={"Retry-After": "1"})
+            given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+            if self._token is not None and not hmac.compare_digest(given, self._token):
+                raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
+            return await asyncio.wait_for(handler(request), SLOWEST_S)
+        except web.HTTPException as error:
+            headers = {
+                name: value
+                for name, value in error.headers.items()
+                if name in ("Allow", "Retry-After", "WWW-Authenticate")
+            }
+            return _failed(error.status, error.reason, headers)
+        except InvalidInput as error:
+            return _failed(400, str(error))
+        except TimeoutError:
+            return _failed(408, f"the request took more than {SLOWEST_S:g} s")
+
+    async def _configured(self, request: web.Request) -> web.Response:
+        try:
+            given = json.loads(await request.text())
+        except (ValueError, RecursionError, LookupError) as error:
+            raise InvalidInput(f"the body is no JSON: {error}") from error
+        await asyncio.to_thread(self.service.configure, given)
+        return web.json_response(self.service.configuration())
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        body = await asyncio.to_thread(exposition, self.service)
+        return web.Response(body=body, headers={"Content-Type": _PLAIN})
+
+
+def wrong_token(host: object, token: object) -> list[str]:
+    """Return what is wrong with a token, or with having none."""
+    if not isinstance(host, str):
+        return [f"host is {host!r}, expected a name or an address"]
+    if token is None:
+        return (
+            []
+            if _is_here(host)
+            else [
+                f"{host} can be reached from other machines and there is no token, expected one of "
+                f"at least {SHORTEST_TOKEN} characters, or the host 127.0.0.1"
+            ]
+        )
+    fits = isinstance(token, str) and len(token) >= SHORTEST_TOKEN
+    fits = fits and str(token).isascii() and str(token).isprintable() and " " not in str(token)
+    expected = f"at least {SHORTEST_TOKEN} printable characters of ASCII without spaces"
+    return wrong_values([("token", "(not shown)", fits, expected)])
+
+
+def _is_here(host: str) -> bool:
+    """Return whether only this machine reaches an address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _context(certificate: Path, key: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise InvalidInput(
+            f"tls: {certificate} and {key} are no certificate with its key in PEM: {error}"
+        ) from error
+    return context
+
+
+def _told(answer: Callable[[web.Request], Any]) -> _Handler:
+    """Return a handler; what may take time does so in a thread."""
+
+    async def handle(request: web.Request) -> web.Response:
+        return web.json_response(await asyncio.to_thread(answer, request))
+
+    return handle
+
+
+def _failed(status: int, reason: str, headers: dict[str, str] | None = None) -> web.Response:
+    return web.json_response({"error": reason}, status=status, headers=headers)

@@ -1,0 +1,169 @@
+"""Pulls from many nodes at once."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import ssl
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Self
+
+from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.instrument.nodes.loop_thread import LoopThread
+from benchrigor.instrument.nodes.node_board import Answer, NodeBoard, Question
+from benchrigor.instrument.thresholds import Threshold
+from benchrigor.model.checks import refuse, wrong_number
+from benchrigor.model.node import NodeView
+
+try:
+    import aiohttp
+except ImportError:
+    raise MissingExtra("a hub", package="aiohttp", extra="agent") from None
+
+MOST_ANSWER_BYTES = 4 * 1024 * 1024
+
+
+class Hub:
+    """Asks all nodes at once, and keeps the last good answer of each.
+
+    Parameters
+    ----------
+    nodes
+        Addresses of agents, such as ``10.0.0.7:9560`` or ``https://10.0.0.7:9560``.
+    token
+        Of the agents.
+    authority
+        File with the certificates that are trusted, in PEM; None for those of the system.
+    timeout_s
+        How long an answer may take.
+
+    Raises
+    ------
+    InvalidInput
+        When an address is none or is there twice, or the file cannot be read.
+    MissingExtra
+        When the extra ``agent`` is not installed.
+
+    Examples
+    --------
+    >>> from benchrigor.instrument import Agent
+    >>> with Agent() as agent, Hub([agent.url]) as hub:
+    ...     (view,) = hub.pull()
+    >>> print(view.condition, view.report.sequence)
+    well 1
+    """
+
+    def __init__(
+        self,
+        nodes: Iterable[str],
+        *,
+        token: str | None = None,
+        authority: Path | None = None,
+        timeout_s: float = 0.8,
+    ) -> None:
+        refuse(wrong_number("timeout_s", timeout_s))
+        self._board = NodeBoard(nodes, salt=secrets.token_hex(4))
+        self._timeout_s = timeout_s
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        try:
+            context = ssl.create_default_context(cafile=authority)
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidInput(f"{authority} holds no certificates in PEM: {error}") from error
+        self._thread = LoopThread("benchrigor hub")
+        self._session: aiohttp.ClientSession | None = self._thread.run(
+            self._opened(headers, context)
+        )
+
+    @staticmethod
+    async def _opened(headers: dict[str, str], context: ssl.SSLContext) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=context),
+            headers=headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    def pull(self) -> tuple[NodeView, ...]:
+        """Ask each node once, and return how all are: after `timeout_s` at the latest."""
+        self._refuse_closed()
+        self._thread.run(self._pulled())
+        return self._board.views(time.monotonic())
+
+    def configure(self, thresholds: Iterable[Threshold]) -> dict[str, str]:
+        """Put thresholds in force on each node; return what went wrong by address, or "" ."""
+        self._refuse_closed()
+        tables = {"thresholds": {each.code: each.to_dict() for each in thresholds}}
+        return self._thread.run(self._configured(tables))
+
+    def close(self) -> None:
+        """Close all connections; may be called twice."""
+        session, self._session = self._session, None
+        if session is not None:
+            self._thread.run(session.close())
+            self._thread.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _refuse_closed(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise InvalidInput("this hub is closed, expected one that is open")
+        return self._session
+
+    async def _pulled(self) -> None:
+        for finished in asyncio.as_completed([self._asked(each) for each in self._board.ask()]):
+            self._board.tell(await finished)
+
+    async def _asked(self, question: Question) -> Answer:
+        """Ask a node, whatever happens."""
+        sent_s = time.monotonic()
+        query = {"echo": question.echo, "cursor": question.cursor}
+        status, body = await self._exchanged("GET", f"{question.address}/report", params=query)
+        if status != 200:
+            reason = body.decode(errors="replace")[:200]
+            return Answer(asked=question, failed=reason, refused=status in (401, 403))
+        return Answer(
+            asked=question,
+            body=body,
+            sent_s=sent_s,
+            received_s=time.monotonic(),
+            wall_s=time.time(),
+        )
+
+    async def _configured(self, tables: dict[str, Any]) -> dict[str, str]:
+        addresses = [each.address for each in self._board.views(0.0)]
+        answers = await asyncio.gather(
+            *(self._exchanged("PUT", f"{each}/config", json=tables) for each in addresses)
+        )
+        return {
+            address: "" if status == 200 else body.decode(errors="replace")[:2000]
+            for address, (status, body) in zip(addresses, answers, strict=True)
+        }
+
+    async def _exchanged(self, method: str, url: str, **what: Any) -> tuple[int, bytes]:
+        """Return status and body of an answer; 0 and the reason where none came."""
+        session = self._refuse_closed()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                async with session.request(method, url, allow_redirects=False, **what) as answer:
+                    body = await _limited(answer)
+                    return answer.status, body or f"status {answer.status}".encode()
+        except TimeoutError:
+            return 0, f"no answer within {self._timeout_s:g} s".encode()
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return 0, str(getattr(error, "os_error", error)).encode()
+
+
+async def _limited(answer: aiohttp.ClientResponse) -> bytes:
+    """Return a body that is not too large."""
+    parts, size = [], 0
+    async for part in answer.content.iter_chunked(64 * 1024):
+        size += len(part)
+        if size > MOST_ANSWER_BYTES:
+            raise ValueError(f"the answer has more than {MOST_ANSWER_BYTES:,} bytes")
+        parts.append(part)
+    return b"".join(parts)

@@ -1,0 +1,213 @@
+"""Whose answer is whose: what a hub knows of its nodes, decided without I/O."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model.codec import decode
+from benchrigor.model.node import NodeCondition, NodeReport, NodeView
+
+_SCHEMES = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of a node: the echo it must send back, and the cursor of its probes."""
+
+    address: str
+    echo: str
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back: a body, or why none did.
+
+    Times are of the hub: seconds of its monotonic clock, and of its wall clock, when the question
+    was sent and the answer was whole.
+    """
+
+    asked: Question
+    body: bytes = b""
+    failed: str = ""
+    refused: bool = False
+    sent_s: float = 0.0
+    received_s: float = 0.0
+    wall_s: float = 0.0
+
+
+@dataclass(slots=True)
+class _Node:
+    view: NodeView
+    echo: str = ""  # of the question that is open
+    received_s: float = 0.0
+    starts: set[str] = field(default_factory=set)
+
+
+class NodeBoard:
+    """Asked whom to ask what, told what came back; says how each node is.
+
+    An answer counts where it is asked for: by the address that was asked, with the echo of the open
+    question, a sequence that rises, and an identity that no other address has. All else is told,
+    and changes nothing of what is known.
+
+    Parameters
+    ----------
+    addresses
+        Such as ``http://10.0.0.7:9560``, or ``10.0.0.7:9560``.
+    salt
+        Something that no other hub has, in each echo.
+
+    Raises
+    ------
+    InvalidInput
+        When an address is none, or is there twice.
+
+    Examples
+    --------
+    >>> board = NodeBoard(["10.0.0.7:9560"], salt="here")
+    >>> (question,) = board.ask()
+    >>> board.tell(Answer(asked=question, failed="no answer within 0.8 s"))
+    >>> (view,) = board.views(now_s=5.0)
+    >>> print(view.address, view.condition, view.reason)
+    http://10.0.0.7:9560 silent no answer within 0.8 s
+    """
+
+    def __init__(self, addresses: Iterable[str], *, salt: str) -> None:
+        given = [checked_address(each) for each in addresses]
+        twice = sorted({each for each in given if given.count(each) > 1})
+        if twice or not given:
+            raise InvalidInput(
+                f"nodes given twice: {', '.join(twice)}, expected each once"
+                if twice
+                else "there are no nodes, expected one address at least"
+            )
+        self._salt, self._cycle = salt, 0
+        self._nodes = {
+            each: _Node(NodeView(address=each, condition=NodeCondition.UNASKED)) for each in given
+        }
+
+    def ask(self) -> list[Question]:
+        """Return a question to each node; those of the cycle before are no longer open."""
+        self._cycle += 1
+        questions = []
+        for index, (address, node) in enumerate(self._nodes.items()):
+            node.echo = f"{self._salt}.{self._cycle}.{index}"
+            cursor = node.view.report.cursor if node.view.report else ""
+            questions.append(Question(address=address, echo=node.echo, cursor=cursor))
+        return questions
+
+    def tell(self, answer: Answer) -> None:
+        """Take what came back; an answer to a question that is not open any more is left out."""
+        node = self._nodes[answer.asked.address]
+        if answer.asked.echo != node.echo:
+            return
+        node.echo = ""
+        if answer.failed:
+            condition = NodeCondition.REFUSED if answer.refused else NodeCondition.SILENT
+            node.view = replace(node.view, condition=condition, reason=answer.failed)
+            return
+        try:
+            report = _read(answer.body)
+            problem = self._problem(node, report, answer.asked)
+        except Exception as error:  # noqa: BLE001 - no answer, however made, stops a hub
+            report, problem = None, (NodeCondition.WRONG, f"the answer makes no sense: {error}")
+        if report is None or problem is not None:
+            condition, reason = problem or (NodeCondition.WRONG, "")
+            node.view = replace(node.view, condition=condition, reason=reason[:200])
+            return
+        self._accept(node, report, answer)
+
+    def views(self, now_s: float) -> tuple[NodeView, ...]:
+        """Return how each node is, in the order of the addresses."""
+        return tuple(
+            replace(node.view, age_s=self._age_s(node, now_s)) for node in self._nodes.values()
+        )
+
+    def _problem(
+        self, node: _Node, report: NodeReport, asked: Question
+    ) -> tuple[NodeCondition, str] | None:
+        """Return why an answer is not taken."""
+        before = node.view.report
+        if report.echo != asked.echo:
+            return NodeCondition.WRONG, "it answers another question"
+        for other in self._nodes.values():
+            if other is not node and report.node in other.starts:
+                return NodeCondition.TWICE, f"it is the node at {other.view.address}"
+        if before is None:
+            return None
+        if report.name != before.name:
+            return (
+                NodeCondition.WRONG,
+                f"it says it is {report.name!r}, expected {before.name!r}",
+            )
+        if report.node == before.node and report.sequence <= before.sequence:
+            return NodeCondition.WRONG, "it repeats an earlier answer"
+        if report.node != before.node and report.node in node.starts:
+            return NodeCondition.WRONG, "it answers for a start that has ended"
+        return None
+
+    @staticmethod
+    def _accept(node: _Node, report: NodeReport, answer: Answer) -> None:
+        before = node.view.report
+        trip_s = max(answer.received_s - answer.sent_s, 0.0)
+        node.view = replace(
+            node.view,
+            condition=NodeCondition.WELL,
+            reason="",
+            report=report,
+            offset_s=report.at_s - (answer.wall_s - trip_s / 2.0),
+            offset_error_s=trip_s / 2.0,
+            restarts=node.view.restarts + (before is not None and before.node != report.node),
+        )
+        node.starts.add(report.node)
+        node.received_s = answer.received_s
+
+    @staticmethod
+    def _age_s(node: _Node, now_s: float) -> float | None:
+        report = node.view.report
+        if report is None or report.age_s is None:
+            return None
+        return max(now_s - node.received_s, 0.0) + report.age_s
+
+
+def checked_address(address: object) -> str:
+    """Return an address with its scheme and port, or refuse it."""
+    text = address if isinstance(address, str) else ""
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+        port = _SCHEMES[parts.scheme] if parts.port is None else parts.port
+    except (ValueError, KeyError):
+        parts, port = urlsplit(""), 0
+    if not (
+        port
+        and parts.scheme in _SCHEMES
+        and parts.hostname
+        and parts.path in ("", "/")
+        and "@" not in parts.netloc
+    ):
+        raise InvalidInput(f"{address!r} is no node, expected one such as http://10.0.0.7:9560")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}:{port}"
+
+
+def _read(body: bytes) -> NodeReport:
+    """Return the report in a body, or say what is wrong with it."""
+
+    def refused(text: str) -> None:
+        raise InvalidInput(f"{text} is no number")
+
+    report = decode(NodeReport, json.loads(body, parse_constant=refused), where="report")
+    if not (report.node and isinstance(report.sequence, int) and math.isfinite(report.at_s)):
+        raise InvalidInput("its identity, sequence or time is none")
+    if report.age_s is not None and not 0.0 <= report.age_s < math.inf:
+        raise InvalidInput(f"its status is {report.age_s} s old")
+    for sample in report.status.samples if report.status else ():
+        if not isinstance(sample.value, str | int | float | None):
+            raise InvalidInput(f"{sample.name} is {sample.value!r}")
+    return report

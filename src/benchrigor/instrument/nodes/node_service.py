@@ -1,0 +1,160 @@
+"""What an agent tells of its node, apart from how it is asked."""
+
+from __future__ import annotations
+
+import json
+import platform
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchrigor.errors import InvalidInput
+from benchrigor.instrument.alarms import Alarms
+from benchrigor.instrument.machine import capabilities
+from benchrigor.instrument.nodes.probe_cursors import ProbeCursors
+from benchrigor.instrument.probing.probe_registry import ProbeRegistry
+from benchrigor.instrument.states.health_checks import health
+from benchrigor.instrument.states.status_readers import StatusReader
+from benchrigor.instrument.thresholds import Threshold, read_thresholds
+from benchrigor.model import Health, Status
+from benchrigor.model.codec import encode, write_whole
+from benchrigor.model.node import NodeReport
+
+_HEALTH_EVERY_S = 60.0
+
+
+class NodeService:
+    """The readings of a node, taken in the background and told at once.
+
+    Parameters
+    ----------
+    registry
+        Its probes.
+    alarms
+        Told each reading.
+    reader
+        Of the status.
+    check
+        Returns the health, once a minute.
+    config
+        File in which thresholds that were put are kept; None keeps them for this start only.
+
+    Raises
+    ------
+    InvalidInput
+        When the file holds no thresholds.
+    """
+
+    def __init__(
+        self,
+        registry: ProbeRegistry,
+        alarms: Alarms,
+        reader: StatusReader,
+        *,
+        check: Callable[[], Health] = health,
+        config: Path | None = None,
+    ) -> None:
+        self.registry, self.alarms = registry, alarms
+        self.node, self.name = uuid.uuid4().hex, platform.node()
+        self.status: Status | None = None
+        self.health: Health | None = None
+        self._reader, self._check, self._config = reader, check, config
+        self._cursors = ProbeCursors(registry)
+        self._lock = threading.Lock()
+        self._sequence = 0
+        self._read_at_s = self._checked_at_s = -float("inf")
+        self._capabilities: Any = None
+        if config is not None and config.exists():
+            self._restore(config)
+
+    @property
+    def age_s(self) -> float | None:
+        """Seconds since the status was read; None before the first reading."""
+        return None if self.status is None else time.monotonic() - self._read_at_s
+
+    def read(self) -> None:
+        """Read the status, now and then the health, and tell the alarms."""
+        self.status = self._reader.read()
+        self._read_at_s = now_s = time.monotonic()
+        self.alarms.tell(self.status, now_s)
+        if now_s - self._checked_at_s >= _HEALTH_EVERY_S:
+            self._checked_at_s = now_s
+            self.health = self._check()
+            self.alarms.tell(self.health, now_s)
+
+    def capabilities(self) -> Any:
+        """Return what the machine has; read once."""
+        if self._capabilities is None:
+            self._capabilities = encode(capabilities(full=True))
+        return self._capabilities
+
+    def probes(self, cursor: str | None) -> dict[str, Any]:
+        """Return what probes counted since a cursor; all that they counted without one."""
+        if cursor is None:
+            return {"cursor": None, "probes": encode(self.registry.read())}
+        cursor, part = self._cursors.next_part(cursor)
+        return {"cursor": cursor, "probes": encode(part)}
+
+    def report(self, echo: str, cursor: str) -> NodeReport:
+        """Return what a hub asks for in one answer."""
+        cursor, part = self._cursors.next_part(cursor)
+        with self._lock:
+            self._sequence += 1
+            return NodeReport(
+                node=self.node,
+                name=self.name,
+                echo=echo,
+                sequence=self._sequence,
+                at_s=time.time(),
+                age_s=self.age_s,
+                status=self.status,
+                health=self.health,
+                alarms=self.alarms.standing(),
+                cursor=cursor,
+                probes=part,
+            )
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the thresholds in force, as `configure` takes them."""
+        return {"thresholds": _tables(self.alarms.thresholds)}
+
+    def configure(self, given: object) -> None:
+        """Put other thresholds in force, and keep them.
+
+        Raises
+        ------
+        InvalidInput
+            With all that is wrong in them; those before stay in force.
+        """
+        thresholds = _thresholds(given)
+        with self._lock:
+            if self._config is not None:  # kept first: what cannot be kept is not in force either
+                self._config.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(self._config, json.dumps({"thresholds": _tables(thresholds)}))
+            self.alarms.configure(thresholds)
+
+    def _restore(self, config: Path) -> None:
+        try:
+            given = json.loads(config.read_text(encoding="utf-8"))
+            self.alarms.configure(_thresholds(given))
+        except (OSError, ValueError, RecursionError) as error:
+            raise InvalidInput(
+                f"{config} holds no thresholds that an agent has kept: {error}; mend or remove it"
+            ) from error
+
+
+def _tables(thresholds: Iterable[Threshold]) -> dict[str, Any]:
+    return {each.code: each.to_dict() for each in thresholds}
+
+
+def _thresholds(given: object) -> tuple[Threshold, ...]:
+    """Return thresholds of a configuration."""
+    if not (isinstance(given, Mapping) and set(given) == {"thresholds"}):
+        raise InvalidInput("the configuration has other keys, expected only 'thresholds'")
+    tables = given["thresholds"]
+    if not isinstance(tables, Mapping):
+        raise InvalidInput("thresholds is no table, expected one with a table for each code")
+    return read_thresholds(tables)

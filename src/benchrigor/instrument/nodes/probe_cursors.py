@@ -1,0 +1,65 @@
+"""What probes counted since a reader far away has acknowledged."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from benchrigor.instrument.probing.probe_registry import ProbeReader, ProbeRegistry
+from benchrigor.model.probe_reading import ProbeReadings
+
+MOST_READERS = 64  # beyond it, the one that asked longest ago is forgotten
+
+
+@dataclass(slots=True)
+class _Delivery:
+    """What was sent last to a reader, kept until its cursor comes back."""
+
+    reader: ProbeReader
+    number: int
+    sent: ProbeReadings
+
+
+class ProbeCursors:
+    """Hands out what probes counted in parts, each kept until it is acknowledged.
+
+    A cursor names a part. Whoever sends it back has received that part, and is given the next; who
+    sends the one before has not, and is given the same part again: an answer that was lost on the
+    way loses nothing, and none is counted twice.
+
+    Examples
+    --------
+    >>> registry = ProbeRegistry()
+    >>> parse, cursors = registry.probe("parse"), ProbeCursors(registry)
+    >>> parse.stop(parse.start())
+    >>> first, _ = cursors.next_part("")
+    >>> parse.stop(parse.start())
+    >>> second, part = cursors.next_part(first)
+    >>> again, same = cursors.next_part(first)  # the answer was lost
+    >>> again == second, same["parse"].count
+    (True, 1)
+    """
+
+    def __init__(self, registry: ProbeRegistry) -> None:
+        self._registry = registry
+        self._lock = threading.Lock()
+        self._deliveries: OrderedDict[str, _Delivery] = OrderedDict()
+
+    def next_part(self, cursor: str) -> tuple[str, ProbeReadings]:
+        """Return the next cursor and its part; for a cursor that is not known, a new beginning."""
+        key, _, number = cursor.partition(".")
+        with self._lock:
+            delivery = self._deliveries.get(key)
+            if delivery is not None and number == str(delivery.number):
+                delivery.number += 1
+                delivery.sent = delivery.reader.since_last()
+            elif delivery is None or number != str(delivery.number - 1):
+                key, reader = secrets.token_hex(8), self._registry.reader()
+                delivery = _Delivery(reader, 1, reader.since_last())
+                self._deliveries[key] = delivery
+            self._deliveries.move_to_end(key)
+            while len(self._deliveries) > MOST_READERS:
+                self._deliveries.popitem(last=False)
+            return f"{key}.{delivery.number}", delivery.sent

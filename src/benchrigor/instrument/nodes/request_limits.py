@@ -1,0 +1,72 @@
+"""How much an agent takes from whoever asks: connections, requests a second, time, size."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+MOST_CONNECTIONS = 256
+MOST_BODY_BYTES = 64 * 1024
+SLOWEST_S = 10.0  # for the header of a first request, and for a whole request
+REQUESTS_A_SECOND, MOST_AT_ONCE = 200.0, 400.0
+
+
+class Allowance:
+    """Lets so many requests pass a second, and some more at once.
+
+    Examples
+    --------
+    >>> allowance = Allowance(rate=1.0, most=2.0)
+    >>> [allowance.take(now_s) for now_s in (0.0, 0.0, 0.0, 1.5)]
+    [True, True, False, True]
+    """
+
+    def __init__(self, rate: float, most: float) -> None:
+        self._rate, self._most = rate, most
+        self._left, self._at_s = most, 0.0
+
+    def take(self, now_s: float) -> bool:
+        """Return whether a request may pass now."""
+        self._left = min(self._most, self._left + (now_s - self._at_s) * self._rate)
+        self._at_s = now_s
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+
+class _Refusing(asyncio.Protocol):
+    """Closes a connection as soon as it is there."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        cast(asyncio.Transport, transport).abort()
+
+
+class GuardedConnections:
+    """Makes the protocols of connections: not too many, and none that never asks anything."""
+
+    def __init__(self, server: web.Server, slowest_s: float) -> None:
+        self._server, self._slowest_s = server, slowest_s
+        self._unasked: set[object] = set()  # whose first header has not come
+
+    def __call__(self) -> asyncio.BaseProtocol:
+        """Return the protocol of a new connection."""
+        # The server does not count those whose transport is not ready yet.
+        if len(self._unasked.union(self._server.connections)) >= MOST_CONNECTIONS:
+            return _Refusing()
+        handler = self._server()
+        self._unasked.add(handler)
+        asyncio.get_running_loop().call_later(self._slowest_s, self._close, handler)
+        return handler
+
+    def has_asked(self, handler: object) -> None:
+        """Note that the header of a request came."""
+        self._unasked.discard(handler)
+
+    def _close(self, handler: RequestHandler) -> None:
+        if handler in self._unasked:
+            self._unasked.discard(handler)
+            handler.force_close()

@@ -1,0 +1,78 @@
+"""How nodes are, a row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from benchrigor.model.node import NodeCondition, NodeView
+from benchrigor.model.text import shortened, show_duration, show_value
+
+COLUMNS = ("node", "is", "age", "busy", "load", "free", "pressure", "clock", "alarms")
+_PRESSURE = ("pressure cpu some", "pressure io some", "pressure memory some")
+_LONGEST = 200
+
+
+def node_rows(views: Iterable[NodeView]) -> list[tuple[str, ...]]:
+    """Return a row of `COLUMNS` for each node: how it is now, and what it last told.
+
+    Parameters
+    ----------
+    views
+        As `benchrigor.instrument.Hub.pull` returns them.
+
+    Examples
+    --------
+    >>> view = NodeView(address="http://a:9560", condition=NodeCondition.SILENT, reason="no answer")
+    >>> node_rows([view])
+    [('a:9560', 'silent', '', '', '', '', '', '', '')]
+    >>> node_notes([view])
+    ['a:9560: no answer']
+    """
+    return [_row(each) for each in views]
+
+
+def node_notes(views: Iterable[NodeView]) -> list[str]:
+    """Return a line for each alarm that stands, and for each answer that failed."""
+    return [
+        f"{_name(view)}: {printable(each)}"
+        for view in views
+        for each in ([view.reason] if view.condition is not NodeCondition.WELL else [])
+        + [str(alarm) for alarm in (view.report.alarms if view.report else ())]
+        if each
+    ]
+
+
+def _row(view: NodeView) -> tuple[str, ...]:
+    report = view.report
+    status = report.status.samples if report and report.status else ()
+    known = {each.name: each.value for each in status if isinstance(each.value, int | float)}
+    pressures = [known[name] for name in _PRESSURE if name in known]
+    return (
+        _name(view),
+        str(view.condition),
+        "" if view.age_s is None else show_duration(view.age_s),
+        f"{known['cpu busy']:.0f}%" if "cpu busy" in known else "",
+        f"{known['load 1 min']:.1f}" if "load 1 min" in known else "",
+        show_value(known["memory available"], "B") if "memory available" in known else "",
+        f"{max(pressures):.0f}%" if pressures else "",
+        _clock(view),
+        str(len(report.alarms) or "") if report else "",
+    )
+
+
+def _name(view: NodeView) -> str:
+    return view.address.partition("://")[2]
+
+
+def _clock(view: NodeView) -> str:
+    """Show by how much the node's clock is ahead, or what the way of the answer hides of that."""
+    if view.offset_s is None or view.offset_error_s is None:
+        return ""
+    if abs(view.offset_s) <= view.offset_error_s:
+        return f"< {show_value(view.offset_error_s, 's')}"
+    return f"{'+' if view.offset_s > 0.0 else '-'}{show_value(abs(view.offset_s), 's')}"
+
+
+def printable(text: str) -> str:
+    """Return a text of others as a terminal may show it: no control characters, not too long."""
+    return shortened("".join(each if each.isprintable() else "?" for each in text), _LONGEST)

@@ -1,0 +1,113 @@
+"""``benchrigor agent`` and ``benchrigor watch``."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from benchrigor.instrument import Agent, ProbeRegistry, StatusReader
+from benchrigor.testing import FakeSampler
+
+LONG_S = 30.0
+TOKEN = "a-token-of-the-tests"  # noqa: S105  # for this test alone
+
+
+@pytest.fixture
+def agent():
+    reader = StatusReader(samplers=[FakeSampler({"cpu busy": 7.0, "memory available": 4e9})])
+    with Agent(registry=ProbeRegistry(), reader=reader) as made:
+        last_s = time.monotonic() + LONG_S
+        while made.service.status is None:
+            assert time.monotonic() < last_s
+            time.sleep(0.01)
+        yield made
+
+
+def test_nodes_are_shown_in_a_table(cli, agent):
+    result = cli("watch", "--once", agent.url)
+    assert result.exit_code == 0
+    head, _, row = (each for each in result.stdout.splitlines() if each.strip())
+    assert head.split() == [
+        "node",
+        "is",
+        "age",
+        "busy",
+        "load",
+        "free",
+        "pressure",
+        "clock",
+        "alarms",
+    ]
+    assert row.split()[:2] == [agent.url.partition("://")[2], "well"]
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_what_programs_read_has_all(cli, agent, strict):
+    document = strict(cli("watch", "--once", "--json", agent.url).stdout)
+    (node,) = document["nodes"]
+    assert (node["address"], node["condition"]) == (agent.url, "well")
+    assert node["report"]["status"]["samples"][0]["name"] == "cpu busy"
+
+
+def test_the_exit_code_says_whether_all_is_well(cli, agent):
+    gone = "127.0.0.1:1"
+    result = cli("watch", "--once", agent.url, gone)
+    assert result.exit_code == 3
+    assert f"{gone}: " in result.stdout
+    assert cli("watch", "--once", gone).exit_code == 4
+    agent.service.alarms.raise_("queue-full", "A queue is full.")
+    result = cli("watch", "--once", agent.url)
+    assert result.exit_code == 3
+    assert "A queue is full. [queue-full]" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("watch", "--once", "a:b"), "'a:b' is no node"),
+        (("watch", "--once", "a:1", "a:1"), "twice"),
+        (("watch",), "Missing argument 'NODE...'"),
+        (("watch", "--authority", "none.pem", "a:1"), "does not exist"),
+        (("agent", "--host", "0.0.0.0"), "there is no token"),
+        (("agent", "--port", "70000"), "is not in the range"),
+        (("agent", "--token-file", "none"), "does not exist"),
+    ],
+)
+def test_wrong_input_is_refused(cli, words, said):
+    result = cli(*words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_wrong_thresholds_are_refused(cli, tmp_path):
+    wrong = tmp_path / "thresholds.toml"
+    wrong.write_text("[hot]\nhold_s = -1")
+    result = cli("agent", "--port", "0", "--thresholds", wrong)
+    assert result.exit_code == 2
+    assert "hot.hold_s is -1" in result.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_an_agent_serves_until_it_is_told_to_end(cli, tmp_path, monkeypatch, how):
+    secret = tmp_path / "token"
+    secret.write_text(TOKEN + "\n")
+    words = ["-m", "benchrigor", "agent", "--port", "0", "--token-file", str(secret)]
+    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[1]
+        assert cli("watch", "--once", url).exit_code == 4  # no token
+        monkeypatch.setenv("BENCHRIGOR_TOKEN", TOKEN)
+        (node,) = json.loads(cli("watch", "--once", "--json", url).stdout)["nodes"]
+        assert node["condition"] == "well"
+        process.send_signal(how)
+        assert process.wait(LONG_S) in (0, 130)
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.wait()

@@ -1,0 +1,304 @@
+"""An agent over real sockets: what it tells, what it refuses, what it keeps."""
+
+from __future__ import annotations
+
+import gc
+import json
+import socket
+import ssl
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from benchrigor.errors import InvalidInput
+from benchrigor.instrument import Agent, Alarms, ProbeRegistry, StatusReader
+from benchrigor.instrument.nodes import agent as agent_module
+from benchrigor.instrument.nodes import request_limits
+from benchrigor.instrument.nodes.exposition import exposition
+from benchrigor.instrument.nodes.node_service import NodeService
+
+HERE = Path(__file__).parent
+LONG_S = 20.0
+BUSY = {
+    "when": [{"sample": "cpu busy", "above": 90.0, "clear": 50.0}],
+    "sentence": "All is busy.",
+    "hold_s": 1.0,
+}
+
+
+def until(holds: Callable[[], object]) -> None:
+    last_s = time.monotonic() + LONG_S
+    while not holds():
+        assert time.monotonic() < last_s, "it did not come to pass"
+        time.sleep(0.01)
+
+
+def test_all_is_told_that_is_known(agent_of, ask):
+    registry = ProbeRegistry()
+    with registry.probe("parse"):
+        pass
+    with agent_of(registry=registry) as agent:
+        until(lambda: agent.service.health)
+        assert {each["name"] for each in ask(agent.url + "/capabilities")[1]} > {"cpu model", "ram"}
+        status, told = ask(agent.url + "/status")
+        assert status == 200
+        assert told["age_s"] < LONG_S
+        assert told["status"]["samples"][0]["name"] == "load 1 min"
+        assert ask(agent.url + "/health")[1]["health"]["samples"]
+        assert ask(agent.url + "/alarms") == (200, {"alarms": []})
+        assert "hot" in ask(agent.url + "/config")[1]["thresholds"]
+        assert ask(agent.url + "/probes")[1]["probes"]["readings"]["parse"]["count"] == 1
+        report = ask(agent.url + "/report?echo=x")[1]
+        assert (report["echo"], report["sequence"]) == ("x", 1)
+
+
+def test_probes_are_told_in_parts(agent_of, ask):
+    registry = ProbeRegistry()
+    with agent_of(registry=registry) as agent:
+        cursor = ask(agent.url + "/probes?cursor=")[1]["cursor"]
+        with registry.probe("parse"):
+            pass
+        for _ in range(2):  # as if the first answer had been lost
+            told = ask(f"{agent.url}/probes?cursor={cursor}")[1]
+            assert told["probes"]["readings"]["parse"]["count"] == 1
+        told = ask(f"{agent.url}/probes?cursor={told['cursor']}")[1]
+        assert told["probes"]["readings"]["parse"]["count"] == 0
+
+
+def test_prometheus_reads_its_metrics(agent_of):
+    registry = ProbeRegistry()
+    name = 'a "name" with \\ and {label="x"} é'
+    for _ in range(3):
+        with registry.probe(name):
+            pass
+    with agent_of(registry=registry) as agent:
+        until(lambda: agent.service.status)
+        agent.service.alarms.raise_("queue-full")
+        with urllib.request.urlopen(agent.url + "/metrics") as answer:  # noqa: S310
+            assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            text = answer.read().decode()
+    families = {each.name: each for each in text_string_to_metric_families(text)}
+    samples = {each.name: each for each in families["benchrigor_probe_seconds"].samples}
+    assert samples["benchrigor_probe_seconds_count"].labels == {"probe": name, "clock": "wall"}
+    assert samples["benchrigor_probe_seconds_count"].value == 3.0
+    assert samples["benchrigor_probe_seconds_sum"].value > 0.0
+    states = {each.labels["sample"]: each.value for each in families["benchrigor_state"].samples}
+    assert states["cpu busy"] == 7.0
+    alarms = {each.labels["code"]: each.value for each in families["benchrigor_alarm"].samples}
+    assert alarms["queue-full"] == 1.0
+    assert alarms["hot"] == 0.0
+    (age,) = families["benchrigor_state_age_seconds"].samples
+    assert age.value >= 0.0
+
+
+def test_metrics_are_told_before_the_first_reading():
+    service = NodeService(ProbeRegistry(), Alarms(), StatusReader(samplers=[]))
+    names = {each.name for each in text_string_to_metric_families(exposition(service).decode())}
+    assert "benchrigor_node_info" in names
+
+
+def test_an_alarm_is_raised_on_the_node(agent_of, ask, sampler):
+    with agent_of() as agent:
+        assert ask(agent.url + "/config", {"thresholds": {"busy": BUSY}})[0] == 200
+        sampler.values["cpu busy"] = 99.0
+        until(lambda: ask(agent.url + "/alarms")[1]["alarms"])
+        (alarm,) = ask(agent.url + "/alarms")[1]["alarms"]
+        assert (alarm["code"], alarm["value"]) == ("busy", 99.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "no JSON"),
+        (b"{", "no JSON"),
+        (b"[" * 60_000, "no JSON"),
+        (b"\xff", "no JSON"),
+        ([], "expected only 'thresholds'"),
+        ({"thresholds": {}, "more": 1}, "expected only 'thresholds'"),
+        ({"thresholds": 3}, "no table"),
+        ({"thresholds": {"hot": {"hold_s": -1}}}, "hot.hold_s is -1"),
+        ({"thresholds": {"busy": {}}}, "busy.when"),
+        (b'{"thresholds": {"hot": {"hold_s": NaN}}}', "hot.hold_s is nan"),
+    ],
+)
+def test_a_wrong_configuration_changes_nothing(agent_of, ask, body, said):
+    with agent_of() as agent:
+        before = ask(agent.url + "/config")
+        status, told = ask(agent.url + "/config", body)
+        assert status == 400
+        assert said in told["error"]
+        assert ask(agent.url + "/config") == before
+
+
+def test_a_configuration_is_kept_over_a_restart(agent_of, ask, tmp_path):
+    kept = tmp_path / "folder" / "agent.json"
+    for _ in range(2):
+        with agent_of(config=kept) as agent:
+            ask(agent.url + "/config", {"thresholds": {"busy": BUSY}})
+    with agent_of(config=kept) as agent:
+        assert ask(agent.url + "/config")[1]["thresholds"]["busy"]["sentence"] == "All is busy."
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"thresholds": {"hot": 1}}'])
+def test_a_damaged_configuration_is_refused(agent_of, tmp_path, text):
+    kept = tmp_path / "agent.json"
+    kept.write_text(text)
+    with pytest.raises(InvalidInput, match=r"agent\.json holds no thresholds"):
+        agent_of(config=kept)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"port": -1}, "port is -1"),
+        ({"port": 70_000}, "port is 70000"),
+        ({"port": "80"}, "port is '80'"),
+        ({"host": "0.0.0.0"}, "there is no token"),
+        ({"host": "192.0.2.1"}, "there is no token"),
+        ({"host": "example.org"}, "there is no token"),
+        ({"host": None}, "host is None"),
+        ({"token": "short"}, "at least 16 printable"),
+        ({"token": "with a space in it and long"}, "at least 16 printable"),
+        ({"token": "é" * 16}, "at least 16 printable"),
+        ({"host": "192.0.2.1", "token": "x" * 16}, "cannot listen on 192.0.2.1"),
+        ({"tls": (HERE / "key.pem", HERE / "key.pem")}, "no certificate with its key"),
+        ({"tls": (HERE / "none", HERE / "none")}, "no certificate with its key"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(agent_of, given, said):
+    with pytest.raises(InvalidInput, match=said) as raised:
+        agent_of(**given)
+    assert "short" not in str(raised.value)
+
+
+def test_a_port_that_is_taken_is_told(agent_of):
+    with agent_of() as agent, pytest.raises(InvalidInput, match="in use"):
+        agent_of(port=int(agent.url.rpartition(":")[2]))
+
+
+def test_a_token_is_needed_for_everything(agent_of, ask, token):
+    with agent_of(token=token) as agent:
+        for path in ("/status", "/metrics", "/nothing", "/config"):
+            assert ask(agent.url + path) == (401, {"error": "Unauthorized"})
+        assert ask(agent.url + "/status", token=token + "x")[0] == 401
+        assert ask(agent.url + "/config", {"thresholds": {}}, token="é" * 16)[0] == 401
+        assert ask(agent.url + "/status", token=token)[0] == 200
+
+
+def test_it_speaks_tls(agent_of, ask):
+    context = ssl.create_default_context(cafile=HERE / "certificate.pem")
+    with agent_of(tls=(HERE / "certificate.pem", HERE / "key.pem")) as agent:
+        assert agent.url.startswith("https://")
+        assert ask(agent.url + "/alarms", context=context) == (200, {"alarms": []})
+
+
+def test_what_is_not_there_is_told(agent_of, ask):
+    with agent_of() as agent:
+        for path in ("/", "/nothing", "/../../etc/passwd", "/%2e%2e/etc/passwd", "//etc"):
+            assert ask(agent.url + path)[0] == 404
+        assert ask(agent.url + "/alarms", {})[0] == 405
+
+
+def test_a_body_that_is_too_large_is_refused_at_once(agent_of, ask):
+    with agent_of() as agent:
+        port = int(agent.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), LONG_S) as connection:
+            connection.sendall(
+                b"PUT /config HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n"
+                + b"x" * (request_limits.MOST_BODY_BYTES + 1)
+            )
+            assert b" 413 " in connection.recv(4096).splitlines()[0]
+        assert ask(agent.url + "/alarms")[0] == 200
+
+
+def ended(connection: socket.socket) -> bool:
+    """Whether the other side has closed it, after whatever it sent."""
+    try:
+        while connection.recv(4096):
+            pass
+    except ConnectionError:
+        pass
+    return True
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET /status HTT",
+        b"PUT /config HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{",
+        b"GET /alarms HTTP/1.1\r\nHost: x\r\n\r\nGET /al",
+    ],
+)
+def test_who_sends_slowly_is_cut_off(agent_of, monkeypatch, sent):
+    monkeypatch.setattr(agent_module, "SLOWEST_S", 0.2)
+    with agent_of() as agent:
+        port = int(agent.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), LONG_S) as connection:
+            connection.sendall(sent)
+            assert ended(connection)
+
+
+def test_only_so_many_connections_are_taken(agent_of, ask, monkeypatch):
+    monkeypatch.setattr(request_limits, "MOST_CONNECTIONS", 8)
+    with agent_of() as agent:
+        port = int(agent.url.rpartition(":")[2])
+        many = [socket.create_connection(("127.0.0.1", port), LONG_S) for _ in range(40)]
+        assert sum(ended(each) for each in many[8:]) == 32
+        many[0].sendall(b"GET /alarms HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b" 200 " in many[0].recv(4096).splitlines()[0]
+        for each in many:
+            each.close()
+
+        def is_back() -> bool:
+            try:
+                return ask(agent.url + "/alarms")[0] == 200
+            except OSError:
+                return False
+
+        until(is_back)
+
+
+def test_only_so_many_requests_a_second_are_answered(agent_of, ask, monkeypatch):
+    monkeypatch.setattr(agent_module, "REQUESTS_A_SECOND", 1e-6)
+    monkeypatch.setattr(agent_module, "MOST_AT_ONCE", 2.0)
+    with agent_of() as agent:
+        found = [ask(agent.url + "/alarms")[0] for _ in range(4)]
+        assert found == [200, 200, 429, 429]
+
+
+def test_a_reading_that_fails_is_tried_again(agent_of, monkeypatch):
+    with agent_of() as agent:
+        until(lambda: agent.service.status)
+        first = agent.service.status
+        monkeypatch.setattr(agent.service, "_check", lambda: 1 / 0)
+        until(lambda: agent.service.status is not first)
+
+
+def test_it_ends_and_leaves_nothing_behind(agent_of, ask):
+    before = threading.active_count()
+    agent = agent_of()
+    url = agent.url
+    until(lambda: agent.service.status)
+    agent.close()
+    agent.close()
+    gc.collect()
+    assert threading.active_count() == before
+    with pytest.raises(OSError, match="refused"):
+        ask(url + "/alarms")
+
+
+def test_what_it_tells_is_json_without_words_of_its_own(agent_of, ask, sampler):
+    sampler.values["load 1 min"] = float("nan")
+    with agent_of() as agent:
+        until(lambda: agent.service.status)
+        json.dumps(ask(agent.url + "/status"), allow_nan=False)
+
+
+def test_the_public_name_is_the_agent():
+    assert Agent.__module__ == "benchrigor.instrument.nodes.agent"

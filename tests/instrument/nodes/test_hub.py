@@ -1,0 +1,162 @@
+"""A hub among nodes that hang, die, return, lie and flood."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from benchrigor.errors import InvalidInput
+from benchrigor.instrument import Hub, ProbeRegistry, read_thresholds
+from benchrigor.instrument.nodes import hub as hub_module
+from benchrigor.model.node import NodeCondition, NodeView
+
+PATIENT_S = 15.0  # for what answers at once, on a machine that is busy
+HERE = Path(__file__).parent
+
+
+def http(body: bytes, head: bytes = b"200 OK", more: bytes = b"") -> bytes:
+    length = str(len(body)).encode()
+    return b"HTTP/1.1 " + head + b"\r\nContent-Length: " + length + b"\r\n" + more + b"\r\n" + body
+
+
+def by_address(hub: Hub) -> dict[str, NodeView]:
+    return {each.address.partition("://")[2]: each for each in hub.pull()}
+
+
+def unused() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_nodes_are_asked_and_nobody_is_taken_for_another(agent_of):
+    registries = [ProbeRegistry() for _ in range(5)]
+    with ExitStack() as stack:
+        agents = [stack.enter_context(agent_of(registry=each)) for each in registries]
+        hub = stack.enter_context(Hub([each.url for each in agents], timeout_s=PATIENT_S))
+        for cycle in range(1, 4):
+            for index, each in enumerate(registries):
+                for _ in range(cycle * (index + 1)):
+                    with each.probe("parse"):
+                        pass
+            for index, (agent, view) in enumerate(zip(agents, hub.pull(), strict=True)):
+                assert view.condition is NodeCondition.WELL
+                assert view.address == agent.url
+                assert view.report.node == agent.service.node
+                assert view.report.sequence == cycle
+                assert view.report.probes["parse"].count == cycle * (index + 1)
+                assert abs(view.offset_s) <= view.offset_error_s + 0.01
+
+
+def test_what_hangs_or_is_gone_or_talks_nonsense_holds_up_nobody(agent_of, server):
+    answers = {
+        "hangs": None,
+        "closes": b"",
+        "nonsense": b"hello\r\n\r\n",
+        "not json": http(b"hello"),
+        "error": http(b'{"error": "Unauthorized"}', b"401 Unauthorized"),
+        "elsewhere": http(b"", b"302 Found", b"Location: http://127.0.0.1:1/\r\n"),
+        "cut off": http(b"{}")[:-1],
+    }
+    with ExitStack() as stack:
+        agent = stack.enter_context(agent_of())
+        places = {name: stack.enter_context(server(each)) for name, each in answers.items()}
+        places["gone"] = unused()
+        hub = stack.enter_context(Hub([agent.url, *places.values()], timeout_s=3.0))
+        began_s = time.monotonic()
+        views = by_address(hub)
+        assert time.monotonic() - began_s < 60.0  # the test of the figure is in the evidence
+        assert views[agent.url.partition("://")[2]].condition is NodeCondition.WELL
+        found = {name: views[place] for name, place in places.items()}
+        assert found["hangs"].condition is NodeCondition.SILENT
+        assert found["hangs"].reason == "no answer within 3 s"
+        assert found["not json"].condition is NodeCondition.WRONG
+        assert found["error"].condition is NodeCondition.REFUSED
+        for name in ("closes", "nonsense", "elsewhere", "cut off", "gone"):
+            assert found[name].condition is NodeCondition.SILENT, name
+            assert found[name].reason, name
+
+
+def test_an_answer_that_is_too_large_is_cut_off(server, monkeypatch):
+    monkeypatch.setattr(hub_module, "MOST_ANSWER_BYTES", 1000)
+    with server(http(b"x" * 5000)) as place, Hub([place], timeout_s=PATIENT_S) as hub:
+        (view,) = hub.pull()
+        assert view.condition is NodeCondition.SILENT
+        assert "more than 1,000 bytes" in view.reason
+
+
+def test_a_node_that_ends_keeps_what_it_told_and_comes_back(agent_of):
+    agent = agent_of()
+    port = int(agent.url.rpartition(":")[2])
+    with Hub([agent.url], timeout_s=PATIENT_S) as hub:
+        (first,) = hub.pull()
+        agent.close()
+        (gone,) = hub.pull()
+        assert gone.condition is NodeCondition.SILENT
+        assert gone.report == first.report
+        with agent_of(port=port):
+            (back,) = hub.pull()
+            assert (back.condition, back.restarts) == (NodeCondition.WELL, 1)
+            assert back.report.node != first.report.node
+
+
+def test_a_token_that_is_wrong_is_told(agent_of, token):
+    with agent_of(token=token) as agent:
+        for given, condition in (
+            (token, NodeCondition.WELL),
+            ("x" * 20, NodeCondition.REFUSED),
+            (None, NodeCondition.REFUSED),
+        ):
+            with Hub([agent.url], token=given, timeout_s=PATIENT_S) as hub:
+                assert hub.pull()[0].condition is condition
+
+
+def test_only_certificates_that_are_trusted_are_believed(agent_of):
+    with agent_of(tls=(HERE / "certificate.pem", HERE / "key.pem")) as agent:
+        with Hub([agent.url], timeout_s=PATIENT_S) as hub:
+            (view,) = hub.pull()
+            assert view.condition is NodeCondition.SILENT
+            assert "certificate" in view.reason.lower()
+        authority = HERE / "certificate.pem"
+        with Hub([agent.url], authority=authority, timeout_s=PATIENT_S) as hub:
+            assert hub.pull()[0].condition is NodeCondition.WELL
+
+
+def test_thresholds_are_put_on_every_node_that_can_be_reached(agent_of):
+    gone = unused()
+    with agent_of() as one, agent_of() as other:
+        with Hub([one.url, other.url, gone], timeout_s=PATIENT_S) as hub:
+            told = hub.configure(read_thresholds("[hot]\nhold_s = 60.0"))
+        assert told[one.url] == told[other.url] == ""
+        assert "refused" in told[f"http://{gone}"] or "failed" in told[f"http://{gone}"]
+        for each in (one, other):
+            (hot,) = (t for t in each.service.alarms.thresholds if t.code == "hot")
+            assert hot.hold_s == 60.0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"nodes": []}, "no nodes"),
+        ({"nodes": ["a:1", "a:1"]}, "twice"),
+        ({"nodes": ["a:1"], "timeout_s": 0.0}, "timeout_s"),
+        ({"nodes": ["a:1"], "timeout_s": float("nan")}, "timeout_s"),
+        ({"nodes": ["a:1"], "authority": HERE / "none.pem"}, "no certificates"),
+        ({"nodes": ["a:1"], "authority": HERE / "conftest.py"}, "no certificates"),
+    ],
+)
+def test_wrong_input_is_refused(given, said):
+    with pytest.raises(InvalidInput, match=said):
+        Hub(**given)
+
+
+def test_a_hub_that_is_closed_says_so(agent_of):
+    with agent_of() as agent:
+        hub = Hub([agent.url])
+        hub.close()
+        hub.close()
+        with pytest.raises(InvalidInput, match="is closed"):
+            hub.pull()

@@ -1,0 +1,214 @@
+"""Whose answer is whose, whatever comes back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchrigor.errors import InvalidInput
+from benchrigor.instrument.nodes.node_board import Answer, NodeBoard, Question
+from benchrigor.model import Sample, Status
+from benchrigor.model.codec import encode
+from benchrigor.model.node import NodeCondition, NodeReport, NodeView
+from benchrigor.model.probe_reading import ProbeReadings
+
+NOTHING = ProbeReadings(readings={}, elapsed_s=1.0)
+
+
+def report(asked: Question, **changes: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "node": "n1",
+        "name": "host",
+        "echo": asked.echo,
+        "sequence": 1,
+        "at_s": 1000.0,
+        "age_s": 0.5,
+        "status": Status(samples=(Sample("load 1 min", 0.5),), at="now"),
+        "cursor": "c.1",
+        "probes": NOTHING,
+    }
+    return encode(NodeReport(**{**fields, **changes}))
+
+
+def answer(asked: Question, body: object = None, **times: float) -> Answer:
+    if not isinstance(body, bytes):
+        body = json.dumps(report(asked) if body is None else body).encode()
+    return Answer(asked=asked, body=body, **times)
+
+
+def only(board: NodeBoard, now_s: float = 0.0) -> NodeView:
+    (view,) = board.views(now_s)
+    return view
+
+
+def well(**changes: Any) -> tuple[NodeBoard, Question]:
+    """A board with one node that answered well once, and the next question to it."""
+    board = NodeBoard(["a:1"], salt="s")
+    (first,) = board.ask()
+    board.tell(answer(first, report(first, **changes)))
+    assert only(board).condition is NodeCondition.WELL
+    return board, board.ask()[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "no nodes"),
+        (["a:1", "http://a:1/"], "twice: http://a:1"),
+        (["http://a", "a:80"], "twice"),
+        (["a:b"], "'a:b' is no node"),
+        (["a:0"], "no node"),
+        (["a:70000"], "no node"),
+        (["ftp://a:1"], "no node"),
+        (["http://u:p@a:1"], "no node"),
+        (["http://a:1/path"], "no node"),
+        ([""], "no node"),
+        ([None], "None is no node"),
+        (["[::1"], "no node"),
+    ],
+)
+def test_addresses_are_checked(given, said):
+    with pytest.raises(InvalidInput, match=said):
+        NodeBoard(given, salt="s")
+
+
+def test_an_address_may_be_of_the_sixth_version():
+    board = NodeBoard(["http://[::1]:9"], salt="s")
+    assert only(board).address == "http://[::1]:9"
+
+
+def test_a_good_answer_is_kept_and_ages():
+    board = NodeBoard(["a:1"], salt="s")
+    (asked,) = board.ask()
+    assert only(board).condition is NodeCondition.UNASKED
+    board.tell(answer(asked, received_s=10.0))
+    view = only(board, 12.0)
+    assert view.condition is NodeCondition.WELL
+    assert view.age_s == 2.5  # 0.5 s old when it was told
+    assert board.ask()[0].cursor == "c.1"
+
+
+def test_a_node_that_fails_keeps_what_it_told():
+    board, asked = well()
+    board.tell(Answer(asked=asked, failed="no answer within 0.8 s"))
+    view = only(board, 60.0)
+    assert (view.condition, view.reason) == (NodeCondition.SILENT, "no answer within 0.8 s")
+    assert view.report is not None
+    assert view.age_s == 60.5
+    (asked,) = board.ask()
+    board.tell(Answer(asked=asked, failed="Unauthorized", refused=True))
+    assert only(board).condition is NodeCondition.REFUSED
+    (asked,) = board.ask()
+    board.tell(answer(asked, report(asked, sequence=2)))
+    view = only(board)
+    assert (view.condition, view.reason, view.restarts) == (NodeCondition.WELL, "", 0)
+
+
+def test_an_answer_that_comes_late_or_twice_changes_nothing():
+    board, late = well()
+    (asked,) = board.ask()
+    before = board.views(0.0)
+    board.tell(answer(late, report(late, sequence=7)))
+    assert board.views(0.0) == before
+    board.tell(answer(asked, report(asked, sequence=3)))
+    before = board.views(0.0)
+    board.tell(answer(asked, report(asked, sequence=9)))
+    assert board.views(0.0) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"echo": "s.1.0"}, "answers another question"),
+        ({"name": "other", "sequence": 2}, "it says it is 'other', expected 'host'"),
+        ({"sequence": 1}, "repeats an earlier answer"),
+    ],
+)
+def test_an_answer_that_cannot_be_its_own_is_wrong(changes, said):
+    board, asked = well()
+    before = only(board).report
+    board.tell(answer(asked, report(asked, **changes)))
+    view = only(board)
+    assert view.condition is NodeCondition.WRONG
+    assert said in view.reason
+    assert view.report == before
+
+
+def test_a_node_that_is_there_twice_is_taken_once():
+    board = NodeBoard(["a:1", "b:1"], salt="s")
+    one, other = board.ask()
+    board.tell(answer(one))
+    board.tell(answer(other))
+    first, second = board.views(0.0)
+    assert first.condition is NodeCondition.WELL
+    assert (second.condition, second.report) == (NodeCondition.TWICE, None)
+    assert second.reason == "it is the node at http://a:1"
+
+
+def test_a_node_comes_back_but_not_as_what_has_ended():
+    board, asked = well()
+    board.tell(answer(asked, report(asked, node="n2")))
+    assert (only(board).condition, only(board).restarts) == (NodeCondition.WELL, 1)
+    (asked,) = board.ask()
+    board.tell(answer(asked, report(asked, node="n1", sequence=99)))
+    assert only(board).reason == "it answers for a start that has ended"
+
+
+def wrong(**changes: Any) -> bytes:
+    board = NodeBoard(["a:1"], salt="s")
+    return json.dumps({**report(board.ask()[0]), **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"node": "n1"}',
+        b'{"at_s": NaN}',
+        wrong(at_s=None),
+        wrong(at_s="1e999"),
+        wrong(at_s=10**400),
+        wrong(age_s=-1.0),
+        wrong(age_s=1e999),
+        wrong(sequence="x"),
+        wrong(node=""),
+        wrong(status={"samples": [{"name": "load", "value": {}}], "at": ""}),
+        wrong(status=[1]),
+        wrong(alarms=5),
+        wrong(probes={"readings": {"p": 1}}),
+    ],
+)
+def test_an_answer_without_sense_is_told_as_such(body):
+    board = NodeBoard(["a:1"], salt="s")
+    (asked,) = board.ask()
+    board.tell(answer(asked, body))
+    view = only(board)
+    assert view.condition is NodeCondition.WRONG
+    assert "makes no sense" in view.reason
+    assert len(view.reason) <= 200
+    assert view.report is None
+
+
+seconds = st.floats(min_value=0.0, max_value=10.0)
+
+
+@settings(deadline=None)  # the first one resolves types
+@given(st.floats(min_value=-1e6, max_value=1e6), seconds, seconds)
+def test_the_offset_of_a_clock_is_within_its_error_whatever_way_takes_longer(ahead, there, back):
+    board = NodeBoard(["a:1"], salt="s")
+    (asked,) = board.ask()
+    wall_s, trip_s = 1.0e9, there + back  # at the hub, when the question was sent
+    body = report(asked, at_s=wall_s + there + ahead)
+    board.tell(answer(asked, body, sent_s=5.0, received_s=5.0 + trip_s, wall_s=wall_s + trip_s))
+    view = only(board)
+    assert view.offset_s is not None
+    assert view.offset_error_s == pytest.approx(trip_s / 2.0, abs=1e-9)
+    assert abs(view.offset_s - ahead) <= trip_s / 2.0 + 1e-6

@@ -1,0 +1,61 @@
+"""How nodes are shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchrigor.model import Alarm, Sample, Status
+from benchrigor.model.node import NodeCondition, NodeReport, NodeView
+from benchrigor.model.probe_reading import ProbeReadings
+from benchrigor.report import node_notes, node_rows
+
+
+def view(condition: NodeCondition = NodeCondition.WELL, **given: Any) -> NodeView:
+    samples = (
+        Sample("cpu busy", 41.6, "%"),
+        Sample("load 1 min", 1.26),
+        Sample("memory available", 4.2e9, "B"),
+        Sample("pressure cpu some", 12.0, "%"),
+        Sample("pressure io some", 3.0, "%"),
+        Sample("pressure memory some", None, "%", "not there"),
+    )
+    report = NodeReport(
+        node="n",
+        name="host",
+        echo="",
+        sequence=1,
+        at_s=0.0,
+        cursor="",
+        probes=ProbeReadings(readings={}, elapsed_s=1.0),
+        status=Status(samples=samples, at=""),
+        alarms=given.pop("alarms", ()),
+    )
+    fields = {"age_s": 1.5, "offset_s": 0.2, "offset_error_s": 0.001, "report": report, **given}
+    return NodeView(address="http://a:9560", condition=condition, **fields)
+
+
+def test_a_row_says_how_a_node_is():
+    row = ("a:9560", "well", "1.5 s", "42%", "1.3", "4.2 GB", "12%", "+200 ms", "")
+    assert node_rows([view()]) == [row]
+    assert node_notes([view()]) == []
+
+
+def test_a_clock_that_is_off_by_no_more_than_the_way_hides_is_not_said_to_be_off():
+    assert node_rows([view(offset_error_s=0.3)])[0][7] == "< 300 ms"
+    assert node_rows([view(offset_s=-2.0)])[0][7] == "-2 s"
+    assert node_rows([view(offset_s=None)])[0][7] == ""
+
+
+def test_what_is_wrong_stands_below():
+    alarm = Alarm(code="hot", sentence="It is hot.", since="now")
+    silent = view(NodeCondition.SILENT, reason="no answer", alarms=(alarm,), age_s=90.0)
+    assert node_rows([silent])[0][:3] == ("a:9560", "silent", "90 s")
+    assert node_rows([silent])[0][-1] == "1"
+    assert node_notes([silent]) == ["a:9560: no answer", "a:9560: It is hot. [hot] since now"]
+
+
+def test_a_node_cannot_write_to_the_terminal():
+    (note,) = node_notes([view(NodeCondition.WRONG, reason="\x1b[2J\n\a" + "x" * 500)])
+    assert note.startswith("a:9560: ?[2J??xxx")
+    assert note.isprintable()
+    assert len(note) < 220
