@@ -20,7 +20,6 @@ BATCH_ABOVE = 0.2
 """Share of dispatch above which larger units of work pay."""
 
 _WORK = ".work"
-_LONGEST = 20  # characters of a name that the table has room for
 
 
 def probe_table(

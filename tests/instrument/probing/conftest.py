@@ -1,5 +1,3 @@
-import threading
-
 import pytest
 
 from benchrigor.instrument import Probe, ProbeRegistry
@@ -11,7 +9,7 @@ from benchrigor.testing import FakeClock
 def hand(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the name of a clock of probes that tests turn by hand."""
     name = f"clock {id(clock)}"  # classes of probes are kept by the name of their clock
-    monkeypatch.setitem(CLOCKS, name, Clock(clock.now_ns, threading.local()))
+    monkeypatch.setitem(CLOCKS, name, Clock(clock.now_ns))
     return name
 
 

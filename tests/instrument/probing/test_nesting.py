@@ -38,6 +38,17 @@ def test_tokens_and_held_contexts_do_not_nest(probe: Probe, inner: Probe, clock:
     assert (times(probe), times(inner)) == ((3, 3), (3, 3))
 
 
+def test_no_self_time_is_longer_than_the_total(
+    probe: Probe, inner: Probe, clock: FakeClock
+) -> None:
+    clock.advance(100)
+    with probe.again():
+        clock.advance(20)
+        with inner.again():
+            clock.advance(-5)
+    assert times(probe) == (15, 15)
+
+
 def test_a_function_that_calls_itself_has_the_time_of_each_call_once(
     probe: Probe, clock: FakeClock
 ) -> None:

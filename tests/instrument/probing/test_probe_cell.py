@@ -1,26 +1,32 @@
 import sys
 import threading
-import time
 from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from benchrigor.instrument.probing import probe_cell
-from benchrigor.instrument.probing.probe_cell import Cell, Taken
+from benchrigor.instrument.probing.probe_cell import Bounds, Cell, Taken
 
 HOUR_NS = 3600 * 10**9
 
 
 @pytest.fixture
-def cell() -> Cell:
-    return Cell(time.perf_counter_ns() - HOUR_NS, most_samples=5)
+def bounds() -> Bounds:
+    found = Bounds()
+    found.born_ns -= HOUR_NS
+    return found
+
+
+@pytest.fixture
+def cell(bounds: Bounds) -> Cell:
+    return Cell(bounds, most_samples=5)
 
 
 def add(cell: Cell, *values: object) -> None:
     for value in values:
-        cell.values.append(value)
-        if len(cell.values) >= cell.room:
+        cell.append(value)
+        if len(cell) >= cell.room:
             cell.fold()
 
 
@@ -41,14 +47,16 @@ def test_what_is_taken_is_what_came_since_the_last_time(cell: Cell) -> None:
 
 def test_a_full_list_is_added_up_and_emptied(cell: Cell) -> None:
     add(cell, *range(1, 1001))
-    assert len(cell.values) < cell.room
+    assert len(cell) < cell.room
     assert taken(cell).sums[:4] == (1000, 500_500, 1, 1000)
 
 
-def test_the_list_of_a_probe_in_little_use_is_short_and_grows(cell: Cell) -> None:
-    assert cell.room == 16
+def test_the_list_of_a_probe_in_little_use_is_short(cell: Cell) -> None:
+    assert cell.room == 4
     add(cell, *[1] * 20_000)
     assert cell.room == 128
+    cell.take()
+    assert cell.room == 4
 
 
 @pytest.mark.parametrize(
@@ -61,7 +69,7 @@ def test_impossible_durations_are_counted_apart(cell: Cell, wrong: object) -> No
     found = taken(cell)
     assert (found.sums[:4], found.rejected) == ((2, 8, 3, 5), 1)
     add(cell, wrong)
-    assert (taken(cell).rejected, cell.values) == (1, [])
+    assert (taken(cell).rejected, [*cell]) == (1, [])
 
 
 def test_whole_numbers_of_other_kinds_count(cell: Cell) -> None:
@@ -79,12 +87,12 @@ def test_samples_are_the_first_that_find_room_and_others_are_counted(cell: Cell)
     assert taken(cell).samples == [9]
 
 
-def test_time_of_nested_events_is_added_up_with_those_inside(cell: Cell) -> None:
-    inner = Cell(time.perf_counter_ns() - HOUR_NS)
+def test_time_of_nested_events_is_added_up_with_those_inside(cell: Cell, bounds: Bounds) -> None:
+    inner = Cell(bounds)
     for _ in range(100):
         cell.nested.append(2)
-        inner.values.append(2)
-        if len(inner.values) >= inner.room:
+        inner.append(2)
+        if len(inner) >= inner.room:
             inner.fold(cell)
     assert len(cell.nested) < 16  # an event that lasts keeps no list of all that ran inside
     assert taken(cell).nested_ns == 200
@@ -93,23 +101,22 @@ def test_time_of_nested_events_is_added_up_with_those_inside(cell: Cell) -> None
 def test_nobody_waits_for_a_cell_that_another_thread_adds_up(
     cell: Cell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe_cell, "_READ_S", 0.01)
-    monkeypatch.setattr(probe_cell, "_WAIT_S", 0.001)
-    with cell._lock:  # noqa: SLF001  # as the handler of a signal finds it
+    monkeypatch.setattr(probe_cell, "_WAIT_S", 0.0)
+    with cell.lock:  # as the handler of a signal finds it
         add(cell, *[1] * 1000)
         assert cell.take() is None
     assert taken(cell).sums[0] == 1000
 
 
 @pytest.mark.parametrize("threads", [1, 8])
-def test_no_event_is_lost_to_threads_and_readers(threads: int) -> None:
-    cell = Cell(time.perf_counter_ns() - HOUR_NS)
+def test_no_event_is_lost_to_threads_and_readers(threads: int, bounds: Bounds) -> None:
+    cell = Cell(bounds)
     each, found = 4_000, []
 
     def write() -> None:
         for value in range(each):
-            cell.values.append(value)
-            if len(cell.values) >= cell.room:
+            cell.append(value)
+            if len(cell) >= cell.room:
                 cell.fold()
 
     def read() -> None:

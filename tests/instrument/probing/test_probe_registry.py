@@ -1,8 +1,11 @@
+import gc
 import os
 import statistics
 import subprocess
 import sys
 import threading
+import tracemalloc
+import weakref
 
 import pytest
 
@@ -98,13 +101,41 @@ def test_a_probe_keeps_its_clock(registry: ProbeRegistry) -> None:
         registry.probe("one", clock="wall")
 
 
-def test_many_probes_are_made_and_read(registry: ProbeRegistry) -> None:
-    probes = [registry.probe(f"probe {number}") for number in range(5_000)]
-    for each in probes[::1000]:
+@pytest.mark.slow
+def test_a_hundred_thousand_probes_are_made_and_read() -> None:
+    registry = ProbeRegistry()
+    probes = [registry.probe(f"probe {number}") for number in range(100_000)]
+    for each in probes[::20_000]:
         with each:
             pass
     found = registry.read()
-    assert (len(found), sum(each.count for each in found.values())) == (5_000, 5)
+    assert (len(found), sum(each.count for each in found.values())) == (100_000, 5)
+
+
+def test_a_probe_in_use_takes_less_than_a_kibibyte() -> None:
+    registry, many = ProbeRegistry(), 200
+    tracemalloc.start()
+    try:
+        for number in range(many):
+            probe = registry.probe(f"probe {number}")
+            for _ in range(100):
+                probe.stop(probe.start())
+                with probe, probe.again():
+                    pass
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / many < 1.1 * 1024  # with what nests in it, and the first pages of the registry
+
+
+def test_a_registry_that_nobody_has_is_forgotten() -> None:
+    own = ProbeRegistry()
+    with own.probe("held"), own.probe("again").again():
+        pass
+    gone = weakref.ref(own)
+    del own
+    gc.collect()
+    assert gone() is None
 
 
 def test_readers_see_each_event_once_whoever_else_reads(
@@ -209,7 +240,7 @@ def test_a_forked_process_begins_from_zero(
     reader = registry.reader()
     spend(probe, clock, *[1] * 100)
     read_end, write_end = os.pipe()
-    with registry.lock, probe.cell._lock:  # noqa: SLF001  # as another thread may hold them
+    with registry.lock, probe.cell.lock:  # as another thread may hold them
         child = os.fork()
         if not child:
             spend(probe, clock, 5)

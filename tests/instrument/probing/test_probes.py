@@ -1,5 +1,6 @@
 import contextlib
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -91,6 +92,23 @@ def test_a_token_that_cannot_be_of_an_event_is_rejected(probe: Probe, clock: Fak
     assert (found.count, found.total_s, found.rejected) == (0, 0.0, 3)
 
 
+def test_events_during_which_the_clock_goes_back_are_rejected(
+    probe: Probe, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back = probe(lambda: clock.advance(-5))
+    clock.advance(100)
+    with probe:
+        clock.advance(-5)
+    with probe.again():
+        clock.advance(-5)
+    back()
+    with probe:
+        clock.advance(3)
+    found = probe.read()
+    assert (found.count, found.rejected) == (1, 3)
+    assert found.min_s == found.total_s == pytest.approx(3e-9)
+
+
 def test_a_token_stopped_twice_is_two_events(probe: Probe, clock: FakeClock) -> None:
     token = probe.start()
     clock.sleep_ns(1)
@@ -145,14 +163,59 @@ def test_it_is_either_on_or_off(on: object, probe: Probe) -> None:
     assert probe.on
 
 
-def test_an_exit_stack_takes_a_token(probe: Probe, clock: FakeClock) -> None:
+def test_an_exit_stack_takes_a_token_or_an_event_that_nests(probe: Probe, clock: FakeClock) -> None:
     with contextlib.ExitStack() as stack:
         stack.callback(probe.stop, probe.start())
+        stack.enter_context(probe.again())
         clock.sleep_ns(4)
-    assert probe.read().total_s == pytest.approx(4e-9)
-    for context in (probe, probe.again()):
-        with contextlib.ExitStack() as stack, pytest.raises(TypeError):
-            stack.enter_context(context)
+    assert probe.read().total_s == pytest.approx(8e-9)
+    with contextlib.ExitStack() as stack, pytest.raises(TypeError):
+        stack.enter_context(probe)
+
+
+def test_again_is_for_one_statement(probe: Probe) -> None:
+    context = probe.again()
+    with context:
+        pass
+    with pytest.raises(InvalidInput, match="again"), context:
+        pass
+    assert probe.read().count == 1
+
+
+def test_an_event_that_was_begun_and_never_entered_harms_no_other(
+    probe: Probe, registry: ProbeRegistry, hand: str, clock: FakeClock
+) -> None:
+    other = registry.probe("other", clock=hand)
+    with other.again():
+        probe.again()
+        clock.sleep_ns(3)
+        with other.again():
+            clock.sleep_ns(4)
+    with other.again():
+        clock.sleep_ns(5)
+    found = other.read()
+    assert (found.count, round(found.total_s * 1e9)) == (3, 7 + 4 + 5)
+    assert probe.read().count == 0
+
+
+def test_events_that_overlap_in_one_thread_all_count(probe: Probe, clock: FakeClock) -> None:
+    def steps() -> Iterator[None]:
+        with probe.again():
+            yield
+            clock.sleep_ns(1)
+            yield
+
+    for _ in zip(steps(), steps(), strict=True):
+        with probe.again():
+            clock.sleep_ns(10)
+    found = probe.read()
+    assert (found.count, found.rejected) == (4, 0)
+    assert found.total_s == pytest.approx((10 + 10 + 22 + 22) * 1e-9)
+
+
+def test_nobody_iterates_over_a_probe(probe: Probe) -> None:
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(probe)
 
 
 def test_the_probe_of_the_work_is_inside_of_that_of_the_kernel(

@@ -6,36 +6,57 @@ runs a step of it. So what other tasks do meanwhile is not taken for a part of i
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
-from typing import NamedTuple
+from typing import TypeAlias
 
 from benchrigor.instrument.probing.probe_cell import Cell
 
+Now: TypeAlias = Callable[[], int]
+
 
 class Nest:
-    """Where the innermost event counts that is under way; `alone` if no other task can be there."""
+    """Events of one thread or task that are within each other.
 
-    __slots__ = ("alone", "top")
+    Attributes
+    ----------
+    top
+        Where the innermost one counts.
+    alone
+        Whether no other task can be there.
+    free
+        A context of `Probe.again` that was left and can be used again, with the next one.
+    """
+
+    __slots__ = ("alone", "free", "top")
 
     def __init__(self, top: Cell | None = None, *, alone: bool = False) -> None:
-        self.top, self.alone = top, alone
+        self.top, self.alone, self.free = top, alone, None
 
 
-class Clock(NamedTuple):
-    """A clock of probes; events nest by clock, for times of different ones do not subtract."""
+class Clock:
+    """A clock of probes; events nest by clock, for times of different ones do not subtract.
 
-    now: Callable[[], int]
-    local: threading.local
+    Attributes
+    ----------
+    now
+        Returns its nanoseconds.
+    times
+        An iterator over what `now` returns, without end: nothing equals what is no number.
+    local
+        Holds the nest of the calling thread.
+    """
+
+    def __init__(self, now: Now) -> None:
+        self.now, self.local = now, threading.local()
+        self.times: Iterator[int] = iter(now, math.nan)
 
 
-CLOCKS = {
-    "wall": Clock(time.perf_counter_ns, threading.local()),
-    "cpu": Clock(time.thread_time_ns, threading.local()),
-}
+CLOCKS = {"wall": Clock(time.perf_counter_ns), "cpu": Clock(time.thread_time_ns)}
 
 
 def new_nest(local: threading.local) -> Nest:

@@ -3,22 +3,29 @@
 An event costs an append to a short list, which Python does in one piece whatever other threads do.
 Whoever finds the list full adds it to the sums, unless another thread is at it. So nothing is
 locked for an event, and a reader never stops a writer.
+
+Where the interpreter runs one thread at a time, all threads share the cell of a probe: to look for
+a thread's own takes a seventh of an event's time, and gains nothing. Where threads run at once,
+each has its own.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+import weakref
+from collections.abc import Iterator
 from numbers import Integral
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from benchrigor.instrument.probing.event_sums import NOTHING, Sums, added
 
-# Durations that a list holds: few at first, since most probes are hardly ever used.
-_COLD, _HOT = 16, 128
+# Durations that a list holds: few at first, since most probes are hardly ever used, and one more
+# for so many events since the last reading.
+_COLD, _HOT, _MORE = 4, 128, 64
 # For a longer list its thread waits, for so long: another one was stopped while adding it up.
 _CROWDED, _WAIT_S = 256, 0.01
-_READ_S = 1.0  # the handler of a signal that reads may itself have stopped the thread that adds
+_LOCKS = 64
 
 
 class Taken(NamedTuple):
@@ -31,20 +38,41 @@ class Taken(NamedTuple):
     samples_lost: int
 
 
-class Cell:
-    """Sums of the durations of events, in nanoseconds.
+class Bounds:
+    """What the cells of a registry have in common.
+
+    Attributes
+    ----------
+    born_ns
+        When the registry was made, by `time.perf_counter_ns`: no event is longer than since then.
+    locks
+        For adding up; each is that of many cells, for one each would take a tenth of their memory.
+    """
+
+    __slots__ = ("born_ns", "locks")
+
+    def __init__(self) -> None:
+        self.born_ns = time.perf_counter_ns()
+        self.renew()
+
+    def renew(self) -> None:
+        """Take locks that nobody holds, in a process where no other thread is there."""
+        self.locks = tuple(threading.Lock() for _ in range(_LOCKS))
+
+
+class Cell(list[int]):
+    """Durations of events in nanoseconds, and the sums of those that have left the list.
 
     Parameters
     ----------
-    born_ns
-        When its probe was made, by `time.perf_counter_ns`: no event is longer than since then.
+    bounds
+        Of the registry.
     most_samples
         How many durations are kept one by one until they are read.
     """
 
     __slots__ = (
-        "_born_ns",
-        "_lock",
+        "_bounds",
         "_lost",
         "_nested_ns",
         "_rejected",
@@ -52,68 +80,82 @@ class Cell:
         "_sums",
         "most_samples",
         "nested",
+        "nests",
         "room",
-        "values",
     )
 
-    def __init__(self, born_ns: int, most_samples: int = 0) -> None:
-        self._born_ns, self.most_samples = born_ns, most_samples
-        self.values: list[int] = []
+    def __init__(self, bounds: Bounds, most_samples: int = 0) -> None:
+        self._bounds, self.most_samples = bounds, most_samples
         self.nested: list[int] = []  # of events that ran inside of this probe's
-        self.reset()
+        self.nests = False  # whether `Probe.again` was used
+        self._clear()
 
     def reset(self) -> None:
         """Begin from zero, with no other thread there."""
-        self._lock = threading.Lock()
-        self.values.clear()
+        self.clear()
         self.nested.clear()
-        self.room = _COLD
         self._clear()
 
     def _clear(self) -> None:
+        self.room = _COLD
         self._sums = NOTHING
         self._nested_ns = self._rejected = self._lost = 0
-        self._samples: list[int] = []
+        self._samples: list[int] | None = None
+
+    @property
+    def lock(self) -> threading.Lock:
+        """Held while the cell is added up."""
+        return self._bounds.locks[id(self) // 64 % _LOCKS]
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing came since it was last read."""
+        counted = self._sums[0] or self._nested_ns or self._rejected
+        return not (self or self.nested or counted)
 
     def fold(self, parent: Cell | None = None) -> None:
         """Add up what is listed, here and at the cell that its events ran inside of.
 
         Another thread that is at it already makes that needless.
         """
-        lock = self._lock
-        if lock.acquire(False) or (len(self.values) > _CROWDED and lock.acquire(True, _WAIT_S)):
+        lock = self.lock
+        if lock.acquire(False) or (len(self) > _CROWDED and lock.acquire(True, _WAIT_S)):
             try:
                 self._fold()
-                if self.room < _HOT:
-                    self.room += 1
             finally:
                 lock.release()
         if parent is not None:
             parent.fold()
 
-    def take(self) -> Taken | None:
+    def take(self, until_ns: int = 0) -> Taken | None:
         """Return what came since the last time; None where nothing did.
 
-        What cannot be had within a second is left for the next time.
+        What cannot be had until then is left for the next time.
         """
-        if not self._lock.acquire(timeout=_READ_S):
-            return None
+        lock = self.lock
+        if not lock.acquire(False):
+            left_s = (until_ns - time.perf_counter_ns()) * 1e-9
+            if left_s <= 0.0 or not lock.acquire(True, left_s):
+                return None
         try:
             self._fold()
-            taken = Taken(self._sums, self._nested_ns, self._rejected, self._samples, self._lost)
+            if self.blank:
+                return None
+            samples = self._samples or []
+            taken = Taken(self._sums, self._nested_ns, self._rejected, samples, self._lost)
             self._clear()
         finally:
-            self._lock.release()
-        return taken if taken.sums[0] or taken.nested_ns or taken.rejected else None
+            lock.release()
+        return taken
 
     def _fold(self) -> None:
-        values = self.values[:]
+        values = self[:]
         if values:
             count = len(values)
             try:
                 before = self._sums
                 sums = added(before, values)
-                _, total_ns, least_ns, greatest_ns, _ = sums
+                counted, total_ns, least_ns, greatest_ns, _ = sums
                 fits = (
                     total_ns.__class__ is int
                     and least_ns >= 0
@@ -121,26 +163,69 @@ class Cell:
                 )
             except (ArithmeticError, TypeError, ValueError):
                 fits = False
-            if not fits:
+            if fits:
+                self.room = min(_COLD + counted // _MORE, _HOT)
+            else:
                 values = self._possible(values)
                 sums = added(self._sums, values) if values else self._sums
                 self._rejected += count - len(values)
             if self.most_samples:
-                room = self.most_samples - len(self._samples)
-                self._samples += values[:room]
-                self._lost += max(len(values) - room, 0)
+                self._keep(values)
             self._sums = sums
-            del self.values[:count]
+            del self[:count]
         if self.nested:
             nested = self.nested[:]
             self._nested_ns += sum(nested)
             del self.nested[: len(nested)]
 
+    def _keep(self, values: list[int]) -> None:
+        kept = self._samples = self._samples or []
+        room = max(self.most_samples - len(kept), 0)
+        kept += values[:room]
+        self._lost += max(len(values) - room, 0)
+
     def _possible(self, values: list[int]) -> list[int]:
-        """Leave out what is no whole number, below 0, or longer than the probe exists."""
+        """Leave out what is no whole number, below 0, or longer than the registry exists."""
         longest_ns = self._age_ns()
         whole = (int(each) for each in values if isinstance(each, Integral))
         return [each for each in whole if 0 <= each <= longest_ns]
 
     def _age_ns(self) -> int:
-        return time.perf_counter_ns() - self._born_ns
+        return time.perf_counter_ns() - self._bounds.born_ns
+
+
+class _Mark:
+    """Lives as long as the thread that has it."""
+
+    __slots__ = ("__weakref__",)
+
+
+class ThreadCells:
+    """The cells of a probe where threads run at once, one for each."""
+
+    __slots__ = ("_bounds", "_cells", "_local", "most_samples")
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds, self.most_samples = bounds, 0
+        self._local = threading.local()
+        # By what is None once the thread has ended. (`Thread.is_alive` may fail in Python 3.11 when
+        # another thread joins meanwhile.)
+        self._cells: dict[weakref.ref[_Mark], Cell] = {}
+
+    def mine(self) -> Cell:
+        """Return the cell of the calling thread."""
+        try:
+            return cast(Cell, self._local.cell)
+        except AttributeError:
+            cell, mark = Cell(self._bounds, self.most_samples), _Mark()
+            self._local.cell, self._local.mark = cell, mark
+            self._cells[weakref.ref(mark)] = cell
+            return cell
+
+    def __iter__(self) -> Iterator[Cell]:
+        """Go through the cells; that of a thread that ended goes once it was read."""
+        for mark, cell in [*self._cells.items()]:
+            ended = mark() is None  # asked before: an ended thread writes no more
+            yield cell
+            if ended and cell.blank:
+                del self._cells[mark]

@@ -8,20 +8,22 @@ import threading
 import time
 import unicodedata
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.probing.nesting import CLOCKS
 from benchrigor.instrument.probing.own_cost import calibrated, told_of
-from benchrigor.instrument.probing.probe_account import Book, ProbeAccount
-from benchrigor.instrument.probing.probes import Probe
+from benchrigor.instrument.probing.probe_books import Book, new_sketch
+from benchrigor.instrument.probing.probe_cell import Bounds
+from benchrigor.instrument.probing.probes import Probe, ThreadsProbe
 from benchrigor.model.probe_reading import ProbeReading, ProbeReadings
 
 _LONGEST, _MOST_SAMPLES = 200, 1_000_000
 _UNSHOWN = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of characters, ends of lines
 _NS = 1e-9
+_READ_NS = 1_000_000_000  # a signal's handler that reads may itself have stopped who adds up
 _OFF = {"0", "off", "false", "no"}
 
 
@@ -54,19 +56,24 @@ class ProbeRegistry:
     def __init__(self, *, on: bool = True, per_thread: bool | None = None) -> None:
         has_lock: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
         self._per_thread = not has_lock() if per_thread is None else per_thread
+        self._kind = ThreadsProbe if self._per_thread else Probe
         self._on = on
         self._probes: dict[str, Probe] = {}
+        self._bounds = Bounds()
         self._readers: weakref.WeakSet[ProbeReader] = weakref.WeakSet()
+        self._first = ProbeReader(self)  # is never reset
         self.restart()
         _REGISTRIES.add(self)
 
     def restart(self) -> None:
         """Begin from zero, in a process where no other thread is there."""
         self._lock = threading.RLock()
-        self._began_ns = time.perf_counter_ns()
+        self._bounds.renew()
         for each in self._probes.values():
-            each.account.reset()
-        for reader in self._readers:
+            each.latest_ns.clear()
+            for cell in each.cells:
+                cell.reset()
+        for reader in (self._first, *self._readers):
             reader.restart()
 
     def probe(self, name: str, *, clock: str | None = None, samples: int | None = None) -> Probe:
@@ -79,12 +86,12 @@ class ProbeRegistry:
             with self._lock:
                 found = self._probes.get(name) or self._made(name, clock or "wall")
                 if samples is not None:
-                    found.account.most_samples = samples
+                    found.keep(samples)
         return found
 
     def _made(self, name: str, clock: str) -> Probe:
-        account = ProbeAccount(name, clock, per_thread=self._per_thread)
-        made = self._probes[name] = Probe(account, self, on=self._on)
+        made = self._kind(name=name, clock=clock, keeper=self, bounds=self._bounds, on=self._on)
+        self._probes[name] = made
         return made
 
     @property
@@ -108,17 +115,13 @@ class ProbeRegistry:
 
     def read(self) -> ProbeReadings:
         """Return what all probes have counted since the registry began; they go on."""
-        with self._lock:
-            self.collect()
-            books = {name: each.account.book for name, each in self._probes.items()}
-            return self.readings(books, self._began_ns)
+        return self._first.read()
 
     def reader(self) -> ProbeReader:
         """Return a reader that can ask for what came since it last did; see `ProbeReader`."""
         with self._lock:
-            self.collect()
-            books = {name: each.account.book.copy() for name, each in self._probes.items()}
-            reader = ProbeReader(self, books, self._began_ns)
+            self.collect(self)
+            reader = self._first.copy()
             self._readers.add(reader)
             return reader
 
@@ -129,50 +132,56 @@ class ProbeRegistry:
         """Held while books are written; writers of events never ask for it."""
         return self._lock
 
-    def collect(self, *accounts: ProbeAccount) -> None:
-        """Take what some probes have added up, or all, into the books of every reader."""
-        readers = [*self._readers]
-        for account in accounts or [each.account for each in self]:
-            account.collect(readers)
+    def collect(self, probes: Iterable[Probe]) -> None:
+        """Take what some probes have added up into the books of every reader."""
+        readers = [self._first, *self._readers]
+        until_ns = time.perf_counter_ns() + _READ_NS
+        for probe in probes:
+            for cell in probe.cells:
+                if taken := cell.take(until_ns):
+                    sketch = new_sketch(taken.samples) if taken.samples else None
+                    for each in readers:
+                        each.book(probe.name).add(taken, sketch)
+                    probe.latest_ns.extend(taken.samples)
 
     def readings(self, books: Mapping[str, Book], since_ns: int) -> ProbeReadings:
         """Return readings of some books, of the time since then."""
         empty = Book()
         found = {
-            name: self._reading(each.account, books.get(name, empty))
-            for name, each in self._probes.items()
+            name: self._reading(each, books.get(name, empty))
+            for name, each in [*self._probes.items()]
         }
         elapsed_s = (time.perf_counter_ns() - since_ns) * _NS
         notices = told_of(found.values(), elapsed_s)
         return ProbeReadings(readings=found, elapsed_s=elapsed_s, notices=notices)
 
-    def _reading(self, account: ProbeAccount, book: Book) -> ProbeReading:
-        costs_s = _own_costs_s(account.clock, account.per_thread)
-        own_cost_s = max(costs_s[form] for form in (account.dear_forms or {"held"}))
-        return book.reading(account.name, account.clock, own_cost_s)
+    def _reading(self, probe: Probe, book: Book) -> ProbeReading:
+        costs_s = _own_costs_s(probe.clock, self._per_thread)
+        own_cost_s = max(costs_s[form] for form in probe.forms())
+        return book.reading(probe.name, probe.clock, own_cost_s)
 
-    def reading_of(self, account: ProbeAccount) -> ProbeReading:
+    def reading_of(self, probe: Probe) -> ProbeReading:
         """Return what a probe has counted since the registry began."""
         with self._lock:
-            self.collect(account)
-            return self._reading(account, account.book)
+            self.collect([probe])
+            return self._reading(probe, self._first.book(probe.name))
 
-    def latest_of(self, account: ProbeAccount) -> list[float]:
+    def latest_of(self, probe: Probe) -> list[float]:
         """Return a probe's latest samples in seconds, and forget them."""
         with self._lock:
-            self.collect(account)
-            latest_s = [each * _NS for each in account.latest_ns]
-            account.latest_ns.clear()
+            self.collect([probe])
+            latest_s = [each * _NS for each in probe.latest_ns]
+            probe.latest_ns.clear()
             return latest_s
 
-    def work_of(self, account: ProbeAccount) -> Probe:
+    def work_of(self, probe: Probe) -> Probe:
         """Return the probe of a kernel's work; its name may be too long for others."""
-        name = f"{account.name}.work"
+        name = f"{probe.name}.work"
         with self._lock:
             work = self._probes.get(name)
             if work is None:
-                work = self._made(name, account.clock)
-                work.account.most_samples = account.most_samples
+                work = self._made(name, probe.clock)
+                work.keep(probe.latest_ns.maxlen or 0)
             return work
 
 
@@ -194,8 +203,9 @@ class ProbeReader:
     (3, 0)
     """
 
-    def __init__(self, registry: ProbeRegistry, books: dict[str, Book], since_ns: int) -> None:
-        self._registry, self._books, self._since_ns = registry, books, since_ns
+    def __init__(self, registry: ProbeRegistry) -> None:
+        self._registry = registry
+        self.restart()
 
     def read(self, *, reset: bool = False) -> ProbeReadings:
         """Return what came since its last reset, at first since the registry began.
@@ -207,7 +217,7 @@ class ProbeReader:
         """
         registry = self._registry
         with registry.lock:
-            registry.collect()
+            registry.collect(registry)
             readings = registry.readings(self._books, self._since_ns)
             if reset:
                 self.restart()
@@ -219,7 +229,15 @@ class ProbeReader:
 
     def restart(self) -> None:
         """Forget what came so far."""
-        self._books, self._since_ns = {}, time.perf_counter_ns()
+        self._books: dict[str, Book] = {}
+        self._since_ns = time.perf_counter_ns()
+
+    def copy(self) -> ProbeReader:
+        """Return another one that has read the same."""
+        reader = ProbeReader(self._registry)
+        reader._books = {name: each.copy() for name, each in self._books.items()}
+        reader._since_ns = self._since_ns
+        return reader
 
     def book(self, name: str) -> Book:
         """Return its book of a probe."""

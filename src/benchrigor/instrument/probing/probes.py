@@ -9,42 +9,48 @@ another tenth (docs/decisions/0013-probes.md).
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import cache
-from types import MethodType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 from benchrigor.errors import InvalidInput
-from benchrigor.instrument.probing.nesting import CLOCKS, Nest, nest_of_caller, new_nest
+from benchrigor.instrument.probing.nesting import CLOCKS, nest_of_caller, new_nest
+from benchrigor.instrument.probing.probe_books import new_sketch
+from benchrigor.instrument.probing.probe_cell import Bounds, Cell, ThreadCells
 from benchrigor.instrument.probing.timed_functions import timed
 
 if TYPE_CHECKING:
-    from benchrigor.instrument.probing.probe_account import ProbeAccount
-    from benchrigor.instrument.probing.probe_cell import Cell
     from benchrigor.model.probe_reading import ProbeReading
 
 
 class Keeper(Protocol):
     """What a probe asks of its registry."""
 
-    def work_of(self, account: ProbeAccount) -> Probe:
+    def work_of(self, probe: Probe) -> Probe:
         """Return the probe of what a kernel does."""
 
-    def reading_of(self, account: ProbeAccount) -> ProbeReading:
+    def reading_of(self, probe: Probe) -> ProbeReading:
         """Return what a probe has counted."""
 
-    def latest_of(self, account: ProbeAccount) -> list[float]:
+    def latest_of(self, probe: Probe) -> list[float]:
         """Return a probe's latest samples, and forget them."""
 
 
+_NO_SAMPLES: deque[int] = deque(maxlen=0)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _nothing = [].clear  # of a list that nobody has: no function does nothing faster
 _nothing_at_exit = "".format  # takes any arguments, and what it returns is false
+# What ``with`` calls at the end must know when it began, so that neither other threads nor other
+# tasks can be taken for it. A probe is an iterator over methods that are each bound to the time at
+# which it was asked for: so C functions alone make one (`_Timing.__exit__`).
+_Methods: Any = object if TYPE_CHECKING else map
 
 
-class Probe:
+class Probe(_Methods):  # type: ignore[misc]
     """A timer of events, made by `probe` or `ProbeRegistry.probe`; any thread may use it.
 
     An event is timed in one of four ways:
@@ -53,49 +59,69 @@ class Probe:
       the processor);
     - ``with p:``, also inside of itself, and by several threads and tasks at once;
     - ``with p.again():``, likewise, and for self times: of two such events in the same thread or
-      task, the time of the inner one is no self time of the outer one;
+      task, the time of the inner one is no self time of the outer one. Each statement ``with``
+      takes an ``again()`` of its own, at which the event begins;
     - ``@p`` before a function, a coroutine function, a generator or an asynchronous one: likewise.
 
-    A `contextlib.ExitStack` cannot enter either of the contexts, which are for the statement
+    A `contextlib.ExitStack` can enter ``p.again()``, but not ``p``, which is for the statement
     ``with``; it takes ``stack.callback(p.stop, p.start())``.
 
     An event counts when it ends, also by an exception. A token is only a number: stopping it again
     counts another event. What is no integer is refused, or (a float) rejected when it is added up,
-    as is an event of less than 0 s or of longer than its probe exists: ``read().rejected`` counts.
+    as is an event of less than 0 s or of longer than its registry exists: ``read().rejected``
+    counts.
 
     Attributes
     ----------
+    name, clock
+        In the registry; the clock is "wall", or "cpu" for the processor time of the thread.
     on
         Whether events count; set it at any time. What has begun while it was on counts.
     """
 
     # The methods here are those of a probe that is off.
 
-    __slots__ = ("account", "block", "cell", "inner", "keeper", "leave", "on")
+    __slots__ = ("cell", "clock", "cost_form", "inner", "keeper", "latest_ns", "name", "on")
 
-    account: ProbeAccount
+    name: str
+    clock: str
     keeper: Keeper
-    block: AbstractContextManager[object] | None  # what `again` returns
     cell: Cell
     inner: Probe | None  # of the work
-    leave: Callable[[int, object, object, object], None] | None
+    cost_form: str  # the dearest that it was used in, but for `again`
+    latest_ns: deque[int]  # samples that were not returned yet
     on: bool
 
-    def __init__(self, account: ProbeAccount, keeper: Keeper, *, on: bool) -> None:
-        self.account, self.keeper, self.cell = account, keeper, account.cell()
-        self.block = self.inner = self.leave = None
+    def __new__(cls, *, clock: str, **_others: object) -> Self:
+        """Make the iterator over what ends an event."""
+        leave = FunctionType(*_parts_of_leave(clock))
+        made: Self = _Methods.__new__(cls, leave.__get__, CLOCKS[clock].times)
+        leave.__defaults__ = (made,)
+        return made
+
+    def __init__(self, *, name: str, clock: str, keeper: Keeper, bounds: Bounds, on: bool) -> None:
+        self.name, self.clock, self.keeper = name, clock, keeper
+        self.inner, self.cost_form, self.latest_ns = None, "held", _NO_SAMPLES
+        self.make_cells(bounds)
         self.on = on
+
+    def make_cells(self, bounds: Bounds) -> None:
+        """Make where its events count."""
+        self.cell = Cell(bounds)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "on":
             if not isinstance(value, bool):
                 raise InvalidInput(f"on is {value!r}, expected True or False")
-            kind = timing_class(self.clock, self.account.per_thread) if value else Probe
+            off = ThreadsProbe if isinstance(self, ThreadsProbe) else Probe
+            kind = timing_class(self.clock, off) if value else off
             object.__setattr__(self, "__class__", kind)
         object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         return f"<probe {self.name!r}, {self.clock} clock, {'on' if self.on else 'off'}>"
+
+    __iter__ = None  # nobody else is to iterate
 
     if TYPE_CHECKING:
 
@@ -115,7 +141,10 @@ class Probe:
         __exit__ = _nothing_at_exit
 
     def again(self) -> AbstractContextManager[object]:
-        """Return a context manager whose body is an event; inner events are no self time of it."""
+        """Begin an event, and return the context manager whose body it is.
+
+        Inner events are no self time of it.
+        """
         return _NO_BLOCK
 
     def __call__(self, func: _F) -> _F:
@@ -123,19 +152,9 @@ class Probe:
 
         The time of a generator is that inside of it. InvalidInput for a class, or no function.
         """
-        self.account.dear_forms.add("decorated")
         wrapper: _F = timed(self, func)
+        self.cost_form = "decorated"
         return wrapper
-
-    @property
-    def name(self) -> str:
-        """Name in the registry."""
-        return self.account.name
-
-    @property
-    def clock(self) -> str:
-        """Name of the clock: "wall", or "cpu" for the processor time of the thread."""
-        return self.account.clock
 
     @property
     def work(self) -> Probe:
@@ -144,12 +163,12 @@ class Probe:
         Its name is that of this one and ".work". What this one takes longer is dispatch.
         """
         if self.inner is None:
-            self.inner = self.keeper.work_of(self.account)
+            self.inner = self.keeper.work_of(self)
         return self.inner
 
     def read(self) -> ProbeReading:
         """Return what has counted since the registry began; it goes on."""
-        return self.keeper.reading_of(self.account)
+        return self.keeper.reading_of(self)
 
     def samples(self) -> list[float]:
         """Return the latest durations in seconds, oldest first, that it has not returned before.
@@ -157,7 +176,53 @@ class Probe:
         At most as many as ``samples`` asked for when the probe was made; they can be unit readings
         of a `Session`.
         """
-        return self.keeper.latest_of(self.account)
+        return self.keeper.latest_of(self)
+
+    # What follows is for registries and timed functions.
+
+    @property
+    def cells(self) -> Iterable[Cell]:
+        """Where its events count."""
+        return (self.cell,)
+
+    def forms(self) -> Iterable[str]:
+        """Return what it was used in, but for forms that cost less."""
+        return (self.cost_form, "again" if any(each.nests for each in self.cells) else "held")
+
+    def keep(self, most: int) -> None:
+        """Keep so many raw samples in each cell until they are read."""
+        if most:
+            new_sketch()  # says so if it is not installed
+        self.latest_ns = deque(self.latest_ns, maxlen=most) if most else _NO_SAMPLES
+        for each in self.cells:
+            each.most_samples = most
+
+
+class ThreadsProbe(Probe):
+    """A probe where threads run at once, that is off; each has a cell of its own."""
+
+    __slots__ = ("threads",)
+
+    threads: ThreadCells
+
+    def make_cells(self, bounds: Bounds) -> None:
+        """Make where its events count."""
+        self.threads = ThreadCells(bounds)
+
+    @property
+    def cell(self) -> Cell:  # type: ignore[override]  # nobody sets it
+        """Where events of the calling thread count."""
+        return self.threads.mine()
+
+    @property
+    def cells(self) -> Iterable[Cell]:
+        """Where events of all threads count."""
+        return self.threads
+
+    def keep(self, most: int) -> None:
+        """Keep so many raw samples in each cell until they are read."""
+        super().keep(most)
+        self.threads.most_samples = most
 
 
 class _NoBlock:
@@ -173,113 +238,95 @@ _NO_BLOCK = cast(AbstractContextManager[object], _NoBlock())
 
 
 @cache
-def timing_class(clock: str, per_thread: bool) -> type[Probe]:
-    """Make the class of probes that are on."""
-    now, _ = CLOCKS[clock]
-    block_class = _block_class(clock)
+def _parts_of_leave(clock: str) -> tuple[Any, ...]:
+    """Return what a function is made of that ends an event which was entered.
 
-    class Timing(Probe):
+    Its last argument is the probe, so that each probe needs a function but no variables around it.
+    """
+    now = CLOCKS[clock].now
+
+    def leave(begun_ns: int, _kind: object, _error: object, _trace: object, probe: Probe) -> None:
+        cell = probe.cell
+        cell.append(now() - begun_ns)
+        if len(cell) >= cell.room:
+            cell.fold()
+
+    return leave.__code__, leave.__globals__, "leave", None, leave.__closure__
+
+
+@cache
+def timing_class(clock: str, off: type[Probe]) -> type[Probe]:
+    """Make the class of probes that are on, from that of those that are off."""
+    now, local, modules = CLOCKS[clock].now, CLOCKS[clock].local, sys.modules
+    new_block = _block_class(clock)
+
+    class Timing(off):  # type: ignore[valid-type,misc]
         __slots__ = ()
 
         start = now
 
         def stop(self, token: int | None) -> None:
+            cell = self.cell
             try:
-                elapsed_ns = now() - token  # type: ignore[operator]  # None is told apart below
+                cell.append(now() - token)  # type: ignore[operator]  # None is told apart below
             except TypeError:
                 if token is not None:
                     raise InvalidInput(
                         f"token is {token!r}, expected the number that start() returned"
                     ) from None
                 return  # the probe was off when the event began
-            cell = self.cell
-            values = cell.values
-            values.append(elapsed_ns)
-            if len(values) >= cell.room:
+            if len(cell) >= cell.room:
                 cell.fold()
 
         __enter__ = _nothing
-
-        @property
-        def __exit__(self) -> Callable[..., None]:  # noqa: PLE0302  # returns what takes them
-            # ``with`` looks this up when it enters: what it gets knows when that was, so that
-            # neither other threads nor other tasks can be taken for it.
-            return MethodType(self.leave or _new_leave(self, now), now())
+        __exit__ = property(next)  # ``with`` looks it up when it enters
 
         def again(self) -> AbstractContextManager[object]:
-            block = self.block
-            if block is None:
-                self.account.dear_forms.add("again")
-                block = self.block = block_class(self)
-            return block
-
-    if not per_thread:
-        return Timing
-
-    class ThreadsTiming(Timing):
-        __slots__ = ()
-
-        @property
-        def cell(self) -> Cell:  # type: ignore[override]  # nobody sets it of a probe that is on
-            return self.account.cell()
-
-    return ThreadsTiming
-
-
-def _new_leave(probe: Probe, now: Callable[[], int]) -> Callable[..., None]:
-    """Make what ends an event that was entered, and keep it."""
-
-    def leave(begun_ns: int, _kind: object, _error: object, _trace: object) -> None:
-        elapsed_ns = now() - begun_ns
-        cell = probe.cell
-        values = cell.values
-        values.append(elapsed_ns)
-        if len(values) >= cell.room:
-            cell.fold()
-
-    probe.leave = leave
-    return leave
-
-
-def _block_class(clock: str) -> type[Any]:
-    """Make the class of what `Probe.again` returns."""
-    now, local = CLOCKS[clock]
-    modules = sys.modules
-
-    class Block:
-        __slots__ = ("_leave", "_probe")
-
-        def __init__(self, probe: Probe) -> None:
-            self._probe = probe
-
-            def leave(
-                entered: tuple[Nest, Cell | None, int],
-                _kind: object,
-                _error: object,
-                _trace: object,
-            ) -> None:
-                nest, outer, begun_ns = entered
-                elapsed_ns = now() - begun_ns
-                nest.top = outer
-                cell = probe.cell
-                values = cell.values
-                values.append(elapsed_ns)
-                if outer is not None:
-                    outer.nested.append(elapsed_ns)
-                if len(values) >= cell.room:
-                    cell.fold(outer)
-
-            self._leave = leave
-
-        __enter__ = _nothing
-
-        @property
-        def __exit__(self) -> Callable[..., None]:  # noqa: PLE0302  # as above
             try:
                 nest = local.nest if "asyncio" not in modules else nest_of_caller(local)
             except AttributeError:
                 nest = new_nest(local)
-            outer, nest.top = nest.top, self._probe.cell
-            return MethodType(self._leave, (nest, outer, now()))
+            block = nest.free
+            if block is None:
+                block = new_block()
+            else:
+                nest.free = block.outer
+            block.nest, block.outer = nest, nest.top
+            nest.top = block.cell = cell = self.cell
+            cell.nests = True
+            block.begun_ns = now()
+            return block  # type: ignore[no-any-return]
+
+    return Timing
+
+
+@cache
+def _block_class(clock: str) -> type[Any]:
+    """Make the class of what `Probe.again` returns."""
+    now = CLOCKS[clock].now
+
+    class Block:
+        __slots__ = ("begun_ns", "cell", "nest", "outer")
+
+        begun_ns: int
+        cell: Cell
+        nest: Any  # a nest; None once it was left
+        outer: Any  # the cell of the event around this one; of a free block the next free one
+
+        __enter__ = bool  # returns False
+
+        def __exit__(self, _kind: object, _error: object, _trace: object) -> None:
+            elapsed_ns = now() - self.begun_ns
+            nest, outer, cell = self.nest, self.outer, self.cell
+            try:
+                nest.top = outer
+            except AttributeError:
+                raise InvalidInput("again() is for one statement with, found another") from None
+            self.nest, self.outer, nest.free = None, nest.free, self
+            cell.append(elapsed_ns)
+            if outer is not None:
+                outer.nested.append(elapsed_ns)
+            if len(cell) >= cell.room:
+                cell.fold(outer)
 
     return Block

@@ -1,0 +1,80 @@
+"""What readers of probes have been told, and what they have not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from benchrigor.errors import MissingExtra
+from benchrigor.instrument.probing.event_sums import NOTHING, merged
+from benchrigor.instrument.probing.probe_cell import Taken
+from benchrigor.model.probe_reading import ProbeReading
+
+if TYPE_CHECKING:
+    from ddsketch import DDSketch
+
+_NS = 1e-9
+
+
+class Book:
+    """What of a probe's events counts for one reader."""
+
+    __slots__ = ("_lost", "_nested_ns", "_rejected", "_sketch", "_sums")
+
+    def __init__(self) -> None:
+        self._sums = NOTHING
+        self._nested_ns = self._rejected = self._lost = 0
+        self._sketch: DDSketch | None = None
+
+    def add(self, taken: Taken, sketch: DDSketch | None) -> None:
+        """Add what was taken out of a cell, and the sketch of its samples."""
+        self._sums = merged(self._sums, taken.sums)
+        self._nested_ns += taken.nested_ns
+        self._rejected += taken.rejected
+        self._lost += taken.samples_lost
+        if sketch is not None:
+            self._sketch = self._sketch or new_sketch()
+            self._sketch.merge(sketch)
+
+    def copy(self) -> Book:
+        """Return another one with the same content."""
+        book = Book()
+        book.add(Taken(self._sums, self._nested_ns, self._rejected, [], self._lost), self._sketch)
+        return book
+
+    def reading(self, name: str, clock: str, own_cost_s: float) -> ProbeReading:
+        """Return what it holds, in seconds."""
+        count, total_ns, least_ns, greatest_ns, squares = self._sums
+        return ProbeReading(
+            name=name,
+            clock=clock,
+            count=count,
+            total_s=total_ns * _NS,
+            self_s=min(max(total_ns - self._nested_ns, 0), total_ns) * _NS,
+            min_s=least_ns * _NS if count else None,
+            max_s=greatest_ns * _NS if count else None,
+            mean_s=total_ns / count * _NS if count else None,
+            variance_s2=squares / (count - 1) * _NS**2 if count > 1 else None,
+            p50_s=self._quantile_s(0.5),
+            p99_s=self._quantile_s(0.99),
+            samples=int(self._sketch.count) if self._sketch else 0,
+            samples_lost=self._lost,
+            rejected=self._rejected,
+            own_cost_s=own_cost_s,
+        )
+
+    def _quantile_s(self, q: float) -> float | None:
+        quantile_ns = self._sketch.get_quantile_value(q) if self._sketch else None
+        return None if quantile_ns is None else quantile_ns * _NS
+
+
+def new_sketch(samples: Iterable[int] = ()) -> DDSketch:
+    """Return a sketch of the quantiles of some samples; MissingExtra where none can be made."""
+    try:
+        from ddsketch import DDSketch  # noqa: PLC0415  # takes 80 ms, and few ask for samples
+    except ImportError:
+        raise MissingExtra("keeping raw samples", package="ddsketch", extra="probes") from None
+    sketch = DDSketch()
+    for each in samples:
+        sketch.add(each)
+    return sketch
