@@ -152,7 +152,7 @@ def with_httpx(urls: list[str], cycles: int) -> None:
     """Ask the agents at once, with httpx and with aiohttp."""
     try:
         import aiohttp  # noqa: PLC0415  # of an extra
-        import httpx  # noqa: PLC0415  # of none
+        import httpx  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415  # of none
     except ImportError:
         say("httpx is not installed: not compared")
         return

@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 
 from benchrigor.cli.nodes import token_option
+from benchrigor.cli.options import json_option
+from benchrigor.cli.output import print_result
 from benchrigor.instrument import Agent, Alarms, read_thresholds
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -45,6 +47,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="FILE",
     help="Keep thresholds that others put here.  [default: in the user's data folder, by port]",
 )
+@json_option
 def agent(
     *,
     port: int,
@@ -53,18 +56,20 @@ def agent(
     tls: tuple[Path, Path] | None,
     thresholds: Path | None,
     config: Path | None,
+    as_json: bool,
 ) -> None:
-    r"""Serve this machine's state to those who ask for it.
+    """Serve this machine's state to those who ask for it.
 
     It answers /capabilities, /status, /health, /probes, /alarms, /config and, for Prometheus,
     /metrics, until it is interrupted. Nothing is sent unasked, and nothing is kept but thresholds.
+    --json prints where it serves as JSON.
 
     \b
     Examples:
       benchrigor agent
-      BENCHRIGOR_TOKEN=$(cat token) benchrigor agent --host 0.0.0.0 --tls cert.pem key.pem
+      benchrigor agent --host 0.0.0.0 --token-file token --tls cert.pem key.pem
       curl http://127.0.0.1:9560/status
-    """
+    """  # noqa: D301  # click wants the backspace itself
     if config is None and port:
         config = _kept_at(port)
     ended = threading.Event()
@@ -77,7 +82,12 @@ def agent(
         config=config,
         alarms=Alarms(read_thresholds(thresholds)),
     ) as served:
-        click.echo(f"serving {served.url} until it is interrupted (Ctrl-C)")
+        print_result(
+            lambda: f"serving {served.url} until it is interrupted (Ctrl-C)",
+            as_json=as_json,
+            url=served.url,
+            node=served.service.node,
+        )
         while not ended.wait(3600.0):  # a wait without an end cannot be interrupted everywhere
             pass
 

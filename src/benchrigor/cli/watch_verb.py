@@ -46,7 +46,7 @@ def watch(
     once: bool,
     as_json: bool,
 ) -> None:
-    r"""Show how nodes are that run an agent.
+    """Show how nodes are that run an agent.
 
     Each NODE is an address such as 10.0.0.7:9560. All are asked once a second until it is
     interrupted. A node that does not answer keeps what it told last, with its age. --json prints a
@@ -57,7 +57,7 @@ def watch(
     Examples:
       benchrigor watch 127.0.0.1:9560
       benchrigor watch --once --json 10.0.0.7:9560 10.0.0.8:9560
-    """
+    """  # noqa: D301  # click wants the backspace itself
     with Hub(nodes, token=token, authority=authority) as hub:
         views = hub.pull()
         if once:
