@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,9 +64,9 @@ def watch(
         if once:
             _print(views, as_json=as_json)
             ctx.exit(_exit_code(views))
-        if as_json:
+        if as_json or not sys.stdout.isatty():
             while True:
-                _print(views, as_json=True)
+                _print(views, as_json=as_json)
                 views = _after_a_second(hub)
         _watch(hub, views)
 

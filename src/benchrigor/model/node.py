@@ -43,6 +43,10 @@ class NodeReport:
     cursor, probes
         What its probes counted since the cursor that the hub sent, or since they began where it
         sent none that the agent knows; and the cursor to send next.
+    from_start
+        Whether that is all since the probes began.
+    left_out
+        How many probes had events and are not told, as there are too many.
     """
 
     node: str
@@ -53,6 +57,8 @@ class NodeReport:
     at_s: float
     cursor: str
     probes: ProbeReadings
+    from_start: bool = True
+    left_out: int = 0
     alarms: tuple[Alarm, ...] = ()
     age_s: float | None = None
     status: Status | None = None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import socket
 import ssl
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -167,6 +169,10 @@ def test_a_damaged_configuration_is_refused(agent_of, tmp_path, text):
         ({"token": "é" * 16}, "at least 16 printable"),
         ({"host": "192.0.2.1", "token": "x" * 16}, "cannot listen on 192.0.2.1"),
         ({"tls": (HERE / "key.pem", HERE / "key.pem")}, "no certificate with its key"),
+        ({"host": "x" * 80, "token": "x" * 16}, "cannot listen"),
+        ({"config": "/tmp/agent.json"}, "config is '/tmp/agent.json', expected Path or None"),  # noqa: S108
+        ({"alarms": 3}, "alarms is 3, expected Alarms or None"),
+        ({"config": Path("x" * 300)}, "holds no thresholds"),
         ({"tls": (HERE / "none", HERE / "none")}, "no certificate with its key"),
     ],
 )
@@ -197,6 +203,87 @@ def test_it_speaks_tls(agent_of, ask):
         assert ask(agent.url + "/alarms", context=context) == (200, {"alarms": []})
 
 
+def test_another_name_of_this_machine_is_not_answered_without_a_token(agent_of, token):
+    for given, status in ((None, 403), (token, 200)):
+        with agent_of(token=given) as agent:
+            request = urllib.request.Request(agent.url + "/alarms")  # noqa: S310
+            request.add_header("Host", "evil.example")
+            request.add_header("Authorization", f"Bearer {token}")
+            try:
+                found = urllib.request.urlopen(request, timeout=LONG_S).status  # noqa: S310
+            except urllib.error.HTTPError as error:
+                found = error.code
+                error.close()
+            assert found == status
+
+
+def test_strangers_use_up_no_request_of_others(agent_of, ask, token, monkeypatch):
+    monkeypatch.setattr(agent_module, "REQUESTS_A_SECOND", 1e-6)
+    monkeypatch.setattr(agent_module, "MOST_AT_ONCE", 2.0)
+    with agent_of(token=token) as agent:
+        assert [ask(agent.url + "/alarms")[0] for _ in range(4)] == [401, 401, 429, 429]
+        assert ask(agent.url + "/alarms", token=token)[0] == 200
+
+
+def test_who_reads_no_answer_is_cut_off(agent_of, monkeypatch):
+    monkeypatch.setattr(agent_module, "SLOWEST_S", 0.3)
+    monkeypatch.setattr(agent_module, "MOST_AT_ONCE", 1e9)
+    with agent_of() as agent, socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(LONG_S)
+        connection.connect(("127.0.0.1", int(agent.url.rpartition(":")[2])))
+
+        def is_cut_off() -> bool:
+            try:
+                connection.sendall(b"GET /capabilities HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
+            except ConnectionError:
+                return True
+            return False
+
+        until(is_cut_off)
+
+
+def test_a_configuration_that_cannot_be_kept_is_not_in_force(agent_of, ask, tmp_path):
+    (tmp_path / "file").write_text("")
+    with agent_of(config=tmp_path / "kept.json") as agent:
+        before = ask(agent.url + "/config")
+        agent.service._config = tmp_path / "file" / "agent.json"  # noqa: SLF001  # it vanished
+        status, told = ask(agent.url + "/config", {"thresholds": {"busy": BUSY}})
+        assert status == 500
+        assert "cannot be kept in" in told["error"]
+        assert ask(agent.url + "/config") == before
+
+
+def test_whatever_goes_wrong_is_an_answer(agent_of, ask, monkeypatch):
+    with agent_of() as agent:
+        monkeypatch.setattr(agent.service, "configuration", lambda: 1 / 0)
+        assert ask(agent.url + "/config") == (500, {"error": "ZeroDivisionError in the agent"})
+
+
+def test_a_program_that_forks_is_not_held_up(agent_of):
+    with agent_of() as agent:
+        pid = os.fork()
+        if pid == 0:  # the child has no thread that serves
+            agent.close()
+            os._exit(7)
+        until(lambda: os.waitpid(pid, os.WNOHANG)[0] == pid)
+
+
+def test_probes_without_events_are_left_out_and_only_so_many_are_told(agent_of, ask, monkeypatch):
+    monkeypatch.setattr("benchrigor.instrument.nodes.node_service._MOST_PROBES", 3)
+    registry = ProbeRegistry()
+    registry.probe("unused")
+    for index in range(5):
+        registry.probe(f"p{index}").stop(time.perf_counter_ns() - 1000 * index)
+    with agent_of(registry=registry) as agent:
+        told = ask(agent.url + "/report")[1]
+        assert len(told["probes"]["readings"]) == 3
+        assert "unused" not in told["probes"]["readings"]
+        assert told["left_out"] == 2
+        told = ask(f"{agent.url}/report?cursor={told['cursor']}")[1]
+        assert (told["probes"]["readings"], told["left_out"]) == ({}, 0)
+
+
 def test_what_is_not_there_is_told(agent_of, ask):
     with agent_of() as agent:
         for path in ("/", "/nothing", "/../../etc/passwd", "/%2e%2e/etc/passwd", "//etc"):
@@ -209,7 +296,7 @@ def test_a_body_that_is_too_large_is_refused_at_once(agent_of, ask):
         port = int(agent.url.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port), LONG_S) as connection:
             connection.sendall(
-                b"PUT /config HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n"
+                b"PUT /config HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n"
                 + b"x" * (request_limits.MOST_BODY_BYTES + 1)
             )
             assert b" 413 " in connection.recv(4096).splitlines()[0]
@@ -231,8 +318,8 @@ def ended(connection: socket.socket) -> bool:
     [
         b"",
         b"GET /status HTT",
-        b"PUT /config HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{",
-        b"GET /alarms HTTP/1.1\r\nHost: x\r\n\r\nGET /al",
+        b"PUT /config HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
+        b"GET /alarms HTTP/1.1\r\nHost: localhost\r\n\r\nGET /al",
     ],
 )
 def test_who_sends_slowly_is_cut_off(agent_of, monkeypatch, sent):
@@ -250,7 +337,7 @@ def test_only_so_many_connections_are_taken(agent_of, ask, monkeypatch):
         port = int(agent.url.rpartition(":")[2])
         many = [socket.create_connection(("127.0.0.1", port), LONG_S) for _ in range(40)]
         assert sum(ended(each) for each in many[8:]) == 32
-        many[0].sendall(b"GET /alarms HTTP/1.1\r\nHost: x\r\n\r\n")
+        many[0].sendall(b"GET /alarms HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b" 200 " in many[0].recv(4096).splitlines()[0]
         for each in many:
             each.close()
@@ -281,14 +368,14 @@ def test_a_reading_that_fails_is_tried_again(agent_of, monkeypatch):
 
 
 def test_it_ends_and_leaves_nothing_behind(agent_of, ask):
+    gc.collect()
     before = threading.active_count()
     agent = agent_of()
     url = agent.url
     until(lambda: agent.service.status)
     agent.close()
     agent.close()
-    gc.collect()
-    assert threading.active_count() == before
+    until(lambda: threading.active_count() <= before)
     with pytest.raises(OSError, match="refused"):
         ask(url + "/alarms")
 

@@ -75,7 +75,9 @@ def test_what_hangs_or_is_gone_or_talks_nonsense_holds_up_nobody(agent_of, serve
         assert found["hangs"].reason == "no answer within 3 s"
         assert found["not json"].condition is NodeCondition.WRONG
         assert found["error"].condition is NodeCondition.REFUSED
-        for name in ("closes", "nonsense", "elsewhere", "cut off", "gone"):
+        assert found["elsewhere"].condition is NodeCondition.WRONG
+        assert found["elsewhere"].reason == "status 302"
+        for name in ("closes", "nonsense", "cut off", "gone"):
             assert found[name].condition is NodeCondition.SILENT, name
             assert found[name].reason, name
 

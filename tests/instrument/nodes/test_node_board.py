@@ -101,7 +101,7 @@ def test_a_node_that_fails_keeps_what_it_told():
     assert view.report is not None
     assert view.age_s == 60.5
     (asked,) = board.ask()
-    board.tell(Answer(asked=asked, failed="Unauthorized", refused=True))
+    board.tell(Answer(asked=asked, failed="Unauthorized", condition=NodeCondition.REFUSED))
     assert only(board).condition is NodeCondition.REFUSED
     (asked,) = board.ask()
     board.tell(answer(asked, report(asked, sequence=2)))
@@ -199,6 +199,9 @@ def wrong(**changes: Any) -> bytes:
         wrong(sequence="x"),
         wrong(node=""),
         wrong(status={"samples": [{"name": "load", "value": {}}], "at": ""}),
+        wrong(status={"samples": [{"name": "load", "value": 10**400}], "at": ""}),
+        wrong(health={"samples": [{"name": "load", "value": 1e999}], "at": ""}),
+        wrong(health={"samples": [{"name": "load", "value": -1e308}], "at": ""}),
         wrong(status=[1]),
         wrong(alarms=5),
         wrong(probes={"readings": {"p": 1}}),

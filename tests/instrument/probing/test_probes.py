@@ -1,4 +1,6 @@
 import contextlib
+import copy
+import pickle
 import threading
 from collections.abc import Iterator
 
@@ -243,3 +245,10 @@ def test_a_probe_shows_its_name_and_state(probe: Probe) -> None:
     probe.on = False
     assert repr(probe).startswith("<probe 'kernel', clock")
     assert repr(probe).endswith("off>")
+
+
+def test_what_holds_a_probe_may_be_copied_but_not_sent_away(probe: Probe) -> None:
+    assert copy.copy(probe) is probe
+    assert copy.deepcopy([probe])[0] is probe
+    with pytest.raises(TypeError, match="is of this process: ask for it by name"):
+        pickle.dumps(probe)

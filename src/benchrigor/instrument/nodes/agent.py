@@ -6,14 +6,17 @@ import asyncio
 import hmac
 import ipaddress
 import json
+import logging
+import os
 import ssl
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
-from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.errors import BenchrigorError, InvalidInput, MissingExtra
 from benchrigor.instrument.alarms import Alarms
 from benchrigor.instrument.nodes.loop_thread import LoopThread
 from benchrigor.instrument.nodes.node_board import place_of
@@ -40,6 +43,8 @@ except ImportError:
 
 SHORTEST_TOKEN = 16
 _EVERY_S = 1.0
+_LOGGER = logging.getLogger("benchrigor.agent")
+_LOGGER.addHandler(logging.NullHandler())  # silent where the program does not log itself
 _PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -98,7 +103,20 @@ class Agent:
         alarms: Alarms | None = None,
         reader: StatusReader | None = None,
     ) -> None:
-        refuse(wrong_whole("port", port, least=0, most=65_535), wrong_token(host, token))
+        kinds = (
+            ("config", config, Path),
+            ("registry", registry, ProbeRegistry),
+            ("alarms", alarms, Alarms),
+            ("reader", reader, StatusReader),
+        )
+        refuse(
+            wrong_whole("port", port, least=0, most=65_535),
+            wrong_token(host, token),
+            wrong_values(
+                (name, given, given is None or isinstance(given, kind), f"{kind.__name__} or None")
+                for name, given, kind in kinds
+            ),
+        )
         self._token = None if token is None else f"Bearer {token}".encode()
         context = None if tls is None else _context(*tls)
         self.service = NodeService(
@@ -107,18 +125,21 @@ class Agent:
             StatusReader() if reader is None else reader,
             config=config,
         )
-        self._allowance = Allowance(REQUESTS_A_SECOND, MOST_AT_ONCE)
+        self._allowance, self._of_strangers = (
+            Allowance(REQUESTS_A_SECOND, MOST_AT_ONCE) for _ in range(2)
+        )
+        self._pid = os.getpid()
         self._thread = LoopThread("benchrigor agent")
         try:
             found = self._thread.run(self._start(host, port, context))
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             self._thread.end()
             raise InvalidInput(f"cannot listen on {host} port {port}: {error}") from error
         self.url = f"http{'s' if tls else ''}://{place_of(host, found)}"
 
     def close(self) -> None:
         """Stop serving; may be called twice."""
-        if self._runner is not None:
+        if self._runner is not None and self._pid == os.getpid():
             self._thread.run(self._end())
             self._thread.end()
 
@@ -148,7 +169,11 @@ class Agent:
             [web.put("/config", self._configured), web.get("/metrics", self._metrics)]
         )
         runner = web.AppRunner(
-            application, access_log=None, keepalive_timeout=SLOWEST_S, lingering_time=SLOWEST_S
+            application,
+            access_log=None,
+            logger=_LOGGER,
+            keepalive_timeout=SLOWEST_S,
+            lingering_time=SLOWEST_S,
         )
         await runner.setup()
         assert runner.server is not None  # noqa: S101  # is there once it is set up
@@ -187,11 +212,7 @@ class Agent:
         """Let a request pass that may; turn what goes wrong into an answer in JSON."""
         self._connections.has_asked(request.protocol)
         try:
-            if not self._allowance.take(time.monotonic()):
-                raise web.HTTPTooManyRequests(headers={"Retry-After": "1"})
-            given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
-            if self._token is not None and not hmac.compare_digest(given, self._token):
-                raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
+            self._admit(request)
             return await asyncio.wait_for(handler(request), SLOWEST_S)
         except web.HTTPException as error:
             headers = {
@@ -199,11 +220,34 @@ class Agent:
                 for name, value in error.headers.items()
                 if name in ("Allow", "Retry-After", "WWW-Authenticate")
             }
-            return _failed(error.status, error.reason, headers)
+            answer = _failed(error.status, error.reason, headers)
+            if error.status in (401, 403, 429):
+                answer.force_close()  # its place is free again
+            return answer
         except InvalidInput as error:
             return _failed(400, str(error))
+        except web.RequestPayloadError as error:
+            return _failed(400, f"the body cannot be read: {error}")
         except TimeoutError:
             return _failed(408, f"the request took more than {SLOWEST_S:g} s")
+        except Exception as error:  # noqa: BLE001 - an answer, whatever goes wrong here
+            known = isinstance(error, BenchrigorError)
+            return _failed(500, str(error) if known else f"{type(error).__name__} in the agent")
+
+    def _admit(self, request: web.Request) -> None:
+        """Raise where a request may not pass; strangers use up no allowance but their own."""
+        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+        if self._token is None:  # a page in a browser may give this machine a name of its own
+            is_known = _is_here(_host_of(request.host))
+        else:
+            is_known = hmac.compare_digest(given, self._token)
+        allowance = self._allowance if is_known else self._of_strangers
+        if not allowance.take(time.monotonic()):
+            raise web.HTTPTooManyRequests(headers={"Retry-After": "1"})
+        if not is_known and self._token is None:
+            raise web.HTTPForbidden(reason="without a token, ask for it as 127.0.0.1 or localhost")
+        if not is_known:
+            raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
 
     def _report(self, request: web.Request) -> object:
         found = request.get_extra_info("sockname") or ("", 0)
@@ -248,6 +292,13 @@ def _is_here(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _host_of(text: str) -> str:
+    try:
+        return urlsplit(f"//{text}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def _context(certificate: Path, key: Path) -> ssl.SSLContext:

@@ -15,7 +15,7 @@ from benchrigor.instrument.nodes.loop_thread import LoopThread
 from benchrigor.instrument.nodes.node_board import Answer, NodeBoard, Question
 from benchrigor.instrument.thresholds import Threshold
 from benchrigor.model.checks import refuse, wrong_number
-from benchrigor.model.node import NodeView
+from benchrigor.model.node import NodeCondition, NodeView
 
 try:
     import aiohttp
@@ -125,7 +125,7 @@ class Hub:
         status, body = await self._exchanged("GET", f"{question.address}/report", params=query)
         if status != 200:
             reason = body.decode(errors="replace")[:200]
-            return Answer(asked=question, failed=reason, refused=status in (401, 403))
+            return Answer(asked=question, failed=reason, condition=_condition(status))
         return Answer(
             asked=question,
             body=body,
@@ -151,11 +151,19 @@ class Hub:
             async with asyncio.timeout(self._timeout_s):
                 async with session.request(method, url, allow_redirects=False, **what) as answer:
                     body = await _limited(answer)
-                    return answer.status, body or f"status {answer.status}".encode()
+                    is_told = body and answer.status in (200, 400, 401, 403, 429)
+                    return answer.status, body if is_told else f"status {answer.status}".encode()
         except TimeoutError:
             return 0, f"no answer within {self._timeout_s:g} s".encode()
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return 0, str(getattr(error, "os_error", error)).encode()
+
+
+def _condition(status: int) -> NodeCondition:
+    """Return what an answer without a report says of its node; status 0 for no answer."""
+    if status in (401, 403):
+        return NodeCondition.REFUSED
+    return NodeCondition.WRONG if status else NodeCondition.SILENT
 
 
 async def _limited(answer: aiohttp.ClientResponse) -> bytes:

@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from benchrigor.errors import InvalidInput
+
 T = TypeVar("T")
+
+_MOST_THREADS = 256
 
 
 class LoopThread:
     """Runs coroutines for other threads; `end` stops it."""
 
     def __init__(self, name: str) -> None:
+        self._pid = os.getpid()
         self._loop = asyncio.new_event_loop()
+        # Names that resolve slowly must not keep others waiting, nor the end.
+        self._executor = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix=name)
+        self._loop.set_default_executor(self._executor)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine there, and return what it returns."""
+        """Run a coroutine there, and return what it returns; InvalidInput in a forked child."""
+        if os.getpid() != self._pid:
+            coroutine.close()
+            raise InvalidInput(
+                "this is of the process that has forked this one, expected one that is made here"
+            )
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def end(self) -> None:
-        """Cancel what still runs, and wait until the thread has ended."""
-        if self._thread.is_alive():
+        """Cancel what still runs, and wait until the thread has ended; nothing in a child."""
+        if os.getpid() == self._pid and self._thread.is_alive():
             self.run(self._cancelled())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -39,5 +54,5 @@ class LoopThread:
         try:
             self._loop.run_forever()
         finally:
-            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+            self._executor.shutdown(wait=False, cancel_futures=True)
             self._loop.close()

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.checks import is_number
 from benchrigor.model.codec import decode
 from benchrigor.model.node import NodeCondition, NodeReport, NodeView
+from benchrigor.model.series import LARGEST, short
 
 _SCHEMES = {"http": 80, "https": 443}
 
@@ -26,7 +28,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back: a body, or why none did.
+    """What came back: a body, or what was wrong instead, and the condition that this is.
 
     Times are of the hub: seconds of its monotonic clock, and of its wall clock, when the question
     was sent and the answer was whole.
@@ -35,7 +37,7 @@ class Answer:
     asked: Question
     body: bytes = b""
     failed: str = ""
-    refused: bool = False
+    condition: NodeCondition = NodeCondition.SILENT
     sent_s: float = 0.0
     received_s: float = 0.0
     wall_s: float = 0.0
@@ -110,8 +112,7 @@ class NodeBoard:
             return
         node.echo = ""
         if answer.failed:
-            condition = NodeCondition.REFUSED if answer.refused else NodeCondition.SILENT
-            node.view = replace(node.view, condition=condition, reason=answer.failed)
+            node.view = replace(node.view, condition=answer.condition, reason=answer.failed)
             return
         try:
             report = _read(answer.body)
@@ -248,7 +249,13 @@ def _read(body: bytes) -> NodeReport:
         raise InvalidInput("its identity, sequence or time is none")
     if report.age_s is not None and not 0.0 <= report.age_s < math.inf:
         raise InvalidInput(f"its status is {report.age_s} s old")
-    for sample in report.status.samples if report.status else ():
-        if not isinstance(sample.value, str | int | float | None):
-            raise InvalidInput(f"{sample.name} is {sample.value!r}")
+    for state in (report.status, report.health):
+        for sample in state.samples if state else ():
+            value = sample.value
+            if not (value is None or isinstance(value, str) or _is_sound(value)):
+                raise InvalidInput(f"{sample.name} is {short(value)}")
     return report
+
+
+def _is_sound(value: object) -> bool:
+    return is_number(value) and -LARGEST <= value <= LARGEST

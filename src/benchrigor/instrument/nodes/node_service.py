@@ -8,13 +8,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.instrument.alarms import Alarms
 from benchrigor.instrument.machine import capabilities
-from benchrigor.instrument.nodes.probe_cursors import ProbeCursors
+from benchrigor.instrument.nodes.probe_cursors import Part, ProbeCursors
 from benchrigor.instrument.probing.probe_registry import ProbeRegistry
 from benchrigor.instrument.states.health_checks import health
 from benchrigor.instrument.states.status_readers import StatusReader
@@ -22,8 +23,10 @@ from benchrigor.instrument.thresholds import Threshold, read_thresholds
 from benchrigor.model import Health, Status
 from benchrigor.model.codec import encode, write_whole
 from benchrigor.model.node import NodeReport
+from benchrigor.model.probe_reading import ProbeReadings
 
 _HEALTH_EVERY_S = 60.0
+_MOST_PROBES = 2_000  # in a report, which must be read within a second
 
 
 class NodeService:
@@ -67,7 +70,7 @@ class NodeService:
         self._sequence = 0
         self._read_at_s = self._checked_at_s = -float("inf")
         self._capabilities: Any = None
-        if config is not None and config.exists():
+        if config is not None:
             self._restore(config)
 
     @property
@@ -91,16 +94,16 @@ class NodeService:
             self._capabilities = encode(capabilities(full=True))
         return self._capabilities
 
-    def probes(self, cursor: str | None) -> dict[str, Any]:
+    def probes(self, cursor: str | None) -> Any:
         """Return what probes counted since a cursor; all that they counted without one."""
         if cursor is None:
-            return {"cursor": None, "probes": encode(self.registry.read())}
-        cursor, part = self._cursors.next_part(cursor)
-        return {"cursor": cursor, "probes": encode(part)}
+            return encode(Part("", self.registry.read(), from_start=True)._asdict())
+        return encode(self._cursors.next_part(cursor)._asdict())
 
     def report(self, echo: str, place: str, cursor: str) -> NodeReport:
         """Return what a hub asks for in one answer."""
-        cursor, part = self._cursors.next_part(cursor)
+        part = self._cursors.next_part(cursor)
+        probes, left_out = _told(part.probes)
         with self._lock:
             self._sequence += 1
             return NodeReport(
@@ -114,8 +117,10 @@ class NodeService:
                 status=self.status,
                 health=self.health,
                 alarms=self.alarms.standing(),
-                cursor=cursor,
-                probes=part,
+                cursor=part.cursor,
+                from_start=part.from_start,
+                probes=probes,
+                left_out=left_out,
             )
 
     def configuration(self) -> dict[str, Any]:
@@ -129,22 +134,42 @@ class NodeService:
         ------
         InvalidInput
             With all that is wrong in them; those before stay in force.
+        StoreFailed
+            When they cannot be kept; likewise.
         """
         thresholds = _thresholds(given)
         with self._lock:
             if self._config is not None:  # kept first: what cannot be kept is not in force either
-                self._config.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(self._config, json.dumps({"thresholds": _tables(thresholds)}))
+                self._keep(self._config, thresholds)
             self.alarms.configure(thresholds)
+
+    @staticmethod
+    def _keep(config: Path, thresholds: Iterable[Threshold]) -> None:
+        try:
+            config.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(config, json.dumps({"thresholds": _tables(thresholds)}))
+        except OSError as error:
+            raise StoreFailed(
+                f"thresholds cannot be kept in {config}, and are not in force: {error}"
+            ) from error
 
     def _restore(self, config: Path) -> None:
         try:
-            given = json.loads(config.read_text(encoding="utf-8"))
-            self.alarms.configure(_thresholds(given))
+            if config.exists():
+                given = json.loads(config.read_text(encoding="utf-8"))
+                self.alarms.configure(_thresholds(given))
         except (OSError, ValueError, RecursionError) as error:
             raise InvalidInput(
                 f"{config} holds no thresholds that an agent has kept: {error}; mend or remove it"
             ) from error
+
+
+def _told(probes: ProbeReadings) -> tuple[ProbeReadings, int]:
+    """Return what a report tells of probes: those with events; and how many it leaves out."""
+    used = [each for each in probes.values() if each.count or each.rejected]
+    used.sort(key=lambda each: -each.total_s)
+    told = {each.name: each for each in used[:_MOST_PROBES]}
+    return replace(probes, readings=told), len(used) - len(told)
 
 
 def _tables(thresholds: Iterable[Threshold]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import secrets
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from benchrigor.instrument.probing.probe_registry import ProbeReader, ProbeRegistry
 from benchrigor.model.probe_reading import ProbeReadings
@@ -22,24 +23,33 @@ class _Delivery:
     sent: ProbeReadings
 
 
+class Part(NamedTuple):
+    """What probes counted, the cursor for the next part, and whether it is all since they began."""
+
+    cursor: str
+    probes: ProbeReadings
+    from_start: bool
+
+
 class ProbeCursors:
     """Hands out what probes counted in parts, each kept until it is acknowledged.
 
     A cursor names a part. Whoever sends it back has received that part, and is given the next; who
     sends the one before has not, and is given the same part again: an answer that was lost on the
-    way loses nothing, and none is counted twice.
+    way loses nothing, and none is counted twice. A cursor that is not known any more is given all
+    since the beginning, and told so.
 
     Examples
     --------
     >>> registry = ProbeRegistry()
     >>> parse, cursors = registry.probe("parse"), ProbeCursors(registry)
     >>> parse.stop(parse.start())
-    >>> first, _ = cursors.next_part("")
+    >>> first = cursors.next_part("").cursor
     >>> parse.stop(parse.start())
-    >>> second, part = cursors.next_part(first)
-    >>> again, same = cursors.next_part(first)  # the answer was lost
-    >>> again == second, same["parse"].count
-    (True, 1)
+    >>> second = cursors.next_part(first)
+    >>> again = cursors.next_part(first)  # the answer was lost
+    >>> again == second, again.probes["parse"].count, again.from_start
+    (True, 1, False)
     """
 
     def __init__(self, registry: ProbeRegistry) -> None:
@@ -47,7 +57,7 @@ class ProbeCursors:
         self._lock = threading.Lock()
         self._deliveries: OrderedDict[str, _Delivery] = OrderedDict()
 
-    def next_part(self, cursor: str) -> tuple[str, ProbeReadings]:
+    def next_part(self, cursor: str) -> Part:
         """Return the next cursor and its part; for a cursor that is not known, a new beginning."""
         key, _, number = cursor.partition(".")
         with self._lock:
@@ -62,4 +72,4 @@ class ProbeCursors:
             self._deliveries.move_to_end(key)
             while len(self._deliveries) > MOST_READERS:
                 self._deliveries.popitem(last=False)
-            return f"{key}.{delivery.number}", delivery.sent
+            return Part(f"{key}.{delivery.number}", delivery.sent, delivery.number == 1)

@@ -51,6 +51,8 @@ class GuardedConnections:
     def __init__(self, server: web.Server, slowest_s: float) -> None:
         self._server, self._slowest_s = server, slowest_s
         self._unasked: set[object] = set()  # whose first header has not come
+        self._unsent: dict[RequestHandler, int] = {}  # bytes that wait for who asked to read them
+        self._look()
 
     def __call__(self) -> asyncio.BaseProtocol:
         """Return the protocol of a new connection."""
@@ -61,6 +63,19 @@ class GuardedConnections:
         self._unasked.add(handler)
         asyncio.get_running_loop().call_later(self._slowest_s, self._close, handler)
         return handler
+
+    def _look(self) -> None:
+        """Cut off who has read nothing of an answer since the last look."""
+        unsent = {
+            each: each.transport.get_write_buffer_size()
+            for each in self._server.connections
+            if isinstance(each.transport, asyncio.Transport)
+        }
+        for handler, size in unsent.items():
+            if 0 < self._unsent.get(handler, 0) <= size and handler.transport is not None:
+                handler.transport.abort()
+        self._unsent = unsent
+        asyncio.get_running_loop().call_later(self._slowest_s, self._look)
 
     def has_asked(self, handler: object) -> None:
         """Note that the header of a request came."""

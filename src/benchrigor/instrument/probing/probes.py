@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import cache
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Never, Protocol, Self, TypeVar, cast
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.probing.nesting import CLOCKS, nest_of_caller, new_nest
@@ -122,6 +122,15 @@ class Probe(_Methods):  # type: ignore[misc]
         return f"<probe {self.name!r}, {self.clock} clock, {'on' if self.on else 'off'}>"
 
     __iter__ = None  # nobody else is to iterate
+
+    def __copy__(self) -> Self:
+        return self  # what holds a probe may be copied; the events are the same ones
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> Never:
+        raise TypeError(f"{self!r} is of this process: ask for it by name where it is needed")
 
     if TYPE_CHECKING:
 
