@@ -16,13 +16,14 @@ import asyncio
 import contextlib
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 
-from benchrigor.instrument import Agent, Hub, ProbeRegistry, StatusReader
+from benchrigor.instrument import Agent, Hub, Probe, ProbeRegistry, StatusReader
 from benchrigor.model.node import NodeCondition, NodeView
 from benchrigor.testing import FakeSampler
 
@@ -42,16 +43,25 @@ def probe_of(url: str) -> str:
     return f"only at {url}"
 
 
+def count(probes: list[Probe]) -> None:
+    """Let each probe have events in every part that a hub is told."""
+    while True:
+        for each in [*probes]:
+            each.stop(each.start())
+        time.sleep(0.1)
+
+
 def serve(pipe: Connection, agents: int, *, hanging: int, lying: int) -> None:
     """Run agents, and addresses that hang or lie, until the pipe closes."""
     with contextlib.ExitStack() as stack:
-        urls = []
+        urls, probes = [], list[Probe]()
+        threading.Thread(target=count, args=(probes,), daemon=True).start()
         for _ in range(agents):
             registry = ProbeRegistry()
             values = dict.fromkeys((f"sample {index}" for index in range(60)), 1.5)
             reader = StatusReader(samplers=[FakeSampler(values)])
             agent = stack.enter_context(Agent(registry=registry, reader=reader))
-            registry.probe(probe_of(agent.url)).stop(time.perf_counter_ns())
+            probes.append(registry.probe(probe_of(agent.url)))
             urls.append(agent.url)
         target = int(urls[0].rpartition(":")[2])
         asyncio.run(_pretend(pipe, urls, hanging, lying, target))
