@@ -86,7 +86,10 @@ def check(report: MonitorReport, truth: Callable[..., dict[str, Any]]) -> None:
             least, most = sorted(each[stage.name].cpu_rate for each in truths)
             assert 0.0 < rate.estimate.value < FACTOR * most, (stage, truths)
             if sys.platform == "linux":
-                assert least / FACTOR < rate.cpu_rate.value < FACTOR * most, (stage, truths)
+                # Of a short stage there are some 20 readings: its interval is to be believed.
+                cpu = rate.cpu_rate
+                assert least / FACTOR < cpu.high, (stage, truths)
+                assert cpu.low < FACTOR * most, (stage, truths)
 
 
 def wait_for(what: Callable[[], Any]) -> Any:
