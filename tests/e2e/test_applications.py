@@ -37,6 +37,9 @@ SIZE, BLOCK = 1500, 48
 TEXT = b"foobar" * 300_000
 FACTOR = 2.5
 """How far a rate may be off that of the same stage alone, with and without pauses before items."""
+SLOWER = 6.0
+"""Alone, a stage of 11 µs finds its data in its cache; in the pipeline another processor has it, which
+takes 2.4 to 3.6 times as long on an EPYC. Some 20 readings tell it to a third."""
 
 
 @pytest.fixture(autouse=True)
@@ -86,9 +89,8 @@ def check(report: MonitorReport, truth: Callable[..., dict[str, Any]]) -> None:
             least, most = sorted(each[stage.name].cpu_rate for each in truths)
             assert 0.0 < rate.estimate.value < FACTOR * most, (stage, truths)
             if sys.platform == "linux":
-                # Of a short stage there are some 20 readings: its interval is to be believed.
                 cpu = rate.cpu_rate
-                assert least / FACTOR < cpu.high, (stage, truths)
+                assert least / SLOWER < cpu.high, (stage, truths)
                 assert cpu.low < FACTOR * most, (stage, truths)
 
 
