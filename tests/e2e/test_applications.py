@@ -38,8 +38,10 @@ TEXT = b"foobar" * 300_000
 FACTOR = 2.5
 """How far a rate may be off that of the same stage alone, with and without pauses before items."""
 SLOWER = 6.0
-"""Alone, a stage of 11 µs finds its data in its cache; in the pipeline another processor has it, which
-takes 2.4 to 3.6 times as long on an EPYC. Some 20 readings tell it to a third."""
+"""Alone, a stage of 11 µs finds its data in its cache; in the pipeline another processor has it.
+
+That takes 2.4 to 3.6 times as long on an EPYC, which some 20 readings tell to a third.
+"""
 
 
 @pytest.fixture(autouse=True)
