@@ -616,6 +616,7 @@ def _manager_ends() -> Iterator[None]:
     yield
     if MANAGED.manager.cache_info().currsize:
         MANAGED.manager().shutdown()
+        MANAGED.manager.cache_clear()  # more of these tests may come to this process later
 
 
 def as_it_is(source: Any) -> Any:
