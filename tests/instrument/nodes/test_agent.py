@@ -241,6 +241,7 @@ def test_who_reads_no_answer_is_cut_off(agent_of, monkeypatch):
             return False
 
         until(is_cut_off)
+        assert urllib.request.urlopen(agent.url + "/alarms", timeout=LONG_S).status == 200  # noqa: S310
 
 
 def test_a_configuration_that_cannot_be_kept_is_not_in_force(agent_of, ask, tmp_path):
@@ -266,7 +267,9 @@ def test_a_program_that_forks_is_not_held_up(agent_of):
         if pid == 0:  # the child has no thread that serves
             agent.close()
             os._exit(7)
-        until(lambda: os.waitpid(pid, os.WNOHANG)[0] == pid)
+        found: list[tuple[int, int]] = []
+        until(lambda: found.append(os.waitpid(pid, os.WNOHANG)) or found[-1][0] == pid)
+        assert os.waitstatus_to_exitcode(found[-1][1]) == 7
 
 
 def test_probes_without_events_are_left_out_and_only_so_many_are_told(agent_of, ask, monkeypatch):
@@ -365,6 +368,7 @@ def test_a_reading_that_fails_is_tried_again(agent_of, monkeypatch):
         first = agent.service.status
         monkeypatch.setattr(agent.service, "_check", lambda: 1 / 0)
         until(lambda: agent.service.status is not first)
+        assert agent.service.age_s < LONG_S
 
 
 def test_it_ends_and_leaves_nothing_behind(agent_of, ask):
@@ -384,7 +388,7 @@ def test_what_it_tells_is_json_without_words_of_its_own(agent_of, ask, sampler):
     sampler.values["load 1 min"] = float("nan")
     with agent_of() as agent:
         until(lambda: agent.service.status)
-        json.dumps(ask(agent.url + "/status"), allow_nan=False)
+        assert json.dumps(ask(agent.url + "/status")[1], allow_nan=False)
 
 
 def test_the_public_name_is_the_agent():
