@@ -1,4 +1,5 @@
 import gc
+import multiprocessing
 import os
 import signal
 import tempfile
@@ -32,6 +33,39 @@ def pytest_collection_finish():
     """Spare the collector what stays until the end: modules, and the tests themselves."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def fork():
+    """Return what runs a function in a forked process.
+
+    Never by `os.fork` alone: what fails in a copy of pytest must not go on as a second pytest, and
+    whoever waits for it must not do so for ever.
+    """
+    processes = []
+
+    def start(work):
+        process = multiprocessing.get_context("fork").Process(target=work)
+        processes.append(process)
+        process.start()
+        return process
+
+    yield start
+    for each in processes:
+        each.kill()
+        each.join()
+
+
+@pytest.fixture
+def in_fork(fork):
+    """Return what runs a function in a forked process until it exits, and returns how it did."""
+
+    def run(work):
+        process = fork(work)
+        process.join(20.0)
+        return process.exitcode
+
+    return run
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import sys
 import threading
 import tracemalloc
 import weakref
+from collections.abc import Callable
 
 import pytest
 
@@ -235,22 +236,17 @@ def test_no_event_is_lost_or_counted_twice_while_a_reader_resets(registry: Probe
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_forked_process_begins_from_zero(
-    registry: ProbeRegistry, probe: Probe, clock: FakeClock
+    registry: ProbeRegistry, probe: Probe, clock: FakeClock, in_fork: Callable[..., int]
 ) -> None:
     reader = registry.reader()
     spend(probe, clock, *[1] * 100)
-    read_end, write_end = os.pipe()
+
+    def work() -> None:
+        spend(probe, clock, 5)
+        assert (probe.read().count, reader.since_last()["kernel"].count) == (1, 1)
+
     with registry.lock, probe.cell.lock:  # as another thread may hold them
-        child = os.fork()
-        if not child:
-            spend(probe, clock, 5)
-            counts = probe.read().count, reader.since_last()["kernel"].count
-            os.write(write_end, repr(counts).encode())
-            os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    assert os.read(read_end, 100) == b"(1, 1)"
-    os.close(read_end)
-    os.close(write_end)
+        assert in_fork(work) == 0
     assert probe.read().count == reader.read()["kernel"].count == 100
 
 

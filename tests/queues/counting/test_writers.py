@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import threading
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import pytest
@@ -17,18 +17,6 @@ from benchrigor.queues.counting.writers import Writer
 from benchrigor.testing import FakeClock
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """Run something in a forked process; return how it exited."""
-    pid = os.fork()
-    if not pid:
-        try:
-            work()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def test_a_cell_is_claimed_by_the_first_event(page: Page, head: Writer) -> None:
@@ -89,7 +77,9 @@ def test_two_threads_that_come_first_claim_one_cell(page: Page, head: Writer) ->
     assert [each.read().items for each in page.cells()] == [8]
 
 
-def test_a_forked_process_counts_in_a_cell_of_its_own(page: Page, head: Writer) -> None:
+def test_a_forked_process_counts_in_a_cell_of_its_own(
+    page: Page, head: Writer, in_fork: Callable[..., int]
+) -> None:
     head.count()
     begun = head.begin_wait()
 
@@ -98,36 +88,42 @@ def test_a_forked_process_counts_in_a_cell_of_its_own(page: Page, head: Writer) 
         head.count()
         head.count()
 
-    assert in_child(work) == 0
+    assert in_fork(work) == 0
     ours, theirs = (each.read() for each in page.cells())
     assert (ours.items, ours.waiting, ours.pid) == (1, 1, os.getpid())
     assert (theirs.items, theirs.waiting, theirs.pid == ours.pid) == (2, 0, False)
 
 
-def test_a_forked_process_that_uses_nothing_claims_nothing(page: Page, head: Writer) -> None:
+def test_a_forked_process_that_uses_nothing_claims_nothing(
+    page: Page, head: Writer, in_fork: Callable[..., int]
+) -> None:
     head.count()
-    assert in_child(lambda: None) == 0
+    assert in_fork(lambda: None) == 0
     assert len(page.cells()) == 1
 
 
-def test_who_wants_to_know_is_told_in_a_forked_process(page: Page, head: Writer) -> None:
+def test_who_wants_to_know_is_told_in_a_forked_process(
+    page: Page, head: Writer, in_fork: Callable[..., int]
+) -> None:
     told: list[int] = []
     head.on_forget = lambda: told.append(os.getpid())
 
     def work() -> None:
         assert told == [os.getpid()]
 
-    assert in_child(work) == 0
+    assert in_fork(work) == 0
     assert told == []
 
 
-def test_a_writer_that_nobody_holds_is_not_kept_for_the_next_fork(page: Page) -> None:
+def test_a_writer_that_nobody_holds_is_not_kept_for_the_next_fork(
+    page: Page, in_fork: Callable[..., int]
+) -> None:
     writer = Writer(page, "work.head")
     writer.on_forget = lambda: os._exit(3)
-    assert in_child(lambda: None) == 3
+    assert in_fork(lambda: None) == 3
     del writer
     gc.collect()
-    assert in_child(lambda: None) == 0
+    assert in_fork(lambda: None) == 0
 
 
 def test_closing_ends_what_waits_and_what_comes_after_is_not_counted(page: Page) -> None:
@@ -148,10 +144,12 @@ def test_closing_ends_what_waits_and_what_comes_after_is_not_counted(page: Page)
     assert len(page.cells()) == 1
 
 
-def test_a_closed_writer_stays_closed_in_a_forked_process(page: Page, head: Writer) -> None:
+def test_a_closed_writer_stays_closed_in_a_forked_process(
+    page: Page, head: Writer, in_fork: Callable[..., int]
+) -> None:
     head.on_forget = lambda: os._exit(3)
     head.close()
-    assert in_child(head.count) == 0
+    assert in_fork(head.count) == 0
     assert page.cells() == ()
 
 
@@ -175,7 +173,9 @@ def test_sent_to_another_process_it_claims_anew(
     assert [each.name for each in page.cells()] == ["work.head"] * 2
 
 
-def test_why_nothing_is_counted_is_told_and_forgotten_by_a_forked_process() -> None:
+def test_why_nothing_is_counted_is_told_and_forgotten_by_a_forked_process(
+    in_fork: Callable[..., int],
+) -> None:
     with Page.create(cells=1) as page:
         first, second = (Writer(page, name) for name in ("work.head", "work.tail"))
         first.count()
@@ -189,11 +189,11 @@ def test_why_nothing_is_counted_is_told_and_forgotten_by_a_forked_process() -> N
             second.count()
             assert "all in use" in str(second.failure)
 
-        assert in_child(work) == 0
+        assert in_fork(work) == 0
 
 
 def test_a_process_forked_while_another_thread_claims_claims_for_itself(
-    page: Page, head: Writer, monkeypatch: pytest.MonkeyPatch
+    page: Page, head: Writer, monkeypatch: pytest.MonkeyPatch, fork: Callable[..., BaseProcess]
 ) -> None:
     claiming, forked = threading.Event(), threading.Event()
     own, parent = Cell.own, os.getpid()
@@ -208,15 +208,12 @@ def test_a_process_forked_while_another_thread_claims_claims_for_itself(
     thread = threading.Thread(target=head.count)
     thread.start()
     assert claiming.wait(20.0)
-    pid = os.fork()
-    if not pid:
-        signal.alarm(20)  # whoever would wait for ever is killed
-        head.count()
-        os._exit(0)
+    child = fork(head.count)
     forked.set()
     thread.join()
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    child.join(20.0)
+    assert child.exitcode == 0
     assert [(each.read().items, each.read().pid) for each in page.cells()] == [
         (1, parent),
-        (1, pid),
+        (1, child.pid),
     ]

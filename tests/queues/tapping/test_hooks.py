@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import queue
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 
 import pytest
 
@@ -50,31 +52,34 @@ def test_a_method_of_the_class_is_told_from_one_of_the_object() -> None:
 
 
 def test_a_forked_copy_of_the_queue_is_counted_in_cells_of_its_own(
-    page: Page, head: Writer, tail: Writer
+    page: Page, head: Writer, tail: Writer, fork: Callable[..., BaseProcess]
 ) -> None:
     source: queue.Queue[int] = queue.Queue()
     count_items(source, head, tail, Patches())
     for each in range(5):
         source.put(each)
     source.get()
-    pid = os.fork()
-    if not pid:
+
+    def work() -> None:
         source.put(7)
         os._exit(source.get())
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+
+    child = fork(work)
+    child.join(20.0)
+    assert child.exitcode == 1
     source.put(8)
     found = [(each.name, each.read().items, each.read().pid) for each in page.cells()]
     ours = os.getpid()
     assert found == [
         ("work.tail", 6, ours),
         ("work.head", 1, ours),
-        ("work.tail", 1, pid),
-        ("work.head", 1, pid),
+        ("work.tail", 1, child.pid),
+        ("work.head", 1, child.pid),
     ]
 
 
 def test_a_released_queue_stays_released_in_a_forked_process(
-    page: Page, head: Writer, tail: Writer
+    page: Page, head: Writer, tail: Writer, in_fork: Callable[..., int]
 ) -> None:
     source: queue.Queue[int] = queue.Queue()
     patches = Patches()
@@ -82,7 +87,4 @@ def test_a_released_queue_stays_released_in_a_forked_process(
     patches.undo()
     for each in (head, tail):
         each.close()
-    pid = os.fork()
-    if not pid:
-        os._exit(len(vars(source).keys() & {"_get", "_put"}))
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert in_fork(lambda: os._exit(len(vars(source).keys() & {"_get", "_put"}))) == 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from multiprocessing.process import BaseProcess
 
 import pytest
 
@@ -173,18 +174,17 @@ def test_what_is_indexed_or_compared_is_not_what_stands_in(head: Writer, tail: W
 
 
 def test_a_forked_process_goes_on_in_cells_of_its_own(
-    page: Page, clock: FakeClock, head: Writer, tail: Writer
+    page: Page, clock: FakeClock, head: Writer, tail: Writer, fork: Callable[..., BaseProcess]
 ) -> None:
     iterator = tap_iterable(iter(range(9)), head, tail).queue
     next(iterator)
-    pid = os.fork()
-    if not pid:
-        os._exit(next(iterator) + 10 * next(iterator))
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 21
+    child = fork(lambda: os._exit(next(iterator) + 10 * next(iterator)))
+    child.join(20.0)
+    assert child.exitcode == 21
     found = {(each.name, each.read().pid): each.read() for each in page.cells()}
     assert found["work.tail", os.getpid()].waiting == 1
     assert found["work.tail", os.getpid()].items == 1
-    assert found["work.tail", pid].items == 2
+    assert found["work.tail", child.pid].items == 2
 
 
 def test_of_asynchronous_iterables_either_end_waits_as_well(
