@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from benchrigor.instrument.kernel_files import Unavailable, cgroup_folders, open_file
@@ -24,3 +26,14 @@ def test_groups_are_yielded_from_the_innermost_out(write, line, folders) -> None
 def test_what_cannot_be_opened_says_why(tmp_path) -> None:
     with pytest.raises(Unavailable, match="nothing: No such file"):
         open_file(tmp_path / "nothing")
+
+
+def test_a_file_that_the_program_opened_under_its_number_stays_open(write) -> None:
+    root = write({"ours": "1", "theirs": "2"})
+    ours = open_file(root / "ours")
+    number = ours.descriptor
+    with (root / "theirs").open() as theirs:
+        os.dup2(theirs.fileno(), number)
+    del ours
+    assert os.read(number, 9) == b"2"
+    os.close(number)

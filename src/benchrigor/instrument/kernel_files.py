@@ -15,20 +15,32 @@ class Unavailable(Exception):
 
 
 class KernelFile:
-    """An open file that is read again and again; closed with its object."""
+    """An open file that is read again and again; closed with its object.
 
-    __slots__ = ("descriptor",)
+    A program may close any descriptor, as one does that becomes a daemon, and its number may be
+    another file's by now: that one stays open.
+    """
+
+    __slots__ = ("_inode", "descriptor")
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
+        self._inode = _inode(descriptor)
 
     def __del__(self) -> None:
-        with contextlib.suppress(OSError):  # the program may have closed any descriptor
-            os.close(self.descriptor)
+        with contextlib.suppress(OSError):
+            if _inode(self.descriptor) == self._inode:
+                os.close(self.descriptor)
 
     def read(self) -> bytes:
         """Return the first kilobyte of its present content."""
         return os.pread(self.descriptor, 1024, 0)
+
+
+def _inode(descriptor: int) -> tuple[int, int]:
+    """Return which file a descriptor is of."""
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino
 
 
 def open_file(path: Path) -> KernelFile:
