@@ -94,7 +94,7 @@ def test_input_and_output_are_files(cli):
 
 def test_a_baseline_is_what_the_others_are_compared_with(cli, strict):
     burn = f"{PYTHON} 'sum(range({{n}}))'"
-    words = ("commands", burn, "-L", "n", "1,20000000", "--baseline", "1", "--budget", "4")
+    words = ("commands", burn, "-L", "n", "1,10000000", "--baseline", "1", "--budget", "2")
     result = cli(*words, "--json", "--no-store")
     family = strict(result.stdout)["family"]
     assert set(family["verdicts"].values()) == {"worse"}

@@ -105,7 +105,7 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
     "--budget",
     "budget_s",
     type=shared.seconds,
-    help="All trials take no longer than this; none for no limit.  [default: 240; none for the "
+    help="The search takes no longer than this; none for no limit.  [default: 240; none for the "
     "published policies]",
 )
 @shared.choice_option(

@@ -147,8 +147,9 @@ class LoadResult:
     failures
         How many requests failed, by what they failed of.
     spent_s
-        Seconds that the trial took by what they were spent on, such as "set-up", "warm-up", "run"
-        and "teardown"; none for the set-up and the duration that the search reckons with.
+        Seconds that the trial took by what they were spent on, such as "decision" (where to go
+        next), "set-up", "warm-up", "run" and "teardown"; none for the set-up and the duration that
+        the search reckons with.
 
     Raises
     ------

@@ -31,7 +31,7 @@ def explain_peak(peak: PeakRate, name: str) -> str:
             spent[what] = spent.get(what, 0.0) + seconds
     if spent:
         parts = ", ".join(f"{what} {show_duration(each)}" for what, each in spent.items())
-        steps.append(f"Trials took {show_duration(peak.cost_s)}: {parts}.")
+        steps.append(f"The search took {show_duration(peak.cost_s)}: {parts}.")
     lines = [f"How {name} came about", ""]
     for number, step in enumerate(steps, 1):
         lines += wrapped(step, f"{number:>3}. ")

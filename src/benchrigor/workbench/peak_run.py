@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -53,6 +54,8 @@ class PeakRun:
         the load.
     store
         Where trials are kept; None for nowhere.
+    now_ns
+        A clock, for the time between trials: that, too, is of the budget.
 
     Examples
     --------
@@ -74,8 +77,9 @@ class PeakRun:
         generator: Mapping[str, Any] | None = None,
         provenance: Provenance | None = None,
         store: Store | None = None,
+        now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self._search, self._store = search, store
+        self._search, self._store, self._now_ns = search, store, now_ns
         subject = {"kind": KIND, "search": options or {}, "generator": generator or {}}
         self._header = RunRecord(
             name=name,
@@ -115,10 +119,16 @@ class PeakRun:
         """
         if self._store is not None and self.run_id is None:
             self.run_id = self._store.begin(self._header)
+        begun_ns = self._now_ns()
         try:
             while (trial := self._search.ask()) is not None:
                 before(trial)
+                decided_ns = self._now_ns()
                 result = generator.offer(trial)
+                if result.spent_s:
+                    spent_s = {"decision": (decided_ns - begun_ns) / 1e9, **result.spent_s}
+                    result = replace(result, spent_s=spent_s)
+                begun_ns = self._now_ns()
                 self._search.tell(trial, result)
                 found = self._search.result()
                 self._rounds.append(round_of(found.trials[-1]))
