@@ -254,6 +254,15 @@ def test_a_configuration_that_cannot_be_kept_is_not_in_force(agent_of, ask, tmp_
         assert ask(agent.url + "/config") == before
 
 
+def test_a_forked_process_does_not_hold_the_port(agent_of, fork):
+    with agent_of() as agent:
+        child = fork(lambda: time.sleep(LONG_S))
+    port = int(agent.url.rpartition(":")[2])
+    with agent_of(port=port) as another:  # the port is free, although the child is there
+        assert another.url == agent.url
+        assert child.is_alive()
+
+
 def test_whatever_goes_wrong_is_an_answer(agent_of, ask, monkeypatch):
     with agent_of() as agent:
         monkeypatch.setattr(agent.service, "configuration", lambda: 1 / 0)

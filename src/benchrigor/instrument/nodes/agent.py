@@ -8,8 +8,10 @@ import ipaddress
 import json
 import logging
 import os
+import socket
 import ssl
 import time
+import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -180,15 +182,17 @@ class Agent:
         self._connections = GuardedConnections(runner.server, SLOWEST_S)
         self._runner: web.AppRunner | None = runner
         loop = asyncio.get_running_loop()
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.listening = socket.create_server((host, port), family=family)
+        _AGENTS.add(self)
         self._server = await loop.create_server(
             self._connections,
-            host,
-            port,
+            sock=self.listening,
             ssl=context,
             ssl_handshake_timeout=None if context is None else SLOWEST_S,
         )
         self._reading = asyncio.create_task(self._read())
-        return int(self._server.sockets[0].getsockname()[1])
+        return int(self.listening.getsockname()[1])
 
     async def _end(self) -> None:
         runner, self._runner = self._runner, None
@@ -265,6 +269,19 @@ class Agent:
     async def _metrics(self, _: web.Request) -> web.Response:
         body = await asyncio.to_thread(exposition, self.service)
         return web.Response(body=body, headers={"Content-Type": _PLAIN})
+
+
+# All of them, for the one hook at forks: a child would hold the port, and answer nobody.
+_AGENTS: weakref.WeakSet[Agent] = weakref.WeakSet()
+
+
+def _let_go() -> None:
+    for each in list(_AGENTS):
+        each.listening.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
 
 
 def wrong_token(host: object, token: object) -> list[str]:
