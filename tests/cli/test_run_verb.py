@@ -371,7 +371,7 @@ def test_what_becomes_of_red_rounds_reaches_the_options_and_the_light_the_record
 
 
 def test_a_run_taken_up_goes_on_with_the_same_batch(cli, module, store):
-    module("resumed", "def f(): sum(range(50))")
+    module("resumed", "def f(): sum(range(10_000))")
     words = ("--batch", "3", "--target", "0.0001%", "--statistic", "p10", "--budget", "none")
     assert cli("run", *words, "--max-rounds", "2", "resumed:f").exit_code in {3, 4}
     (run,) = Journal(store).runs()
