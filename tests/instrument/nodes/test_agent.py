@@ -254,9 +254,14 @@ def test_a_configuration_that_cannot_be_kept_is_not_in_force(agent_of, ask, tmp_
         assert ask(agent.url + "/config") == before
 
 
-def test_a_forked_process_does_not_hold_the_port(agent_of, fork):
+def test_a_forked_process_does_not_hold_the_port(agent_of, fork, tmp_path):
+    def work() -> None:
+        (tmp_path / "begun").touch()
+        time.sleep(LONG_S)
+
     with agent_of() as agent:
-        child = fork(lambda: time.sleep(LONG_S))
+        child = fork(work)
+        until((tmp_path / "begun").exists)
     port = int(agent.url.rpartition(":")[2])
     with agent_of(port=port) as another:  # the port is free, although the child is there
         assert another.url == agent.url
