@@ -3,7 +3,7 @@
     python examples/kmeans_probes.py
 
 Each instance of a kernel fetches its input, works and stores what it found: what it takes beside
-its work is dispatch. Points are assigned ten at a time first. The table marks `assign` with
+its work is dispatch. Points are assigned one at a time first. The table marks `assign` with
 "batch", and the probes themselves take more than a hundredth of the run: such units are too small
 for either. Then two thousand points at a time, as that table asks for.
 """
@@ -47,10 +47,10 @@ def k_means(
 def main(points: int = 20_000, rounds: int = 5) -> None:
     """Print the table of probes for small units of work, and for larger ones."""
     data = np.random.default_rng(2).normal(size=(points, 2))
-    for at_once in (10, 2_000):
+    for at_once in (1, 2_000):
         registry = ProbeRegistry()
         k_means(data, 8, rounds, registry, at_once)
-        print(f"{at_once:,} points at a time:\n\n{render_probes(registry.read())}\n")
+        print(f"Points at a time: {at_once:,}\n\n{render_probes(registry.read())}\n")
 
 
 if __name__ == "__main__":

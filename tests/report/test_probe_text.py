@@ -19,9 +19,9 @@ def of(*readings: ProbeReading, notices: tuple[Notice, ...] = ()) -> ProbeReadin
 
 
 K_MEANS = of(
-    reading("init", 1, 9887e-6),
+    reading("init", 1, 9887e-6 + 5e-7),
     reading("init.work", 1, 9829e-6),
-    reading("assign", 2_024_251, 22.307),
+    reading("assign", 2_024_251, 22.307 + 2_024_251 * 5e-7),
     reading("assign.work", 2_024_251, 14.069),
     reading("print", 11, 4.2e-3),
     reading("never", 0, 0.0),
@@ -40,6 +40,15 @@ def test_a_kernel_has_a_row_with_dispatch_and_work() -> None:
     assert sum(each.share for each in probe_table(K_MEANS)) == pytest.approx(1.0)
 
 
+def test_what_probes_cost_is_no_dispatch() -> None:
+    work = reading("kernel.work", 1000, 1000e-6)
+    for dispatch_us, share, batch in ((0.0, 0.0, False), (0.2, 1 / 6, False), (1.0, 0.5, True)):
+        total_s = 1000 * (1.0 + 0.5 + dispatch_us) * 1e-6
+        (row,) = probe_table(of(reading("kernel", 1000, total_s), work))
+        assert row.dispatch_s == pytest.approx(dispatch_us * 1e-6, abs=1e-12)
+        assert (row.dispatch_share, row.batch) == (pytest.approx(share, abs=1e-6), batch)
+
+
 def test_the_bound_of_dispatch_can_be_set() -> None:
     assert not any(each.batch for each in probe_table(K_MEANS, batch_above=0.4))
     for wrong in (0.0, 1.0, float("nan"), "20%"):
@@ -51,9 +60,9 @@ def test_the_table_shows_what_the_rows_say() -> None:
     text = render_probes(K_MEANS)
     assert text.splitlines()[:4] == [
         "kernel  instances  dispatch     work    total   share  in dispatch   probe",
-        "init            1     58 µs  9.83 ms  9.89 ms  0.044%        0.59%    1 µs",
-        "assign  2,024,251   4.07 µs  6.95 µs   22.3 s    100%    batch 37%    1 µs",
-        "print          11         -   382 µs   4.2 ms  0.019%            -  500 ns",
+        "init            1     58 µs  9.83 ms  9.89 ms  0.042%        0.59%    1 µs",
+        "assign  2,024,251   4.07 µs  6.95 µs   23.3 s    100%    batch 37%    1 µs",
+        "print          11         -   382 µs   4.2 ms  0.018%            -  500 ns",
     ]
     assert "Probes themselves took about 2.02 s, 6.7% of 30 s." in text
 

@@ -90,14 +90,14 @@ class ProbeRow:
     kernel, instances
         Name of its probe, and how often it ran.
     dispatch_s, work_s
-        Mean time of an instance before and after its work, and in it; None without a probe of its
-        work.
+        Mean time of an instance before and after its work, without what probes cost, and in it;
+        None without a probe of its work.
     mean_s, total_s
         Mean and sum of whole instances.
     share
         Share of the self times of all kernels.
     dispatch_share
-        Share of the total in dispatch; None without a probe of its work.
+        Share of dispatch in the sum of both; None without a probe of its work.
     batch
         Whether that is above the bound, so that larger units of work would pay.
     p50_s, p99_s

@@ -28,7 +28,7 @@ def probe_table(
     """Return the rows of the table of probes, one for each kernel that ran.
 
     The probe of a kernel's work ("assign.work") is a part of the kernel's row: what the kernel
-    takes longer than its work is dispatch.
+    takes longer than its work is dispatch, but for what that probe itself costs.
 
     Parameters
     ----------
@@ -71,8 +71,12 @@ def _row(
 ) -> ProbeRow:
     count, total_s = kernel.count, kernel.total_s
     known = work if work and work.count else None
-    dispatch_s = max(total_s - known.total_s, 0.0) if known else None
-    share = None if dispatch_s is None or not total_s else dispatch_s / total_s
+    dispatch_s = share = None
+    if known:
+        # Of what probes cost, the kernel's time has half of its own events and all of the work's,
+        # of which half stands in the work's time already.
+        dispatch_s = max(total_s - known.total_s - known.count * known.own_cost_s, 0.0)
+        share = dispatch_s / (dispatch_s + known.total_s) if dispatch_s else 0.0
     return ProbeRow(
         kernel=kernel.name,
         instances=count,
@@ -94,7 +98,7 @@ def render_probes(readings: ProbeReadings, *, batch_above: float = BATCH_ABOVE) 
 
     A kernel whose probe has one of its work shows means of dispatch and work, and the share of
     dispatch, with "batch" where that is above ``batch_above``. Any other shows its mean as work.
-    The last column is what the probes themselves take for an instance.
+    The last column is what the probes themselves take for an instance; that is no dispatch.
 
     Raises
     ------
