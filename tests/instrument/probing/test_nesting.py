@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -36,6 +37,44 @@ def test_tokens_and_held_contexts_do_not_nest(probe: Probe, inner: Probe, clock:
     with probe.again(), inner:
         clock.sleep_ns(3)
     assert (times(probe), times(inner)) == ((3, 3), (3, 3))
+
+
+@pytest.mark.parametrize("decorated", [False, True])
+def test_a_block_that_outlives_the_event_around_it_takes_no_later_time_off_that(
+    probe: Probe, registry: ProbeRegistry, hand: str, clock: FakeClock, decorated: bool
+) -> None:
+    inner, later = (registry.probe(name, clock=hand) for name in ("inner", "later"))
+
+    def rows() -> Iterator[int]:
+        with inner.again():
+            yield from range(3)
+
+    def load() -> Iterator[int]:
+        begun = rows()
+        next(begun)
+        clock.sleep_ns(1)
+        return begun
+
+    if decorated:
+        left = probe(load)()
+    else:
+        with probe.again():
+            left = load()
+    list(left)
+    for _ in range(3):
+        with later.again():
+            clock.sleep_ns(10)
+    assert (times(probe), times(later)) == ((1, 1), (30, 30))
+
+
+def test_a_block_that_is_never_entered_has_nothing_inside(
+    probe: Probe, inner: Probe, clock: FakeClock
+) -> None:
+    probe.again()
+    for each in (inner, probe):
+        with each.again():
+            clock.sleep_ns(10)
+    assert times(probe) == times(inner) == (10, 10)
 
 
 def test_no_self_time_is_longer_than_the_total(

@@ -76,7 +76,8 @@ class Probe(_Methods):  # type: ignore[misc]
     name, clock
         In the registry; the clock is "wall", or "cpu" for the processor time of the thread.
     on
-        Whether events count; set it at any time. What has begun while it was on counts.
+        Whether events count; set it at any time. What has begun while it was on counts, but for a
+        token that is stopped while it is off.
     """
 
     # The methods here are those of a probe that is off.
@@ -328,6 +329,8 @@ def _block_class(clock: str) -> type[Any]:
             elapsed_ns = now() - self.begun_ns
             nest, outer, cell = self.nest, self.outer, self.cell
             try:
+                if nest.top is not cell:
+                    outer = None  # another one ended late: what is around this one is not known
                 nest.top = outer
             except AttributeError:
                 raise InvalidInput("again() is for one statement with, found another") from None
@@ -337,5 +340,9 @@ def _block_class(clock: str) -> type[Any]:
                 outer.nested.append(elapsed_ns)
             if len(cell) >= cell.room:
                 cell.fold(outer)
+
+        def __del__(self) -> None:
+            if self.nest is not None and self.nest.top is self.cell:  # was never left
+                self.nest.top = self.outer
 
     return Block
