@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -216,6 +217,21 @@ def test_a_file_system_that_cannot_be_asked_is_left_out(
 
     psutil_of.parts += [("other", str(tmp_path), "rw")]
     monkeypatch.setattr(psutil, "disk_usage", denied)
+    assert reader.read().value("storage fullest") == "/"
+
+
+def test_a_place_that_may_not_be_entered_is_left_out(
+    reader, psutil_of, tmp_path, monkeypatch
+) -> None:
+    stat = os.stat
+
+    def denied(path: object, **how: object) -> os.stat_result:
+        if str(path) == str(tmp_path / "mount"):
+            raise PermissionError(path)
+        return stat(path, **how)  # type: ignore[arg-type]
+
+    psutil_of.parts += [("other", str(tmp_path / "mount"), "rw")]
+    monkeypatch.setattr(os, "stat", denied)
     assert reader.read().value("storage fullest") == "/"
 
 

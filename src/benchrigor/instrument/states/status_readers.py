@@ -191,11 +191,12 @@ def _throttled(counters: Counters, root: Path) -> Iterator[Sample]:
 
 def _storage(*_: object) -> Iterator[Sample]:
     # One of a device, for a container has parts of it mounted in several places; a file system that
-    # is never written to is always full.
+    # is never written to is always full. Unlike Path.is_dir, isdir does not raise for a place that
+    # the user may not enter.
     places = {
         part.device: part.mountpoint
         for part in reversed(psutil.disk_partitions())
-        if "ro" not in part.opts.split(",") and Path(part.mountpoint).is_dir()
+        if "ro" not in part.opts.split(",") and os.path.isdir(part.mountpoint)  # noqa: PTH112
     }
     usage = {}
     for place in sorted(places.values()) or [os.sep]:
