@@ -83,3 +83,34 @@ def test_what_cannot_be_timed_is_refused(module: types.ModuleType, registry: Pro
         probe_module("shop", registry=registry)
     with pytest.raises(InvalidInput, match="no function of sys fits"):
         probe_module(sys, registry=registry)
+    with pytest.raises(InvalidInput, match="pattern is 3, expected a string"):
+        probe_module(module, 3, registry=registry)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("sell", "has the clock 'wall' already"), ("s" * 200, "name has 205 characters")],
+)
+def test_where_one_function_cannot_be_timed_none_is_replaced(
+    name: str, problem: str, module: types.ModuleType, registry: ProbeRegistry
+) -> None:
+    setattr(module, name, module.read)
+    registry.probe("shop.sell")
+    plain = dict(vars(module))
+    with pytest.raises(InvalidInput, match=problem):
+        probe_module(module, clock="cpu", registry=registry)
+    assert vars(module) == plain
+
+
+def test_a_class_that_refuses_to_be_changed_is_told_and_nothing_is_replaced(
+    module: types.ModuleType, registry: ProbeRegistry
+) -> None:
+    class Sealed(type):
+        def __setattr__(cls, name: str, value: object) -> None:
+            raise AttributeError("sealed")
+
+    module.Safe = Sealed("Safe", (), {"__module__": "shop", "lock": module.read})
+    plain = dict(vars(module))
+    with pytest.raises(InvalidInput, match=r"Safe\.lock cannot be replaced: .*sealed.*expected"):
+        probe_module(module, classes=True, registry=registry)
+    assert vars(module) == plain

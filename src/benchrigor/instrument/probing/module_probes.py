@@ -71,7 +71,8 @@ def probe_module(
     Raises
     ------
     InvalidInput
-        For what is no module, and where no function fits.
+        For what is no module, where no function fits, and where one cannot be timed: then none is
+        replaced.
 
     Examples
     --------
@@ -83,17 +84,29 @@ def probe_module(
     """
     if not isinstance(module, ModuleType):
         raise InvalidInput(f"module is {module!r}, expected an imported module")
+    if not isinstance(pattern, str):
+        raise InvalidInput(f"pattern is {pattern!r}, expected a string such as 'read*'")
     found = [each for each in _functions(module, classes=classes) if fnmatchcase(each[2], pattern)]
     if not found:
         raise InvalidInput(f"no function of {module.__name__} fits {pattern!r}, expected some")
-    changes, names = [], []
-    for holder, name, path, func in found:
-        probe = registry.probe(f"{module.__name__}.{path}", clock=clock)
-        wrapper = probe(func)
-        setattr(holder, name, wrapper)
-        changes.append((holder, name, func, wrapper))
-        names.append(probe.name)
-    return ModuleProbes(changes, tuple(names))
+    names = tuple(f"{module.__name__}.{path}" for _, _, path, _ in found)
+    changes = [
+        (holder, name, func, registry.probe(full, clock=clock)(func))
+        for (holder, name, _, func), full in zip(found, names, strict=True)
+    ]
+    timed = ModuleProbes(changes, names)
+    try:
+        for holder, name, _, wrapper in changes:
+            setattr(holder, name, wrapper)
+    except BaseException as error:  # a class may refuse, with whatever exception
+        timed.undo()
+        if not isinstance(error, Exception):
+            raise
+        raise InvalidInput(
+            f"{holder.__name__}.{name} cannot be replaced: {error!r}; expected modules and classes "
+            "whose attributes can be set"
+        ) from error
+    return timed
 
 
 def _functions(module: ModuleType, *, classes: bool) -> Iterator[tuple[Any, str, str, Any]]:
