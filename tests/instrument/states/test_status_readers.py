@@ -235,6 +235,24 @@ def test_a_place_that_may_not_be_entered_is_left_out(
     assert reader.read().value("storage fullest") == "/"
 
 
+@pytest.mark.skipif(not psutil.LINUX, reason="files of Linux")
+@pytest.mark.parametrize(("text", "why"), [(None, "No such file"), ("pgpgin 1\n", "not in it")])
+def test_where_the_kernel_does_not_count_what_is_swapped_that_is_not_known(
+    write, clock, monkeypatch, text: str | None, why: str
+) -> None:
+    root = write({"proc/meminfo": "SwapTotal: 8 kB\nSwapFree: 6 kB\n"})
+    write({} if text is None else {"proc/vmstat": text})
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(root / "proc"))
+    reader = StatusReader(root=root, clock=clock)
+    reader.read()
+    clock.advance(SECOND)
+    found = {each.name: each for each in reader.read().samples}
+    assert (found["swap used"].value, found["swap free"].value) == (2048, 6144)
+    assert found["swap in"].value is found["swap out"].value is None
+    assert why in found["swap in"].reason
+    assert why in found["swap out"].reason
+
+
 def test_the_run_delay_of_another_thread_is_a_first_reading(reader, psutil_of, clock) -> None:
     reader.read()
     clock.advance(SECOND)

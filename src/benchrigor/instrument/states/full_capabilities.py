@@ -12,7 +12,7 @@ import psutil  # type: ignore[import-untyped]
 from benchrigor.instrument.kernel_files import Unavailable, cgroup_folders, read_text
 from benchrigor.instrument.states.gpus import Gpus
 from benchrigor.instrument.states.sampling import GuardedSampler
-from benchrigor.instrument.states.status_readers import devices
+from benchrigor.instrument.states.status_readers import devices, swap_space
 from benchrigor.model import Capability, Sample
 
 _CPUS = "sys/devices/system/cpu"
@@ -92,7 +92,7 @@ def _caches(root: Path) -> Iterator[Sample]:
 
 def _memory() -> Iterator[Sample]:
     yield Sample("ram", psutil.virtual_memory().total, "B")
-    yield Sample("swap", psutil.swap_memory().total, "B")
+    yield Sample("swap", swap_space()[0].total, "B")
 
 
 def _memory_limit(root: Path) -> Iterator[Sample]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import re
 import threading
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
 from benchrigor.clocks import WallClock
 from benchrigor.instrument.host_delays import Throttling, read_pressure
-from benchrigor.instrument.kernel_files import ROOT, Unavailable
+from benchrigor.instrument.kernel_files import ROOT, Unavailable, read_text
 from benchrigor.instrument.run_delay import RunDelay
 from benchrigor.instrument.states.gpus import Gpus
 from benchrigor.instrument.states.sampling import Counters, GuardedSampler, sampled
@@ -164,10 +166,31 @@ def _memory(*_: object) -> Iterator[Sample]:
 
 
 def _swap(counters: Counters, _: Path) -> Iterator[Sample]:
-    swap = psutil.swap_memory()
+    swap, reason = swap_space()
     yield Sample("swap used", swap.used, "B")
     yield Sample("swap free", swap.free, "B")
+    if reason:
+        raise Unavailable(reason)
     yield from counters.rates({"swap in": swap.sin, "swap out": swap.sout}, "B/s")
+
+
+def swap_space() -> tuple[Any, str]:
+    """Return what psutil tells of the swap, and why it does not know what was swapped in and out.
+
+    It would warn of that, and tell 0.
+    """
+    reason = ""
+    if psutil.LINUX:
+        path = Path(psutil.PROCFS_PATH) / "vmstat"
+        try:
+            reason = "" if "pswpin" in read_text(path) else f"{path}: pswpin is not in it"
+        except Unavailable as error:
+            reason = str(error)
+    if not reason:
+        return psutil.swap_memory(), reason
+    with warnings.catch_warnings():  # nowhere else, for it changes the filters of all threads
+        warnings.simplefilter("ignore")
+        return psutil.swap_memory(), reason
 
 
 def _pressure(counters: Counters, root: Path) -> Iterator[Sample]:
