@@ -41,6 +41,16 @@ def test_a_machine_is_examined(crowd: None) -> None:
     assert "under-used" not in found
 
 
+def test_a_load_is_of_all_processors_however_few_the_process_may_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
+    monkeypatch.setattr(psutil, "cpu_count", lambda **_: 8)
+    monkeypatch.setattr(psutil, "getloadavg", lambda: (3.0, 3.0, 3.0))
+    found = {each.name: each for each in examine(seconds=0.01)}
+    assert found["load"].verdict is Fitness.OK
+
+
 def test_what_is_not_there_is_unknown_and_breaks_nothing(tmp_path) -> None:
     found = {each.name: each for each in examine(seconds=0.01, root=tmp_path)}
     assert found["turbo"].verdict is found["pressure"].verdict is Fitness.UNKNOWN

@@ -110,6 +110,7 @@ def test_what_was_measured_is_judged(
         ("cores available", "1 of 16", "doubtful", Code.DISTURBED),
         ("cpu quota", "1.5 cores", "doubtful", Code.DISTURBED),
         ("cores available", "16 of 16", "ok", None),
+        ("cores available", "1 of 1", "ok", None),
         ("smt", "off", "ok", None),
         ("virtualisation", "virtual machine (QEMU)", "ok", None),
         ("turbo", None, "unknown", None),

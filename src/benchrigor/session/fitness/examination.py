@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from benchrigor.clocks import WallClock, processors
+from benchrigor.clocks import WallClock
 from benchrigor.instrument import capabilities, health
 from benchrigor.instrument.kernel_files import ROOT
 from benchrigor.instrument.states.status_readers import StatusReader
@@ -73,7 +73,7 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
             shortest_s=watch.shortest_ns / 1e9,
             capabilities=capabilities(root=root),
             samples=(*status.samples, *health(root=root).samples),
-            processors=processors(),
+            processors=cores,
             busy=max(busy * cores / 100.0 - own_s / took_s, 0.0) if is_number(busy) else None,
             others=sorted((each for each in others if each[1] >= _SEEN), key=lambda each: -each[1])[
                 :_MOST_TOLD

@@ -36,7 +36,7 @@ class Examined:
     capabilities, samples
         What the machine can do; its status and health.
     processors
-        On which the process may run.
+        Of the whole machine, as the load is.
     busy
         Processors that others kept busy; None where nobody knows.
     others
@@ -144,7 +144,7 @@ _SETTINGS: dict[str, tuple[Callable[[str, bool], bool], str, Code]] = {
         Code.CHANGING_PACE,
     ),
     "cores available": (
-        lambda value, _: not value.startswith("1 of"),
+        lambda value, _: value == "1 of 1" or not value.startswith("1 of"),
         "allow two: all else that runs takes its time from what is measured",
         Code.DISTURBED,
     ),
