@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -188,8 +189,11 @@ def test_an_alarm_of_a_threshold_raised_by_hand_has_its_sentence() -> None:
     [
         ("Not A Code", "", {}, "is no code"),
         ("a", "x" * 301, {}, "sentence is"),
-        ("a", "", {"x": "y" * 301}, "evidence is .* expected up to 16 numbers or texts"),
+        ("a", "", {"x": "y" * 301}, "evidence is .* expected up to 16 finite numbers or texts"),
         ("a", "", {"x": [1]}, "evidence is"),
+        ("a", "", {"x": float("nan")}, "evidence is .* expected up to 16 finite numbers"),
+        ("a", "", {"x": float("-inf")}, "evidence is"),
+        ("a", "", {"x": 10**5000}, "evidence is"),
         ("a", "", {f"x{index}": 1 for index in range(17)}, "evidence is"),
     ],
 )
@@ -232,6 +236,39 @@ def test_wrong_thresholds_leave_those_before_in_force() -> None:
         with pytest.raises(InvalidInput):
             alarms.configure(wrong)
     assert alarms.thresholds == (FULL,)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["[hot]\nenabled = false", "", {"hot": {}}, {}, [1], [FULL, None], 3]
+)
+def test_what_is_no_threshold_is_refused(wrong) -> None:
+    alarms = Alarms([FULL])
+    for call in (Alarms, alarms.configure):
+        with pytest.raises(InvalidInput, match=r"thresholds is .*, expected several Threshold"):
+            call(wrong)
+    assert alarms.thresholds == (FULL,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"when": FULL.when[0]}, r"full.when is .*, expected one to eight conditions"),
+        ({"when": ["storage used"]}, r"full.when\[0\] is 'storage used', expected a table"),
+        ({"when": 3}, "full.when is 3, expected one to eight conditions"),
+        ({"code": ["full"]}, "is no code"),
+    ],
+)
+def test_a_threshold_that_is_made_up_wrongly_is_refused(changes, problem) -> None:
+    with pytest.raises(InvalidInput, match=problem):
+        Alarms([replace(FULL, **changes)])
+
+
+def test_what_is_no_state_and_no_callback_is_refused() -> None:
+    alarms = Alarms()
+    with pytest.raises(InvalidInput, match="state is None, expected a Status or a Health"):
+        alarms.tell(None, 3)
+    with pytest.raises(InvalidInput, match="callback is 3, expected a function"):
+        alarms.on_change(3)
 
 
 def test_a_clock_that_goes_back_never_shortens_a_hold() -> None:

@@ -98,6 +98,7 @@ def test_thresholds_survive_being_sent_as_json() -> None:
         ({"hold_s": 0.5}, "hold_s is 0.5, expected a number of seconds from 1 on"),
         ({"hold_s": float("nan")}, "hold_s is nan"),
         ({"hold_s": "5"}, "hold_s is '5'"),
+        ({"hold_s": 10**5000}, "hold_s is of type int and too long to show, expected a number"),
         ({"evidence": "swap"}, "evidence is 'swap', expected up to eight names"),
         ({"evidence": [5]}, r"evidence is \[5\]"),
         ({"enabled": "no"}, "enabled is 'no', expected true or false"),
@@ -127,6 +128,12 @@ def test_all_problems_are_told_at_once() -> None:
 def test_what_is_no_toml_is_refused(text) -> None:
     with pytest.raises(InvalidInput, match="cannot be read as TOML"):
         read_thresholds(text)
+
+
+@pytest.mark.parametrize("source", [3, 0, [1], [], b"[hot]", False])
+def test_what_is_neither_a_file_nor_its_text_nor_tables_is_refused(source) -> None:
+    with pytest.raises(InvalidInput, match=r"source is .*, expected a Path"):
+        read_thresholds(source)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.series import as_series
+from benchrigor.model.series import as_series, short
 
 finite = st.floats(-1e100, 1e100)
 
@@ -45,3 +45,8 @@ def test_the_first_bad_index_is_named(values: list[float], data: st.DataObject) 
     values[index] = data.draw(st.sampled_from([float("nan"), float("inf"), float("-inf")]))
     with pytest.raises(InvalidInput, match=rf"readings\[{index}\] is "):
         as_series(values, name="readings")
+
+
+def test_errors_can_name_a_number_of_thousands_of_digits() -> None:
+    assert short(10**5000) == "of type int and too long to show"
+    assert short([1, 10**5000]) == "of type list and too long to show"

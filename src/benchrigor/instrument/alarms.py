@@ -16,12 +16,13 @@ from benchrigor.instrument.thresholds import (
     Threshold,
     checked_thresholds,
     read_thresholds,
+    tables_of,
     wrong_code,
 )
 from benchrigor.model import Alarm, Health, Sample, Status
 from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.notice import Figure
-from benchrigor.model.series import short
+from benchrigor.model.series import LARGEST, short
 
 MOST_EVIDENCE = 16
 
@@ -98,13 +99,7 @@ class Alarms:
         InvalidInput
             When a threshold is wrong, with all problems; those before stay in force.
         """
-        given = tuple(thresholds)
-        tables = {each.code: each.to_dict() for each in given}
-        if len(tables) < len(given):
-            raise InvalidInput(
-                f"{len(given)} thresholds have {len(tables)} codes, expected as many"
-            )
-        checked = checked_thresholds(tables)
+        checked = checked_thresholds(tables_of(thresholds))
         with self._lock:
             before = {each.code for each in self._thresholds}
             codes = {each.code for each in checked if each.enabled}
@@ -133,8 +128,10 @@ class Alarms:
         Raises
         ------
         InvalidInput
-            When ``now_s`` is not a finite number.
+            When the state is none, or ``now_s`` is not a finite number.
         """
+        if not isinstance(state, Status | Health):
+            raise InvalidInput(f"state is {short(state)}, expected a Status or a Health")
         if not (is_number(now_s) and math.isfinite(now_s)):
             raise InvalidInput(f"now_s is {short(now_s)}, expected a finite number of seconds")
         samples = {each.name: each for each in state.samples}
@@ -156,7 +153,14 @@ class Alarms:
 
         A callback runs in the thread that caused the change. What it raises breaks nothing, see
         ``callback_error``.
+
+        Raises
+        ------
+        InvalidInput
+            When the callback cannot be called.
         """
+        if not callable(callback):
+            raise InvalidInput(f"callback is {short(callback)}, expected a function")
         with self._lock:
             self._callbacks.append(callback)
 
@@ -269,8 +273,7 @@ class Alarms:
 def _wrong_figures(sentence: object, evidence: Mapping[str, object]) -> list[str]:
     """Return what is wrong with what is said of an alarm."""
     fits = len(evidence) <= MOST_EVIDENCE and all(
-        isinstance(value, str | int | float | None) and len(f"{name}{value}") <= LONGEST
-        for name, value in evidence.items()
+        _is_figure(value) and len(f"{name}{value}") <= LONGEST for name, value in evidence.items()
     )
     is_text = isinstance(sentence, str) and len(sentence) <= LONGEST
     return wrong_values(
@@ -279,8 +282,15 @@ def _wrong_figures(sentence: object, evidence: Mapping[str, object]) -> list[str
                 "evidence",
                 evidence,
                 fits,
-                f"up to {MOST_EVIDENCE} numbers or texts, each up to {LONGEST} characters long",
+                f"up to {MOST_EVIDENCE} finite numbers or texts, each up to {LONGEST} characters "
+                "long with its name",
             ),
             ("sentence", sentence, is_text, f"a text of up to {LONGEST} characters"),
         ]
     )
+
+
+def _is_figure(value: object) -> bool:
+    if isinstance(value, int | float):
+        return -LARGEST <= value <= LARGEST
+    return value is None or isinstance(value, str)

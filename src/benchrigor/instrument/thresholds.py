@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,11 +100,35 @@ class Threshold:
     def to_dict(self) -> dict[str, Any]:
         """Return its table, as `read_thresholds` takes it by code."""
         fields = {key: value for key, value in encode(self).items() if key != "code"}
-        fields["when"] = [
-            {key: value for key, value in each.items() if value is not None}
-            for each in fields["when"]
-        ]
+        if _is_list(fields["when"]):
+            fields["when"] = [_given(each) for each in fields["when"]]
         return fields
+
+
+def _given(condition: Any) -> Any:
+    """Leave out of the table of a condition what has no value."""
+    if not isinstance(condition, Mapping):
+        return condition
+    return {key: value for key, value in condition.items() if value is not None}
+
+
+def tables_of(thresholds: Iterable[Threshold]) -> dict[str, dict[str, Any]]:
+    """Return the tables of thresholds by code; refuse what is no threshold, and codes given twice.
+
+    What is in the tables is not checked.
+    """
+    is_several = isinstance(thresholds, Iterable) and not isinstance(thresholds, str | Mapping)
+    given = tuple(thresholds) if is_several else ()
+    if not is_several or not all(isinstance(each, Threshold) for each in given):
+        raise InvalidInput(
+            f"thresholds is {short(thresholds)}, expected several Threshold, as read_thresholds "
+            "returns them"
+        )
+    refuse(*(wrong_code(each.code) for each in given))
+    tables = {each.code: each.to_dict() for each in given}
+    if len(tables) < len(given):
+        raise InvalidInput(f"{len(given)} thresholds have {len(tables)} codes, expected as many")
+    return tables
 
 
 def read_thresholds(
@@ -140,10 +164,15 @@ def read_thresholds(
 
 
 def _parsed(source: Path | str | None) -> Mapping[str, Any]:
+    if not isinstance(source, Path | str | None):
+        raise InvalidInput(
+            f"thresholds: source is {short(source)}, expected a Path, the text of a file in TOML, "
+            "or tables by code"
+        )
     try:
         text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
         return tomllib.loads(text or "")
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         where = source if isinstance(source, Path) else f"{short(source)} (a file is a Path)"
         raise InvalidInput(f"thresholds: {where} cannot be read as TOML: {error}") from error
 

@@ -150,5 +150,8 @@ def _first_bad(series: npt.NDArray[Any], name: str) -> str:
 
 def short(item: object) -> str:
     """Return the beginning of a value's representation, for an error that names it."""
-    text = repr(item)
+    try:
+        text = repr(item)
+    except ValueError:  # Python shows no whole number of thousands of digits
+        return f"of type {type(item).__name__} and too long to show"
     return text if len(text) <= 40 else f"{text[:37]}..."

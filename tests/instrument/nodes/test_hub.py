@@ -155,6 +155,14 @@ def test_wrong_input_is_refused(given, said):
         Hub(**given)
 
 
+def test_what_is_no_threshold_is_sent_to_no_node():
+    with (
+        Hub([unused()]) as hub,
+        pytest.raises(InvalidInput, match="expected several Threshold"),
+    ):
+        hub.configure("[hot]\nhold_s = 60.0")
+
+
 def test_a_hub_that_is_closed_says_so(agent_of):
     with agent_of() as agent:
         hub = Hub([agent.url])

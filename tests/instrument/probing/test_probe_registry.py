@@ -95,6 +95,11 @@ def test_all_that_is_wrong_is_said_at_once(registry: ProbeRegistry) -> None:
     assert len(caught.value.problems) == 3
 
 
+def test_a_clock_that_is_no_word_is_refused(registry: ProbeRegistry) -> None:
+    with pytest.raises(InvalidInput, match=r"clock is \['wall'\], expected 'wall' or 'cpu'"):
+        registry.probe("one", clock=["wall"])  # type: ignore[arg-type]
+
+
 def test_a_probe_keeps_its_clock(registry: ProbeRegistry) -> None:
     registry.probe("one", clock="cpu")
     assert registry.probe("one").clock == registry.probe("one", clock="cpu").clock == "cpu"

@@ -13,7 +13,7 @@ from typing import Any, Self
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.instrument.nodes.loop_thread import LoopThread
 from benchrigor.instrument.nodes.node_board import Answer, NodeBoard, Question
-from benchrigor.instrument.thresholds import Threshold
+from benchrigor.instrument.thresholds import Threshold, tables_of
 from benchrigor.model.checks import refuse, wrong_number
 from benchrigor.model.node import NodeCondition, NodeView
 
@@ -93,7 +93,7 @@ class Hub:
     def configure(self, thresholds: Iterable[Threshold]) -> dict[str, str]:
         """Put thresholds in force on each node; return what went wrong by address, or "" ."""
         self._refuse_closed()
-        tables = {"thresholds": {each.code: each.to_dict() for each in thresholds}}
+        tables = {"thresholds": tables_of(thresholds)}
         return self._thread.run(self._configured(tables))
 
     def close(self) -> None:

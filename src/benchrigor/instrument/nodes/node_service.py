@@ -19,7 +19,7 @@ from benchrigor.instrument.nodes.probe_cursors import Part, ProbeCursors
 from benchrigor.instrument.probing.probe_registry import ProbeRegistry
 from benchrigor.instrument.states.health_checks import health
 from benchrigor.instrument.states.status_readers import StatusReader
-from benchrigor.instrument.thresholds import Threshold, read_thresholds
+from benchrigor.instrument.thresholds import Threshold, read_thresholds, tables_of
 from benchrigor.model import Health, Status
 from benchrigor.model.codec import encode, write_whole
 from benchrigor.model.node import NodeReport
@@ -125,7 +125,7 @@ class NodeService:
 
     def configuration(self) -> dict[str, Any]:
         """Return the thresholds in force, as `configure` takes them."""
-        return {"thresholds": _tables(self.alarms.thresholds)}
+        return {"thresholds": tables_of(self.alarms.thresholds)}
 
     def configure(self, given: object) -> None:
         """Put other thresholds in force, and keep them.
@@ -147,7 +147,7 @@ class NodeService:
     def _keep(config: Path, thresholds: Iterable[Threshold]) -> None:
         try:
             config.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(config, json.dumps({"thresholds": _tables(thresholds)}))
+            write_whole(config, json.dumps({"thresholds": tables_of(thresholds)}))
         except OSError as error:
             raise StoreFailed(
                 f"thresholds cannot be kept in {config}, and are not in force: {error}"
@@ -170,10 +170,6 @@ def _told(probes: ProbeReadings) -> tuple[ProbeReadings, int]:
     used.sort(key=lambda each: -each.total_s)
     told = {each.name: each for each in used[:_MOST_PROBES]}
     return replace(probes, readings=told), len(used) - len(told)
-
-
-def _tables(thresholds: Iterable[Threshold]) -> dict[str, Any]:
-    return {each.code: each.to_dict() for each in thresholds}
 
 
 def _thresholds(given: object) -> tuple[Threshold, ...]:

@@ -300,7 +300,7 @@ def _wrong_name(name: object) -> Iterator[str]:
 
 
 def _wrong_clock(clock: object, found: Probe | None) -> Iterator[str]:
-    if clock is not None and clock not in CLOCKS:
+    if clock is not None and not (isinstance(clock, str) and clock in CLOCKS):
         yield f"clock is {clock!r}, expected 'wall' or 'cpu'"
     elif found is not None and clock not in (None, found.clock):
         yield f"clock is {clock!r}, but {found.name} has the clock {found.clock!r} already"
