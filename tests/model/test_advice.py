@@ -57,3 +57,13 @@ def test_a_partition_shows_an_idle_node_and_a_graph_without_traffic() -> None:
     assert head == "one is busiest: 3 s, 100% above an even load; 0% of the traffic crosses nodes"
     assert one.endswith("a, b, c, d and 2 more")
     assert other.endswith("-")
+
+
+def test_a_partition_with_long_names_keeps_to_the_width_of_a_terminal() -> None:
+    long = [f"kernel of a long name {index}" for index in range(3)]
+    loads = (node("n" * 90, *long, "k" * 90, load_s=3.0), node("other", "a", load_s=3.0))
+    found = KernelPartition(nodes=loads, even_s=3.0, traffic_cut=0.0, traffic_total=0.0)
+    lines = str(found).splitlines()
+    assert max(map(len, lines)) <= 79
+    assert ", ".join(long) in " ".join(str(found).split())
+    assert lines[-1].startswith("other ")

@@ -13,9 +13,10 @@ from benchrigor.model.checks import (
 )
 from benchrigor.model.pipeline import Quantity, ends
 from benchrigor.model.series import short
-from benchrigor.model.text import aligned, first_few, percent, show_value, wrapped
+from benchrigor.model.text import aligned, first_few, percent, shortened, show_value, wrapped
 
 _LONGEST_LIST = 4  # kernels that a row names
+_LONGEST_NAME = 24  # characters of a node, so that its kernels have room beside it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,26 +153,25 @@ class KernelPartition:
     def __str__(self) -> str:
         busiest = max(self.nodes, key=lambda node: node.load_s)
         cut = self.traffic_cut / self.traffic_total if self.traffic_total else 0.0
-        header = ("node", "speed", "load", "of work", "traffic", "kernels")
-        return "\n".join(
-            [
-                *wrapped(
-                    f"{busiest.name} is busiest: {show_value(busiest.load_s, 's')}, "
-                    f"{percent(self.imbalance)} above an even load; {percent(cut)} of the traffic "
-                    "crosses nodes"
-                ),
-                *aligned([header, *map(_cells, self.nodes)], "<>>>><"),
-            ]
+        header = ("node", "speed", "load", "of work", "traffic")
+        rows = aligned([header, *map(_cells, self.nodes)], "<>>>>")
+        kernels = (first_few(node.kernels, _LONGEST_LIST) or "-" for node in self.nodes)
+        lines = wrapped(
+            f"{busiest.name} is busiest: {show_value(busiest.load_s, 's')}, "
+            f"{percent(self.imbalance)} above an even load; {percent(cut)} of the traffic "
+            "crosses nodes"
         )
+        for line, text in zip(rows, ("kernels", *kernels), strict=True):
+            lines += wrapped(text, f"{line}  ")
+        return "\n".join(lines)
 
 
 def _cells(node: NodeLoad) -> tuple[str, ...]:
-    """Return the row of a node."""
+    """Return the row of a node, without its kernels."""
     return (
-        node.name,
+        shortened(node.name, _LONGEST_NAME),
         f"{node.speed:.3g}",
         show_value(node.load_s, "s"),
         percent(node.share),
         show_value(node.traffic, ""),
-        first_few(node.kernels, _LONGEST_LIST) or "-",
     )
