@@ -174,7 +174,7 @@ class Alarms:
         sentence
             What is wrong, and what to do; empty for what the threshold of that code says.
         evidence
-            Up to 16 figures, or texts of up to 300 characters.
+            Up to 16 finite numbers, or texts of up to 300 printable characters.
 
         Raises
         ------
@@ -273,21 +273,26 @@ class Alarms:
 def _wrong_figures(sentence: object, evidence: Mapping[str, object]) -> list[str]:
     """Return what is wrong with what is said of an alarm."""
     fits = len(evidence) <= MOST_EVIDENCE and all(
-        _is_figure(value) and len(f"{name}{value}") <= LONGEST for name, value in evidence.items()
+        _is_figure(value) and _is_line(f"{name}{value}") for name, value in evidence.items()
     )
-    is_text = isinstance(sentence, str) and len(sentence) <= LONGEST
+    is_text = isinstance(sentence, str) and _is_line(sentence)
     return wrong_values(
         [
             (
                 "evidence",
                 evidence,
                 fits,
-                f"up to {MOST_EVIDENCE} finite numbers or texts, each up to {LONGEST} characters "
-                "long with its name",
+                f"up to {MOST_EVIDENCE} finite numbers or texts, each up to {LONGEST} printable "
+                "characters long with its name",
             ),
-            ("sentence", sentence, is_text, f"a text of up to {LONGEST} characters"),
+            ("sentence", sentence, is_text, f"a text of up to {LONGEST} printable characters"),
         ]
     )
+
+
+def _is_line(text: str) -> bool:
+    """Return whether a text is short, and has no control characters, which a terminal obeys."""
+    return len(text) <= LONGEST and text.isprintable()
 
 
 def _is_figure(value: object) -> bool:

@@ -249,7 +249,7 @@ def _wrong_fields(name: str, table: Any, fields: Mapping[str, _Field]) -> list[s
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= LONGEST
+    return isinstance(value, str) and 0 < len(value) <= LONGEST and value.isprintable()
 
 
 def _is_list(value: object) -> bool:
@@ -260,7 +260,7 @@ def _is_finite(value: object) -> bool:
     return is_number(value) and -LARGEST <= value <= LARGEST
 
 
-_TEXT = f"a text of 1 to {LONGEST} characters"
+_TEXT = f"a text of 1 to {LONGEST} characters, all of them printable"
 _OF_THRESHOLD: dict[str, _Field] = {
     "when": (None, lambda value: _is_list(value) and len(value) > 0, "one to eight conditions"),
     "sentence": (None, _is_text, _TEXT),
@@ -272,7 +272,7 @@ _OF_THRESHOLD: dict[str, _Field] = {
     "evidence": (
         (),
         lambda value: _is_list(value) and all(map(_is_text, value)),
-        "up to eight names of samples",
+        "up to eight names of samples, printable",
     ),
     "enabled": (True, lambda value: isinstance(value, bool), "true or false"),
 }
