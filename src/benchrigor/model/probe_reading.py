@@ -100,8 +100,6 @@ class ProbeRow:
         Share of dispatch in the sum of both; None without a probe of its work.
     batch
         Whether that is above the bound, so that larger units of work would pay.
-    p50_s, p99_s
-        Quantiles of whole instances; None where no raw samples are kept.
     own_cost_s
         What the probes themselves take for an instance.
     """
@@ -115,6 +113,4 @@ class ProbeRow:
     share: float
     dispatch_share: float | None
     batch: bool
-    p50_s: float | None
-    p99_s: float | None
     own_cost_s: float

@@ -87,8 +87,6 @@ def _row(
         share=_self_s(kernel, work) / all_s if all_s else 0.0,
         dispatch_share=share,
         batch=share is not None and share > batch_above,
-        p50_s=kernel.p50_s,
-        p99_s=kernel.p99_s,
         own_cost_s=kernel.own_cost_s + (known.own_cost_s * known.count / count if known else 0.0),
     )
 
