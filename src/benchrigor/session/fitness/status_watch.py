@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from benchrigor.clocks import WallClock
 from benchrigor.model import Alarm, Options, Progress, Round, Status
@@ -17,17 +17,12 @@ from benchrigor.session.loop import NAP_NS, called
 
 if TYPE_CHECKING:
     from benchrigor.instrument.alarms import Alarms
+    from benchrigor.instrument.states.status_readers import StatusReader
     from benchrigor.instrument.thresholds import Threshold
 
 _MOST_SHARE = 0.01  # of the time since the last reading, that a reading may cost
 _LEAST_BUDGET_S = 2.0  # of shorter sessions loading psutil, some 15 ms, would be more than that
 _OF_PROGRAMS = {"under-used"}  # alarms that a function in one thread raises wherever it runs
-
-
-class _Reader(Protocol):
-    """Reads a status, as `instrument.StatusReader` does."""
-
-    def read(self) -> Status: ...
 
 
 def watch_for(options: Options, clock: Clock, alarms: Alarms | None) -> StatusWatch | None:
@@ -63,7 +58,7 @@ class StatusWatch:
     """
 
     def __init__(
-        self, options: Options, clock: Clock, reader: _Reader, alarms: Alarms | None = None
+        self, options: Options, clock: Clock, reader: StatusReader, alarms: Alarms | None = None
     ) -> None:
         self._options, self._clock, self._reader = options, clock, reader
         self._alarms = alarms
