@@ -21,7 +21,6 @@ from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.timing import Stopwatch
 
 _PARTS = 10
-_MOST_TOLD = 10  # of other processes
 _SEEN = 0.02  # of a processor
 
 
@@ -75,9 +74,7 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
             samples=(*status.samples, *health(root=root).samples),
             processors=cores,
             busy=max(busy * cores / 100.0 - own_s / took_s, 0.0) if is_number(busy) else None,
-            others=sorted((each for each in others if each[1] >= _SEEN), key=lambda each: -each[1])[
-                :_MOST_TOLD
-            ],
+            others=sorted((each for each in others if each[1] >= _SEEN), key=lambda each: -each[1]),
             work_s=work_s,
             thresholds=of_machines(),
         )
