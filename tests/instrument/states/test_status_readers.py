@@ -278,8 +278,8 @@ def test_samplers_of_others_are_asked_in_place_of_those_built_in(clock) -> None:
     assert found.cost_s == {"fake": 0.5, "queue": 0.0}
 
 
-def test_a_status_waits_between_two_readings(psutil_of, write, clock) -> None:
-    assert status(interval_s=0.5, root=write(HOST), clock=clock).span_s == 0.5
+def test_a_status_waits_between_two_readings(psutil_of, write) -> None:
+    assert status(interval_s=0.02, root=write(HOST)).span_s >= 0.02
     for wrong in (-1.0, float("nan"), "1"):
         with pytest.raises(InvalidInput, match="interval_s"):
             status(interval_s=wrong)  # type: ignore[arg-type]

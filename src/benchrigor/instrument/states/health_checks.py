@@ -17,7 +17,6 @@ from benchrigor.instrument.states.sampling import GuardedSampler, sampled
 from benchrigor.instrument.states.smart_disks import read_disks
 from benchrigor.model import Health, Sample
 from benchrigor.model.checks import refuse, wrong_number
-from benchrigor.protocols import Clock
 
 _SYNCHRONISED = "run/systemd/timesync/synchronized"
 _CPU_CHIPS = {"coretemp", "k10temp", "zenpower", "cpu_thermal"}
@@ -26,7 +25,7 @@ _MOST_CELSIUS = 200.0  # Sensors without a limit state 0, or thousands
 _UNSYNCHRONISED = 0x0040  # STA_UNSYNC of <sys/timex.h>
 
 
-def health(*, root: Path = ROOT, timeout_s: float = 3.0, clock: Clock | None = None) -> Health:
+def health(*, root: Path = ROOT, timeout_s: float = 3.0) -> Health:
     """Read whether the machine is sound; what cannot be read says why, no exception escapes.
 
     Parameters
@@ -35,8 +34,6 @@ def health(*, root: Path = ROOT, timeout_s: float = 3.0, clock: Clock | None = N
         Folder that holds ``proc``, ``sys`` and ``run``.
     timeout_s
         Seconds that smartctl may take to list the disks, and again to tell of them.
-    clock
-        Measures costs; None for the wall clock.
 
     Raises
     ------
@@ -67,7 +64,7 @@ def health(*, root: Path = ROOT, timeout_s: float = 3.0, clock: Clock | None = N
         "clock": (partial(_synchronisation, root), "clock synchronised, clock error"),
     }
     samplers = [GuardedSampler(name, *source) for name, source in sources.items()]
-    return Health(**sampled(samplers, clock or WallClock()))
+    return Health(**sampled(samplers, WallClock()))
 
 
 def _temperatures() -> Iterator[Sample]:
