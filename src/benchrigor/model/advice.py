@@ -15,6 +15,7 @@ from benchrigor.model.pipeline import Quantity, ends
 from benchrigor.model.series import short
 from benchrigor.model.text import aligned, first_few, percent, shortened, show_value, wrapped
 
+BATCH_ABOVE = 0.2  # Share of dispatch above which larger units of work pay
 _LONGEST_LIST = 4  # kernels that a row names
 _LONGEST_NAME = 24  # characters of a node, so that its kernels have room beside it
 

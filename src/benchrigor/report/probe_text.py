@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from benchrigor.model import ProbeReading, ProbeReadings, ProbeRow
+from benchrigor.model.advice import BATCH_ABOVE
 from benchrigor.model.checks import refuse, wrong_share
 from benchrigor.model.text import (
     aligned,
@@ -15,9 +16,6 @@ from benchrigor.model.text import (
     show_value,
     wrapped,
 )
-
-BATCH_ABOVE = 0.2
-"""Share of dispatch above which larger units of work pay."""
 
 _WORK = ".work"
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, MissingExtra
-from benchrigor.model.advice import BatchAdvice, Kernel, KernelPartition, NodeLoad
+from benchrigor.model.advice import BATCH_ABOVE, BatchAdvice, Kernel, KernelPartition, NodeLoad
 from benchrigor.model.checks import listed, refuse, wrong_number, wrong_share, wrong_whole
 from benchrigor.model.pipeline import ends
 from benchrigor.model.series import Floats, Ints, short
@@ -30,7 +30,9 @@ _FEW, _MANY = 32, 200  # Kernels and nodes from which on draws, and exchanges, w
 _LEAST_SIDE = 1e-6  # Target of a side; METIS takes none of 0
 
 
-def advise_batching(kernels: Iterable[Kernel], *, bound: float = 0.20) -> tuple[BatchAdvice, ...]:
+def advise_batching(
+    kernels: Iterable[Kernel], *, bound: float = BATCH_ABOVE
+) -> tuple[BatchAdvice, ...]:
     """Say which kernels are dominated by dispatch, and how many instances to batch.
 
     Parameters
