@@ -11,6 +11,7 @@ from front_door import print_sections
 
 SECTIONS = {
     "shapes": ("Servers of eight shapes: error, coverage, cost", "peaks_simulated"),
+    "users": ("Users who wait for answers", "peaks_users"),
     "rivals": ("What published policies and MLRsearch cost there", "peaks_rivals"),
     "orderings": ("The orderings of the paper", "peaks_rivals"),
     "bounds": ("Never and always saturated", "peaks_simulated"),

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.stats import peaks
-from benchrigor.stats.peaks import PeakPosterior, peak_posterior, response_curve
+from benchrigor.stats.peaks import (
+    CLOSED_LOOP,
+    OPEN_LOOP,
+    Curves,
+    PeakPosterior,
+    peak_posterior,
+)
 
 LOADS = np.array([20.0, 80.0, 150.0, 165.0, 172.0, 178.0, 185.0, 260.0])
 LASTED_S = np.full(LOADS.size, 60.0)
@@ -97,21 +103,35 @@ def test_a_peak_that_is_known_to_a_thousandth_is_not_missed_between_the_points_o
     assert found.quantile(0.975) / found.quantile(0.025) < 1.05
 
 
-def test_the_curve_is_at_its_limit_at_the_peak_whatever_its_shape():
-    base, power = np.array([0.01, 0.2, 0.7]), np.array([0.5, 2.0, 15.0])
-    at_peak = response_curve(np.ones(3), base, power)
-    assert at_peak == pytest.approx(np.zeros(3), abs=1e-12)
-    nearly_idle = response_curve(np.full(3, 1e-30), base, power)
-    assert nearly_idle == pytest.approx(np.maximum(np.log(base), -3.5), abs=1e-6)
+@pytest.mark.parametrize("curves", [OPEN_LOOP, CLOSED_LOOP], ids=["open", "closed"])
+def test_curves_are_at_the_limit_at_the_peak_whatever_their_shape(curves: Curves):
+    base, power = np.ix_(np.array([0.01, 0.2, 0.7]), curves.powers)
+    at_peak = curves.log_response(np.array(1.0), base, power)
+    assert at_peak == pytest.approx(np.zeros_like(base * power), abs=1e-12)
+    nearly_idle = curves.log_response(np.array(1e-30), base, power)
+    assert nearly_idle == pytest.approx(np.maximum(np.log(base), -3.5) + 0.0 * power, abs=1e-6)
+    loads = np.geomspace(0.001, 1e6, 400)[:, None, None]
+    assert (np.diff(curves.log_response(loads, base, power), axis=0) >= 0.0).all()
 
 
-def test_the_curve_with_power_1_is_that_of_one_server():
+def test_the_open_curve_with_power_1_is_that_of_one_server():
     capacity, limit_s = 200.0, 0.04
     peak = capacity - 1.0 / limit_s
     load = np.array([10.0, 100.0, 150.0, 190.0])
     expected = np.log(1.0 / (capacity - load) / limit_s)
-    base = 1.0 / capacity / limit_s
-    assert response_curve(load / peak, base, 1.0) == pytest.approx(expected)
+    base = np.array(1.0 / capacity / limit_s)
+    found = OPEN_LOOP.log_response(load / peak, base, np.array(1.0))
+    assert found == pytest.approx(expected)
+
+
+def test_users_who_wait_have_no_pole():
+    """Above the capacity the response of a closed loop grows as the users do: R = N/X - Z."""
+    load = np.array([20.0, 40.0, 70.0, 85.0, 95.0, 110.0, 130.0, 180.0])
+    ratio = np.maximum(load / 50.0 - 1.0, 0.05)  # 1 at 100 users
+    found = peak_posterior(load, ratio, np.full(8, 60.0), low=5.0, high=720.0, curves=CLOSED_LOOP)
+    assert found.estimate(0.95).method == CLOSED_LOOP.method
+    assert found.quantile(0.025) < 100.0 < found.quantile(0.975)
+    assert found.slope == pytest.approx(2.0, rel=0.25)
 
 
 def test_a_trial_says_no_more_than_its_own_readings_do():

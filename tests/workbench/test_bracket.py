@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,3 +59,11 @@ def test_an_end_that_was_bad_luck_is_given_up():
     step = bracketed(trials, GOAL, 10.0)
     assert not isinstance(step, Ending)
     assert step.load == 400.0
+
+
+def test_of_whole_loads_the_peak_is_a_whole_number():
+    trials = [trial_of(x, 0.9 if x < 6 else 1.2) for x in (5, 5, 6, 6)]
+    step = bracketed(trials, replace(GOAL, whole=True), 10.0)
+    assert isinstance(step, Ending)
+    assert step.load is not None
+    assert (step.load.low, step.load.value, step.load.high) == (5.0, 5.0, 6.0)

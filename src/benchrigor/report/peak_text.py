@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from benchrigor.model import PeakRate
 from benchrigor.model.text import many, show_duration, wrapped
+from benchrigor.stats.peaks import CLOSED_LOOP, OPEN_LOOP
+
+_FORMULAS = {each.method: each.formula for each in (OPEN_LOOP, CLOSED_LOOP)}
 
 
 def explain_peak(peak: PeakRate, name: str) -> str:
@@ -15,10 +18,11 @@ def explain_peak(peak: PeakRate, name: str) -> str:
         "where that is 100% or more. Of the "
         f"{many(len(counted), 'trial')} that count {saturated} were.",
     ]
-    if peak.load is not None and peak.load.method != "bracket":
+    formula = _FORMULAS.get(peak.load.method) if peak.load is not None else None
+    if peak.load is not None and formula:
         steps += [
             "The peak is where the response is 100%. Its distribution is that of all curves "
-            "1/r = (1 - (1 - b) u^k) / b, with u the load over the peak, weighed by how well they "
+            f"{formula}, with u the load over the peak, weighed by how well they "
             "agree with all trials, whatever the response of the idle server b, the bend k and the "
             "noise of trials are: see docs/peak.md.",
             f"Half of it lies below {peak.load.value:.4g} {peak.unit}, the interval from "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,18 +17,19 @@ NOISE_OF_S = 60.0  # seconds of the trials whose noise is named; that of others 
 # Logarithms of response over limit beyond which a trial says no more than that it is far away.
 FAR_ABOVE, FAR_BELOW = 2.0, -3.5
 
-# The grid of what else is not known: response of an idle server over the limit, how late the curve
-# turns up, relative sd of a trial of 60 s, and how far a true curve is from one of this family.
+# The grid of what else is not known: response of an idle server over the limit, relative sd of a
+# trial of 60 s, and how far a true curve is from one of its family (see `Curves` for the bend).
 _BASES = np.array([0.01, 0.03, 0.09, 0.2, 0.4, 0.7])
-_POWERS = np.array([0.5, 1.0, 2.0, 5.0, 15.0])
 _NOISES = np.array([0.04, 0.08, 0.16, 0.32, 0.64])
 _MISFITS = np.array([0.03, 0.12, 0.4])
-_POWER_SD, _NOISE, _NOISE_SD = 1.0, 0.12, 0.5  # of lognormal priors; powers are around 1
+_NOISE, _NOISE_SD = 0.12, 0.5  # of a lognormal prior
 _TRUSTED = 0.75  # power of the likelihood: no curve is quite of this family, nor noise of this kind
 _FREEDOM = 4.0  # of Student's t: a machine that stalls for a moment spoils one trial in ten or so
 _NEAR = 1.0  # log of response over limit of the trials whose own noise is that at the peak
 _LOUDER = 1.5  # noise grows as the response does, up to this logarithm over the limit
 _BEHIND_POLES = 100.0  # times the peak: farther away all curves are saturated
+_ABOVE_ALL = 6.0  # log of the part that grows with the load, likewise
+_STEP = 1e-4  # of the load, for the slope at the peak
 _LOAD_OFF = 0.02  # by so much may a trial be at another load: near a pole that is a lot
 
 # The grid of peaks: points evenly, and at either side of the likeliest; how often it is chosen; of
@@ -36,7 +38,6 @@ _EVENLY, _CLOSER, _CLOSEST, _LOOKS = 40, 10, 0.001, 2
 _AT_ONCE = 4
 _LIKELY, _LIKELY_SHARE = 1e-6, 0.25  # of the most likely; of the points that are to be likely
 _WIDER = 1.0  # of the range, at either side: other noises reach further
-METHOD = "posterior of the peak"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,6 +58,8 @@ class PeakPosterior:
         Of each trial: log of response over limit where the most likely curve has it, and how many
         standard deviations it was found above all that the curve has within 2 % of the load (or
         below, negative), shape (n,).
+    method
+        That of the family of curves.
     """
 
     log_loads: Floats
@@ -66,6 +69,7 @@ class PeakPosterior:
     own: float
     expected: Numbers
     residuals: Floats
+    method: str
 
     def quantile(self, q: float) -> float:
         """Return the load below which the peak lies with probability q."""
@@ -91,20 +95,69 @@ class PeakPosterior:
             confidence=confidence,
             n=self.residuals.size,
             n_effective=float(self.residuals.size),
-            method=METHOD,
+            method=self.method,
         )
 
 
-def response_curve(load: Numbers, base: Numbers, power: Numbers) -> Numbers:
-    """Return the log of response over limit at loads that are given as multiples of the peak.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Curves:
+    """A family of responses r over the limit, by loads u over the peak: at u = 1 r is 1.
 
-    1/r = (1 - (1 - b) u^k) / b: with k = 1 it is 1/R = A - B load, the form of the model-guided
-    policy (seed 002, Algorithm 4), which an M/M/1 server has. At the peak, u = 1, r is 1; an idle
-    server has r = b; and behind its pole a server is far above.
+    Parameters
+    ----------
+    method
+        What an estimate by them is called.
+    formula
+        For people.
+    log_response
+        Returns log r at loads u, of an idle server's r = b and a bend k.
+    powers, power_sd
+        Bends, and the standard deviation of their logarithm, which is around 0.
     """
+
+    method: str
+    formula: str
+    log_response: Callable[[Numbers, Numbers, Numbers], Numbers]
+    powers: Floats
+    power_sd: float
+
+
+def _with_pole(load: Numbers, base: Numbers, power: Numbers) -> Numbers:
     left = (1.0 - (1.0 - base) * np.minimum(load, _BEHIND_POLES) ** power) / base
     found: Numbers = np.maximum(-np.log(np.maximum(left, math.exp(-FAR_ABOVE))), FAR_BELOW)
     return found
+
+
+def _without_pole(load: Numbers, base: Numbers, power: Numbers) -> Numbers:
+    rise = np.exp(np.minimum(power * np.log(load), _ABOVE_ALL))
+    found: Numbers = np.clip(np.log(base + (1.0 - base) * rise), FAR_BELOW, FAR_ABOVE)
+    return found
+
+
+OPEN_LOOP = Curves(
+    method="posterior of the peak",
+    formula="1/r = (1 - (1 - b) u^k) / b",
+    log_response=_with_pole,
+    powers=np.array([0.5, 1.0, 2.0, 5.0, 15.0]),
+    power_sd=1.0,
+)
+"""Requests that come whatever becomes of those before: behind a pole the queue grows for ever.
+
+With k = 1 it is 1/R = A - B load, the form of the model-guided policy (seed 002, Algorithm 4),
+which an M/M/1 server has.
+"""
+
+CLOSED_LOOP = Curves(
+    method="posterior of the peak of a closed loop",
+    formula="r = b + (1 - b) u^k",
+    log_response=_without_pole,
+    powers=np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0]),
+    power_sd=1.5,
+)
+"""Users who wait for an answer: there is no pole, for the queue is never longer than they are many.
+
+Their response goes on as load over capacity less their pause, which is steep where that is long.
+"""
 
 
 def peak_posterior(
@@ -115,6 +168,7 @@ def peak_posterior(
     low: float,
     high: float,
     error: Floats | None = None,
+    curves: Curves = OPEN_LOOP,
 ) -> PeakPosterior:
     """Return what trials say of the peak, whatever base, power, noise and misfit are.
 
@@ -139,6 +193,8 @@ def peak_posterior(
     error
         Relative standard error of the response of each, from its own readings, shape (n,); 0 (and
         None for all) where it is not known.
+    curves
+        The family of responses.
 
     Returns
     -------
@@ -160,6 +216,7 @@ def peak_posterior(
         share=(NOISE_OF_S / duration_s).astype("f4"),
         own=(np.zeros_like(load) if error is None else np.minimum(error, 1.0)).astype("f4"),
         broke_down=np.isinf(ratio),
+        curves=curves,
     )
     ends = math.log(low), math.log(high)
     nearest = float(np.log(load[np.abs(trials.log_ratio).argmin()]))
@@ -188,6 +245,7 @@ class _Trials:
     share: Numbers
     own: Numbers
     broke_down: npt.NDArray[np.bool_]
+    curves: Curves
 
     def variance(self, expected: Numbers, noise: Numbers, misfit: Numbers) -> Numbers:
         """Return the variance of the logs around those expected."""
@@ -202,9 +260,10 @@ class _Trials:
         parts = np.array_split(np.exp(grid), math.ceil(grid.size / _AT_ONCE))
         log_p = np.concatenate([self._log_likelihood(each, noises, misfits) for each in parts])
         log_p *= _TRUSTED
-        _, _, power, noise, _ = np.ix_(grid, _BASES, _POWERS, noises, misfits)
+        powers = self.curves.powers
+        _, _, power, noise, _ = np.ix_(grid, _BASES, powers, noises, misfits)
         log_p += np.log(np.gradient(grid))[:, np.newaxis, np.newaxis, np.newaxis, np.newaxis]
-        log_p -= _square(power, 1.0, _POWER_SD) + _square(noise, _NOISE, _NOISE_SD)
+        log_p -= _square(power, 1.0, self.curves.power_sd) + _square(noise, _NOISE, _NOISE_SD)
         p: Floats = np.exp(log_p - log_p.max())
         p /= p.sum()
         return p
@@ -214,9 +273,9 @@ class _Trials:
         # Single precision is enough for terms of a sum, and takes a third of the time.
         peak, base, power, noise, misfit = (
             each[..., np.newaxis].astype(np.float32)
-            for each in np.ix_(peaks, _BASES, _POWERS, noises, misfits)
+            for each in np.ix_(peaks, _BASES, self.curves.powers, noises, misfits)
         )
-        expected = response_curve(self.load.astype(np.float32) / peak, base, power)
+        expected = self.curves.log_response(self.load.astype(np.float32) / peak, base, power)
         variance = self.variance(expected, noise, misfit)
         far = (self.log_ratio - expected) ** 2 / _FREEDOM
         far *= ~self.broke_down | (expected <= 0.0)
@@ -262,14 +321,18 @@ def _zoomed(grid: Floats, p: Floats) -> tuple[Floats, bool]:
 
 def _described(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
     """Return the distribution of the peak, and what is most likely beside it."""
-    base, power = np.ix_(_BASES, _POWERS)
-    slope = np.log((1.0 - base) / base * power)
+    curves = trials.curves
+    before, after = (
+        curves.log_response(np.array(1.0 + each), *np.ix_(_BASES, curves.powers))
+        for each in (-_STEP, _STEP)
+    )
+    slope = np.log((after - before) / (2.0 * _STEP))
     noise = math.exp(float(p.sum(axis=(0, 1, 2, 4)) @ np.log(_NOISES)))
     misfit = float(p.sum(axis=(0, 1, 2, 3)) @ np.log(_MISFITS))
     best = np.unravel_index(p.argmax(), p.shape)
     share = trials.load / math.exp(grid[best[0]])
     below, expected, above = (
-        response_curve(share * each, _BASES[best[1]], _POWERS[best[2]])
+        curves.log_response(share * each, _BASES[best[1]], curves.powers[best[2]])
         for each in (1.0 - _LOAD_OFF, 1.0, 1.0 + _LOAD_OFF)
     )
     variance = trials.variance(expected, np.array(noise), np.exp(misfit))
@@ -283,4 +346,5 @@ def _described(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
         own=own,
         expected=expected,
         residuals=(trials.log_ratio - np.clip(trials.log_ratio, below, above)) / np.sqrt(variance),
+        method=curves.method,
     )

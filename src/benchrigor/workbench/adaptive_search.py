@@ -12,7 +12,13 @@ import numpy.typing as npt
 from benchrigor.model import Code, Estimate, Floats, Notice
 from benchrigor.model.text import percent
 from benchrigor.model.trial import PeakStatus, Trial
-from benchrigor.stats.peaks import NOISE_OF_S, PeakPosterior, peak_posterior
+from benchrigor.stats.peaks import (
+    CLOSED_LOOP,
+    NOISE_OF_S,
+    OPEN_LOOP,
+    PeakPosterior,
+    peak_posterior,
+)
 from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.bracket import bracketed
 from benchrigor.workbench.steps import Ending, Goal, Step
@@ -100,7 +106,7 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     load = _behind(counted, goal)
     if load is not None:
         return Step(load, shortest, "whether it is saturated above, too")
-    found = _posterior(counted)
+    found = _posterior(counted, goal)
     notices = tuple(_disagreements(found, tried, bad))
     estimate = _estimate(found, goal)
     half = math.log(found.quantile(_upper(goal)) / found.quantile(1.0 - _upper(goal))) / 2.0
@@ -131,7 +137,7 @@ def so_far(trials: Sequence[Trial], goal: Goal) -> Estimate | None:
     counted = tried.only(~tried.contradicted)
     if not ((counted.ratio < 1.0).any() and (counted.ratio >= 1.0).any()):
         return None
-    return _estimate(_posterior(counted), goal)
+    return _estimate(_posterior(counted, goal), goal)
 
 
 def shortest_s(goal: Goal) -> float:
@@ -157,10 +163,15 @@ def _upper(goal: Goal) -> float:
     return (1.0 + goal.confidence) / 2.0
 
 
-def _posterior(counted: _Tried) -> PeakPosterior:
-    low, high = float(counted.load.min()) / _STRIDE, float(counted.load.max()) * _STRIDE
+def _posterior(counted: _Tried, goal: Goal) -> PeakPosterior:
     return peak_posterior(
-        counted.load, counted.ratio, counted.duration_s, low=low, high=high, error=counted.error
+        counted.load,
+        counted.ratio,
+        counted.duration_s,
+        low=float(counted.load.min()) / _STRIDE,
+        high=float(counted.load.max()) * _STRIDE,
+        error=counted.error,
+        curves=CLOSED_LOOP if goal.whole else OPEN_LOOP,
     )
 
 

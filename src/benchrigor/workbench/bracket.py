@@ -41,7 +41,7 @@ def bracketed(trials: Sequence[Trial], goal: Goal, shortest_s: float) -> Step | 
         "that kept the limits and that did not, each by two trials or more."
     )
     estimate = Estimate(
-        value=middle,
+        value=goal.within(middle),
         low=low,
         high=high,
         confidence=goal.confidence,

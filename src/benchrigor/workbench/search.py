@@ -76,7 +76,8 @@ class PeakSearch:
     budget_s
         What all trials may cost, set-up included; None for no limit.
     whole
-        Whether loads are whole numbers, such as users or connections.
+        Whether loads are whole numbers: of users or connections that each wait for an answer, so
+        that "adaptive" takes other curves.
 
     Raises
     ------
