@@ -154,3 +154,19 @@ def test_probabilities_are_those_of_the_grid_also_where_no_grid_is_fine_enough(m
     never_fine = posterior(load, ratio)
     for q in (0.025, 0.5, 0.975):
         assert never_fine.quantile(q) == pytest.approx(fine.quantile(q), rel=0.01)
+
+
+def test_the_interval_of_many_long_trials_is_that_of_a_dense_grid(monkeypatch: pytest.MonkeyPatch):
+    rng = np.random.default_rng(20351)
+    load = np.concatenate([[50.0, 200.0, 800.0], 175.0 * np.exp(rng.normal(0.0, 0.02, 40))])
+    ratio = np.where(load < 200.0, 1.0 / np.maximum(200.0 - load, 1e-9) / 0.04, 500.0)
+    ratio *= np.exp(rng.normal(0.0, 0.02, load.size))
+
+    def found() -> PeakPosterior:
+        return peak_posterior(load, ratio, np.full(load.size, 300.0), low=12.5, high=3200.0)
+
+    ours = found()
+    monkeypatch.setattr(peaks, "_EVENLY", 1500)
+    dense = found()
+    for q in (0.025, 0.5, 0.975):
+        assert abs(math.log(ours.quantile(q) / dense.quantile(q))) < 0.05 * dense.sd
