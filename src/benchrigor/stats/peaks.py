@@ -34,9 +34,9 @@ _LOAD_OFF = 0.02  # by so much may a trial be at another load: near a pole that 
 
 # The grid of peaks: points evenly, and at either side of the likeliest; how often it is chosen; of
 # how many the probability is reckoned at once.
-_EVENLY, _CLOSER, _CLOSEST, _LOOKS = 40, 10, 0.001, 2
+_EVENLY, _CLOSER, _CLOSEST, _LOOKS = 40, 10, 0.001, 3
 _AT_ONCE = 4
-_LIKELY, _LIKELY_SHARE = 1e-6, 0.25  # of the most likely; of the points that are to be likely
+_LIKELY = 1e-6  # of the density of the most likely
 _WIDER = 1.0  # of the range, at either side: other noises reach further
 
 
@@ -80,11 +80,7 @@ class PeakPosterior:
     @property
     def sd(self) -> float:
         """Standard deviation of the logarithm of the peak."""
-        return math.sqrt(float(self.weights @ (self.log_loads - self._mean) ** 2))
-
-    @property
-    def _mean(self) -> float:
-        return float(self.weights @ self.log_loads)
+        return _sd(self.log_loads, self.weights)
 
     def estimate(self, confidence: float) -> Estimate:
         """Return the median peak with the interval of equal tails."""
@@ -293,6 +289,10 @@ def _square(value: Floats, typical: float, sd: float) -> Floats:
     return 0.5 * (np.log(value) / sd - math.log(typical) / sd) ** 2
 
 
+def _sd(values: Floats, weights: Floats) -> float:
+    return math.sqrt(float(weights @ (values - weights @ values) ** 2))
+
+
 def _of_peaks(p: Floats) -> Floats:
     weights: Floats = p.sum(axis=(1, 2, 3, 4))
     return weights
@@ -312,10 +312,11 @@ def _points(center: float, low: float, high: float) -> Floats:
 
 def _zoomed(grid: Floats, p: Floats) -> tuple[Floats, bool]:
     """Return a grid of the likely peaks, and whether this one was as fine already."""
-    density = _of_peaks(p) / np.gradient(grid)
+    weights = _of_peaks(p)
+    density = weights / np.gradient(grid)
     likely = np.flatnonzero(density > _LIKELY * density.max())
     first, last = max(likely[0] - 1, 0), min(likely[-1] + 1, grid.size - 1)
-    is_fine = likely.size >= _LIKELY_SHARE * grid.size
+    is_fine = bool(np.diff(grid[first : last + 1]).max() <= _sd(grid, weights))
     return _points(float(grid[density.argmax()]), float(grid[first]), float(grid[last])), is_fine
 
 
