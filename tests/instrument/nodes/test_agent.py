@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -359,6 +360,38 @@ def test_only_so_many_connections_are_taken(agent_of, ask, monkeypatch):
                 return False
 
         until(is_back)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_connections_that_have_ended_keep_nobody_out(agent_of, ask, monkeypatch, scheme):
+    monkeypatch.setattr(request_limits, "MOST_CONNECTIONS", 8)
+    monkeypatch.setattr(agent_module, "SLOWEST_S", 10 * LONG_S)
+    tls = (HERE / "certificate.pem", HERE / "key.pem") if scheme == "https" else None
+    context = ssl.create_default_context(cafile=HERE / "certificate.pem") if tls else None
+    with agent_of(tls=tls) as agent:
+        address = ("127.0.0.1", int(agent.url.rpartition(":")[2]))
+        for _ in range(8):
+            socket.create_connection(address, LONG_S).close()
+
+        def is_answered() -> bool:
+            try:
+                return ask(agent.url + "/alarms", context=context)[0] == 200
+            except OSError:
+                return False
+
+        until(is_answered)
+
+
+def test_handshakes_that_do_not_end_count_as_connections(agent_of, ask, monkeypatch):
+    monkeypatch.setattr(request_limits, "MOST_CONNECTIONS", 8)
+    monkeypatch.setattr(agent_module, "SLOWEST_S", 10 * LONG_S)
+    context = ssl.create_default_context(cafile=HERE / "certificate.pem")
+    with agent_of(tls=(HERE / "certificate.pem", HERE / "key.pem")) as agent, ExitStack() as stack:
+        address = ("127.0.0.1", int(agent.url.rpartition(":")[2]))
+        for _ in range(8):
+            stack.enter_context(socket.create_connection(address, LONG_S))
+        with pytest.raises(OSError, match=r"reset|closed|EOF|aborted"):
+            ask(agent.url + "/alarms", context=context)
 
 
 def test_only_so_many_requests_a_second_are_answered(agent_of, ask, monkeypatch):
