@@ -187,6 +187,20 @@ def test_a_port_that_is_taken_is_told(agent_of):
         agent_of(port=int(agent.url.rpartition(":")[2]))
 
 
+def test_a_host_that_has_only_ipv6_is_served(agent_of, ask, monkeypatch):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    found = socket.getaddrinfo("::1", 0, type=socket.SOCK_STREAM)
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        agent = agent_of(host="localhost")
+    with agent:
+        port = agent.url.rpartition(":")[2]
+        assert ask(f"http://[::1]:{port}/alarms")[0] == 200
+
+
 def test_a_token_is_needed_for_everything(agent_of, ask, token):
     with agent_of(token=token) as agent:
         for path in ("/status", "/metrics", "/nothing", "/config"):

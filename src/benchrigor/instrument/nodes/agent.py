@@ -182,8 +182,9 @@ class Agent:
         self._connections = GuardedConnections(runner.server, SLOWEST_S)
         self._runner: web.AppRunner | None = runner
         loop = asyncio.get_running_loop()
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.listening = socket.create_server((host, port), family=family)
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, *_, where = min(found, key=lambda each: each[0] != socket.AF_INET)
+        self.listening = socket.create_server(where, family=family)
         _AGENTS.add(self)
         self._server = await loop.create_server(
             self._connections,
