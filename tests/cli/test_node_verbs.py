@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -44,6 +45,15 @@ def test_nodes_are_shown_in_a_table(cli, agent):
         "alarms",
     ]
     assert row.split()[:2] == [agent.url.partition("://")[2], "well"]
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_a_long_address_is_told_whole_and_takes_no_room_from_figures(cli, agent):
+    long = "[fe80:0000:0000:0000:0000:0000:0000:0009]:1"
+    result = cli("watch", "--once", agent.url, long)
+    told = "".join(result.stdout.replace("silent", "").split())
+    assert told.count(long) == 2  # in its row and in its note
+    assert re.search(r"well .* 7% .* 4 GB ", result.stdout)
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 

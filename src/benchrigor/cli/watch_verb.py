@@ -106,9 +106,15 @@ def _table(views: Sequence[NodeView]) -> Group:
 
     table = Table(box=SIMPLE_HEAD, padding=0)
     for name in COLUMNS:
-        table.add_column(name, justify="left" if name in _WORDS else "right", no_wrap=True)
+        table.add_column(
+            name,
+            justify="left" if name in _WORDS else "right",
+            no_wrap=name != "node",  # else a long name would take the width of the figures
+            overflow="fold" if name == "node" else "ellipsis",
+        )
     for view, (node, condition, *figures) in zip(views, node_rows(views), strict=True):
-        table.add_row(node, Text(condition, style=_STYLES.get(view.condition, "red")), *figures)
+        style = _STYLES.get(view.condition, "red")
+        table.add_row(Text(node), Text(condition, style=style), *figures)
     return Group(table, *(Text(each) for each in node_notes(views)))
 
 
