@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import signal
@@ -10,8 +11,11 @@ import sys
 import time
 
 import pytest
+from rich.console import Console
 
+from benchrigor.cli.watch_verb import screen
 from benchrigor.instrument import Agent, ProbeRegistry, StatusReader
+from benchrigor.model.node import NodeCondition, NodeView
 from benchrigor.testing import FakeSampler
 
 LONG_S = 30.0
@@ -55,6 +59,32 @@ def test_a_long_address_is_told_whole_and_takes_no_room_from_figures(cli, agent)
     assert told.count(long) == 2  # in its row and in its note
     assert re.search(r"well .* 7% .* 4 GB ", result.stdout)
     assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def drawn(views: list[NodeView], height: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=80)
+    console.print(screen(views, height))
+    return console.file.getvalue().splitlines()[:height]
+
+
+def test_a_low_terminal_shows_first_what_is_wrong():
+    well = [NodeView(address=f"http://a{i}:1", condition=NodeCondition.WELL) for i in range(40)]
+    gone = NodeView(address="http://b:1", condition=NodeCondition.SILENT, reason="no answer")
+    lines = drawn([*well, gone], height=24)
+    assert lines[0] == "b:1: no answer"
+    rows = [each.split() for each in lines if "well" in each or "silent" in each]
+    assert rows[0] == ["b:1", "silent"]
+    assert len(rows) > 15
+
+
+def test_however_much_is_wrong_a_low_terminal_shows_some_rows():
+    wrong = NodeCondition.WRONG
+    views = [
+        NodeView(address=f"http://a{i}:1", condition=wrong, reason="x " * 50) for i in range(40)
+    ]
+    lines = drawn(views, height=24)
+    assert "and 34 more notes" in lines
+    assert any("a0:1  wrong" in each for each in lines)
 
 
 def test_what_programs_read_has_all(cli, agent, strict):
