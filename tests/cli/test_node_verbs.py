@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -92,6 +93,44 @@ def test_what_programs_read_has_all(cli, agent, strict):
     (node,) = document["nodes"]
     assert (node["address"], node["condition"]) == (agent.url, "well")
     assert node["report"]["status"]["samples"][0]["name"] == "cpu busy"
+
+
+def test_nothing_but_lines_of_json_is_printed_when_it_is_interrupted():
+    words = [sys.executable, "-m", "benchrigor", "watch", "--json", "127.0.0.1:1"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline() + process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=LONG_S)
+    finally:
+        process.kill()
+        process.communicate()
+    for line in (first + rest).splitlines():
+        assert json.loads(line)["nodes"]
+    assert process.returncode == 130
+
+
+def test_a_terminal_has_its_cursor_back_when_it_is_told_to_end():
+    ours, theirs = os.openpty()
+    environment = {**os.environ, "TERM": "xterm"}
+    words = [sys.executable, "-m", "benchrigor", "watch", "127.0.0.1:1"]
+    process = subprocess.Popen(words, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    drawn = b""
+    try:
+        while part := os.read(ours, 4096):
+            if b"silent" in part and b"silent" not in drawn:
+                process.send_signal(signal.SIGTERM)
+            drawn += part
+    except OSError:  # the terminal was closed at the other end
+        pass
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert drawn.rfind(b"\x1b[?25h") > drawn.rfind(b"\x1b[?25l") > -1
+    assert process.returncode == 130
 
 
 def test_the_exit_code_says_whether_all_is_well(cli, agent):

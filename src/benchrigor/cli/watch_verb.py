@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import click
 
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.nodes import token_option
-from benchrigor.cli.options import json_option
+from benchrigor.cli.options import json_option, json_printed
 from benchrigor.instrument import Hub
 from benchrigor.model import codec
 from benchrigor.model.node import NodeCondition, NodeView
@@ -77,6 +78,7 @@ def _watch(hub: Hub, views: Sequence[NodeView]) -> None:
     """Draw the table anew once a second."""
     from rich.live import Live  # noqa: PLC0415  # for people only
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the cursor is shown again
     with Live(auto_refresh=False) as live:
         while True:
             live.update(screen(views, live.console.height), refresh=True)
@@ -93,6 +95,7 @@ def _print(views: Sequence[NodeView], *, as_json: bool) -> None:
     if as_json:
         document = {**codec.versions(), "nodes": codec.encode(views)}
         click.echo(json.dumps(document, allow_nan=False))
+        json_printed()
         return
     from rich.console import Console  # noqa: PLC0415  # for people only
     from rich.text import Text  # noqa: PLC0415  # likewise
