@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -88,6 +90,20 @@ def test_an_answer_that_is_too_large_is_cut_off(server, monkeypatch):
         (view,) = hub.pull()
         assert view.condition is NodeCondition.SILENT
         assert "more than 1,000 bytes" in view.reason
+
+
+def test_a_name_that_resolves_slowly_holds_up_no_end():
+    program = (
+        "import socket, time\n"
+        "from benchrigor.instrument import Hub\n"
+        "socket.getaddrinfo = lambda *_, **__: time.sleep(600.0)\n"
+        "with Hub(['slow.example:1']) as hub:\n"
+        "    print(hub.pull()[0].condition)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60.0, check=True
+    )
+    assert (ended.stdout, ended.stderr) == ("silent\n", "")
 
 
 def test_a_node_that_ends_keeps_what_it_told_and_comes_back(agent_of):
