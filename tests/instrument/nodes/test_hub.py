@@ -61,12 +61,15 @@ def test_what_hangs_or_is_gone_or_talks_nonsense_holds_up_nobody(agent_of, serve
         "not json": http(b"hello"),
         "error": http(b'{"error": "Unauthorized"}', b"401 Unauthorized"),
         "elsewhere": http(b"", b"302 Found", b"Location: http://127.0.0.1:1/\r\n"),
+        "long header": http(b"{}", more=b"X: " + b"x" * 20_000 + b"\r\n"),
+        "bad gzip": http(b"hello", more=b"Content-Encoding: gzip\r\n"),
+        "bad chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n",
         "cut off": http(b"{}")[:-1],
     }
     with ExitStack() as stack:
         agent = stack.enter_context(agent_of())
         places = {name: stack.enter_context(server(each)) for name, each in answers.items()}
-        places["gone"] = unused()
+        places |= {"gone": unused(), "no name": "x" * 80 + ":1"}
         hub = stack.enter_context(Hub([agent.url, *places.values()], timeout_s=3.0))
         began_s = time.monotonic()
         views = by_address(hub)
@@ -79,16 +82,20 @@ def test_what_hangs_or_is_gone_or_talks_nonsense_holds_up_nobody(agent_of, serve
         assert found["error"].condition is NodeCondition.REFUSED
         assert found["elsewhere"].condition is NodeCondition.WRONG
         assert found["elsewhere"].reason == "status 302"
-        for name in ("closes", "nonsense", "cut off", "gone"):
-            assert found[name].condition is NodeCondition.SILENT, name
-            assert found[name].reason, name
+        for condition, names in (
+            (NodeCondition.SILENT, ("closes", "gone", "no name")),
+            (NodeCondition.WRONG, ("nonsense", "long header", "bad gzip", "bad chunk", "cut off")),
+        ):
+            for name in names:
+                assert found[name].condition is condition, name
+                assert found[name].reason, name
 
 
 def test_an_answer_that_is_too_large_is_cut_off(server, monkeypatch):
     monkeypatch.setattr(hub_module, "MOST_ANSWER_BYTES", 1000)
     with server(http(b"x" * 5000)) as place, Hub([place], timeout_s=PATIENT_S) as hub:
         (view,) = hub.pull()
-        assert view.condition is NodeCondition.SILENT
+        assert view.condition is NodeCondition.WRONG
         assert "more than 1,000 bytes" in view.reason
 
 
@@ -162,6 +169,7 @@ def test_thresholds_are_put_on_every_node_that_can_be_reached(agent_of):
         ({"nodes": ["a:1", "a:1"]}, "twice"),
         ({"nodes": ["a:1"], "timeout_s": 0.0}, "timeout_s"),
         ({"nodes": ["a:1"], "timeout_s": float("nan")}, "timeout_s"),
+        ({"nodes": ["a:1"], "token": "a-token\nof-two-lines"}, "printable characters"),
         ({"nodes": ["a:1"], "authority": HERE / "none.pem"}, "no certificates"),
         ({"nodes": ["a:1"], "authority": HERE / "conftest.py"}, "no certificates"),
     ],
