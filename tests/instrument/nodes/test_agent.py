@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import socket
@@ -13,6 +14,7 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -23,6 +25,7 @@ from benchrigor.instrument.nodes import agent as agent_module
 from benchrigor.instrument.nodes import request_limits
 from benchrigor.instrument.nodes.exposition import exposition
 from benchrigor.instrument.nodes.node_service import NodeService
+from benchrigor.instrument.nodes.request_limits import GuardedConnections
 
 HERE = Path(__file__).parent
 LONG_S = 20.0
@@ -374,6 +377,19 @@ def test_only_so_many_connections_are_taken(agent_of, ask, monkeypatch):
                 return False
 
         until(is_back)
+
+
+def test_who_asks_nothing_is_cut_off_whatever_the_server_does():
+    async def look() -> None:
+        cut_off = asyncio.Event()
+        one, other = Mock(), Mock(force_close=cut_off.set)
+        guarded = GuardedConnections(Mock(side_effect=[one, other], connections=[]), 0.01)
+        guarded.has_asked(guarded())
+        guarded()
+        await asyncio.wait_for(cut_off.wait(), LONG_S)
+        one.force_close.assert_not_called()
+
+    asyncio.run(look())  # by itself: recent servers of aiohttp cut such connections off too
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
