@@ -171,6 +171,20 @@ def test_wrong_thresholds_are_refused(cli, tmp_path):
     assert "hot.hold_s is -1" in result.stderr
 
 
+def test_thresholds_that_are_not_in_force_are_told(cli, tmp_path, monkeypatch):
+    given, kept = tmp_path / "given.toml", tmp_path / "kept.json"
+    given.write_text("")
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("benchrigor.cli.agent_verb.print_result", interrupted)
+    words = ("agent", "--port", "0", "--thresholds", given, "--config", kept)
+    assert "in force" not in cli(*words).stderr
+    kept.write_text('{"thresholds": {}}')
+    assert f"thresholds kept in {kept} are in force, not those of {given}" in cli(*words).stderr
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_an_agent_serves_until_it_is_told_to_end(cli, tmp_path, monkeypatch, how):
     secret = tmp_path / "token"
