@@ -26,6 +26,7 @@ from benchrigor.instrument.nodes import request_limits
 from benchrigor.instrument.nodes.exposition import exposition
 from benchrigor.instrument.nodes.node_service import NodeService
 from benchrigor.instrument.nodes.request_limits import GuardedConnections
+from benchrigor.testing import FakeSampler
 
 HERE = Path(__file__).parent
 LONG_S = 20.0
@@ -105,6 +106,13 @@ def test_metrics_are_told_before_the_first_reading():
     service = NodeService(ProbeRegistry(), Alarms(), StatusReader(samplers=[]))
     names = {each.name for each in text_string_to_metric_families(exposition(service).decode())}
     assert "benchrigor_node_info" in names
+
+
+def test_a_name_that_is_not_utf_8_spoils_no_metrics():
+    sampler = FakeSampler({"disk \udcff": 1.0})
+    service = NodeService(ProbeRegistry(), Alarms(), StatusReader(samplers=[sampler]))
+    service.read()
+    assert 'sample="disk ?"' in exposition(service).decode()
 
 
 def test_an_alarm_is_raised_on_the_node(agent_of, ask, sampler):
