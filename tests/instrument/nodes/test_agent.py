@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument import Agent, Alarms, ProbeRegistry, StatusReader
 from benchrigor.instrument.nodes import agent as agent_module
-from benchrigor.instrument.nodes import request_limits
+from benchrigor.instrument.nodes import node_service, request_limits
 from benchrigor.instrument.nodes.exposition import exposition
 from benchrigor.instrument.nodes.node_service import NodeService
 from benchrigor.instrument.nodes.request_limits import GuardedConnections
@@ -55,7 +55,9 @@ def test_all_is_told_that_is_known(agent_of, ask):
         assert status == 200
         assert told["age_s"] < LONG_S
         assert told["status"]["samples"][0]["name"] == "load 1 min"
-        assert ask(agent.url + "/health")[1]["health"]["samples"]
+        told = ask(agent.url + "/health")[1]
+        assert told["health"]["samples"]
+        assert told["age_s"] < LONG_S
         assert ask(agent.url + "/alarms") == (200, {"alarms": []})
         assert "hot" in ask(agent.url + "/config")[1]["thresholds"]
         assert ask(agent.url + "/probes")[1]["probes"]["readings"]["parse"]["count"] == 1
@@ -443,10 +445,22 @@ def test_only_so_many_requests_a_second_are_answered(agent_of, ask, monkeypatch)
 def test_a_reading_that_fails_is_tried_again(agent_of, monkeypatch):
     with agent_of() as agent:
         until(lambda: agent.service.status)
-        first = agent.service.status
-        monkeypatch.setattr(agent.service, "_check", lambda: 1 / 0)
-        until(lambda: agent.service.status is not first)
+        monkeypatch.setattr(agent.service.alarms, "tell", lambda *_: 1 / 0)
+        for _ in range(2):
+            before = agent.service.status
+            until(lambda before=before: agent.service.status is not before)
         assert agent.service.age_s < LONG_S
+
+
+def test_a_health_check_that_hangs_delays_no_status(agent_of, monkeypatch):
+    ended = threading.Event()
+    monkeypatch.setattr(node_service, "health", ended.wait)
+    with agent_of() as agent:
+        for _ in range(2):
+            before = agent.service.status
+            until(lambda before=before: agent.service.status is not before)
+        assert agent.service.health is None
+        ended.set()
 
 
 def test_it_ends_and_leaves_nothing_behind(agent_of, ask):

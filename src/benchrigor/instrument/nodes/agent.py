@@ -44,7 +44,7 @@ try:
 except ImportError:
     raise MissingExtra("an agent", package="aiohttp and prometheus-client", extra="agent") from None
 
-_EVERY_S = 1.0
+_STATUS_EVERY_S, _HEALTH_EVERY_S = 1.0, 60.0
 _LOGGER = logging.getLogger("benchrigor.agent")
 _LOGGER.addHandler(logging.NullHandler())  # silent where the program does not log itself
 _PLAIN = "text/plain; version=0.0.4; charset=utf-8"
@@ -54,7 +54,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Agent:
     """Serves capabilities, status, health, probes, alarms and thresholds of a node over HTTP.
 
-    It runs in a thread of its own, reads the status once a second in another, and answers from what
+    It runs in a thread of its own, reads the status once a second in others, and answers from what
     was read last: who asks slowly, or often, slows nothing down.
 
     Parameters
@@ -160,7 +160,10 @@ class Agent:
                 "age_s": self.service.age_s,
                 "status": encode(self.service.status),
             },
-            "/health": lambda _: {"health": encode(self.service.health)},
+            "/health": lambda _: {
+                "age_s": self.service.health_age_s,
+                "health": encode(self.service.health),
+            },
             "/probes": lambda request: self.service.probes(request.query.get("cursor")),
             "/alarms": lambda _: {"alarms": encode(self.service.alarms.standing())},
             "/config": lambda _: self.service.configuration(),
@@ -192,25 +195,20 @@ class Agent:
             ssl=context,
             ssl_handshake_timeout=None if context is None else SLOWEST_S,
         )
-        self._reading = asyncio.create_task(self._read())
+        self._reading = [
+            asyncio.create_task(_repeated(self.service.read, _STATUS_EVERY_S)),
+            asyncio.create_task(_repeated(self.service.check, _HEALTH_EVERY_S)),
+        ]
         return int(self.listening.getsockname()[1])
 
     async def _end(self) -> None:
         runner, self._runner = self._runner, None
-        self._reading.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._reading
+        for each in self._reading:
+            each.cancel()
+        await asyncio.gather(*self._reading, return_exceptions=True)
         self._server.close()
         if runner is not None:
             await runner.cleanup()
-
-    async def _read(self) -> None:
-        """Read once a second; a reading that fails is tried again."""
-        while True:
-            began_s = time.monotonic()
-            with suppress(Exception):  # samplers tell their own errors; what else fails ages
-                await asyncio.to_thread(self.service.read)
-            await asyncio.sleep(max(0.0, began_s + _EVERY_S - time.monotonic()))
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -283,6 +281,15 @@ def _let_go() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_let_go)
+
+
+async def _repeated(read: Callable[[], None], every_s: float) -> None:
+    """Read now and then, in a thread; a reading that fails is tried again."""
+    while True:
+        began_s = time.monotonic()
+        with suppress(Exception):  # samplers tell their own errors; what else fails ages
+            await asyncio.to_thread(read)
+        await asyncio.sleep(max(0.0, began_s + every_s - time.monotonic()))
 
 
 def _wrong_access(host: object, token: object) -> list[str]:
