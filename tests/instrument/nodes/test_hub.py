@@ -113,6 +113,18 @@ def test_a_name_that_resolves_slowly_holds_up_no_end():
     assert (ended.stdout, ended.stderr) == ("silent\n", "")
 
 
+def test_the_largest_report_of_an_agent_is_taken(agent_of):
+    registry = ProbeRegistry()
+    for index in range(1200):
+        probe = registry.probe(f"{index:05d}" + ".a_long_name" * 10)
+        for power in range(40):
+            probe.stop(time.perf_counter_ns() - int(10 ** (power / 4.0)))
+    with agent_of(registry=registry) as agent, Hub([agent.url], timeout_s=PATIENT_S) as hub:
+        (view,) = hub.pull()
+        assert view.condition is NodeCondition.WELL
+        assert (len(view.report.probes), view.report.left_out) == (1000, 200)
+
+
 def test_a_node_that_ends_keeps_what_it_told_and_comes_back(agent_of):
     agent = agent_of()
     port = int(agent.url.rpartition(":")[2])

@@ -23,7 +23,7 @@ try:
 except ImportError:
     raise MissingExtra("a hub", package="aiohttp", extra="agent") from None
 
-MOST_ANSWER_BYTES = 4 * 1024 * 1024
+MOST_ANSWER_BYTES = 1024 * 1024  # takes a tenth of a second to read
 _SILENCE, _NONSENSE = 0, 1  # in place of a status: no answer came, or none that can be read
 
 
@@ -88,7 +88,10 @@ class Hub:
         )
 
     def pull(self) -> tuple[NodeView, ...]:
-        """Ask each node once, and return how all are: after `timeout_s` at the latest."""
+        """Ask each node once, and return how all are.
+
+        That is after `timeout_s` and the time to read the answers at the latest.
+        """
         self._refuse_closed()
         self._thread.run(self._pulled())
         return self._board.views(time.monotonic())

@@ -25,7 +25,7 @@ from benchrigor.model.codec import encode, write_whole
 from benchrigor.model.node import NodeReport
 from benchrigor.model.probe_reading import ProbeReadings
 
-_MOST_PROBES = 2_000  # in a report, which must be read within a second
+_MOST_PROBES = 1_000  # in a report, of which a hub takes 1 MiB
 
 
 class NodeService:
