@@ -23,7 +23,7 @@ try:
 except ImportError:
     raise MissingExtra("a hub", package="aiohttp", extra="agent") from None
 
-MOST_ANSWER_BYTES = 1024 * 1024  # read within a fifth of a second, whatever is in them
+MOST_ANSWER_BYTES = 1024 * 1024  # read in a fifth of a second at most, as measured
 _SILENCE, _NONSENSE = 0, 1  # in place of a status: no answer came, or none that can be read
 
 
