@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from benchrigor.model import Alarm, Sample, Status
@@ -53,6 +54,27 @@ def test_what_is_wrong_stands_below():
     assert node_rows([silent])[0][:3] == ("a:9560", "silent", "90 s")
     assert node_rows([silent])[0][-1] == "1"
     assert node_notes([silent]) == ["a:9560: no answer", "a:9560: It is hot. [hot] since now"]
+
+
+def test_a_clock_that_is_far_off_is_told_in_units_that_people_plan_by():
+    assert node_rows([view(offset_s=-250.0 * 86_400.0)])[0][7] == "-250 days"
+
+
+def test_whatever_a_node_tells_its_row_stays_narrow():
+    names = ("cpu busy", "load 1 min", "memory available", "pressure cpu some")
+    lying = Status(samples=tuple(Sample(each, -1e140) for each in names), at="")
+    plain = view(age_s=1e300, offset_s=1e300)
+    (row,) = node_rows([replace(plain, report=replace(plain.report, status=lying))])
+    assert all(row[2:8])
+    assert max(map(len, row)) <= 9
+
+
+def test_of_many_alarms_of_a_node_the_first_are_told():
+    alarms = tuple(Alarm(code=f"a{i}", sentence="It is hot.", since="now") for i in range(30_000))
+    notes = node_notes([view(alarms=alarms)])
+    assert notes[0] == "a:9560: It is hot. [a0] since now"
+    assert notes[5:] == ["a:9560: and 29,995 more alarms"]
+    assert len(node_notes([view(alarms=alarms[:5])])) == 5
 
 
 def test_a_node_cannot_write_to_the_terminal():

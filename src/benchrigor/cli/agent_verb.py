@@ -82,6 +82,9 @@ def agent(
         config=config,
         alarms=Alarms(read_thresholds(thresholds)),
     ) as served:
+        if thresholds is not None and config is not None and config.exists():
+            said = f"thresholds kept in {config} are in force, not those of {thresholds}"
+            click.echo(f"benchrigor: {said}", err=True)
         print_result(
             lambda: f"serving {served.url} until it is interrupted (Ctrl-C)",
             as_json=as_json,

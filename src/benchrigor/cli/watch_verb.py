@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -13,14 +14,16 @@ import click
 
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.nodes import token_option
-from benchrigor.cli.options import json_option
+from benchrigor.cli.options import json_option, json_printed
 from benchrigor.instrument import Hub
 from benchrigor.model import codec
 from benchrigor.model.node import NodeCondition, NodeView
+from benchrigor.model.text import many
 from benchrigor.report.node_text import COLUMNS, node_notes, node_rows
 
 if TYPE_CHECKING:
     from rich.console import Group
+    from rich.table import Table
 
 _WORDS = {"node", "is"}
 _STYLES = {NodeCondition.WELL: "green", NodeCondition.UNASKED: "dim"}
@@ -75,10 +78,11 @@ def _watch(hub: Hub, views: Sequence[NodeView]) -> None:
     """Draw the table anew once a second."""
     from rich.live import Live  # noqa: PLC0415  # for people only
 
-    with Live(_table(views), auto_refresh=False) as live:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the cursor is shown again
+    with Live(auto_refresh=False) as live:
         while True:
+            live.update(screen(views, live.console.height), refresh=True)
             views = _after_a_second(hub)
-            live.update(_table(views), refresh=True)
 
 
 def _after_a_second(hub: Hub) -> tuple[NodeView, ...]:
@@ -91,30 +95,54 @@ def _print(views: Sequence[NodeView], *, as_json: bool) -> None:
     if as_json:
         document = {**codec.versions(), "nodes": codec.encode(views)}
         click.echo(json.dumps(document, allow_nan=False))
+        json_printed()
         return
     from rich.console import Console  # noqa: PLC0415  # for people only
+    from rich.text import Text  # noqa: PLC0415  # likewise
 
-    Console().print(_table(views))
+    console = Console()
+    console.print(_table(views))
+    for each in node_notes(views):
+        console.print(Text(each))
 
 
-def _table(views: Sequence[NodeView]) -> Group:
-    """Return the table, and below it what is wrong."""
+def screen(views: Sequence[NodeView], height: int) -> Group:
+    """Return what is wrong, and below it the table, of which a low terminal cuts off the end."""
+    from rich.console import Group  # noqa: PLC0415  # for people only
+    from rich.text import Text  # noqa: PLC0415  # likewise
+
+    ordered = sorted(views, key=_is_calm)
+    notes, most = node_notes(ordered), height // 4  # they may take two lines, and more
+    if len(notes) > most:
+        notes[most:] = [f"and {many(len(notes) - most, 'more note')}"]
+    return Group(*map(Text, notes), _table(ordered))
+
+
+def _table(views: Sequence[NodeView]) -> Table:
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415  # for people only
-    from rich.console import Group  # noqa: PLC0415  # likewise
     from rich.table import Table  # noqa: PLC0415  # likewise
     from rich.text import Text  # noqa: PLC0415  # likewise
 
     table = Table(box=SIMPLE_HEAD, padding=0)
     for name in COLUMNS:
-        table.add_column(name, justify="left" if name in _WORDS else "right", no_wrap=True)
+        table.add_column(
+            name,
+            justify="left" if name in _WORDS else "right",
+            no_wrap=name != "node",  # else a long name would take the width of the figures
+            overflow="fold" if name == "node" else "ellipsis",
+        )
     for view, (node, condition, *figures) in zip(views, node_rows(views), strict=True):
-        table.add_row(node, Text(condition, style=_STYLES.get(view.condition, "red")), *figures)
-    return Group(table, *(Text(each) for each in node_notes(views)))
+        style = _STYLES.get(view.condition, "red")
+        table.add_row(Text(node), Text(condition, style=style), *figures)
+    return table
+
+
+def _is_calm(view: NodeView) -> bool:
+    """Return whether a node is well and has no alarm."""
+    return view.condition is NodeCondition.WELL and not (view.report and view.report.alarms)
 
 
 def _exit_code(views: Sequence[NodeView]) -> ExitCode:
-    well = [each for each in views if each.condition is NodeCondition.WELL]
-    if not well:
+    if all(each.condition is not NodeCondition.WELL for each in views):
         return ExitCode.NOTHING_MEASURED
-    calm = all(each.report and not each.report.alarms for each in well)
-    return ExitCode.RESULT if calm and len(well) == len(views) else ExitCode.TARGET_MISSED
+    return ExitCode.RESULT if all(map(_is_calm, views)) else ExitCode.TARGET_MISSED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import socket
@@ -11,7 +12,9 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -19,9 +22,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument import Agent, Alarms, ProbeRegistry, StatusReader
 from benchrigor.instrument.nodes import agent as agent_module
-from benchrigor.instrument.nodes import request_limits
+from benchrigor.instrument.nodes import node_service, request_limits
 from benchrigor.instrument.nodes.exposition import exposition
 from benchrigor.instrument.nodes.node_service import NodeService
+from benchrigor.instrument.nodes.request_limits import GuardedConnections
+from benchrigor.testing import FakeSampler
 
 HERE = Path(__file__).parent
 LONG_S = 20.0
@@ -50,7 +55,9 @@ def test_all_is_told_that_is_known(agent_of, ask):
         assert status == 200
         assert told["age_s"] < LONG_S
         assert told["status"]["samples"][0]["name"] == "load 1 min"
-        assert ask(agent.url + "/health")[1]["health"]["samples"]
+        told = ask(agent.url + "/health")[1]
+        assert told["health"]["samples"]
+        assert told["age_s"] < LONG_S
         assert ask(agent.url + "/alarms") == (200, {"alarms": []})
         assert "hot" in ask(agent.url + "/config")[1]["thresholds"]
         assert ask(agent.url + "/probes")[1]["probes"]["readings"]["parse"]["count"] == 1
@@ -101,6 +108,13 @@ def test_metrics_are_told_before_the_first_reading():
     service = NodeService(ProbeRegistry(), Alarms(), StatusReader(samplers=[]))
     names = {each.name for each in text_string_to_metric_families(exposition(service).decode())}
     assert "benchrigor_node_info" in names
+
+
+def test_a_name_that_is_not_utf_8_spoils_no_metrics():
+    sampler = FakeSampler({"disk \udcff": 1.0})
+    service = NodeService(ProbeRegistry(), Alarms(), StatusReader(samplers=[sampler]))
+    service.read()
+    assert 'sample="disk ?"' in exposition(service).decode()
 
 
 def test_an_alarm_is_raised_on_the_node(agent_of, ask, sampler):
@@ -184,6 +198,20 @@ def test_what_cannot_be_served_is_refused(agent_of, given, said):
 def test_a_port_that_is_taken_is_told(agent_of):
     with agent_of() as agent, pytest.raises(InvalidInput, match="in use"):
         agent_of(port=int(agent.url.rpartition(":")[2]))
+
+
+def test_a_host_that_has_only_ipv6_is_served(agent_of, ask, monkeypatch):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    found = socket.getaddrinfo("::1", 0, type=socket.SOCK_STREAM)
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        agent = agent_of(host="localhost")
+    with agent:
+        port = agent.url.rpartition(":")[2]
+        assert ask(f"http://[::1]:{port}/alarms")[0] == 200
 
 
 def test_a_token_is_needed_for_everything(agent_of, ask, token):
@@ -361,6 +389,51 @@ def test_only_so_many_connections_are_taken(agent_of, ask, monkeypatch):
         until(is_back)
 
 
+def test_who_asks_nothing_is_cut_off_whatever_the_server_does():
+    async def look() -> None:
+        cut_off = asyncio.Event()
+        one, other = Mock(), Mock(force_close=cut_off.set)
+        guarded = GuardedConnections(Mock(side_effect=[one, other], connections=[]), 0.01)
+        guarded.has_asked(guarded())
+        guarded()
+        await asyncio.wait_for(cut_off.wait(), LONG_S)
+        one.force_close.assert_not_called()
+
+    asyncio.run(look())  # by itself: recent servers of aiohttp cut such connections off too
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_connections_that_have_ended_keep_nobody_out(agent_of, ask, monkeypatch, scheme):
+    monkeypatch.setattr(request_limits, "MOST_CONNECTIONS", 8)
+    monkeypatch.setattr(agent_module, "SLOWEST_S", 10 * LONG_S)
+    tls = (HERE / "certificate.pem", HERE / "key.pem") if scheme == "https" else None
+    context = ssl.create_default_context(cafile=HERE / "certificate.pem") if tls else None
+    with agent_of(tls=tls) as agent:
+        address = ("127.0.0.1", int(agent.url.rpartition(":")[2]))
+        for _ in range(8):
+            socket.create_connection(address, LONG_S).close()
+
+        def is_answered() -> bool:
+            try:
+                return ask(agent.url + "/alarms", context=context)[0] == 200
+            except OSError:
+                return False
+
+        until(is_answered)
+
+
+def test_handshakes_that_do_not_end_count_as_connections(agent_of, ask, monkeypatch):
+    monkeypatch.setattr(request_limits, "MOST_CONNECTIONS", 8)
+    monkeypatch.setattr(agent_module, "SLOWEST_S", 10 * LONG_S)
+    context = ssl.create_default_context(cafile=HERE / "certificate.pem")
+    with agent_of(tls=(HERE / "certificate.pem", HERE / "key.pem")) as agent, ExitStack() as stack:
+        address = ("127.0.0.1", int(agent.url.rpartition(":")[2]))
+        for _ in range(8):
+            stack.enter_context(socket.create_connection(address, LONG_S))
+        with pytest.raises(OSError, match=r"reset|closed|EOF|aborted"):
+            ask(agent.url + "/alarms", context=context)
+
+
 def test_only_so_many_requests_a_second_are_answered(agent_of, ask, monkeypatch):
     monkeypatch.setattr(agent_module, "REQUESTS_A_SECOND", 1e-6)
     monkeypatch.setattr(agent_module, "MOST_AT_ONCE", 2.0)
@@ -372,10 +445,22 @@ def test_only_so_many_requests_a_second_are_answered(agent_of, ask, monkeypatch)
 def test_a_reading_that_fails_is_tried_again(agent_of, monkeypatch):
     with agent_of() as agent:
         until(lambda: agent.service.status)
-        first = agent.service.status
-        monkeypatch.setattr(agent.service, "_check", lambda: 1 / 0)
-        until(lambda: agent.service.status is not first)
+        monkeypatch.setattr(agent.service.alarms, "tell", lambda *_: 1 / 0)
+        for _ in range(2):
+            before = agent.service.status
+            until(lambda before=before: agent.service.status is not before)
         assert agent.service.age_s < LONG_S
+
+
+def test_a_health_check_that_hangs_delays_no_status(agent_of, monkeypatch):
+    ended = threading.Event()
+    monkeypatch.setattr(node_service, "health", ended.wait)
+    with agent_of() as agent:
+        for _ in range(2):
+            before = agent.service.status
+            until(lambda before=before: agent.service.status is not before)
+        assert agent.service.health is None
+        ended.set()
 
 
 def test_it_ends_and_leaves_nothing_behind(agent_of, ask):

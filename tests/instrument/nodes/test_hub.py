@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -59,12 +61,15 @@ def test_what_hangs_or_is_gone_or_talks_nonsense_holds_up_nobody(agent_of, serve
         "not json": http(b"hello"),
         "error": http(b'{"error": "Unauthorized"}', b"401 Unauthorized"),
         "elsewhere": http(b"", b"302 Found", b"Location: http://127.0.0.1:1/\r\n"),
+        "long header": http(b"{}", more=b"X: " + b"x" * 20_000 + b"\r\n"),
+        "bad gzip": http(b"hello", more=b"Content-Encoding: gzip\r\n"),
+        "bad chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n",
         "cut off": http(b"{}")[:-1],
     }
     with ExitStack() as stack:
         agent = stack.enter_context(agent_of())
         places = {name: stack.enter_context(server(each)) for name, each in answers.items()}
-        places["gone"] = unused()
+        places |= {"gone": unused(), "no name": "x" * 80 + ":1"}
         hub = stack.enter_context(Hub([agent.url, *places.values()], timeout_s=3.0))
         began_s = time.monotonic()
         views = by_address(hub)
@@ -77,17 +82,47 @@ def test_what_hangs_or_is_gone_or_talks_nonsense_holds_up_nobody(agent_of, serve
         assert found["error"].condition is NodeCondition.REFUSED
         assert found["elsewhere"].condition is NodeCondition.WRONG
         assert found["elsewhere"].reason == "status 302"
-        for name in ("closes", "nonsense", "cut off", "gone"):
-            assert found[name].condition is NodeCondition.SILENT, name
-            assert found[name].reason, name
+        for condition, names in (
+            (NodeCondition.SILENT, ("closes", "gone", "no name")),
+            (NodeCondition.WRONG, ("nonsense", "long header", "bad gzip", "bad chunk", "cut off")),
+        ):
+            for name in names:
+                assert found[name].condition is condition, name
+                assert found[name].reason, name
 
 
 def test_an_answer_that_is_too_large_is_cut_off(server, monkeypatch):
     monkeypatch.setattr(hub_module, "MOST_ANSWER_BYTES", 1000)
     with server(http(b"x" * 5000)) as place, Hub([place], timeout_s=PATIENT_S) as hub:
         (view,) = hub.pull()
-        assert view.condition is NodeCondition.SILENT
+        assert view.condition is NodeCondition.WRONG
         assert "more than 1,000 bytes" in view.reason
+
+
+def test_a_name_that_resolves_slowly_holds_up_no_end():
+    program = (
+        "import socket, time\n"
+        "from benchrigor.instrument import Hub\n"
+        "socket.getaddrinfo = lambda *_, **__: time.sleep(600.0)\n"
+        "with Hub(['slow.example:1']) as hub:\n"
+        "    print(hub.pull()[0].condition)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60.0, check=True
+    )
+    assert (ended.stdout, ended.stderr) == ("silent\n", "")
+
+
+def test_the_largest_report_of_an_agent_is_taken(agent_of):
+    registry = ProbeRegistry()
+    for index in range(1200):
+        probe = registry.probe(f"{index:05d}" + ".a_long_name" * 10)
+        for power in range(40):
+            probe.stop(time.perf_counter_ns() - int(10 ** (power / 4.0)))
+    with agent_of(registry=registry) as agent, Hub([agent.url], timeout_s=PATIENT_S) as hub:
+        (view,) = hub.pull()
+        assert view.condition is NodeCondition.WELL
+        assert (len(view.report.probes), view.report.left_out) == (1000, 200)
 
 
 def test_a_node_that_ends_keeps_what_it_told_and_comes_back(agent_of):
@@ -146,6 +181,7 @@ def test_thresholds_are_put_on_every_node_that_can_be_reached(agent_of):
         ({"nodes": ["a:1", "a:1"]}, "twice"),
         ({"nodes": ["a:1"], "timeout_s": 0.0}, "timeout_s"),
         ({"nodes": ["a:1"], "timeout_s": float("nan")}, "timeout_s"),
+        ({"nodes": ["a:1"], "token": "a-token\nof-two-lines"}, "printable characters"),
         ({"nodes": ["a:1"], "authority": HERE / "none.pem"}, "no certificates"),
         ({"nodes": ["a:1"], "authority": HERE / "conftest.py"}, "no certificates"),
     ],

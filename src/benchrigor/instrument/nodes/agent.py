@@ -23,6 +23,7 @@ from benchrigor.instrument.alarms import Alarms
 from benchrigor.instrument.nodes.loop_thread import LoopThread
 from benchrigor.instrument.nodes.node_board import place_of
 from benchrigor.instrument.nodes.node_service import NodeService
+from benchrigor.instrument.nodes.tokens import SHORTEST_TOKEN, wrong_token
 from benchrigor.instrument.probing.probe_registry import PROBES, ProbeRegistry
 from benchrigor.instrument.states.status_readers import StatusReader
 from benchrigor.model.checks import refuse, wrong_values, wrong_whole
@@ -43,8 +44,7 @@ try:
 except ImportError:
     raise MissingExtra("an agent", package="aiohttp and prometheus-client", extra="agent") from None
 
-SHORTEST_TOKEN = 16
-_EVERY_S = 1.0
+_STATUS_EVERY_S, _HEALTH_EVERY_S = 1.0, 60.0
 _LOGGER = logging.getLogger("benchrigor.agent")
 _LOGGER.addHandler(logging.NullHandler())  # silent where the program does not log itself
 _PLAIN = "text/plain; version=0.0.4; charset=utf-8"
@@ -54,7 +54,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Agent:
     """Serves capabilities, status, health, probes, alarms and thresholds of a node over HTTP.
 
-    It runs in a thread of its own, reads the status once a second in another, and answers from what
+    It runs in a thread of its own, reads the status once a second in others, and answers from what
     was read last: who asks slowly, or often, slows nothing down.
 
     Parameters
@@ -113,7 +113,7 @@ class Agent:
         )
         refuse(
             wrong_whole("port", port, least=0, most=65_535),
-            wrong_token(host, token),
+            _wrong_access(host, token),
             wrong_values(
                 (name, given, given is None or isinstance(given, kind), f"{kind.__name__} or None")
                 for name, given, kind in kinds
@@ -160,7 +160,10 @@ class Agent:
                 "age_s": self.service.age_s,
                 "status": encode(self.service.status),
             },
-            "/health": lambda _: {"health": encode(self.service.health)},
+            "/health": lambda _: {
+                "age_s": self.service.health_age_s,
+                "health": encode(self.service.health),
+            },
             "/probes": lambda request: self.service.probes(request.query.get("cursor")),
             "/alarms": lambda _: {"alarms": encode(self.service.alarms.standing())},
             "/config": lambda _: self.service.configuration(),
@@ -182,8 +185,9 @@ class Agent:
         self._connections = GuardedConnections(runner.server, SLOWEST_S)
         self._runner: web.AppRunner | None = runner
         loop = asyncio.get_running_loop()
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.listening = socket.create_server((host, port), family=family)
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, *_, where = min(found, key=lambda each: each[0] != socket.AF_INET)
+        self.listening = socket.create_server(where, family=family)
         _AGENTS.add(self)
         self._server = await loop.create_server(
             self._connections,
@@ -191,25 +195,20 @@ class Agent:
             ssl=context,
             ssl_handshake_timeout=None if context is None else SLOWEST_S,
         )
-        self._reading = asyncio.create_task(self._read())
+        self._reading = [
+            asyncio.create_task(_repeated(self.service.read, _STATUS_EVERY_S)),
+            asyncio.create_task(_repeated(self.service.check, _HEALTH_EVERY_S)),
+        ]
         return int(self.listening.getsockname()[1])
 
     async def _end(self) -> None:
         runner, self._runner = self._runner, None
-        self._reading.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._reading
+        for each in self._reading:
+            each.cancel()
+        await asyncio.gather(*self._reading, return_exceptions=True)
         self._server.close()
         if runner is not None:
             await runner.cleanup()
-
-    async def _read(self) -> None:
-        """Read once a second; a reading that fails is tried again."""
-        while True:
-            began_s = time.monotonic()
-            with suppress(Exception):  # samplers tell their own errors; what else fails ages
-                await asyncio.to_thread(self.service.read)
-            await asyncio.sleep(max(0.0, began_s + _EVERY_S - time.monotonic()))
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -284,23 +283,25 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_let_go)
 
 
-def wrong_token(host: object, token: object) -> list[str]:
-    """Return what is wrong with a token, or with having none."""
+async def _repeated(read: Callable[[], None], every_s: float) -> None:
+    """Read now and then, in a thread; a reading that fails is tried again."""
+    while True:
+        began_s = time.monotonic()
+        with suppress(Exception):  # samplers tell their own errors; what else fails ages
+            await asyncio.to_thread(read)
+        await asyncio.sleep(max(0.0, began_s + every_s - time.monotonic()))
+
+
+def _wrong_access(host: object, token: object) -> list[str]:
+    """Return what is wrong with a host, with a token, or with having none."""
     if not isinstance(host, str):
         return [f"host is {host!r}, expected a name or an address"]
-    if token is None:
-        return (
-            []
-            if _is_here(host)
-            else [
-                f"{host} can be reached from other machines and there is no token, expected one of "
-                f"at least {SHORTEST_TOKEN} characters, or the host 127.0.0.1"
-            ]
-        )
-    fits = isinstance(token, str) and len(token) >= SHORTEST_TOKEN
-    fits = fits and str(token).isascii() and str(token).isprintable() and " " not in str(token)
-    expected = f"at least {SHORTEST_TOKEN} printable characters of ASCII without spaces"
-    return wrong_values([("token", "(not shown)", fits, expected)])
+    if token is None and not _is_here(host):
+        return [
+            f"{host} can be reached from other machines and there is no token, expected one of "
+            f"at least {SHORTEST_TOKEN} characters, or the host 127.0.0.1"
+        ]
+    return wrong_token(token)
 
 
 def _is_here(host: str) -> bool:

@@ -36,7 +36,9 @@ class NodeCollector:
         for state in (service.status, service.health):
             for sample in state.samples if state else ():
                 if isinstance(sample.value, int | float):
-                    states.add_metric([sample.name, sample.unit], float(sample.value))
+                    # A name of a disk may hold bytes that are no UTF-8.
+                    name = sample.name.encode(errors="replace").decode()
+                    states.add_metric([name, sample.unit], float(sample.value))
         yield states
         yield GaugeMetricFamily(
             "benchrigor_state_age_seconds", "Since the status was read.", value=service.age_s

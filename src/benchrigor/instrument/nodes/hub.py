@@ -13,6 +13,7 @@ from typing import Any, Self
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.instrument.nodes.loop_thread import LoopThread
 from benchrigor.instrument.nodes.node_board import Answer, NodeBoard, Question
+from benchrigor.instrument.nodes.tokens import wrong_token
 from benchrigor.instrument.thresholds import Threshold, tables_of
 from benchrigor.model.checks import refuse, wrong_number
 from benchrigor.model.node import NodeCondition, NodeView
@@ -22,7 +23,8 @@ try:
 except ImportError:
     raise MissingExtra("a hub", package="aiohttp", extra="agent") from None
 
-MOST_ANSWER_BYTES = 4 * 1024 * 1024
+MOST_ANSWER_BYTES = 1024 * 1024  # read in a fifth of a second at most, as measured
+_SILENCE, _NONSENSE = 0, 1  # in place of a status: no answer came, or none that can be read
 
 
 class Hub:
@@ -42,7 +44,8 @@ class Hub:
     Raises
     ------
     InvalidInput
-        When an address is none or is there twice, or the file cannot be read.
+        When an address is none or is there twice, no agent takes such a token, or the file cannot
+        be read.
     MissingExtra
         When the extra ``agent`` is not installed.
 
@@ -63,7 +66,7 @@ class Hub:
         authority: Path | None = None,
         timeout_s: float = 0.7,
     ) -> None:
-        refuse(wrong_number("timeout_s", timeout_s))
+        refuse(wrong_number("timeout_s", timeout_s), wrong_token(token))
         self._board = NodeBoard(nodes, salt=secrets.token_hex(4))
         self._timeout_s = timeout_s
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -85,7 +88,10 @@ class Hub:
         )
 
     def pull(self) -> tuple[NodeView, ...]:
-        """Ask each node once, and return how all are: after `timeout_s` at the latest."""
+        """Ask each node once, and return how all are.
+
+        That is after `timeout_s` and the time to read the answers at the latest.
+        """
         self._refuse_closed()
         self._thread.run(self._pulled())
         return self._board.views(time.monotonic())
@@ -145,7 +151,7 @@ class Hub:
         }
 
     async def _exchanged(self, method: str, url: str, **what: Any) -> tuple[int, bytes]:
-        """Return status and body of an answer; 0 and the reason where none came."""
+        """Return status and body of an answer, or none of HTTP and the reason."""
         session = self._refuse_closed()
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -154,16 +160,18 @@ class Hub:
                     is_told = body and answer.status in (200, 400, 401, 403, 429)
                     return answer.status, body if is_told else f"status {answer.status}".encode()
         except TimeoutError:
-            return 0, f"no answer within {self._timeout_s:g} s".encode()
+            return _SILENCE, f"no answer within {self._timeout_s:g} s".encode()
+        except (aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:
+            return _NONSENSE, str(error).encode()
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return 0, str(getattr(error, "os_error", error)).encode()
+            return _SILENCE, str(getattr(error, "os_error", error)).encode()
 
 
 def _condition(status: int) -> NodeCondition:
-    """Return what an answer without a report says of its node; status 0 for no answer."""
+    """Return what an answer without a report says of its node."""
     if status in (401, 403):
         return NodeCondition.REFUSED
-    return NodeCondition.WRONG if status else NodeCondition.SILENT
+    return NodeCondition.SILENT if status == _SILENCE else NodeCondition.WRONG
 
 
 async def _limited(answer: aiohttp.ClientResponse) -> bytes:
@@ -172,6 +180,8 @@ async def _limited(answer: aiohttp.ClientResponse) -> bytes:
     async for part in answer.content.iter_chunked(64 * 1024):
         size += len(part)
         if size > MOST_ANSWER_BYTES:
-            raise ValueError(f"the answer has more than {MOST_ANSWER_BYTES:,} bytes")
+            raise aiohttp.ClientPayloadError(
+                f"the answer has more than {MOST_ANSWER_BYTES:,} bytes"
+            )
         parts.append(part)
     return b"".join(parts)

@@ -5,15 +5,36 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from benchrigor.errors import InvalidInput
 
 T = TypeVar("T")
 
-_MOST_THREADS = 256
+
+class _DaemonThreads(ThreadPoolExecutor):
+    """Runs each call in a daemon thread of its own.
+
+    The threads of a pool are waited for when the interpreter ends: a name that resolves slowly
+    would hold up the end, and others meanwhile.
+    """
+
+    def submit(self, call: Callable[..., T], /, *args: Any, **more: Any) -> Future[T]:
+        """Begin a call, and return its future."""
+        future = Future[T]()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(call(*args, **more))
+            except BaseException as error:  # noqa: BLE001 - whoever waits is told
+                future.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        return future
 
 
 class LoopThread:
@@ -22,9 +43,7 @@ class LoopThread:
     def __init__(self, name: str) -> None:
         self._pid = os.getpid()
         self._loop = asyncio.new_event_loop()
-        # Names that resolve slowly must not keep others waiting, nor the end.
-        self._executor = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix=name)
-        self._loop.set_default_executor(self._executor)
+        self._loop.set_default_executor(_DaemonThreads())
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -54,5 +73,4 @@ class LoopThread:
         try:
             self._loop.run_forever()
         finally:
-            self._executor.shutdown(wait=False, cancel_futures=True)
             self._loop.close()

@@ -118,12 +118,12 @@ class NodeBoard:
             report = _read(answer.body)
             problem = self._problem(node, report, answer.asked)
         except Exception as error:  # noqa: BLE001 - no answer, however made, stops a hub
-            report, problem = None, (NodeCondition.WRONG, f"the answer makes no sense: {error}")
-        if report is None or problem is not None:
-            condition, reason = problem or (NodeCondition.WRONG, "")
+            problem = NodeCondition.WRONG, f"the answer makes no sense: {error}"
+        if problem is None:
+            self._accept(node, report, answer)
+        else:
+            condition, reason = problem
             node.view = replace(node.view, condition=condition, reason=reason[:200])
-            return
-        self._accept(node, report, answer)
 
     def views(self, now_s: float) -> tuple[NodeView, ...]:
         """Return how each node is, in the order of the addresses."""
@@ -252,10 +252,7 @@ def _read(body: bytes) -> NodeReport:
     for state in (report.status, report.health):
         for sample in state.samples if state else ():
             value = sample.value
-            if not (value is None or isinstance(value, str) or _is_sound(value)):
+            is_sound = is_number(value) and -LARGEST <= value <= LARGEST
+            if not (value is None or isinstance(value, str) or is_sound):
                 raise InvalidInput(f"{sample.name} is {short(value)}")
     return report
-
-
-def _is_sound(value: object) -> bool:
-    return is_number(value) and -LARGEST <= value <= LARGEST

@@ -7,7 +7,7 @@ import platform
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,7 @@ from benchrigor.model.codec import encode, write_whole
 from benchrigor.model.node import NodeReport
 from benchrigor.model.probe_reading import ProbeReadings
 
-_HEALTH_EVERY_S = 60.0
-_MOST_PROBES = 2_000  # in a report, which must be read within a second
+_MOST_PROBES = 1_000  # in a report, of which a hub takes 1 MiB
 
 
 class NodeService:
@@ -40,8 +39,6 @@ class NodeService:
         Told each reading.
     reader
         Of the status.
-    check
-        Returns the health, once a minute.
     config
         File in which thresholds that were put are kept; None keeps them for this start only.
 
@@ -57,14 +54,13 @@ class NodeService:
         alarms: Alarms,
         reader: StatusReader,
         *,
-        check: Callable[[], Health] = health,
         config: Path | None = None,
     ) -> None:
         self.registry, self.alarms = registry, alarms
         self.node, self.name = uuid.uuid4().hex, platform.node()
         self.status: Status | None = None
         self.health: Health | None = None
-        self._reader, self._check, self._config = reader, check, config
+        self._reader, self._config = reader, config
         self._cursors = ProbeCursors(registry)
         self._lock = threading.Lock()
         self._sequence = 0
@@ -78,15 +74,24 @@ class NodeService:
         """Seconds since the status was read; None before the first reading."""
         return None if self.status is None else time.monotonic() - self._read_at_s
 
+    @property
+    def health_age_s(self) -> float | None:
+        """Seconds since the health was checked; None before the first check."""
+        return None if self.health is None else time.monotonic() - self._checked_at_s
+
     def read(self) -> None:
-        """Read the status, now and then the health, and tell the alarms."""
-        self.status = self._reader.read()
-        self._read_at_s = now_s = time.monotonic()
-        self.alarms.tell(self.status, now_s)
-        if now_s - self._checked_at_s >= _HEALTH_EVERY_S:
-            self._checked_at_s = now_s
-            self.health = self._check()
-            self.alarms.tell(self.health, now_s)
+        """Read the status, and tell the alarms."""
+        status = self._reader.read()
+        self._read_at_s = time.monotonic()
+        self.status = status
+        self.alarms.tell(status, self._read_at_s)
+
+    def check(self) -> None:
+        """Check the health, which may take seconds, and tell the alarms."""
+        found = health()
+        self._checked_at_s = time.monotonic()
+        self.health = found
+        self.alarms.tell(found, self._checked_at_s)
 
     def capabilities(self) -> Any:
         """Return what the machine has; read once."""

@@ -50,6 +50,7 @@ class GuardedConnections:
 
     def __init__(self, server: web.Server, slowest_s: float) -> None:
         self._server, self._slowest_s = server, slowest_s
+        self._arriving: set[object] = set()  # whose transport is not ready yet
         self._unasked: set[object] = set()  # whose first header has not come
         self._unsent: dict[RequestHandler, int] = {}  # bytes that wait for who asked to read them
         self._look()
@@ -57,9 +58,13 @@ class GuardedConnections:
     def __call__(self) -> asyncio.BaseProtocol:
         """Return the protocol of a new connection."""
         # The server does not count those whose transport is not ready yet.
-        if len(self._unasked.union(self._server.connections)) >= MOST_CONNECTIONS:
+        if len(self._arriving.union(self._server.connections)) >= MOST_CONNECTIONS:
             return _Refusing()
         handler = self._server()
+        accepting = asyncio.current_task()  # ends when the handshake has, well or not
+        if accepting is not None:
+            self._arriving.add(handler)
+            accepting.add_done_callback(lambda _: self._arriving.discard(handler))
         self._unasked.add(handler)
         asyncio.get_running_loop().call_later(self._slowest_s, self._close, handler)
         return handler
