@@ -131,6 +131,13 @@ def test_a_width_that_was_asked_for_and_missed_is_3(cli):
     assert "budget-spent" in asked.stdout
 
 
+def test_of_a_budget_that_is_spent_nothing_is_said_to_be_left(cli):
+    slow = f"import time; time.sleep(1.3)\n{FAKE}"
+    words = ("--", sys.executable, "-c", slow, "{load}")
+    told = cli("peak", "--mean", "40ms", "--budget", "1.2", *READ, *words).stderr.splitlines()
+    assert told[0] == "50 req/s · mean 16.7% of its limit: kept"
+
+
 def test_users_are_whole_and_named(cli):
     words = ("--load", "users", "--seed-load", "3", "--budget", "none", "--accuracy", "10%")
     result = cli("peak", "--mean", "6ms", *words, *READ, *fake())
@@ -147,10 +154,11 @@ def test_a_picture_is_drawn(cli, tmp_path):
 
 def test_what_is_run_before_each_trial_is_run(cli, tmp_path):
     mark = tmp_path / "marks"
-    prepare = f"sh -c 'echo x >> {mark}'"
+    prepare = f"sh -c 'sleep 0.05; echo x >> {mark}'"
     result = cli("peak", "--mean", "40ms", "--json", "--prepare", prepare, *READ, *fake())
-    trials = len(json.loads(result.stdout)["trials"])
-    assert len(mark.read_text().split()) == trials + 1  # once before it looks whether it answers
+    trials = json.loads(result.stdout)["trials"]
+    assert len(mark.read_text().split()) == len(trials)
+    assert all(each["result"]["spent_s"]["set-up"] >= 0.05 for each in trials)
     begun = time.monotonic()
     leaving = f"sh -c 'sleep 20 & echo x >> {mark}'"  # it leaves something running
     cli("peak", "--mean", "40ms", "--budget", "1", "--prepare", leaving, *READ, *fake())

@@ -197,6 +197,16 @@ def test_the_last_trial_is_as_long_as_the_budget_allows():
     assert found.cost_s == pytest.approx(613.0)
 
 
+def test_set_up_that_nobody_foretold_is_within_the_budget():
+    def offer(load: float, duration_s: float) -> br.LoadResult:
+        told = serving(500.0, noise=0.3)(load, duration_s)
+        return replace(told, spent_s={"set-up": 40.0, "run": duration_s})
+
+    found = searched(offer, accuracy=0.001, budget_s=613.0, setup_s=0.0)
+    assert found.status is br.PeakStatus.BUDGET_SPENT
+    assert found.cost_s <= 613.0
+
+
 def test_trials_are_long_enough_for_a_queue_that_fills_slowly():
     def offer(load: float, duration_s: float, noise: float) -> br.LoadResult:
         mean_s = serving(220.0)(load, duration_s).mean_response_s or 0.0

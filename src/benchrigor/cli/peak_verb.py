@@ -192,7 +192,6 @@ def peak(
         run,
         planned,
         offering,
-        name=f"peak of {generator['name']}",
         accuracy_given=shared.is_given("accuracy"),
         as_json=as_json,
         picture=picture,

@@ -74,7 +74,6 @@ def carry_out(
     search: PeakSearch,
     generator: Prepared,
     *,
-    name: str,
     accuracy_given: bool,
     as_json: bool,
     picture: Path | None = None,
@@ -91,7 +90,7 @@ def carry_out(
         generator.close()
     print_peak(found, run_id=run.run_id, as_json=as_json)
     if picture is not None:
-        write_picture(plot_peak(found, title=name), picture)
+        write_picture(plot_peak(found, title=run.record().name), picture)
     leave(_code(found, accuracy_given=accuracy_given))
 
 
@@ -106,7 +105,7 @@ def resume_search(
         leave(_code(peak_of(record), accuracy_given=False))
     generator = generator_of(record.subject["generator"], search.limits)
     run = PeakRun.resumed(search, record, store)
-    carry_out(run, search, generator, name=record.name, accuracy_given=False, as_json=as_json)
+    carry_out(run, search, generator, accuracy_given=False, as_json=as_json)
 
 
 def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
@@ -146,8 +145,8 @@ def _tell(trial: Trial, peak: PeakRate, search: PeakSearch) -> None:
     if peak.load is not None:
         parts.append(f"peak {peak.load.low:.3g} to {peak.load.high:.3g}")
     if search.goal.budget_s is not None:
-        left_s = max(search.goal.budget_s - peak.cost_s, 0.0)
-        parts.append(f"{show_duration(left_s)} left")
+        left_s = search.goal.budget_s - peak.cost_s
+        parts += [f"{show_duration(left_s)} left"] if left_s > 0.0 else []
     click.echo("\n".join(wrapped(" · ".join(parts), hanging=2)), err=True)
 
 
@@ -159,11 +158,14 @@ class Prepared:
     ) -> None:
         self._generator, self._prepare, self._recover = generator, prepare, recover
         self._broken: BenchrigorError | None = None  # why the server is not there any more
+        self._checked_s: float | None = None  # what the check took, which prepared the first trial
 
     def check(self) -> None:
-        """See whether the server answers at all."""
+        """Prepare the first trial, and see whether the server answers at all."""
+        begun_s = time.monotonic()
         self._run(self._prepare, "--prepare")
         self._generator.check()
+        self._checked_s = time.monotonic() - begun_s
 
     def offer(self, trial: LoadTrial) -> LoadResult:
         """Prepare, carry out the trial, and recover.
@@ -172,9 +174,11 @@ class Prepared:
         """
         if self._broken is not None:
             raise self._broken
-        begun_s = time.monotonic()
-        self._run(self._prepare, "--prepare")
-        setup_s = time.monotonic() - begun_s
+        setup_s, self._checked_s = self._checked_s, None
+        if setup_s is None:
+            begun_s = time.monotonic()
+            self._run(self._prepare, "--prepare")
+            setup_s = time.monotonic() - begun_s
         result = self._generator.offer(trial)
         begun_s = time.monotonic()
         if result.crashed:

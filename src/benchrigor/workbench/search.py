@@ -260,15 +260,16 @@ class PeakSearch:
 
     def _affordable(self, step: Step) -> Step | None:
         """Return a step that fits into the budget, if need be a shorter one; None for none."""
-        if self.goal.budget_s is None:
+        goal = self._goal_by_now()
+        if goal.budget_s is None:
             return step
         spent = sum(each.cost_s for each in self._trials)
-        spent += sum(each.duration_s + self.goal.setup_s for each in self._pending.values())
-        left_s = self.goal.budget_s - spent - self.goal.setup_s
+        spent += sum(each.duration_s + goal.setup_s for each in self._pending.values())
+        left_s = goal.budget_s - spent - goal.setup_s
         if left_s >= step.duration_s:
             return step
         least_s = self._least_requests / step.load
-        is_enough = left_s >= max(adaptive_search.shortest_s(self.goal), least_s)
+        is_enough = left_s >= max(adaptive_search.shortest_s(goal), least_s)
         is_enough &= self._is_adaptive
         return replace(step, duration_s=left_s) if is_enough else None
 
