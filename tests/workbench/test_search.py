@@ -347,6 +347,27 @@ def test_a_far_quantile_needs_more_requests():
         assert trial.duration_s == max(least / 2.0, 10.0)
 
 
+@pytest.mark.parametrize(
+    "limit", [br.Limit(metric="p99.9", at_most=0.27), br.Limit(metric="failed", at_most=0.001)]
+)
+def test_a_budget_is_not_spent_on_requests_at_the_first_loads(limit: br.Limit):
+    """Ten thousand requests at 50 a second would be most of it."""
+    rng = np.random.default_rng(1)
+
+    def offer(load: float, duration_s: float) -> br.LoadResult:
+        n = int(load * duration_s)
+        p999_s = 6.9 * (serving(525.0, noise=0.05)(load, duration_s).mean_response_s or 0.0)
+        failed = int(rng.binomial(n, min(0.001 * (load / 500.0) ** 8, 1.0)))
+        return br.LoadResult(metrics={"p99.9": p999_s}, sent=n, failed=failed)
+
+    found = searched(offer, threshold_s=None, limits=[limit], budget_s=240.0, setup_s=0.0)
+    assert found.load is not None
+    assert found.load.value == pytest.approx(500.0, rel=0.1)
+    narrowing = [each.asked for each in found.trials if "narrow" in each.asked.reason]
+    assert narrowing
+    assert all(each.load * each.duration_s >= 9_999.0 for each in narrowing)
+
+
 def test_goodput_counts_answers_within_the_limits():
     def offer(load: float, duration_s: float) -> br.LoadResult:
         n = round(load * duration_s * 2.0)  # it ran twice as long, for enough requests

@@ -69,11 +69,12 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The trial that a policy wants next."""
+    """The trial that a policy wants next; a rough one is only to show about where the peak is."""
 
     load: float
     duration_s: float
     reason: str
+    is_rough: bool = False
 
 
 @dataclass(frozen=True, slots=True)
