@@ -116,6 +116,34 @@ def test_a_dry_run_offers_no_load(cli, store):
     assert json.loads(document.stdout)["first"]["load"] == 50.0
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--accuracy", "0.1%"), "3 of 3 end budget-spent"),
+        (("--accuracy", "0.1%", "--budget", "none"), "more than 4 trials"),
+        (("--policy", "linear"), "14 to 493 trials"),
+    ],
+)
+def test_a_dry_run_says_what_cannot_be_reached(cli, monkeypatch, words, said):
+    monkeypatch.setattr(
+        "benchrigor.workbench.expected_cost._MOST_TRIALS", 4 if "none" in words else 100
+    )
+    result = cli("peak", "--url", "http://127.0.0.1:9/", "--mean", "40ms", "--dry-run", *words)
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 79
+    assert said in " ".join(each.strip() for each in lines)
+
+
+def test_a_dry_run_reckons_with_the_requests_that_limits_need(cli):
+    words = ("peak", "--url", "http://x/", "--dry-run", "--json")
+    words += ("--budget", "none", "--seed-load", "5")
+    mean, far = (
+        json.loads(cli(*words, *limits).stdout)["seconds"]
+        for limits in (("--mean", "1s"), ("--mean", "1s", "--limit", "p99.9=2s", "--failed", "1%"))
+    )
+    assert far[0] > 2.0 * mean[0]
+
+
 def test_what_never_saturates_is_told_so(cli):
     words = ("peak", "--mean", "40ms", "--max-load", "150", *READ, *fake())
     result = cli(*words)

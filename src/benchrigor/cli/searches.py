@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from benchrigor.cli.targets import imported
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.model import Limit, LoadResult, LoadTrial, PeakRate, PeakStatus, RunRecord, Trial
-from benchrigor.model.text import show_duration, show_value, wrapped
+from benchrigor.model.text import row, show_duration, show_value, wrapped
 from benchrigor.model.trial import show_ratio
 from benchrigor.report import plot_peak
 from benchrigor.storage import Journal
@@ -50,23 +51,35 @@ def peak_of(record: RunRecord) -> PeakRate:
 
 def announced(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print what a search would take."""
-    trials, seconds = expected_costs(options)
+    expected = expected_costs(options)
     first = search.ask()
     assert first is not None  # noqa: S101  # it has not begun
+    trials, seconds = [len(each.trials) for each in expected], [each.cost_s for each in expected]
+    statuses = [each.status for each in expected]
 
     def text() -> str:
-        unit = search.unit
-        return "\n".join(
-            [
-                f"  first     {show_value(first.load, unit)} for {first.duration_s:.3g} s, then on "
-                "to where the limits are no longer kept",
-                f"  expected  {min(trials)} to {max(trials)} trials, "
-                f"{show_duration(min(seconds))} to {show_duration(max(seconds))}: simulated with "
-                f"peaks of 2 to 100 times {show_value(search.goal.seed_load, unit)}",
-            ]
-        )
+        unit, cut = search.unit, statuses.count(None)
+        begun = f"{show_value(first.load, unit)} for {first.duration_s:.3g} s"
+        n = _span([str(each) for each in sorted(trials)], cut)
+        took = _span([show_duration(each) for each in sorted(seconds)], cut)
+        peaks = f"peaks of 2 to 100 times {show_value(search.goal.seed_load, unit)}"
+        others = Counter(each for each in statuses if each not in (None, PeakStatus.FOUND))
+        ended = [f"{n} of {len(statuses)} end {status}" for status, n in others.items()]
+        lines = row("first", [f"{begun}, then on to where the limits are no longer kept"])
+        lines += row("expected", [f"{n} trials, {took}: simulated with {peaks}", *ended])
+        return "\n".join(lines)
 
-    print_result(text, as_json=as_json, first=first, trials=trials, seconds=seconds)
+    print_result(
+        text, as_json=as_json, first=first, trials=trials, seconds=seconds, statuses=statuses
+    )
+
+
+def _span(ascending: Sequence[str], cut: int) -> str:
+    """Show the least and the greatest; of searches that were cut off, that they take more."""
+    least, most = ascending[0], ascending[-1]
+    if cut:
+        return f"{f'{least} to ' if cut < len(ascending) else ''}more than {most}"
+    return least if least == most else f"{least} to {most}"
 
 
 def carry_out(
