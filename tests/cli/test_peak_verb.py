@@ -69,6 +69,13 @@ def test_json_has_all_trials(cli, strict):
     assert document["limits"] == [{"metric": "mean", "at_most": 0.04}]
 
 
+def test_an_interval_between_loads_tried_has_no_confidence(cli, store):
+    words = ("--mean", "40ms", "--policy", "binsearch", *READ, *fake())
+    assert cli("peak", *words).stdout.startswith("  peak 175 req/s [150, 200] · found")
+    assert "175 req/s [150, 200] · satisfied" in cli("list").stdout
+    assert json.loads(cli("peak", "--json", *words).stdout)["load"]["confidence"] is None
+
+
 def test_further_limits_may_bind(cli):
     read = (*READ, "--read", "failed:share=regex:failed (\\S+)")
     limits = ("--mean", "40s", "--failed", "1%")

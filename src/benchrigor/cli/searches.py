@@ -20,7 +20,16 @@ from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import imported
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, InvalidInput
-from benchrigor.model import Limit, LoadResult, LoadTrial, PeakRate, PeakStatus, RunRecord, Trial
+from benchrigor.model import (
+    Limit,
+    LoadResult,
+    LoadTrial,
+    PeakRate,
+    PeakStatus,
+    RunRecord,
+    Trial,
+    codec,
+)
 from benchrigor.model.text import row, show_duration, show_value, wrapped
 from benchrigor.model.trial import show_ratio
 from benchrigor.report import plot_peak
@@ -129,6 +138,8 @@ def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
         return "\n".join([*found.lines(), *kept])
 
     fields = {name: getattr(found, name) for name in found.__dataclass_fields__}
+    if found.load is not None and found.load.is_bracket:
+        fields["load"] = {**codec.encode(found.load), "confidence": None}
     print_result(text, as_json=as_json, run_id=run_id, **fields)
 
 
