@@ -427,6 +427,8 @@ def test_a_result_without_what_is_limited_is_refused_and_the_trial_stays_open():
         ({"threshold_s": 1, "seed_load": math.inf}, "seed_load is inf"),
         ({"threshold_s": 1, "policy": "best"}, "policy is 'best'"),
         ({"threshold_s": 1, "policy": "linear", "whole": True}, "policy 'adaptive'"),
+        ({"threshold_s": 1, "whole": True, "min_load": 1.5}, "min_load is 1.5, expected a whole"),
+        ({"threshold_s": 1, "whole": True, "max_load": 10.5}, "max_load is 10.5, expected a whole"),
         ({"threshold_s": 1, "accuracy": 0}, "accuracy is 0"),
         ({"threshold_s": 1, "budget_s": -5}, "budget_s is -5"),
     ],
