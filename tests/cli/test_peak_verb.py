@@ -158,12 +158,15 @@ def test_what_never_saturates_is_told_so(cli):
     assert "peak not known: at least 150 req/s · not-saturated" in result.stdout
 
 
-def test_a_width_that_was_asked_for_and_missed_is_3(cli):
+def test_a_width_that_was_asked_for_and_missed_is_3(cli, store):
     words = ("peak", "--mean", "40ms", "--budget", "1.2", *READ, *fake())
     assert cli(*words).exit_code in (0, 4)  # by whether trials bracketed the peak in time
     asked = cli("peak", "--accuracy", "0.001%", "--budget", "4", *words[1:3], *READ, *fake())
     assert asked.exit_code == 3
     assert "budget-spent" in asked.stdout
+    run_id = Journal(store).runs()[0]["run_id"]
+    assert cli("resume", run_id).exit_code == 3
+    assert cli("resume", run_id, "--budget", "6").exit_code == 3
 
 
 def test_of_a_budget_that_is_spent_nothing_is_said_to_be_left(cli):

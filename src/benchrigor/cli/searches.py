@@ -122,12 +122,13 @@ def resume_search(
     """Take up a stored search, with a new budget for all of it where one is given."""
     changed = {} if budget_s is None else {"budget_s": None if budget_s == math.inf else budget_s}
     search = search_of(record, **changed)
+    accuracy_given = record.subject["generator"].get("accuracy_given", False)
     if record.decision is not None and not changed:  # it is over: no server is needed
         print_peak(peak_of(record), run_id=record.run_id, as_json=as_json)
-        leave(_code(peak_of(record), accuracy_given=False))
+        leave(_code(peak_of(record), accuracy_given=accuracy_given))
     generator = generator_of(record.subject["generator"], search.limits)
     run = PeakRun.resumed(search, record, store)
-    carry_out(run, search, generator, accuracy_given=False, as_json=as_json)
+    carry_out(run, search, generator, accuracy_given=accuracy_given, as_json=as_json)
 
 
 def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
