@@ -92,6 +92,23 @@ def test_several_trials_may_be_asked_for_at_once():
     assert found.load.value == pytest.approx(275.0, rel=0.1)
 
 
+def test_many_trials_at_once_are_spread_over_loads_that_servers_may_serve():
+    search = PeakSearch(threshold_s=LIMIT_S)
+    loads = [each.load for _ in range(16) if (each := search.ask()) is not None]
+    assert len(set(loads)) == 16
+    assert max(loads) == loads[3] == 50.0 * 4.0**3
+    assert min(loads) == 50.0
+
+
+def test_no_trial_is_asked_for_where_another_is_under_way():
+    search = PeakSearch(threshold_s=LIMIT_S)
+    first, *pending = [each for _ in range(3) if (each := search.ask()) is not None]
+    search.tell(first, br.LoadResult(mean_response_s=0.01))
+    further = search.ask()
+    assert further is not None
+    assert further.load not in {each.load for each in pending}
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_what_never_saturates_has_no_peak(policy: str):
     found = searched(lambda *_: br.LoadResult(mean_response_s=0.01), policy=policy, max_load=400)

@@ -24,6 +24,7 @@ from benchrigor.workbench.bracket import bracketed
 from benchrigor.workbench.steps import Ending, Goal, Step
 
 _STRIDE = 4.0  # from load to load, until one saturates
+_MOST_AHEAD, _SPREAD = 3, 0.618  # strides at once; multiples of the golden ratio are spread evenly
 _PROBES_UP, _MOST_PROBES_UP = 3, 7  # doublings above a saturated seed load, before going down
 _LONGEST, _LONGEST_ROUGH = 10.0, 3.0  # times the shortest trial
 _SHORTEST_S, _LEAST_S, _SETUPS, IN_BUDGET = 10.0, 1.0, 1.5, 14.0
@@ -94,11 +95,11 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     tried = _Tried.of(trials)
     shortest = shortest_s(goal)
     if not trials:
-        seed_load = goal.seed_load * _STRIDE ** len(pending)
+        seed_load = goal.seed_load * _STRIDE ** _ahead(len(pending))
         return Step(goal.within(seed_load), shortest, "first probe", is_rough=True)
     bad = tried.contradicted
     counted = tried.only(~bad)
-    load = _unbracketed(counted, tried, goal, 1 + len(pending))
+    load = _unbracketed(counted, tried, goal, _ahead(1 + len(pending)))
     if isinstance(load, Ending):
         return load
     if load is not None:
@@ -177,10 +178,19 @@ def _posterior(counted: _Tried, goal: Goal) -> PeakPosterior:
     )
 
 
-def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal, steps: int) -> float | Ending | None:
+def _ahead(n: int) -> float:
+    """Return how many steps to take at once: one more for each trial under way, while few are.
+
+    Of loads that many steps lead to nothing is known, and no server may serve them: further trials
+    are spread over the loads between.
+    """
+    return float(n) if n <= _MOST_AHEAD else _MOST_AHEAD * (n * _SPREAD % 1.0)
+
+
+def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float | Ending | None:
     """Return the next load while all trials are on one side of the peak; None when both are.
 
-    So many steps are taken at once: one more for each trial under way.
+    So many steps are taken at once, by how many trials are under way.
     """
     saturated = counted.ratio >= 1.0
     if not saturated.any():
