@@ -122,6 +122,20 @@ def test_a_search_that_was_taken_up_asks_what_it_would_have_asked():
     assert recalled.ask() is None
 
 
+def test_a_trial_that_was_repeated_is_not_repeated_when_the_search_is_taken_up():
+    straight, recalled = PeakSearch(**OPTIONS), PeakSearch(**OPTIONS)
+    for lag_s in (1.0, 0.0):
+        trial = straight.ask()
+        assert trial is not None
+        straight.tell(trial, br.LoadResult(mean_response_s=0.01, lag_p99_s=lag_s))
+    invalid, repeated = straight.result().trials
+    assert invalid.invalid
+    assert repeated.asked.load == invalid.asked.load
+    for each in (invalid, repeated):
+        recalled.recall(each.asked, each.result)
+    assert recalled.ask() == straight.ask()
+
+
 def test_results_keep_all_they_have():
     class Crashing:
         def offer(self, trial: br.LoadTrial) -> br.LoadResult:

@@ -66,6 +66,19 @@ def test_a_load_is_left_only_when_its_interval_lies_outside_of_the_region():
     assert set(tried) == {(50.0, 180.0)}
 
 
+def test_a_load_is_not_left_for_responses_that_are_far_from_normal():
+    """One of twelve is three times the others: Student's t would put their mean at .4 to .77."""
+    search = PeakSearch(threshold_s=1.0, policy="binsearch", width=0.1, accuracy=0.1)
+    for nth in range(12):
+        trial = search.ask()
+        assert trial is not None
+        assert trial.load == 50.0
+        search.tell(trial, br.LoadResult(mean_response_s=1.5 if nth == 1 else 0.5))
+    trial = search.ask()
+    assert trial is not None
+    assert trial.load == 50.0
+
+
 def test_a_bracket_that_collapsed_is_opened_again():
     search = PeakSearch(threshold_s=1.0, policy="binsearch", width=0.01)
     asked = []

@@ -224,6 +224,13 @@ def test_set_up_that_nobody_foretold_is_within_the_budget():
     assert found.cost_s <= 613.0
 
 
+def test_trials_under_way_are_within_the_budget():
+    search, asked_s = PeakSearch(threshold_s=LIMIT_S, setup_s=2.0, budget_s=100.0), 0.0
+    while (trial := search.ask()) is not None:
+        asked_s += trial.duration_s + 2.0
+    assert 90.0 < asked_s <= 100.0
+
+
 def test_trials_are_long_enough_for_a_queue_that_fills_slowly():
     def offer(load: float, duration_s: float, noise: float) -> br.LoadResult:
         mean_s = serving(220.0)(load, duration_s).mean_response_s or 0.0
@@ -278,6 +285,18 @@ def test_a_generator_that_is_late_tells_nothing():
     found = searched(lambda *_: br.LoadResult(mean_response_s=0.01, lag_p99_s=0.005))
     assert found.status is br.PeakStatus.NOT_SATURATED
     assert (found.at_least, found.load) == (None, None)
+
+
+@pytest.mark.parametrize(("response_s", "is_invalid"), [(0.09, True), (0.11, False)])
+def test_a_response_that_lag_may_have_put_over_its_limit_tells_nothing(
+    response_s: float, is_invalid: bool
+):
+    """A lag of 20 ms at its 99th percentile may add 60 ms."""
+    search = PeakSearch(threshold_s=LIMIT_S)
+    trial = search.ask()
+    assert trial is not None
+    search.tell(trial, br.LoadResult(mean_response_s=response_s, lag_p99_s=0.02))
+    assert bool(search.result().trials[0].invalid) == is_invalid
 
 
 def test_the_limit_that_binds_is_named():
