@@ -69,6 +69,13 @@ def test_json_has_all_trials(cli, strict):
     assert document["limits"] == [{"metric": "mean", "at_most": 0.04}]
 
 
+def test_an_interval_between_loads_tried_has_no_confidence(cli, store):
+    words = ("--mean", "40ms", "--policy", "binsearch", *READ, *fake())
+    assert cli("peak", *words).stdout.startswith("  peak 175 req/s [150, 200] · found")
+    assert "175 req/s [150, 200] · satisfied" in cli("list").stdout
+    assert json.loads(cli("peak", "--json", *words).stdout)["load"]["confidence"] is None
+
+
 def test_further_limits_may_bind(cli):
     read = (*READ, "--read", "failed:share=regex:failed (\\S+)")
     limits = ("--mean", "40s", "--failed", "1%")
@@ -116,6 +123,34 @@ def test_a_dry_run_offers_no_load(cli, store):
     assert json.loads(document.stdout)["first"]["load"] == 50.0
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--accuracy", "0.1%"), "3 of 3 end budget-spent"),
+        (("--accuracy", "0.1%", "--budget", "none"), "more than 4 trials"),
+        (("--policy", "linear"), "14 to 493 trials"),
+    ],
+)
+def test_a_dry_run_says_what_cannot_be_reached(cli, monkeypatch, words, said):
+    monkeypatch.setattr(
+        "benchrigor.workbench.expected_cost._MOST_TRIALS", 4 if "none" in words else 100
+    )
+    result = cli("peak", "--url", "http://127.0.0.1:9/", "--mean", "40ms", "--dry-run", *words)
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 79
+    assert said in " ".join(each.strip() for each in lines)
+
+
+def test_a_dry_run_reckons_with_the_requests_that_limits_need(cli):
+    words = ("peak", "--url", "http://x/", "--dry-run", "--json")
+    words += ("--budget", "none", "--seed-load", "5")
+    mean, far = (
+        json.loads(cli(*words, *limits).stdout)["seconds"]
+        for limits in (("--mean", "1s"), ("--mean", "1s", "--limit", "p99.9=2s", "--failed", "1%"))
+    )
+    assert far[0] > 2.0 * mean[0]
+
+
 def test_what_never_saturates_is_told_so(cli):
     words = ("peak", "--mean", "40ms", "--max-load", "150", *READ, *fake())
     result = cli(*words)
@@ -123,12 +158,22 @@ def test_what_never_saturates_is_told_so(cli):
     assert "peak not known: at least 150 req/s · not-saturated" in result.stdout
 
 
-def test_a_width_that_was_asked_for_and_missed_is_3(cli):
+def test_a_width_that_was_asked_for_and_missed_is_3(cli, store):
     words = ("peak", "--mean", "40ms", "--budget", "1.2", *READ, *fake())
     assert cli(*words).exit_code in (0, 4)  # by whether trials bracketed the peak in time
     asked = cli("peak", "--accuracy", "0.001%", "--budget", "4", *words[1:3], *READ, *fake())
     assert asked.exit_code == 3
     assert "budget-spent" in asked.stdout
+    run_id = Journal(store).runs()[0]["run_id"]
+    assert cli("resume", run_id).exit_code == 3
+    assert cli("resume", run_id, "--budget", "6").exit_code == 3
+
+
+def test_of_a_budget_that_is_spent_nothing_is_said_to_be_left(cli):
+    slow = f"import time; time.sleep(1.3)\n{FAKE}"
+    words = ("--", sys.executable, "-c", slow, "{load}")
+    told = cli("peak", "--mean", "40ms", "--budget", "1.2", *READ, *words).stderr.splitlines()
+    assert told[0] == "50 req/s · mean 16.7% of its limit: kept"
 
 
 def test_users_are_whole_and_named(cli):
@@ -147,10 +192,11 @@ def test_a_picture_is_drawn(cli, tmp_path):
 
 def test_what_is_run_before_each_trial_is_run(cli, tmp_path):
     mark = tmp_path / "marks"
-    prepare = f"sh -c 'echo x >> {mark}'"
+    prepare = f"sh -c 'sleep 0.05; echo x >> {mark}'"
     result = cli("peak", "--mean", "40ms", "--json", "--prepare", prepare, *READ, *fake())
-    trials = len(json.loads(result.stdout)["trials"])
-    assert len(mark.read_text().split()) == trials + 1  # once before it looks whether it answers
+    trials = json.loads(result.stdout)["trials"]
+    assert len(mark.read_text().split()) == len(trials)
+    assert all(each["result"]["spent_s"]["set-up"] >= 0.05 for each in trials)
     begun = time.monotonic()
     leaving = f"sh -c 'sleep 20 & echo x >> {mark}'"  # it leaves something running
     cli("peak", "--mean", "40ms", "--budget", "1", "--prepare", leaving, *READ, *fake())

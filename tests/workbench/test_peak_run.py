@@ -11,7 +11,7 @@ import benchrigor as br
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import codec
 from benchrigor.stats import estimate_mean
-from benchrigor.testing import MemoryStore, SimulatedServer
+from benchrigor.testing import FakeClock, MemoryStore, SimulatedServer
 from benchrigor.workbench import PeakRun, PeakSearch
 from benchrigor.workbench.peak_run import search_of
 
@@ -47,18 +47,25 @@ def run_of(search: PeakSearch, store: MemoryStore | None = None) -> PeakRun:
 
 
 class Timed(SimulatedServer):
-    """A server whose trials tell how long they took."""
+    """A server whose trials take longer than they tell: something is started before each."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(200.0)
+        self._clock = clock
 
     def offer(self, trial: br.LoadTrial) -> br.LoadResult:
+        self._clock.advance(15 * 10**9)
         return replace(super().offer(trial), spent_s={"run": 10.0})
 
 
-def test_time_between_trials_is_of_the_budget(clock):
+def test_time_between_trials_and_before_their_run_is_of_the_budget(clock):
     search = PeakSearch(threshold_s=0.04, accuracy=1e-4, budget_s=200.0)
     run = PeakRun(search, name="queue", now_ns=clock.now_ns)
-    found = run.carry_out(Timed(200.0), before=lambda _: clock.advance(30 * 10**9))
-    assert [each.result.spent_s for each in found.trials] == [{"decision": 30.0, "run": 10.0}] * 5
-    assert (found.status, found.cost_s) == (br.PeakStatus.BUDGET_SPENT, 200.0)
+    found = run.carry_out(Timed(clock), after=lambda *_: clock.advance(20 * 10**9))
+    first, *others = [dict(each.result.spent_s) for each in found.trials]
+    assert first == {"decision": 0.0, "set-up": 5.0, "run": 10.0}
+    assert others == [{"decision": 20.0, "set-up": 5.0, "run": 10.0}] * 5
+    assert (found.status, found.cost_s) == (br.PeakStatus.BUDGET_SPENT, 190.0)
 
 
 def test_each_trial_is_a_round_of_its_load():
@@ -113,6 +120,20 @@ def test_a_search_that_was_taken_up_asks_what_it_would_have_asked():
         for each in straight.result().trials:
             recalled.recall(each.asked, each.result)
     assert recalled.ask() is None
+
+
+def test_a_trial_that_was_repeated_is_not_repeated_when_the_search_is_taken_up():
+    straight, recalled = PeakSearch(**OPTIONS), PeakSearch(**OPTIONS)
+    for lag_s in (1.0, 0.0):
+        trial = straight.ask()
+        assert trial is not None
+        straight.tell(trial, br.LoadResult(mean_response_s=0.01, lag_p99_s=lag_s))
+    invalid, repeated = straight.result().trials
+    assert invalid.invalid
+    assert repeated.asked.load == invalid.asked.load
+    for each in (invalid, repeated):
+        recalled.recall(each.asked, each.result)
+    assert recalled.ask() == straight.ask()
 
 
 def test_results_keep_all_they_have():

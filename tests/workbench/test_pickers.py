@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import benchrigor as br
+from benchrigor.testing import SimulatedServer
 from benchrigor.workbench import PeakSearch
 
 
@@ -65,6 +66,19 @@ def test_a_load_is_left_only_when_its_interval_lies_outside_of_the_region():
     assert set(tried) == {(50.0, 180.0)}
 
 
+def test_a_load_is_not_left_for_responses_that_are_far_from_normal():
+    """One of twelve is three times the others: Student's t would put their mean at .4 to .77."""
+    search = PeakSearch(threshold_s=1.0, policy="binsearch", width=0.1, accuracy=0.1)
+    for nth in range(12):
+        trial = search.ask()
+        assert trial is not None
+        assert trial.load == 50.0
+        search.tell(trial, br.LoadResult(mean_response_s=1.5 if nth == 1 else 0.5))
+    trial = search.ask()
+    assert trial is not None
+    assert trial.load == 50.0
+
+
 def test_a_bracket_that_collapsed_is_opened_again():
     search = PeakSearch(threshold_s=1.0, policy="binsearch", width=0.01)
     asked = []
@@ -76,3 +90,17 @@ def test_a_bracket_that_collapsed_is_opened_again():
         noise = 1.0 + 1e-5 * len(asked)
         search.tell(trial, br.LoadResult(mean_response_s=(3.0 if saturated else 0.3) * noise))
     assert min(asked[30:]) < 93.0 < max(asked[30:])
+
+
+@pytest.mark.parametrize("policy", ["binsearch", "quadratic"])
+def test_the_peak_lies_between_the_nearest_loads_tried(policy: str):
+    """Single trials at the load that is found are on either side of the limit, by luck."""
+    for seed in range(20):
+        server = SimulatedServer(120.0 + 40.0 * seed, noise=0.1, seed=seed)
+        search = PeakSearch(threshold_s=0.04, policy=policy, accuracy=0.1)
+        while (trial := search.ask()) is not None:
+            search.tell(trial, server.offer(trial))
+        load = search.result().load
+        assert load is not None
+        assert load.low < load.high
+        assert load.low <= server.peak(0.04) <= load.high

@@ -92,6 +92,23 @@ def test_several_trials_may_be_asked_for_at_once():
     assert found.load.value == pytest.approx(275.0, rel=0.1)
 
 
+def test_many_trials_at_once_are_spread_over_loads_that_servers_may_serve():
+    search = PeakSearch(threshold_s=LIMIT_S)
+    loads = [each.load for _ in range(16) if (each := search.ask()) is not None]
+    assert len(set(loads)) == 16
+    assert max(loads) == loads[3] == 50.0 * 4.0**3
+    assert min(loads) == 50.0
+
+
+def test_no_trial_is_asked_for_where_another_is_under_way():
+    search = PeakSearch(threshold_s=LIMIT_S)
+    first, *pending = [each for _ in range(3) if (each := search.ask()) is not None]
+    search.tell(first, br.LoadResult(mean_response_s=0.01))
+    further = search.ask()
+    assert further is not None
+    assert further.load not in {each.load for each in pending}
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_what_never_saturates_has_no_peak(policy: str):
     found = searched(lambda *_: br.LoadResult(mean_response_s=0.01), policy=policy, max_load=400)
@@ -197,6 +214,23 @@ def test_the_last_trial_is_as_long_as_the_budget_allows():
     assert found.cost_s == pytest.approx(613.0)
 
 
+def test_set_up_that_nobody_foretold_is_within_the_budget():
+    def offer(load: float, duration_s: float) -> br.LoadResult:
+        told = serving(500.0, noise=0.3)(load, duration_s)
+        return replace(told, spent_s={"set-up": 40.0, "run": duration_s})
+
+    found = searched(offer, accuracy=0.001, budget_s=613.0, setup_s=0.0)
+    assert found.status is br.PeakStatus.BUDGET_SPENT
+    assert found.cost_s <= 613.0
+
+
+def test_trials_under_way_are_within_the_budget():
+    search, asked_s = PeakSearch(threshold_s=LIMIT_S, setup_s=2.0, budget_s=100.0), 0.0
+    while (trial := search.ask()) is not None:
+        asked_s += trial.duration_s + 2.0
+    assert 90.0 < asked_s <= 100.0
+
+
 def test_trials_are_long_enough_for_a_queue_that_fills_slowly():
     def offer(load: float, duration_s: float, noise: float) -> br.LoadResult:
         mean_s = serving(220.0)(load, duration_s).mean_response_s or 0.0
@@ -251,6 +285,18 @@ def test_a_generator_that_is_late_tells_nothing():
     found = searched(lambda *_: br.LoadResult(mean_response_s=0.01, lag_p99_s=0.005))
     assert found.status is br.PeakStatus.NOT_SATURATED
     assert (found.at_least, found.load) == (None, None)
+
+
+@pytest.mark.parametrize(("response_s", "is_invalid"), [(0.09, True), (0.11, False)])
+def test_a_response_that_lag_may_have_put_over_its_limit_tells_nothing(
+    response_s: float, is_invalid: bool
+):
+    """A lag of 20 ms at its 99th percentile may add 60 ms."""
+    search = PeakSearch(threshold_s=LIMIT_S)
+    trial = search.ask()
+    assert trial is not None
+    search.tell(trial, br.LoadResult(mean_response_s=response_s, lag_p99_s=0.02))
+    assert bool(search.result().trials[0].invalid) == is_invalid
 
 
 def test_the_limit_that_binds_is_named():
@@ -337,6 +383,27 @@ def test_a_far_quantile_needs_more_requests():
         assert trial.duration_s == max(least / 2.0, 10.0)
 
 
+@pytest.mark.parametrize(
+    "limit", [br.Limit(metric="p99.9", at_most=0.27), br.Limit(metric="failed", at_most=0.001)]
+)
+def test_a_budget_is_not_spent_on_requests_at_the_first_loads(limit: br.Limit):
+    """Ten thousand requests at 50 a second would be most of it."""
+    rng = np.random.default_rng(1)
+
+    def offer(load: float, duration_s: float) -> br.LoadResult:
+        n = int(load * duration_s)
+        p999_s = 6.9 * (serving(525.0, noise=0.05)(load, duration_s).mean_response_s or 0.0)
+        failed = int(rng.binomial(n, min(0.001 * (load / 500.0) ** 8, 1.0)))
+        return br.LoadResult(metrics={"p99.9": p999_s}, sent=n, failed=failed)
+
+    found = searched(offer, threshold_s=None, limits=[limit], budget_s=240.0, setup_s=0.0)
+    assert found.load is not None
+    assert found.load.value == pytest.approx(500.0, rel=0.1)
+    narrowing = [each.asked for each in found.trials if "narrow" in each.asked.reason]
+    assert narrowing
+    assert all(each.load * each.duration_s >= 9_999.0 for each in narrowing)
+
+
 def test_goodput_counts_answers_within_the_limits():
     def offer(load: float, duration_s: float) -> br.LoadResult:
         n = round(load * duration_s * 2.0)  # it ran twice as long, for enough requests
@@ -396,6 +463,8 @@ def test_a_result_without_what_is_limited_is_refused_and_the_trial_stays_open():
         ({"threshold_s": 1, "seed_load": math.inf}, "seed_load is inf"),
         ({"threshold_s": 1, "policy": "best"}, "policy is 'best'"),
         ({"threshold_s": 1, "policy": "linear", "whole": True}, "policy 'adaptive'"),
+        ({"threshold_s": 1, "whole": True, "min_load": 1.5}, "min_load is 1.5, expected a whole"),
+        ({"threshold_s": 1, "whole": True, "max_load": 10.5}, "max_load is 10.5, expected a whole"),
         ({"threshold_s": 1, "accuracy": 0}, "accuracy is 0"),
         ({"threshold_s": 1, "budget_s": -5}, "budget_s is -5"),
     ],

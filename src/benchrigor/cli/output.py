@@ -33,7 +33,7 @@ from benchrigor.model.text import (
     percent,
     shortened,
     show_duration,
-    show_estimate,
+    show_interval,
     show_value,
     wrapped,
 )
@@ -227,7 +227,7 @@ def _figure(progress: Progress, wanted: Sequence[Analysis]) -> list[str]:
     found, unit = analysis.estimate, analysis.metric.unit
     shown = show_value(found.value, unit)
     if math.isfinite(found.half_width):
-        shown = show_estimate(found, unit).rpartition(" ")[0]  # without the confidence
+        shown = show_interval(found, unit)
     return [shown if analysis is not progress.provisional else f"about {shown}"]
 
 

@@ -174,7 +174,8 @@ def peak(
         "unit": _LOADS[load],
     }
     generator = {name: given[name] for name in _OFFERED} | _target(words, given)
-    generator |= {"load": load, "cwd": str(Path.cwd())}
+    accuracy_given = shared.is_given("accuracy")  # else to miss it is nobody's loss
+    generator |= {"load": load, "cwd": str(Path.cwd()), "accuracy_given": accuracy_given}
     planned = PeakSearch(**search)
     offering = generator_of(generator, planned.limits)
     if dry_run:
@@ -192,8 +193,7 @@ def peak(
         run,
         planned,
         offering,
-        name=f"peak of {generator['name']}",
-        accuracy_given=shared.is_given("accuracy"),
+        accuracy_given=accuracy_given,
         as_json=as_json,
         picture=picture,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +20,17 @@ from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import imported
 from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, InvalidInput
-from benchrigor.model import Limit, LoadResult, LoadTrial, PeakRate, PeakStatus, RunRecord, Trial
-from benchrigor.model.text import show_duration, show_value, wrapped
+from benchrigor.model import (
+    Limit,
+    LoadResult,
+    LoadTrial,
+    PeakRate,
+    PeakStatus,
+    RunRecord,
+    Trial,
+    codec,
+)
+from benchrigor.model.text import row, show_duration, show_value, wrapped
 from benchrigor.model.trial import show_ratio
 from benchrigor.report import plot_peak
 from benchrigor.storage import Journal
@@ -50,23 +60,35 @@ def peak_of(record: RunRecord) -> PeakRate:
 
 def announced(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print what a search would take."""
-    trials, seconds = expected_costs(options)
+    expected = expected_costs(options)
     first = search.ask()
     assert first is not None  # noqa: S101  # it has not begun
+    trials, seconds = [len(each.trials) for each in expected], [each.cost_s for each in expected]
+    statuses = [each.status for each in expected]
 
     def text() -> str:
-        unit = search.unit
-        return "\n".join(
-            [
-                f"  first     {show_value(first.load, unit)} for {first.duration_s:.3g} s, then on "
-                "to where the limits are no longer kept",
-                f"  expected  {min(trials)} to {max(trials)} trials, "
-                f"{show_duration(min(seconds))} to {show_duration(max(seconds))}: simulated with "
-                f"peaks of 2 to 100 times {show_value(search.goal.seed_load, unit)}",
-            ]
-        )
+        unit, cut = search.unit, statuses.count(None)
+        begun = f"{show_value(first.load, unit)} for {first.duration_s:.3g} s"
+        n = _span([str(each) for each in sorted(trials)], cut)
+        took = _span([show_duration(each) for each in sorted(seconds)], cut)
+        peaks = f"peaks of 2 to 100 times {show_value(search.goal.seed_load, unit)}"
+        others = Counter(each for each in statuses if each not in (None, PeakStatus.FOUND))
+        ended = [f"{n} of {len(statuses)} end {status}" for status, n in others.items()]
+        lines = row("first", [f"{begun}, then on to where the limits are no longer kept"])
+        lines += row("expected", [f"{n} trials, {took}: simulated with {peaks}", *ended])
+        return "\n".join(lines)
 
-    print_result(text, as_json=as_json, first=first, trials=trials, seconds=seconds)
+    print_result(
+        text, as_json=as_json, first=first, trials=trials, seconds=seconds, statuses=statuses
+    )
+
+
+def _span(ascending: Sequence[str], cut: int) -> str:
+    """Show the least and the greatest; of searches that were cut off, that they take more."""
+    least, most = ascending[0], ascending[-1]
+    if cut:
+        return f"{f'{least} to ' if cut < len(ascending) else ''}more than {most}"
+    return least if least == most else f"{least} to {most}"
 
 
 def carry_out(
@@ -74,7 +96,6 @@ def carry_out(
     search: PeakSearch,
     generator: Prepared,
     *,
-    name: str,
     accuracy_given: bool,
     as_json: bool,
     picture: Path | None = None,
@@ -91,7 +112,7 @@ def carry_out(
         generator.close()
     print_peak(found, run_id=run.run_id, as_json=as_json)
     if picture is not None:
-        write_picture(plot_peak(found, title=name), picture)
+        write_picture(plot_peak(found, title=run.record().name), picture)
     leave(_code(found, accuracy_given=accuracy_given))
 
 
@@ -101,12 +122,13 @@ def resume_search(
     """Take up a stored search, with a new budget for all of it where one is given."""
     changed = {} if budget_s is None else {"budget_s": None if budget_s == math.inf else budget_s}
     search = search_of(record, **changed)
+    accuracy_given = record.subject["generator"].get("accuracy_given", False)
     if record.decision is not None and not changed:  # it is over: no server is needed
         print_peak(peak_of(record), run_id=record.run_id, as_json=as_json)
-        leave(_code(peak_of(record), accuracy_given=False))
+        leave(_code(peak_of(record), accuracy_given=accuracy_given))
     generator = generator_of(record.subject["generator"], search.limits)
     run = PeakRun.resumed(search, record, store)
-    carry_out(run, search, generator, name=record.name, accuracy_given=False, as_json=as_json)
+    carry_out(run, search, generator, accuracy_given=accuracy_given, as_json=as_json)
 
 
 def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
@@ -117,6 +139,8 @@ def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
         return "\n".join([*found.lines(), *kept])
 
     fields = {name: getattr(found, name) for name in found.__dataclass_fields__}
+    if found.load is not None and found.load.is_bracket:
+        fields["load"] = {**codec.encode(found.load), "confidence": None}
     print_result(text, as_json=as_json, run_id=run_id, **fields)
 
 
@@ -146,8 +170,8 @@ def _tell(trial: Trial, peak: PeakRate, search: PeakSearch) -> None:
     if peak.load is not None:
         parts.append(f"peak {peak.load.low:.3g} to {peak.load.high:.3g}")
     if search.goal.budget_s is not None:
-        left_s = max(search.goal.budget_s - peak.cost_s, 0.0)
-        parts.append(f"{show_duration(left_s)} left")
+        left_s = search.goal.budget_s - peak.cost_s
+        parts += [f"{show_duration(left_s)} left"] if left_s > 0.0 else []
     click.echo("\n".join(wrapped(" · ".join(parts), hanging=2)), err=True)
 
 
@@ -159,11 +183,14 @@ class Prepared:
     ) -> None:
         self._generator, self._prepare, self._recover = generator, prepare, recover
         self._broken: BenchrigorError | None = None  # why the server is not there any more
+        self._checked_s: float | None = None  # what the check took, which prepared the first trial
 
     def check(self) -> None:
-        """See whether the server answers at all."""
+        """Prepare the first trial, and see whether the server answers at all."""
+        begun_s = time.monotonic()
         self._run(self._prepare, "--prepare")
         self._generator.check()
+        self._checked_s = time.monotonic() - begun_s
 
     def offer(self, trial: LoadTrial) -> LoadResult:
         """Prepare, carry out the trial, and recover.
@@ -172,9 +199,11 @@ class Prepared:
         """
         if self._broken is not None:
             raise self._broken
-        begun_s = time.monotonic()
-        self._run(self._prepare, "--prepare")
-        setup_s = time.monotonic() - begun_s
+        setup_s, self._checked_s = self._checked_s, None
+        if setup_s is None:
+            begun_s = time.monotonic()
+            self._run(self._prepare, "--prepare")
+            setup_s = time.monotonic() - begun_s
         result = self._generator.offer(trial)
         begun_s = time.monotonic()
         if result.crashed:

@@ -47,6 +47,11 @@ class Estimate:
     notices: tuple[Notice, ...] = ()
 
     @property
+    def is_bracket(self) -> bool:
+        """Whether its ends are what was tried on either side, which no probability holds."""
+        return self.method == "bracket"
+
+    @property
     def half_width(self) -> float:
         """Half the width of the interval."""
         return (self.high - self.low) / 2.0

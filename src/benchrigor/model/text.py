@@ -150,8 +150,9 @@ def show_amount(work: float, unit: str) -> str:
 
 
 def show_estimate(estimate: Estimate, unit: str) -> str:
-    """Show an estimate with its unit and interval, all in one scale."""
-    return f"{show_interval(estimate, unit)} {percent(estimate.confidence, digits=10)}"
+    """Show an estimate with its unit, interval and confidence, all in one scale."""
+    shown = show_interval(estimate, unit)
+    return shown if estimate.is_bracket else f"{shown} {percent(estimate.confidence, digits=10)}"
 
 
 def show_interval(estimate: Estimate, unit: str) -> str:

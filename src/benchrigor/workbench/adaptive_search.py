@@ -24,9 +24,10 @@ from benchrigor.workbench.bracket import bracketed
 from benchrigor.workbench.steps import Ending, Goal, Step
 
 _STRIDE = 4.0  # from load to load, until one saturates
+_MOST_AHEAD, _SPREAD = 3, 0.618  # strides at once; multiples of the golden ratio are spread evenly
 _PROBES_UP, _MOST_PROBES_UP = 3, 7  # doublings above a saturated seed load, before going down
 _LONGEST, _LONGEST_ROUGH = 10.0, 3.0  # times the shortest trial
-_SHORTEST_S, _LEAST_S, _SETUPS, _IN_BUDGET = 10.0, 1.0, 1.5, 14.0
+_SHORTEST_S, _LEAST_S, _SETUPS, IN_BUDGET = 10.0, 1.0, 1.5, 14.0
 _ROUGHLY = 0.3  # half-width of the log of the peak, above which trials are short
 _PLACES = (0.5, 0.3, 0.7)  # quantiles of the peak, in turn: also a little below and above
 _FEWEST = 5  # trials
@@ -94,18 +95,18 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     tried = _Tried.of(trials)
     shortest = shortest_s(goal)
     if not trials:
-        seed_load = goal.seed_load * _STRIDE ** len(pending)
-        return Step(goal.within(seed_load), shortest, "first probe")
+        seed_load = goal.seed_load * _STRIDE ** _ahead(len(pending))
+        return Step(goal.within(seed_load), shortest, "first probe", is_rough=True)
     bad = tried.contradicted
     counted = tried.only(~bad)
-    load = _unbracketed(counted, tried, goal, 1 + len(pending))
+    load = _unbracketed(counted, tried, goal, _ahead(1 + len(pending)))
     if isinstance(load, Ending):
         return load
     if load is not None:
-        return Step(load, shortest, "to bracket the peak")
+        return Step(load, shortest, "to bracket the peak", is_rough=True)
     load = _behind(counted, goal)
     if load is not None:
-        return Step(load, shortest, "whether it is saturated above, too")
+        return Step(load, shortest, "whether it is saturated above, too", is_rough=True)
     found = _posterior(counted, goal)
     notices = tuple(_disagreements(found, tried, bad))
     estimate = _estimate(found, goal)
@@ -124,11 +125,13 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
             return _ended(estimate, tried, bad)
         return Step(goal.within(load), shortest, _CONFIRM)
     load = found.quantile(_PLACES[(len(trials) + len(pending)) % len(_PLACES)])
-    if half > _ROUGHLY:
+    is_rough = half > _ROUGHLY
+    if is_rough:
         reason, wanted, most = "to find the peak roughly", _seconds_to_settle(found), _LONGEST_ROUGH
     else:
         reason, wanted, most = "to narrow the interval", _seconds_wanted(found, goal), _LONGEST
-    return Step(goal.within(load), min(max(wanted, shortest), most * shortest), reason)
+    duration_s = min(max(wanted, shortest), most * shortest)
+    return Step(goal.within(load), duration_s, reason, is_rough=is_rough)
 
 
 def so_far(trials: Sequence[Trial], goal: Goal) -> Estimate | None:
@@ -144,7 +147,7 @@ def shortest_s(goal: Goal) -> float:
     """Return how long the shortest trial lasts: not much less than its set-up, or the budget."""
     shortest = max(_SHORTEST_S, _SETUPS * goal.setup_s)
     if goal.budget_s is not None:
-        shortest = min(shortest, goal.budget_s / _IN_BUDGET - goal.setup_s)
+        shortest = min(shortest, goal.budget_s / IN_BUDGET - goal.setup_s)
     return max(shortest, _LEAST_S)
 
 
@@ -175,10 +178,19 @@ def _posterior(counted: _Tried, goal: Goal) -> PeakPosterior:
     )
 
 
-def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal, steps: int) -> float | Ending | None:
+def _ahead(n: int) -> float:
+    """Return how many steps to take at once: one more for each trial under way, while few are.
+
+    Of loads that many steps lead to nothing is known, and no server may serve them: further trials
+    are spread over the loads between.
+    """
+    return float(n) if n <= _MOST_AHEAD else _MOST_AHEAD * (n * _SPREAD % 1.0)
+
+
+def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float | Ending | None:
     """Return the next load while all trials are on one side of the peak; None when both are.
 
-    So many steps are taken at once: one more for each trial under way.
+    So many steps are taken at once, by how many trials are under way.
     """
     saturated = counted.ratio >= 1.0
     if not saturated.any():

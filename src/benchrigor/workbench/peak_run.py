@@ -110,10 +110,11 @@ class PeakRun:
         self,
         generator: LoadGenerator,
         *,
-        before: Callable[[LoadTrial], object] = lambda _: None,
         after: Callable[[Trial, PeakRate], object] = lambda *_: None,
     ) -> PeakRate:
-        """Run trials until the search is over, and tell of each before and after.
+        """Run trials until the search is over, and tell of each after it.
+
+        What a generator does beside what it tells of, such as starting processes, is set-up.
 
         When an error ends it, what is finished is kept: the error has it as ``record``.
         """
@@ -122,13 +123,16 @@ class PeakRun:
         begun_ns = self._now_ns()
         try:
             while (trial := self._search.ask()) is not None:
-                before(trial)
                 decided_ns = self._now_ns()
                 result = generator.offer(trial)
+                ended_ns = self._now_ns()
                 if result.spent_s:
                     spent_s = {"decision": (decided_ns - begun_ns) / 1e9, **result.spent_s}
+                    untold_s = (ended_ns - decided_ns) / 1e9 - sum(result.spent_s.values())
+                    if untold_s > 0.0:
+                        spent_s["set-up"] = spent_s.get("set-up", 0.0) + untold_s
                     result = replace(result, spent_s=spent_s)
-                begun_ns = self._now_ns()
+                begun_ns = ended_ns
                 self._search.tell(trial, result)
                 found = self._search.result()
                 self._rounds.append(round_of(found.trials[-1]))

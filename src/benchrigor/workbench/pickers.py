@@ -115,15 +115,8 @@ class Quadratic(ModelGuided):
         return last + min(real, key=abs) if real else None
 
 
-class Strawman(Picker):
-    """Raise the load by a small fixed step until it saturates; there it ends."""
-
-    def _further(self, load: float) -> float:
-        return load + INCREMENT
-
-
 PICKERS: dict[str, type[Picker]] = {
-    "strawman": Strawman,
+    "strawman": Linear,  # and its search ends where a load saturates
     "linear": Linear,
     "binsearch": Binsearch,
     "model": ModelGuided,

@@ -13,7 +13,7 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.trial import PeakStatus, Trial
 from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.pickers import PICKERS, Picker
-from benchrigor.workbench.steps import Ending, Goal, Policy, Step, highest_kept, lowest_saturated
+from benchrigor.workbench.steps import Ending, Goal, Policy, Step
 
 _RUN_S, _STRAWMAN_S, _STRAWMAN_TRIALS = 180.0, 300.0, 10
 _MANY = 30  # from so many trials on a mean is normal whatever trials are
@@ -102,12 +102,15 @@ def _looks_normal(ratios: tuple[float, ...]) -> bool:
 
 
 def _found(load: float, trials: Sequence[Trial], goal: Goal) -> Ending:
-    """Return the peak; the policies know loads on either side of it, and no interval."""
-    low, high = highest_kept(trials), lowest_saturated(trials)
+    """Return the peak; the policies know loads on either side of it, and no interval.
+
+    By which side of the limit trials at these loads were is no matter: near the peak that is luck.
+    """
+    tried = {each.asked.load for each in trials}
     estimate = Estimate(
         value=load,
-        low=min(load, low or load),
-        high=max(load, high or load),
+        low=max((each for each in tried if each < load), default=load),
+        high=min((each for each in tried if each > load), default=load),
         confidence=goal.confidence,
         n=len(trials),
         n_effective=float(len(trials)),

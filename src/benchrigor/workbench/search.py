@@ -239,9 +239,19 @@ class PeakSearch:
         pending = [Step(each.load, each.duration_s, each.reason) for each in self._pending.values()]
         step = self._policy(self._valid(), pending, self._goal_by_now())
         if isinstance(step, Step):
-            least_s = self._least_requests / step.load
-            step = replace(step, duration_s=max(step.duration_s, least_s))
+            step = replace(step, duration_s=max(step.duration_s, self._least_s(step)))
         return step
+
+    def _least_s(self, step: Step) -> float:
+        """Return how long a trial is for as many requests as the limits need.
+
+        At the first loads that may be most of the budget. A rough trial takes its part of it: at
+        the loads that it leads to, requests are plenty.
+        """
+        least_s = self._least_requests / step.load
+        if not step.is_rough or self.goal.budget_s is None:
+            return least_s
+        return min(least_s, self.goal.budget_s / adaptive_search.IN_BUDGET)
 
     def _goal_by_now(self) -> Goal:
         """Return the goal with the cost of set-up as it was so far, where none was given."""
@@ -260,15 +270,15 @@ class PeakSearch:
 
     def _affordable(self, step: Step) -> Step | None:
         """Return a step that fits into the budget, if need be a shorter one; None for none."""
-        if self.goal.budget_s is None:
+        goal = self._goal_by_now()
+        if goal.budget_s is None:
             return step
         spent = sum(each.cost_s for each in self._trials)
-        spent += sum(each.duration_s + self.goal.setup_s for each in self._pending.values())
-        left_s = self.goal.budget_s - spent - self.goal.setup_s
+        spent += sum(each.duration_s + goal.setup_s for each in self._pending.values())
+        left_s = goal.budget_s - spent - goal.setup_s
         if left_s >= step.duration_s:
             return step
-        least_s = self._least_requests / step.load
-        is_enough = left_s >= max(adaptive_search.shortest_s(self.goal), least_s)
+        is_enough = left_s >= max(adaptive_search.shortest_s(goal), self._least_s(step))
         is_enough &= self._is_adaptive
         return replace(step, duration_s=left_s) if is_enough else None
 

@@ -51,6 +51,13 @@ class Goal:
             problems.append(
                 f"min_load is {self.min_load!r}, expected at most max_load, {self.max_load!r}"
             )
+        if not problems and self.whole is True:
+            bounds = {"min_load": self.min_load, "max_load": self.max_load}
+            problems += [
+                f"{name} is {bound!r}, expected a whole number, as all loads are"
+                for name, bound in bounds.items()
+                if bound is not None and bound % 1.0 != 0.0
+            ]
         refuse(
             problems,
             wrong_number("setup_s", self.setup_s, zero=True),
@@ -69,11 +76,12 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The trial that a policy wants next."""
+    """The trial that a policy wants next; a rough one is only to show about where the peak is."""
 
     load: float
     duration_s: float
     reason: str
+    is_rough: bool = False
 
 
 @dataclass(frozen=True, slots=True)
