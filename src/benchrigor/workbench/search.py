@@ -45,6 +45,7 @@ _MOST_TRIALS, _MOST_PUBLISHED = 1_000, 10_000  # a strawman takes 1,200 to 2,500
 _MOST_FAILED = 5
 _STRIDE_DOWN = 4.0  # while no load could be offered
 _LEAST_REQUESTS, _IN_TAIL = 30, 10.0  # of a trial; beyond a quantile that is limited
+_FAR, _IN_FAR_TAIL = 0.005, 30.0  # of tails that one busy period of a queue may fill
 
 
 class PeakSearch:
@@ -389,10 +390,17 @@ class PeakSearch:
 
 
 def least_requests(limits: Sequence[Limit]) -> int:
-    """Return how many requests a trial needs for its values to mean something: ten in the tail."""
-    tails = [1.0 - each.quantile for each in limits if each.quantile is not None]
-    tails += [each.at_most for each in limits if each.metric == FAILED]
-    return max(_LEAST_REQUESTS, *(round(_IN_TAIL / min(each, 1.0 - each)) for each in tails), 0)
+    """Return how many requests a trial needs for its values to mean something.
+
+    Ten are to be in the tail; 30 beyond p99.5, where slow responses come together.
+    """
+    shares = [1.0 - each.quantile for each in limits if each.quantile is not None]
+    needed = [
+        (_IN_FAR_TAIL if each < _FAR else _IN_TAIL) / min(each, 1.0 - each) for each in shares
+    ]
+    failed = (each.at_most for each in limits if each.metric == FAILED)
+    needed += [_IN_TAIL / min(each, 1.0 - each) for each in failed]
+    return max(_LEAST_REQUESTS, *map(round, needed), 0)
 
 
 def _all_limits(
