@@ -74,8 +74,9 @@ async def _pretend(
 
     async def hang(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
         kept.add(asyncio.current_task())
-        while await reader.read(4096):
-            pass
+        with contextlib.suppress(asyncio.CancelledError):  # at the end
+            while await reader.read(4096):
+                pass
 
     async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", target)
