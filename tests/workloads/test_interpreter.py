@@ -294,7 +294,7 @@ def test_its_file_is_known_without_an_import(folder: Path):
 
 
 def test_a_session_takes_each_interpreter_for_an_invocation(folder: Path):
-    options = br.Options(target=0.5, budget_s=20.0, max_rounds=6)
+    options = br.Options(target=0.5, budget_s=20.0, max_rounds=6, disturbed="keep")
     record = br.Session(options, seed=3).run(InterpreterWorkload("job:quick", cwd=folder))
     assert record.options.rounds == "restarted"
     estimate = record.estimate()
