@@ -420,6 +420,7 @@ def test_connections_that_have_ended_keep_nobody_out(agent_of, ask, monkeypatch,
                 return False
 
         until(is_answered)
+        assert all(is_answered() for _ in range(3))
 
 
 def test_handshakes_that_do_not_end_count_as_connections(agent_of, ask, monkeypatch):

@@ -57,8 +57,9 @@ def test_an_answer_that_is_not_as_expected_has_failed(web, path, options, said):
     assert said in str(caught.value)
 
 
-def test_a_redirect_that_is_expected_is_none(web):
+def test_a_redirect_that_is_expected_is_none(web, seen):
     OpenLoop(requests(f"{web}/moved", status=302), MEAN).check()
+    assert len(seen) == 1  # it was not followed
 
 
 def test_nobody_listens(nobody):

@@ -9,7 +9,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -172,18 +172,20 @@ def swap_space() -> tuple[Any, str]:
 
     It would warn of that, and tell 0.
     """
-    reason = ""
-    if psutil.LINUX:
-        path = Path(psutil.PROCFS_PATH) / "vmstat"
-        try:
-            reason = "" if "pswpin" in read_text(path) else f"{path}: pswpin is not in it"
-        except Unavailable as error:
-            reason = str(error)
+    reason = _why_not_counted(Path(psutil.PROCFS_PATH) / "vmstat") if psutil.LINUX else ""
     if not reason:
         return psutil.swap_memory(), reason
     with warnings.catch_warnings():  # nowhere else, for it changes the filters of all threads
         warnings.simplefilter("ignore")
         return psutil.swap_memory(), reason
+
+
+@cache  # of a kernel, and psutil reads the file for each status itself
+def _why_not_counted(vmstat: Path) -> str:
+    try:
+        return "" if "pswpin" in read_text(vmstat) else f"{vmstat}: pswpin is not in it"
+    except Unavailable as error:
+        return str(error)
 
 
 def _pressure(counters: Counters, root: Path) -> Iterator[Sample]:
