@@ -1,8 +1,9 @@
 """Contrasts of a baseline and a candidate: independent samples (Welch), or pairs.
 
-In pairs common drift cancels. Paired levels are compared by the level of c - b for their difference
-and of c - R b for their ratio R, each with its own long-run variance (delta method: R is held at
-its estimate). Paired quantiles are compared by both intervals and their long-run correlation.
+In pairs common drift cancels. Paired levels are compared by the level of c - R b at each ratio R:
+its long-run variance follows from those of the difference and of the middle of each pair, in units
+of either side, and from their correlation. Paired quantiles are compared by both intervals and
+their long-run correlation.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
-    UncertainValue,
+    PairedContrast,
     exact_value,
     uncertain_value,
 )
@@ -25,7 +26,7 @@ from benchrigor.stats.estimators.estimation import Policy, combine_values
 from benchrigor.stats.estimators.order_statistics import quantile_of
 from benchrigor.stats.estimators.pace import AT_FULL_PACE
 from benchrigor.stats.estimators.proportion import WILSON
-from benchrigor.stats.series.interval import estimate_level
+from benchrigor.stats.series.interval import StandardError, estimate_level
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, fit_level, too_few
 
 
@@ -35,8 +36,7 @@ class Basis:
 
     baseline: Estimate
     candidate: Estimate
-    ratio: Contrast | None  # None unless the baseline is above 0
-    difference: Contrast
+    contrast: Contrast
     methods: tuple[str, str]  # of the difference and of the ratio
     unit: str | None  # of inference; None if they differ
     n: int
@@ -62,8 +62,7 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
     return Basis(
         baseline=one,
         candidate=two,
-        ratio=contrast,
-        difference=contrast,
+        contrast=contrast,
         methods=("Welch", "Fieller") if symmetric else ("MOVER", "MOVER"),
         unit=units.pop() if len(units) == 1 and "run" not in units else None,
         n=one.n + two.n,
@@ -85,11 +84,11 @@ def paired_invocations(
         replace(combine_values(side, policy.confidence), notices=each.notices)
         for side, each in zip(kept.T, estimations, strict=True)
     )
-    basis = _levels(kept[:, 0], kept[:, 1], one, two, ())
+    basis = _levels(kept[:, 0], kept[:, 1], policy.confidence, ())
     # Only constant differences matter, not constant values of either sample.
     weak = [each for each in _merged(one.notices, two.notices) if each.code is not Code.CONSTANT]
     constant = [each for each in basis.notices if each.code is Code.CONSTANT]
-    return replace(basis, notices=(*weak, *constant))
+    return replace(basis, baseline=one, candidate=two, notices=(*weak, *constant))
 
 
 def paired_readings(
@@ -98,10 +97,7 @@ def paired_readings(
     """Contrast as many readings of each, taken in turn; ``transients`` are fitted beside levels."""
     series, confidence = (baseline, candidate), policy.confidence
     if policy.q is None:
-        one, two = (
-            estimate_level(fit_level(each, transients=transients), confidence) for each in series
-        )
-        basis = _levels(baseline, candidate, one, two, transients)
+        basis = _levels(baseline, candidate, confidence, transients)
     else:
         one, two = (
             quantile_of(each, policy.q, confidence, transients=transients) for each in series
@@ -111,13 +107,12 @@ def paired_readings(
             for each, estimate in zip(series, (one, two), strict=True)
         ]
         contrast = replace(
-            _contrast(one, two, symmetric=False), correlation=_correlation(below, transients)
+            _contrast(one, two, symmetric=False), correlation=_correlation(*below, transients)
         )
         basis = Basis(
             baseline=one,
             candidate=two,
-            ratio=contrast,
-            difference=contrast,
+            contrast=contrast,
             methods=("MOVER", "MOVER"),
             unit="pair",
             n=one.n,
@@ -136,49 +131,56 @@ def _contrast(one: Estimate, two: Estimate, *, symmetric: bool) -> Contrast:
 
 
 def _levels(
-    first: Floats, second: Floats, one: Estimate, two: Estimate, transients: tuple[float, ...]
+    baseline: Floats, candidate: Floats, confidence: float, transients: tuple[float, ...]
 ) -> Basis:
-    shift = fit_level(second - first, transients=transients)
-    ratio = None
-    effective = shift.n_effective
-    # Shared drift may widen the baseline's interval past 0, but positive readings have a positive
-    # mean.
-    if one.low > 0.0 or float(first.min()) > 0.0:
-        change = two.value / one.value
-        rest = fit_level(second - change * first, transients=transients)
-        ratio = _one_error(1.0, change, rest.standard_error / one.value, rest.degrees_of_freedom)
-        effective = rest.n_effective
+    units = float(baseline.mean()), float(candidate.mean())
+    if min(units) <= 0.0:
+        units = 1.0, 1.0
+    one, two = baseline / units[0], candidate / units[1]
+    pairs = (two - one, (one + two) / 2.0)
+    series = (baseline, candidate, *pairs)
+    fits = [fit_level(each, transients=transients) for each in series]
+    # All levels are made alike, so that the ratio is that of the levels.
+    if any(not each.transients and each.standard_error > 0.0 for each in fits):
+        transients = ()
+        fits = [fit_level(each) for each in series]
+    first, second = (estimate_level(each, confidence) for each in fits[:2])
+    apart, middle = fits[2:]
+    contrast = PairedContrast(
+        baseline=exact_value(first.value),
+        candidate=exact_value(second.value),
+        units=units,
+        apart=StandardError(apart.standard_error, apart.degrees_of_freedom),
+        middle=middle.standard_error,
+        correlation=-_correlation(*pairs, transients),
+    )
+    shift = replace(apart, level=second.value - first.value)
     return Basis(
-        baseline=one,
-        candidate=two,
-        ratio=ratio,
-        difference=_one_error(0.0, shift.level, shift.standard_error, shift.degrees_of_freedom),
+        baseline=first,
+        candidate=second,
+        contrast=contrast,
         methods=("paired", "paired"),
         unit="pair",
-        n=first.size,
-        n_effective=effective,
-        notices=_prefixed("Differences", estimate_level(shift, one.confidence).notices),
+        n=baseline.size,
+        n_effective=apart.n_effective,
+        notices=_prefixed("Differences", estimate_level(shift, confidence).notices),
     )
 
 
-def _one_error(reference: float, value: float, error: float, freedom: float) -> Contrast:
-    """Contrast a value with a number: its error is the whole error."""
-    return Contrast(
-        baseline=exact_value(reference),
-        candidate=UncertainValue(value=value, below=error, above=error, degrees_of_freedom=freedom),
-    )
+def _correlation(one: Floats, two: Floats, transients: tuple[float, ...]) -> float:
+    """Return the long-run correlation of two series.
 
-
-def _correlation(shares: list[Floats], transients: tuple[float, ...]) -> float:
-    """Return the long-run correlation of the shares of readings below two quantiles.
-
-    The difference of two shares, each divided by its error, has variance 2 - 2 rho.
+    Their sum and their difference, each divided by its error, have variances 2 + 2 rho and
+    2 - 2 rho.
     """
-    errors = [fit_level(each, transients=transients).standard_error for each in shares]
+    errors = [fit_level(each, transients=transients).standard_error for each in (one, two)]
     if min(errors) == 0.0:
         return 0.0
-    difference = fit_level(shares[1] / errors[1] - shares[0] / errors[0], transients=transients)
-    return min(1.0, max(-1.0, 1.0 - difference.standard_error**2 / 2.0))
+    plus, minus = (
+        fit_level(one / errors[0] + sign * two / errors[1], transients=transients).standard_error**2
+        for sign in (1.0, -1.0)
+    )
+    return (plus - minus) / (plus + minus)
 
 
 def _processes(single: list[str]) -> tuple[Notice, ...]:

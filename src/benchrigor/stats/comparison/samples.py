@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,14 +66,25 @@ def check_margin(margin: Any) -> float:
 
 def are_shares(*samples: Sample) -> bool:
     """Return whether all readings are outcomes, 0 or 1, and both occur; estimates hold none."""
-    series = [
-        each
-        for sample in samples
-        if not isinstance(sample, Estimate)
-        for each in (sample if isinstance(sample, tuple) else (sample,))
-    ]
+    series = _series_of(samples)
     extremes = {float(end(each)) for each in series for end in (np.min, np.max)}
     return extremes == {0.0, 1.0} and all(map(are_outcomes, series))
+
+
+def are_positive(*samples: Sample) -> bool:
+    """Return whether all readings, and the values of estimates, are above 0."""
+    values = [each.value for each in samples if isinstance(each, Estimate)]
+    return min([*values, *(float(each.min()) for each in _series_of(samples))]) > 0.0
+
+
+def _series_of(samples: Iterable[Sample]) -> list[Floats]:
+    """Return the series of all samples; estimates hold none."""
+    return [
+        series
+        for sample in samples
+        if not isinstance(sample, Estimate)
+        for series in (sample if isinstance(sample, tuple) else (sample,))
+    ]
 
 
 def unit_of(sample: Sample) -> str:
