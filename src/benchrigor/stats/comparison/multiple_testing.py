@@ -17,6 +17,7 @@ from benchrigor.model.series import short
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     UncertainValue,
+    is_bounded,
     p_value_at,
     uncertain_value,
 )
@@ -26,6 +27,7 @@ from benchrigor.stats.comparison.samples import (
     direction_named,
     estimate_sample,
     read_sample,
+    refuse_zeros,
     unit_of,
 )
 from benchrigor.stats.comparison.two_sample import compare
@@ -181,6 +183,7 @@ def rank(
         for name, each in (results.items() if isinstance(results, Mapping) else ())
     }
     refuse(problems)
+    refuse_zeros(*((name, each) for name, each in samples.items() if each is not None))
     share = q is None and are_shares(*(each for each in samples.values() if each is not None))
     policy = Policy(q=q, confidence=float(confidence), trim=trim, share=share)
     estimates: dict[str, Estimate] = {}
@@ -245,7 +248,7 @@ def _summarise(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, 
     ratios = {
         name: each.ratio
         for name, each in comparisons.items()
-        if each.ratio is not None and each.ratio.value > 0.0
+        if each.ratio is not None and each.ratio.value > 0.0 and is_bounded(each.ratio)
     }
     kept = list(ratios.values())
     left_out = [name for name in comparisons if name not in ratios]

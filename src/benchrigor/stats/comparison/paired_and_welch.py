@@ -42,6 +42,7 @@ class Basis:
     n: int
     n_effective: float
     notices: tuple[Notice, ...]
+    pairs: tuple[Floats, Floats] | None = None  # whose levels are compared, if they are
 
 
 def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
@@ -163,6 +164,7 @@ def _levels(
         unit="pair",
         n=baseline.size,
         n_effective=apart.n_effective,
+        pairs=(baseline, candidate),
         notices=_prefixed("Differences", estimate_level(shift, confidence).notices),
     )
 

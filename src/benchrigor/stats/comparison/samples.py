@@ -23,7 +23,7 @@ from benchrigor.stats.estimators.estimation import (
 )
 from benchrigor.stats.estimators.pace import AT_FULL_PACE
 from benchrigor.stats.estimators.proportion import are_outcomes
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE, all_zero
 from benchrigor.stats.wps.work_line import WPS
 from benchrigor.units import Direction
 
@@ -77,6 +77,20 @@ def are_positive(*samples: Sample) -> bool:
     return min([*values, *(float(each.min()) for each in _series_of(samples))]) > 0.0
 
 
+def refuse_zeros(*samples: tuple[str, Sample]) -> None:
+    """Raise NotEstimable, by the name of the sample, if all its readings are 0.
+
+    Bare readings are taken for times; outcomes may all be failures.
+    """
+    if are_shares(*(sample for _, sample in samples)):
+        return
+    for name, sample in samples:
+        series = _series_of((sample,))
+        if series and not any(each.any() for each in series):
+            refusal = all_zero(sum(each.size for each in series))
+            raise NotEstimable(replace(refusal, sentence=f"{name}: {refusal.sentence}"))
+
+
 def _series_of(samples: Iterable[Sample]) -> list[Floats]:
     """Return the series of all samples; estimates hold none."""
     return [
@@ -84,6 +98,7 @@ def _series_of(samples: Iterable[Sample]) -> list[Floats]:
         for sample in samples
         if not isinstance(sample, Estimate)
         for series in (sample if isinstance(sample, tuple) else (sample,))
+        if series.size
     ]
 
 

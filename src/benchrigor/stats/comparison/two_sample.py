@@ -18,6 +18,7 @@ from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import one_each
 from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
+from benchrigor.stats.comparison.few_pairs import carried_by_few, median_ratio
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     difference_of,
@@ -40,6 +41,7 @@ from benchrigor.stats.comparison.samples import (
     check_margin,
     direction_named,
     read_sample,
+    refuse_zeros,
 )
 from benchrigor.stats.comparison.stable_pairs import StablePairs, stable_pairs
 from benchrigor.stats.estimators.estimation import Policy
@@ -152,6 +154,8 @@ def compare_samples(
         problems += _unpairable(first, second)
     if problems or first is None or second is None or least is None:
         raise InvalidInput(problems)
+    if positive is None:
+        refuse_zeros(("baseline", first), ("candidate", second))
     question = Question(
         statistic=statistic,
         policy=Policy(
@@ -202,7 +206,11 @@ def _concluded(basis: Basis, question: Question, *, positive: bool) -> Compariso
     difference = difference_of(contrast, confidence, size, of_difference)
     ratio = ratio_of(contrast, confidence, size, of_ratio, positive=positive)
     notices, chance = basis.notices, p_value_at(contrast, 1.0)
-    verdict, required, beyond = Verdict.UNDECIDED, None, 1.0
+    verdict, required, beyond, median = Verdict.UNDECIDED, None, 1.0, None
+    if ratio is not None and basis.pairs is not None:
+        median = median_ratio(*basis.pairs, confidence)
+        carried = carried_by_few(ratio, median)
+        notices, median = (*carried, *notices), median if carried else None
     if ratio is None:
         notices = (_no_ratio(basis.baseline), *notices)
     elif not is_bounded(ratio):
@@ -228,6 +236,7 @@ def _concluded(basis: Basis, question: Question, *, positive: bool) -> Compariso
         p_beyond=beyond,
         verdict=verdict,
         required=required,
+        median_ratio=median,
         notices=notices,
     )
 
