@@ -291,7 +291,7 @@ def _source(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) ->
 
 
 def _refuse_zeros(sources: Sequence[_Source]) -> None:
-    """Raise NotEstimable if all readings of a source are 0 that are times, rates or bare numbers."""
+    """Raise NotEstimable if the times, rates or bare numbers of a source are all 0."""
     refuse_zeros(*((each.label, each.recorded.series) for each in sources if not each.may_be_0))
 
 

@@ -4,8 +4,7 @@ The interval of candidate - R * baseline follows from the errors of each value, 
 upwards: the method of variance estimates recovery (MOVER; Zou & Donner 2008 for differences,
 Donner & Zou 2012 for ratios). Symmetric errors give the interval of Welch (1947) for the difference
 and that of Fieller (1954) for the ratio. The interval holds each ratio R for which the test of
-candidate = R * baseline does not reject: of exchanged values it has the reciprocal ends. Pairs have
-one test, too, whose error is that of the differences of pairs (`PairedContrast`).
+candidate = R * baseline does not reject: of exchanged values it has the reciprocal ends.
 """
 
 from __future__ import annotations
@@ -36,11 +35,15 @@ class UncertainValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """Two values to compare, and the correlation of their errors."""
+    """Two values to compare, and the correlation of their errors.
+
+    ``freedom``: degrees of freedom of errors that have the same, being of pairs.
+    """
 
     baseline: UncertainValue
     candidate: UncertainValue
     correlation: float = 0.0
+    freedom: float | None = None
 
     def scaled(self, unit: float, candidate_unit: float) -> Contrast:
         """Return the contrast with either value in a unit of its own."""
@@ -59,11 +62,6 @@ class Contrast:
             weights[1] * (candidate.below if down else candidate.above),
         )
 
-    def degrees_of_freedom(self, parts: tuple[float, float]) -> float:
-        """Return the degrees of freedom of a sum of errors."""
-        freedoms = self.baseline.degrees_of_freedom, self.candidate.degrees_of_freedom
-        return satterthwaite(parts, freedoms) if any(parts) else sum(freedoms)
-
     def difference(self, weights: Weights) -> float:
         """Return the weighted difference of candidate and baseline."""
         return weights[1] * self.candidate.value - weights[0] * self.baseline.value
@@ -73,46 +71,10 @@ class Contrast:
         first, second = parts = self.parts(weights, down=down)
         rho = self.correlation
         value = math.hypot(second - rho * first, math.sqrt(1.0 - rho**2) * first)
-        return StandardError(value, self.degrees_of_freedom(parts))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedContrast(Contrast):
-    """The levels of pairs, with the errors of the difference and of the middle of each pair.
-
-    Both are taken in units of either side. Neither side is preferred, so that the contrast of the
-    exchanged sides has the same errors. The difference has all of the error at the ratio itself;
-    common drift, which the middle has, counts only at other ratios.
-    """
-
-    units: tuple[float, float]  # of baseline and candidate
-    apart: StandardError
-    middle: float  # its standard error; ``correlation`` is minus that with the difference
-
-    def scaled(self, unit: float, candidate_unit: float) -> PairedContrast:
-        """Return the contrast with either value in a unit of its own."""
-        units = (self.units[0] / unit, self.units[1] / candidate_unit)
-        return replace(
-            self,
-            baseline=_scaled(self.baseline, unit),
-            candidate=_scaled(self.candidate, candidate_unit),
-            units=units,
-        )
-
-    def parts(self, weights: Weights, *, down: bool) -> tuple[float, float]:  # noqa: ARG002
-        """Return the errors of the middle and of the difference: y - x, with x and y a pair.
-
-        a y - b x = (a - b) (x + y)/2 + (a + b)/2 (y - x).
-        """
-        on_baseline, on_candidate = (w * unit for w, unit in zip(weights, self.units, strict=True))
-        return (
-            (on_candidate - on_baseline) * self.middle,
-            (on_candidate + on_baseline) / 2.0 * self.apart.value,
-        )
-
-    def degrees_of_freedom(self, parts: tuple[float, float]) -> float:  # noqa: ARG002
-        """Return those of the difference at every ratio, so that all tests have one quantile."""
-        return self.apart.degrees_of_freedom
+        if self.freedom is not None:
+            return StandardError(value, self.freedom)
+        freedoms = self.baseline.degrees_of_freedom, self.candidate.degrees_of_freedom
+        return StandardError(value, satterthwaite(parts, freedoms) if any(parts) else sum(freedoms))
 
 
 def uncertain_value(estimate: Estimate, *, symmetric: bool) -> UncertainValue:
@@ -170,7 +132,9 @@ def ratio_of(
     """
     baseline, candidate = contrast.baseline, contrast.candidate
     positive = positive and candidate.value > 0.0
-    if baseline.value <= 0.0 or not (positive or is_rejected(contrast, math.inf, confidence)):
+    if baseline.value <= 0.0 or not (
+        positive or _excess(contrast, _weights(1.0), confidence) > 0.0
+    ):
         return None
     # In units of the values, squares of tiny and of huge readings stay in range.
     unit = abs(candidate.value) or max(candidate.below, candidate.above) or 1.0
@@ -210,12 +174,6 @@ def p_value_at(contrast: Contrast, ratio: float) -> float:
 def is_bounded(ratio: Estimate) -> bool:
     """Whether the interval of a ratio of positive values ends above 0 and below infinity."""
     return ratio.high < math.inf and (ratio.low != 0.0 or ratio.value == 0.0)
-
-
-def is_rejected(contrast: Contrast, ratio: float, confidence: float) -> bool:
-    """Whether the test of candidate = ratio * baseline rejects, as `p_value_at` does."""
-    weights = (ratio, 1.0) if math.isfinite(ratio) else (1.0, 0.0)
-    return _excess(contrast, weights, confidence) > 0.0
 
 
 def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> int | None:

@@ -17,7 +17,6 @@ from benchrigor.model.series import short
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     UncertainValue,
-    is_bounded,
     p_value_at,
     uncertain_value,
 )
@@ -248,7 +247,7 @@ def _summarise(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, 
     ratios = {
         name: each.ratio
         for name, each in comparisons.items()
-        if each.ratio is not None and each.ratio.value > 0.0 and is_bounded(each.ratio)
+        if each.ratio is not None and each.ratio.value > 0.0
     }
     kept = list(ratios.values())
     left_out = [name for name in comparisons if name not in ratios]

@@ -1,23 +1,24 @@
 """Contrasts of a baseline and a candidate: independent samples (Welch), or pairs.
 
 In pairs common drift cancels. Paired levels are compared by the level of c - R b at each ratio R:
-its long-run variance follows from those of the difference and of the middle of each pair, in units
-of either side, and from their correlation. Paired quantiles are compared by both intervals and
-their long-run correlation.
+the variance and covariance of both sides, raised by the autocorrelation of the differences of
+pairs, each side in units of its mean. Drift that both sides have in common does not raise it.
+Paired quantiles are compared by both intervals and their long-run correlation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice
+from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
-    PairedContrast,
+    UncertainValue,
     exact_value,
     uncertain_value,
 )
@@ -26,7 +27,7 @@ from benchrigor.stats.estimators.estimation import Policy, combine_values
 from benchrigor.stats.estimators.order_statistics import quantile_of
 from benchrigor.stats.estimators.pace import AT_FULL_PACE
 from benchrigor.stats.estimators.proportion import WILSON
-from benchrigor.stats.series.interval import StandardError, estimate_level
+from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, fit_level, too_few
 
 
@@ -37,6 +38,7 @@ class Basis:
     baseline: Estimate
     candidate: Estimate
     contrast: Contrast
+    difference: Contrast  # of pairs with a long-run variance of its own
     methods: tuple[str, str]  # of the difference and of the ratio
     unit: str | None  # of inference; None if they differ
     n: int
@@ -64,6 +66,7 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
         baseline=one,
         candidate=two,
         contrast=contrast,
+        difference=contrast,
         methods=("Welch", "Fieller") if symmetric else ("MOVER", "MOVER"),
         unit=units.pop() if len(units) == 1 and "run" not in units else None,
         n=one.n + two.n,
@@ -78,14 +81,12 @@ def paired_invocations(
     """Contrast invocations that were run in pairs; a pair counts if both have a value."""
     estimations = [estimate_sample(each, policy) for each in (baseline, candidate)]
     values = zip(*(each.values for each in estimations), strict=True)
-    kept = np.array([pair for pair in values if None not in pair], dtype=np.float64)
-    if len(kept) < MIN_FOR_VARIANCE:
-        raise NotEstimable(too_few(len(kept), MIN_FOR_VARIANCE))
+    kept = np.array([pair for pair in values if None not in pair], dtype=np.float64).reshape(-1, 2)
+    basis = _levels(kept[:, 0], kept[:, 1], policy.confidence, ())
     one, two = (
-        replace(combine_values(side, policy.confidence), notices=each.notices)
+        replace(combine_values(side.tolist(), policy.confidence), notices=each.notices)
         for side, each in zip(kept.T, estimations, strict=True)
     )
-    basis = _levels(kept[:, 0], kept[:, 1], policy.confidence, ())
     # Only constant differences matter, not constant values of either sample.
     weak = [each for each in _merged(one.notices, two.notices) if each.code is not Code.CONSTANT]
     constant = [each for each in basis.notices if each.code is Code.CONSTANT]
@@ -108,12 +109,13 @@ def paired_readings(
             for each, estimate in zip(series, (one, two), strict=True)
         ]
         contrast = replace(
-            _contrast(one, two, symmetric=False), correlation=_correlation(*below, transients)
+            _contrast(one, two, symmetric=False), correlation=_correlation(below, transients)
         )
         basis = Basis(
             baseline=one,
             candidate=two,
             contrast=contrast,
+            difference=contrast,
             methods=("MOVER", "MOVER"),
             unit="pair",
             n=one.n,
@@ -134,55 +136,76 @@ def _contrast(one: Estimate, two: Estimate, *, symmetric: bool) -> Contrast:
 def _levels(
     baseline: Floats, candidate: Floats, confidence: float, transients: tuple[float, ...]
 ) -> Basis:
+    if baseline.size < MIN_FOR_VARIANCE:
+        raise NotEstimable(too_few(baseline.size, MIN_FOR_VARIANCE))
     units = float(baseline.mean()), float(candidate.mean())
     if min(units) <= 0.0:
         units = 1.0, 1.0
-    one, two = baseline / units[0], candidate / units[1]
-    pairs = (two - one, (one + two) / 2.0)
-    series = (baseline, candidate, *pairs)
+    apart = candidate / units[1] - baseline / units[0]
+    series = (baseline, candidate, apart, candidate - baseline)
     fits = [fit_level(each, transients=transients) for each in series]
     # All levels are made alike, so that the ratio is that of the levels.
     if any(not each.transients and each.standard_error > 0.0 for each in fits):
-        transients = ()
         fits = [fit_level(each) for each in series]
-    first, second = (estimate_level(each, confidence) for each in fits[:2])
-    apart, middle = fits[2:]
-    contrast = PairedContrast(
-        baseline=exact_value(first.value),
-        candidate=exact_value(second.value),
-        units=units,
-        apart=StandardError(apart.standard_error, apart.degrees_of_freedom),
-        middle=middle.standard_error,
-        correlation=-_correlation(*pairs, transients),
-    )
-    shift = replace(apart, level=second.value - first.value)
+    first, second, _, shift = (estimate_level(each, confidence) for each in fits)
     return Basis(
         baseline=first,
         candidate=second,
-        contrast=contrast,
+        contrast=_of_pairs(baseline, candidate, apart, fits),
+        difference=Contrast(baseline=exact_value(0.0), candidate=_with_error(fits[3])),
         methods=("paired", "paired"),
         unit="pair",
         n=baseline.size,
-        n_effective=apart.n_effective,
+        n_effective=fits[2].n_effective,
+        notices=_prefixed("Differences", shift.notices),
         pairs=(baseline, candidate),
-        notices=_prefixed("Differences", estimate_level(shift, confidence).notices),
     )
 
 
-def _correlation(one: Floats, two: Floats, transients: tuple[float, ...]) -> float:
-    """Return the long-run correlation of two series.
+def _of_pairs(
+    baseline: Floats, candidate: Floats, apart: Floats, fits: Sequence[LevelFit]
+) -> Contrast:
+    """Contrast the levels of pairs, by the fits of both and of how far each pair is ``apart``.
 
-    Their sum and their difference, each divided by its error, have variances 2 + 2 rho and
-    2 - 2 rho.
+    What autocorrelation does to the error of the latter it does to all.
     """
-    errors = [fit_level(each, transients=transients).standard_error for each in (one, two)]
+    covariance = np.cov(baseline, candidate)
+    errors = np.sqrt(np.diag(covariance) / baseline.size)
+    correlation = float(covariance[0, 1] / baseline.size / errors.prod()) if errors.all() else 0.0
+    noise = math.sqrt(float(apart.var(ddof=1)) / apart.size)
+    if fits[2].standard_error > 0.0 and noise > 0.0:
+        errors *= fits[2].standard_error / noise
+    one, two = (
+        replace(_with_error(fit), below=error, above=error)
+        for fit, error in zip(fits, errors.tolist(), strict=False)
+    )
+    return Contrast(
+        baseline=one,
+        candidate=two,
+        correlation=min(1.0, max(-1.0, correlation)),
+        freedom=fits[2].degrees_of_freedom,
+    )
+
+
+def _with_error(fit: LevelFit) -> UncertainValue:
+    return UncertainValue(
+        value=fit.level,
+        below=fit.standard_error,
+        above=fit.standard_error,
+        degrees_of_freedom=fit.degrees_of_freedom,
+    )
+
+
+def _correlation(shares: list[Floats], transients: tuple[float, ...]) -> float:
+    """Return the long-run correlation of the shares of readings below two quantiles.
+
+    The difference of two shares, each divided by its error, has variance 2 - 2 rho.
+    """
+    errors = [fit_level(each, transients=transients).standard_error for each in shares]
     if min(errors) == 0.0:
         return 0.0
-    plus, minus = (
-        fit_level(one / errors[0] + sign * two / errors[1], transients=transients).standard_error**2
-        for sign in (1.0, -1.0)
-    )
-    return (plus - minus) / (plus + minus)
+    difference = fit_level(shares[1] / errors[1] - shares[0] / errors[0], transients=transients)
+    return min(1.0, max(-1.0, 1.0 - difference.standard_error**2 / 2.0))
 
 
 def _processes(single: list[str]) -> tuple[Notice, ...]:

@@ -142,7 +142,7 @@ def compare_samples(
     trim: bool = False,
     positive: bool | None = None,
 ) -> Comparison:
-    """Compare as `compare` does; of ``positive`` quantities, or None where the numbers tell that."""
+    """Compare as `compare` does; ``positive`` is None if only the numbers tell whether they are."""
     problems: list[str] = []
     first = attempt(problems, read_sample, baseline, "baseline")
     second = attempt(problems, read_sample, candidate, "candidate")
@@ -203,7 +203,7 @@ def compare_pairs(
 def _concluded(basis: Basis, question: Question, *, positive: bool) -> Comparison:
     size, confidence = (basis.n, basis.n_effective), question.policy.confidence
     contrast, (of_difference, of_ratio) = basis.contrast, basis.methods
-    difference = difference_of(contrast, confidence, size, of_difference)
+    difference = difference_of(basis.difference, confidence, size, of_difference)
     ratio = ratio_of(contrast, confidence, size, of_ratio, positive=positive)
     notices, chance = basis.notices, p_value_at(contrast, 1.0)
     verdict, required, beyond, median = Verdict.UNDECIDED, None, 1.0, None
