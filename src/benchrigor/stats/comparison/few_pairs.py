@@ -41,6 +41,8 @@ def median_ratio(baseline: Floats, candidate: Floats, confidence: float) -> Esti
 
 def carried_by_few(ratio: Estimate, median: Estimate | None) -> tuple[Notice, ...]:
     """Say if the interval of a ratio of means is unbounded, or five times that of the median."""
+    if ratio.low < 0.0 or ratio.value <= 0.0:
+        return ()  # not a ratio of positive quantities
     width = _log_width(ratio)
     of_median = math.inf if median is None else _log_width(median)
     if width <= _ROUNDING or (math.isfinite(width) and width <= _TIMES * of_median):
