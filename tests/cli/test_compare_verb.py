@@ -144,6 +144,65 @@ def test_paired_files_cancel_what_they_share(cli, tmp_path, strict):
     assert paired["ratio"]["value"] == pytest.approx(1.03, abs=0.01)
 
 
+@pytest.fixture
+def zero(tmp_path):
+    np.savetxt(tmp_path / "zero.csv", np.zeros(100))
+    np.savetxt(tmp_path / "some.csv", np.random.default_rng(1).poisson(5.0, 100))
+
+
+@pytest.mark.parametrize("options", [(), ("--paired",), ("--unit", "ms"), ("--unit", "req/s")])
+def test_readings_that_are_all_0_are_refused(cli, zero, options):
+    for names in (("some.csv", "zero.csv"), ("zero.csv", "some.csv")):
+        result = cli("compare", *names, *options)
+        assert result.exit_code == 4
+        assert "zero.csv: 100 readings, all 0" in result.stderr
+        assert "never ran" in result.stderr
+
+
+def test_among_several_the_one_that_is_all_0_is_refused(cli, files, zero):
+    result = cli("compare", "some.csv", "old.csv", "zero.csv")
+    assert result.exit_code == 4
+    assert "zero.csv: 100 readings, all 0" in result.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--paired",)])
+def test_counts_may_all_be_0(cli, zero, options):
+    words = ("--unit", "errors", "--direction", "lower", *options)
+    result = cli("compare", "some.csv", "zero.csv", *words)
+    assert result.exit_code == 0
+    assert "100.0% lower" in result.stdout
+
+
+def test_outcomes_may_all_be_failures(cli, zero, tmp_path):
+    np.savetxt(tmp_path / "outcomes.csv", np.random.default_rng(1).integers(0, 2, 100))
+    result = cli("compare", "outcomes.csv", "zero.csv", "--direction", "lower")
+    assert result.exit_code == 0
+    assert "better" in result.stdout
+
+
+def test_a_time_that_is_all_0_has_no_estimate(cli, zero, strict):
+    result = cli("analyze", "zero.csv", "--unit", "s", "--json")
+    assert result.exit_code == 4
+    assert strict(result.stdout)["analyses"][0]["estimate"] is None
+    assert cli("analyze", "zero.csv", "--unit", "errors").exit_code == 0
+
+
+def test_an_interval_without_end_is_shown_and_written(cli, tmp_path, strict):
+    for name, seed in (("old", 1), ("new", 2)):
+        values = np.random.default_rng(seed).lognormal(0.0, 0.05, 20)
+        values[7] *= 100.0 if name == "old" else 1.0
+        np.savetxt(tmp_path / f"{name}.csv", values)
+    result = cli("compare", "old.csv", "new.csv", "--paired", "--json")
+    assert result.exit_code == 3
+    found = strict(result.stdout)["comparison"]
+    assert found["verdict"] == "undecided"
+    assert found["ratio"]["high"] == "inf"
+    assert found["median_ratio"]["low"] < 1.0 < found["median_ratio"]["high"]
+    shown = " ".join(cli("compare", "old.csv", "new.csv", "--paired").stdout.split())
+    assert "no limit] 95% (median ratio: " in shown
+    assert "A few pairs carry the interval" in shown
+
+
 def test_a_warm_up_is_left_out(cli, files, tmp_path, strict):
     values = readings(0.01, seed=9)
     values[:100] += 0.02

@@ -113,6 +113,7 @@ RECORDS: dict[str, tuple[Code, Callable[[], RunRecord]]] = {
         Code.NO_RATIO,
         lambda: read([1.0, 30.0], metric=Metric(name="rate", unit="req/s")),
     ),
+    "times of 0": (Code.COARSE_CLOCK, lambda: read(np.zeros(50))),
     "far quantile": (Code.FEW_IN_TAIL, lambda: read(noise(60), statistic="p99")),
     "rejected rounds": (Code.NO_STABLE_PHASE, by_rejecting_detector),
     "broken detector": (Code.DETECTOR_FAILED, by_failing_detector),

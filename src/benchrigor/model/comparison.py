@@ -64,17 +64,23 @@ class Comparison:
         Each side's own estimate; None, like all that follows from them, where the readings
         allow no number, and a Notice says why.
     ratio
-        Candidate over baseline; None also where the baseline is not clearly above 0.
+        Candidate over baseline. A baseline that is not clearly above 0 gives positive quantities
+        an interval without end, up to ``math.inf``, and others None.
     difference
         Candidate minus baseline, in ``readings_in``.
     p_value
-        Two-sided, of no difference at all.
+        Two-sided, of no difference at all: of the test whose ratios that are not rejected are the
+        interval of the ratio. Where that has no end, at least the chance of error at which it has.
     p_beyond
         The smallest chance of error (one minus confidence) at which the whole interval of the
         ratio would lie beyond the margin; 1 where it never does.
     verdict
         BETTER or WORSE when the whole interval of the ratio lies beyond the margin, DIFFERENT
-        where no direction is known; EQUIVALENT when all of it lies within, else UNDECIDED.
+        where no direction is known; EQUIVALENT when all of it lies within, else UNDECIDED. An
+        interval that begins at 0 or has no end is UNDECIDED.
+    median_ratio
+        The median of the ratios of pairs, where a few pairs carry the interval of the ratio of
+        means, as a Notice says; else None.
     required
         Further units for each side until the half-width of the ratio is half the margin: 0 when
         it is reached; None without a margin, or where it cannot be told.
@@ -114,6 +120,7 @@ class Comparison:
     p_beyond: float
     verdict: Verdict
     required: int | None = None
+    median_ratio: Estimate | None = None
     notices: tuple[Notice, ...] = ()
     reason: StopReason | None = None
     elapsed_s: float | None = None
@@ -131,6 +138,8 @@ class Comparison:
         if self.ratio is not None:
             change = f"{show_change(self.ratio)} {percent(self.confidence, digits=10)}"
             change = _certain(self, change)
+            if self.median_ratio is not None:
+                change += f" (median ratio: {show_change(self.median_ratio)})"
         verdict = f"{change}: {self.verdict} (margin {percent(self.margin)})"
         basis, more = _basis(self), _more(self)
         evidence = f"{basis}, {more}" if more else basis

@@ -42,6 +42,7 @@ class Code(enum.StrEnum):
     FEW_INVOCATIONS = "few-invocations"
     FEW_PIECES = "few-pieces"
     NO_RATIO = "no-ratio"
+    FEW_PAIRS_CARRY = "few-pairs-carry"
     SEVERAL_MODES = "several-modes"
     BATCHED = "batched"
     ROUNDS_REJECTED = "rounds-rejected"

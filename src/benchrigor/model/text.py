@@ -190,17 +190,24 @@ def _mantissa_digits(half_width: float, typical: float) -> int:
 def show_change(ratio: Estimate) -> str:
     """Show a ratio as a change, with its interval."""
     ends = (ratio.value, ratio.low, ratio.high)
+    width = ratio.half_width if math.isfinite(ratio.high) else ratio.value - ratio.low
     if ratio.value >= SHOWN_IN_TIMES:
-        digits = min(digits_for(ratio.half_width, ratio.value), _CHANGE_DIGITS)
-        value, low, high = (f"{each:,.{digits}f}" for each in ends)
+        digits = min(digits_for(width, ratio.value), _CHANGE_DIGITS)
+        value, low, high = (_end(f"{each:,.{digits}f}", each) for each in ends)
         return f"{value} times [{low}, {high}]"
     changes = [100.0 * (each - 1.0) for each in ends]
-    digits = min(digits_for(100.0 * ratio.half_width, changes[0]), _CHANGE_DIGITS)
-    value, low, high = (f"{round(each, digits) + 0.0:+,.{digits}f}%" for each in changes)
+    digits = min(digits_for(100.0 * width, changes[0]), _CHANGE_DIGITS)
+    value, low, high = (
+        _end(f"{round(each, digits) + 0.0:+,.{digits}f}%", each) for each in changes
+    )
     words = f"{value[1:]} {'higher' if value[0] == '+' else 'lower'}"
     if round(changes[0], digits) == 0.0:
         words = "unchanged"
     return f"{words} [{low}, {high}]"
+
+
+def _end(shown: str, end: float) -> str:
+    return shown if math.isfinite(end) else "no limit"
 
 
 def show_observed(observed: Observed, unit: str) -> str:

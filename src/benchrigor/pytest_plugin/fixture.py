@@ -157,7 +157,8 @@ class Bench(Benchmarked):
     def ratio(self, baseline: Callable[[], object], candidate: Callable[[], object]) -> Estimate:
         """Time two functions in turn, and return the time of the candidate over the baseline's.
 
-        Raises NotEstimable where there is no number.
+        Raises NotEstimable where there is no number. Its ``notices`` give the median ratio where a
+        few pairs carry the interval, which has no end (``math.inf``) if slow ones leave it open.
 
         Examples
         --------

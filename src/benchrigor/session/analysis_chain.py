@@ -58,6 +58,7 @@ from benchrigor.stats.estimators.proportion import are_outcomes, are_shares
 from benchrigor.stats.estimators.variance_components import split_variance
 from benchrigor.stats.phases.repeated_warm_up import find_repeated_warm_ups
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
+from benchrigor.stats.series.level import all_zero
 from benchrigor.stats.series.undisturbed import (
     LEAST_SHARE,
     Groups,
@@ -276,7 +277,9 @@ def as_detector(detector: object) -> Detector | None:
 
 
 def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
-    """Trim, fit and combine the readings."""
+    """Trim, fit and combine the readings; times that are all 0 are not a measurement."""
+    if material.metric.kind is Quantity.TIME and not any(each.any() for each in material.series):
+        return replace(analysis, notices=(*analysis.notices, all_zero(analysis.n)))
     phases = material.phases or None
     if phases is None and material.kind is not Kind.INVOCATIONS:
         phases = cut(material.series[0], material.policy, material.detector)

@@ -107,7 +107,7 @@ def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
 def not_converged(half_width: float, wanted: float, whole: float, noun: str) -> Notice:
     """Warn that a session ended before its target; widths are shown as shares of the whole."""
     sentence = "The session ended before there was enough evidence."
-    if whole > 0.0 and half_width > wanted:
+    if whole > 0.0 and wanted < half_width < math.inf:
         sentence = (
             f"The session ended with a half-width of {percent(half_width / whole)} of the {noun}, "
             f"{percent(wanted / whole)} is wanted."
@@ -115,7 +115,7 @@ def not_converged(half_width: float, wanted: float, whole: float, noun: str) -> 
     return Notice.warning(
         Code.NOT_CONVERGED,
         sentence,
-        half_width=half_width,
+        half_width=half_width if math.isfinite(half_width) else None,
         wanted=wanted if math.isfinite(wanted) else None,
     )
 

@@ -396,3 +396,28 @@ def test_a_line_with_its_reason_never_grows_beyond_a_hundred_columns() -> None:
             shown = replace(found, reason=reason, ratio=ratio, elapsed_s=12_345.6)
             assert len(str(shown)) <= 100
             assert str(reason).replace("-", " ") in str(shown)
+
+
+@pytest.mark.parametrize("by_round", [False, True])
+def test_times_that_are_all_0_are_no_measurement(by_round: bool) -> None:
+    engine = PairEngine(by_round=by_round, budget_s=1.0, seed=1)
+    one = np.random.default_rng(1).lognormal(0.0, 0.05, 40)
+    sides = [list(np.split(side, 40)) if by_round else side for side in (one, 0.0 * one)]
+    engine.add(*sides, None)
+    found = engine.result()
+    assert found.ratio is None
+    assert found.verdict is Verdict.UNDECIDED
+    assert codes(found) == [Code.COARSE_CLOCK]
+    assert found.notices[0].sentence.startswith("candidate: 40 readings, all 0")
+
+
+def test_a_slow_outlier_leaves_the_ratio_open_and_the_engine_going() -> None:
+    one, two = np.random.default_rng(4).lognormal(0.0, 0.05, (2, MOST))
+    one[300] = 1e6
+    found = told(PairEngine(budget_s=0.001, min_seconds=0.0, seed=1), one, two)
+    assert found.ratio is not None
+    assert found.ratio.high == math.inf
+    assert found.verdict is Verdict.UNDECIDED
+    assert Code.FEW_PAIRS_CARRY in {each.code for each in found.ratio.notices}
+    assert found.median_ratio is not None
+    assert found.median_ratio.half_width < 0.05

@@ -10,7 +10,7 @@ from simulated.estimates import estimated
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Floats, Verdict
-from benchrigor.stats import estimate_mean
+from benchrigor.stats import estimate_mean, rank
 from benchrigor.stats.comparison.samples import Values
 from benchrigor.stats.comparison.two_sample import compare
 
@@ -275,3 +275,16 @@ def test_steady_identical_code_is_equivalent() -> None:
     for _ in range(100):
         old, new = rng.normal(1.0, 0.002, (2, 10))
         assert compare(invocations(old), invocations(new)).verdict is Verdict.EQUIVALENT
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_bare_readings_that_are_all_0_are_refused(paired: bool) -> None:
+    values = np.random.default_rng(1).lognormal(0.0, 0.05, 40)
+    for sides, name in (
+        ((values, 0.0 * values), "candidate"),
+        ((0.0 * values, values), "baseline"),
+    ):
+        with pytest.raises(NotEstimable, match=f"{name}: 40 readings, all 0"):
+            compare(*sides, paired=paired)
+        with pytest.raises(NotEstimable, match=f"{name}: 40 readings, all 0"):
+            rank(dict(zip(("baseline", "candidate"), sides, strict=True)))

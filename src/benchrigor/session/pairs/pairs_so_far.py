@@ -17,6 +17,7 @@ from benchrigor.model import (
     Observed,
     Verdict,
 )
+from benchrigor.stats.comparison.samples import refuse_zeros
 from benchrigor.stats.comparison.two_sample import Question, compare, compare_pairs
 from benchrigor.stats.estimators.estimation import notice_of
 from benchrigor.stats.estimators.observation import observe
@@ -79,6 +80,7 @@ class PairsOfReadings:
         self._chunks = [baseline], [candidate]
         baseline, candidate, told = self._undisturbed(baseline, candidate)
         try:
+            refuse_zeros((BASELINE, baseline), (CANDIDATE, candidate))
             comparison, pairs = compare_pairs(baseline, candidate, self._question)
             comparison = replace(comparison, notices=(*comparison.notices, *told))
             start, stop = pairs.start, pairs.stop
@@ -156,6 +158,7 @@ class PairsOfInvocations:
         question = self._question
         if self.taken < MIN_FOR_VARIANCE:
             raise NotEstimable(too_few(self.taken, MIN_FOR_VARIANCE))
+        refuse_zeros(*zip((BASELINE, CANDIDATE), map(tuple, self._series), strict=True))
         are_series = any(each.size > 1 for side in self._series for each in side)
         if question.policy.q is not None and not are_series:
             one, two = map(np.concatenate, self._series)

@@ -35,11 +35,13 @@ from benchrigor.session.pairs.kept_sides import are_in_turn, compare_in_turn
 from benchrigor.session.pairs.stored_runs import StoredRuns, paced_by
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
-from benchrigor.stats.comparison.two_sample import compare
+from benchrigor.stats.comparison.samples import refuse_zeros
+from benchrigor.stats.comparison.two_sample import compare_samples
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS, notice_of
 from benchrigor.stats.estimators.pace import AT_FULL_PACE, Sensitivity, common_sensitivity
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.storage import as_store
+from benchrigor.units import Quantity
 
 _ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
 
@@ -134,6 +136,8 @@ def compare_named(
     sources = _averaged_alike([_source(each, metric, name) for name, each in sides.items()])
     statistic, direction = _common_options(sources, statistic, direction)
     options |= {"statistic": statistic, "direction": direction, "confidence": confidence}
+    _refuse_zeros(sources)
+    options["positive"] = all(each.is_positive for each in sources)
     if paired:
         return replace(_paired(sources, options), readings_in=_common_unit(sources))
     with _showing_readings(sources):
@@ -142,7 +146,7 @@ def compare_named(
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
     )
-    comparison = compare(first, second, **options)
+    comparison = compare_samples(first, second, **options)
     return replace(
         comparison,
         baseline=estimates[0],
@@ -156,7 +160,7 @@ def _paired(sources: Sequence[_Source], options: Mapping[str, Any]) -> Compariso
     """Compare readings, or both sides of a comparison, pair by pair."""
     runs = [each.run for each in sources if each.run is not None]
     if are_in_turn(runs):
-        found = compare_in_turn(*runs, **options)
+        found = compare_in_turn(*runs, **{k: v for k, v in options.items() if k != "positive"})
         return replace(found, notices=(*_other_differences(sources), *found.notices))
     for each in sources:
         if each.run is not None:
@@ -173,7 +177,7 @@ def _paired(sources: Sequence[_Source], options: Mapping[str, Any]) -> Compariso
             )
     series = [each.recorded.series[0] for each in sources]
     with _showing_readings(sources):
-        return compare(*series, paired=True, trim=True, **options)
+        return compare_samples(*series, paired=True, trim=True, **options)
 
 
 def rank_runs(
@@ -187,6 +191,7 @@ def rank_runs(
     """Rank runs by name, and say what else differs; the options are those of `compare_runs`."""
     sources = _averaged_alike([_source(each, metric, name) for name, each in runs.items()])
     statistic, direction = _common_options(sources, statistic, direction)
+    _refuse_zeros(sources)
     with _showing_readings(sources):
         analyses = [each.analysis(statistic, confidence) for each in sources]
     estimates, told = _at_one_pace(sources, analyses, statistic)
@@ -227,6 +232,17 @@ class _Source:
         """Whether each reading, or pair of work and duration, is of a process of its own."""
         by_round = self.recorded.kind in (Kind.READINGS, Kind.WORK)
         return by_round and self.run is not None and self.run.subject.get("kind") == "command"
+
+    @property
+    def may_be_0(self) -> bool:
+        """Whether its readings may all be 0: counts and sizes may, times and bare numbers not."""
+        return self.recorded.metric.kind in (Quantity.OTHER, Quantity.SHARE)
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether its quantity is above 0."""
+        kind, series = self.recorded.metric.kind, self.recorded.series
+        return kind in (Quantity.TIME, Quantity.RATE) or all(each.min() > 0.0 for each in series)
 
     @property
     def pace(self) -> Pace | None:
@@ -272,6 +288,11 @@ def _source(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) ->
         recorded = recording_of(given, metric=metric if run else None)
         return _Source(label=label_of(given), run=run, recorded=recorded)
     return _Source(label=label, run=None, recorded=recording_of(given, label=label))
+
+
+def _refuse_zeros(sources: Sequence[_Source]) -> None:
+    """Raise NotEstimable if the times, rates or bare numbers of a source are all 0."""
+    refuse_zeros(*((each.label, each.recorded.series) for each in sources if not each.may_be_0))
 
 
 @contextmanager

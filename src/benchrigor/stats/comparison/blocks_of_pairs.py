@@ -6,7 +6,8 @@ No distribution is assumed, only that a block is as often above the median of bl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -33,8 +34,9 @@ class PairBlocks:
     n: int  # pairs
 
     def ratio(self, confidence: float) -> Estimate:
-        """Estimate the median of the blocks' ratios."""
-        return self._median(self.ratios, confidence)
+        """Estimate the median of the blocks' ratios, of exchanged sides the reciprocal."""
+        value = math.exp(float(np.median(np.log(self.ratios))))
+        return replace(self._median(self.ratios, confidence), value=value)
 
     def difference(self, confidence: float) -> Estimate:
         """Estimate the median of the blocks' differences."""

@@ -4,12 +4,13 @@ The interval of candidate - R * baseline follows from the errors of each value, 
 upwards: the method of variance estimates recovery (MOVER; Zou & Donner 2008 for differences,
 Donner & Zou 2012 for ratios). Symmetric errors give the interval of Welch (1947) for the difference
 and that of Fieller (1954) for the ratio. The interval holds each ratio R for which the test of
-candidate = R * baseline does not reject.
+candidate = R * baseline does not reject: of exchanged values it has the reciprocal ends.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import scipy
@@ -17,7 +18,9 @@ import scipy
 from benchrigor.model import Estimate
 from benchrigor.stats.series.interval import StandardError, satterthwaite, student_t, t_interval
 
-_ITERATIONS = 8  # iterations for an end of a ratio's interval and its degrees of freedom
+_HALVINGS = 53  # on the way to an end of a ratio's interval: the digits of a number
+
+Weights = tuple[float, float]  # of baseline and candidate in a difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +35,46 @@ class UncertainValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """Two values to compare, and the correlation of their errors."""
+    """Two values to compare, and the correlation of their errors.
+
+    ``freedom``: degrees of freedom of errors that have the same, being of pairs.
+    """
 
     baseline: UncertainValue
     candidate: UncertainValue
     correlation: float = 0.0
+    freedom: float | None = None
+
+    def scaled(self, unit: float, candidate_unit: float) -> Contrast:
+        """Return the contrast with either value in a unit of its own."""
+        return replace(
+            self,
+            baseline=_scaled(self.baseline, unit),
+            candidate=_scaled(self.candidate, candidate_unit),
+        )
+
+    def parts(self, weights: Weights, *, down: bool) -> tuple[float, float]:
+        """Return the two errors that lower (``down``) or raise the weighted difference."""
+        baseline, candidate = self.baseline, self.candidate
+        above = down == (weights[0] >= 0.0)
+        return (
+            weights[0] * (baseline.above if above else baseline.below),
+            weights[1] * (candidate.below if down else candidate.above),
+        )
+
+    def difference(self, weights: Weights) -> float:
+        """Return the weighted difference of candidate and baseline."""
+        return weights[1] * self.candidate.value - weights[0] * self.baseline.value
+
+    def error(self, weights: Weights, *, down: bool) -> StandardError:
+        """Return the standard error of the weighted difference."""
+        first, second = parts = self.parts(weights, down=down)
+        rho = self.correlation
+        value = math.hypot(second - rho * first, math.sqrt(1.0 - rho**2) * first)
+        if self.freedom is not None:
+            return StandardError(value, self.freedom)
+        freedoms = self.baseline.degrees_of_freedom, self.candidate.degrees_of_freedom
+        return StandardError(value, satterthwaite(parts, freedoms) if any(parts) else sum(freedoms))
 
 
 def uncertain_value(estimate: Estimate, *, symmetric: bool) -> UncertainValue:
@@ -67,11 +105,12 @@ def difference_of(
     ratio: float = 1.0,
 ) -> Estimate:
     """Estimate candidate - ratio * baseline, with the interval of Welch (1947) or MOVER."""
+    weights = (ratio, 1.0)
     return t_interval(
-        contrast.candidate.value - ratio * contrast.baseline.value,
-        _error(contrast, ratio, down=True),
+        contrast.difference(weights),
+        contrast.error(weights, down=True),
         confidence,
-        above=_error(contrast, ratio, down=False),
+        above=contrast.error(weights, down=False),
         n=size[0],
         n_effective=size[1],
         method=method,
@@ -79,37 +118,62 @@ def difference_of(
 
 
 def ratio_of(
-    contrast: Contrast, confidence: float, size: tuple[int, float], method: str
+    contrast: Contrast,
+    confidence: float,
+    size: tuple[int, float],
+    method: str,
+    *,
+    positive: bool = False,
 ) -> Estimate | None:
-    """Estimate candidate over baseline, with the interval of Fieller (1954) or MOVER."""
-    baseline = contrast.baseline
-    lowest = student_t(baseline.degrees_of_freedom, confidence) * baseline.below
-    if baseline.value <= lowest:
+    """Estimate candidate over baseline, with the interval of Fieller (1954) or MOVER.
+
+    The ratio of ``positive`` quantities lies between 0 and infinity, which are the ends of a set
+    that the values do not bound. Of other quantities such a set is None.
+    """
+    baseline, candidate = contrast.baseline, contrast.candidate
+    positive = positive and candidate.value > 0.0
+    if baseline.value <= 0.0 or not (
+        positive or _excess(contrast, _weights(1.0), confidence) > 0.0
+    ):
         return None
-    # In units of the baseline, squares of tiny and of huge readings stay in range.
-    one, other = (_scaled(each, baseline.value) for each in (baseline, contrast.candidate))
-    scaled = replace(contrast, baseline=one, candidate=other)
-    low = _end(scaled, confidence, down=True)
-    high = _end(scaled, confidence, down=False)
-    if low is None or high is None:
-        return None
-    value = scaled.candidate.value
-    difference = difference_of(scaled, confidence, size, method, ratio=value)
-    return replace(difference, value=value, low=low, high=high)
+    # In units of the values, squares of tiny and of huge readings stay in range.
+    unit = abs(candidate.value) or max(candidate.below, candidate.above) or 1.0
+    in_units = contrast.scaled(baseline.value, unit)
+    value, back = in_units.candidate.value, unit / baseline.value
+
+    def excess(place: float) -> float:
+        return _excess(in_units, _weights(place), confidence)
+
+    centre = value / (1.0 + abs(value))
+    low, high = (_end(excess, centre, limit) for limit in (0.0 if positive else -1.0, 1.0))
+    difference = difference_of(in_units, confidence, size, method, ratio=value)
+    return replace(
+        difference,
+        value=value * back,
+        low=_ratio_at(low) * back,
+        high=_ratio_at(high) * back,
+        standard_error=(difference.standard_error or 0.0) * back,
+    )
 
 
 def p_value_at(contrast: Contrast, ratio: float) -> float:
-    """Return the two-sided p-value of candidate = ratio * baseline.
+    """Return the two-sided p-value of candidate = ratio * baseline, or of baseline = 0 at infinity.
 
     Student's t with the degrees of freedom of Welch (1947) and Satterthwaite (1946). Errors
     recovered from an asymmetric interval are scaled with the quantile, so the p-value is exact at
     the confidence of that interval.
     """
-    gap = contrast.candidate.value - ratio * contrast.baseline.value
-    error, freedom = _error(contrast, ratio, down=gap > 0.0)
+    weights = (ratio, 1.0) if math.isfinite(ratio) else (1.0, 0.0)
+    gap = contrast.difference(weights)
+    error, freedom = contrast.error(weights, down=gap > 0.0)
     if error == 0.0:
         return 1.0 if gap == 0.0 else 0.0
     return min(1.0, 2.0 * float(scipy.special.stdtr(freedom, -abs(gap) / error)))
+
+
+def is_bounded(ratio: Estimate) -> bool:
+    """Whether the interval of a ratio of positive values ends above 0 and below infinity."""
+    return ratio.high < math.inf and (ratio.low != 0.0 or ratio.value == 0.0)
 
 
 def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> int | None:
@@ -122,7 +186,8 @@ def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> 
     if shrink >= 1.0:
         return 0
     m, n = sizes
-    first, second = _parts(contrast, contrast.candidate.value / contrast.baseline.value, down=True)
+    ratio = contrast.candidate.value / contrast.baseline.value
+    first, second = contrast.parts((ratio, 1.0), down=True)
     whole = math.hypot(first, second)
     if whole == 0.0:  # of a candidate of 0 the error downwards is none
         return None
@@ -139,61 +204,32 @@ def _scaled(uncertain: UncertainValue, unit: float) -> UncertainValue:
     return replace(uncertain, value=value, below=below, above=above)
 
 
-def _parts(contrast: Contrast, ratio: float, *, down: bool) -> tuple[float, float]:
-    """Return the errors of R * baseline and of candidate that lower (``down``) their difference."""
-    baseline, candidate = contrast.baseline, contrast.candidate
-    above = down == (ratio >= 0.0)
-    return (
-        ratio * (baseline.above if above else baseline.below),
-        candidate.below if down else candidate.above,
-    )
+def _excess(contrast: Contrast, weights: Weights, confidence: float) -> float:
+    """Return by how much a weighted difference exceeds the quantile of its error."""
+    gap = contrast.difference(weights)
+    error, freedom = contrast.error(weights, down=gap > 0.0)
+    return abs(gap) - student_t(freedom, confidence) * error
 
 
-def _error(contrast: Contrast, ratio: float, *, down: bool) -> StandardError:
-    """Return the standard error of candidate - R * baseline."""
-    first, second = _parts(contrast, ratio, down=down)
-    correlation = contrast.correlation
-    error = math.hypot(second - correlation * first, math.sqrt(1.0 - correlation**2) * first)
-    freedoms = contrast.baseline.degrees_of_freedom, contrast.candidate.degrees_of_freedom
-    exact = first == second == 0.0
-    return StandardError(
-        error, sum(freedoms) if exact else satterthwaite((first, second), freedoms)
-    )
+def _end(excess: Callable[[float], float], inside: float, limit: float) -> float:
+    """Return the last place on the way to a limit that the test does not reject."""
+    if excess(limit) <= 0.0:
+        return limit
+    outside = limit
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2.0
+        if excess(middle) > 0.0:
+            outside = middle
+        else:
+            inside = middle
+    return inside
 
 
-def _end(contrast: Contrast, confidence: float, *, down: bool) -> float | None:
-    """Solve |candidate - R| = t(R) error(R) for one end R of the ratio's interval.
-
-    The baseline is 1. For a fixed t this is a quadratic equation. It is solved repeatedly, because
-    t depends a little on R by the degrees of freedom.
-    """
-    value = contrast.candidate.value
-    end: float | None = value
-    for _ in range(_ITERATIONS):
-        if end is None:
-            break
-        quantile = student_t(_error(contrast, end, down=down).degrees_of_freedom, confidence)
-        own = quantile * _parts(contrast, 1.0, down=down)[1]
-        # The end has the sign of the candidate's own end.
-        sign = math.copysign(1.0, value - own if down else value + own)
-        other = quantile * abs(_parts(contrast, sign, down=down)[0])
-        end = _root(value, own, other, contrast.correlation, down=down)
-    return end
+def _weights(place: float) -> Weights:
+    return place, 1.0 - abs(place)
 
 
-def _root(
-    value: float, own: float, other: float, correlation: float, *, down: bool
-) -> float | None:
-    """Solve (value - R)^2 = own^2 - 2 correlation own other R + (other R)^2 for one of its roots.
-
-    None where the baseline's error reaches 0 and the interval has no end on that side.
-    """
-    lead = (1.0 - other) * (1.0 + other)
-    middle = value - correlation * own * other
-    last = (value - own) * (value + own)
-    root = math.sqrt(max(middle**2 - lead * last, 0.0))
-    if down:
-        root = -root
-    if middle != 0.0 and (middle > 0.0) == down:  # the form in which nothing cancels
-        return last / (middle - root)
-    return (middle + root) / lead if lead > 0.0 else None
+def _ratio_at(place: float) -> float:
+    """Return the ratio at a place from -1 to 1; reciprocal ratios are as far from 0 and from 1."""
+    on_baseline, on_candidate = _weights(place)
+    return on_baseline / on_candidate if on_candidate else math.copysign(math.inf, place)

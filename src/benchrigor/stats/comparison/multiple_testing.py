@@ -26,6 +26,7 @@ from benchrigor.stats.comparison.samples import (
     direction_named,
     estimate_sample,
     read_sample,
+    refuse_zeros,
     unit_of,
 )
 from benchrigor.stats.comparison.two_sample import compare
@@ -181,6 +182,7 @@ def rank(
         for name, each in (results.items() if isinstance(results, Mapping) else ())
     }
     refuse(problems)
+    refuse_zeros(*((name, each) for name, each in samples.items() if each is not None))
     share = q is None and are_shares(*(each for each in samples.values() if each is not None))
     policy = Policy(q=q, confidence=float(confidence), trim=trim, share=share)
     estimates: dict[str, Estimate] = {}

@@ -1,19 +1,21 @@
 """Contrasts of a baseline and a candidate: independent samples (Welch), or pairs.
 
-In pairs common drift cancels. Paired levels are compared by the level of c - b for their difference
-and of c - R b for their ratio R, each with its own long-run variance (delta method: R is held at
-its estimate). Paired quantiles are compared by both intervals and their long-run correlation.
+In pairs common drift cancels. Paired levels are compared by the level of c - R b at each ratio R:
+the variance and covariance of both sides, raised by the autocorrelation of the differences of
+pairs, each side in units of its mean. Drift that both sides have in common does not raise it.
+Paired quantiles are compared by both intervals and their long-run correlation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice
+from benchrigor.model import Code, Estimate, Floats, LevelFit, Notice
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     UncertainValue,
@@ -35,13 +37,14 @@ class Basis:
 
     baseline: Estimate
     candidate: Estimate
-    ratio: Contrast | None  # None unless the baseline is above 0
-    difference: Contrast
+    contrast: Contrast
+    difference: Contrast  # of pairs with a long-run variance of its own
     methods: tuple[str, str]  # of the difference and of the ratio
     unit: str | None  # of inference; None if they differ
     n: int
     n_effective: float
     notices: tuple[Notice, ...]
+    pairs: tuple[Floats, Floats] | None = None  # whose levels are compared, if they are
 
 
 def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
@@ -62,7 +65,7 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
     return Basis(
         baseline=one,
         candidate=two,
-        ratio=contrast,
+        contrast=contrast,
         difference=contrast,
         methods=("Welch", "Fieller") if symmetric else ("MOVER", "MOVER"),
         unit=units.pop() if len(units) == 1 and "run" not in units else None,
@@ -78,18 +81,16 @@ def paired_invocations(
     """Contrast invocations that were run in pairs; a pair counts if both have a value."""
     estimations = [estimate_sample(each, policy) for each in (baseline, candidate)]
     values = zip(*(each.values for each in estimations), strict=True)
-    kept = np.array([pair for pair in values if None not in pair], dtype=np.float64)
-    if len(kept) < MIN_FOR_VARIANCE:
-        raise NotEstimable(too_few(len(kept), MIN_FOR_VARIANCE))
+    kept = np.array([pair for pair in values if None not in pair], dtype=np.float64).reshape(-1, 2)
+    basis = _levels(kept[:, 0], kept[:, 1], policy.confidence, ())
     one, two = (
-        replace(combine_values(side, policy.confidence), notices=each.notices)
+        replace(combine_values(side.tolist(), policy.confidence), notices=each.notices)
         for side, each in zip(kept.T, estimations, strict=True)
     )
-    basis = _levels(kept[:, 0], kept[:, 1], one, two, ())
     # Only constant differences matter, not constant values of either sample.
     weak = [each for each in _merged(one.notices, two.notices) if each.code is not Code.CONSTANT]
     constant = [each for each in basis.notices if each.code is Code.CONSTANT]
-    return replace(basis, notices=(*weak, *constant))
+    return replace(basis, baseline=one, candidate=two, notices=(*weak, *constant))
 
 
 def paired_readings(
@@ -98,10 +99,7 @@ def paired_readings(
     """Contrast as many readings of each, taken in turn; ``transients`` are fitted beside levels."""
     series, confidence = (baseline, candidate), policy.confidence
     if policy.q is None:
-        one, two = (
-            estimate_level(fit_level(each, transients=transients), confidence) for each in series
-        )
-        basis = _levels(baseline, candidate, one, two, transients)
+        basis = _levels(baseline, candidate, confidence, transients)
     else:
         one, two = (
             quantile_of(each, policy.q, confidence, transients=transients) for each in series
@@ -116,7 +114,7 @@ def paired_readings(
         basis = Basis(
             baseline=one,
             candidate=two,
-            ratio=contrast,
+            contrast=contrast,
             difference=contrast,
             methods=("MOVER", "MOVER"),
             unit="pair",
@@ -136,36 +134,65 @@ def _contrast(one: Estimate, two: Estimate, *, symmetric: bool) -> Contrast:
 
 
 def _levels(
-    first: Floats, second: Floats, one: Estimate, two: Estimate, transients: tuple[float, ...]
+    baseline: Floats, candidate: Floats, confidence: float, transients: tuple[float, ...]
 ) -> Basis:
-    shift = fit_level(second - first, transients=transients)
-    ratio = None
-    effective = shift.n_effective
-    # Shared drift may widen the baseline's interval past 0, but positive readings have a positive
-    # mean.
-    if one.low > 0.0 or float(first.min()) > 0.0:
-        change = two.value / one.value
-        rest = fit_level(second - change * first, transients=transients)
-        ratio = _one_error(1.0, change, rest.standard_error / one.value, rest.degrees_of_freedom)
-        effective = rest.n_effective
+    if baseline.size < MIN_FOR_VARIANCE:
+        raise NotEstimable(too_few(baseline.size, MIN_FOR_VARIANCE))
+    units = float(baseline.mean()), float(candidate.mean())
+    if min(units) <= 0.0:
+        units = 1.0, 1.0
+    apart = candidate / units[1] - baseline / units[0]
+    series = (baseline, candidate, apart, candidate - baseline)
+    fits = [fit_level(each, transients=transients) for each in series]
+    # All levels are made alike, so that the ratio is that of the levels.
+    if any(not each.transients and each.standard_error > 0.0 for each in fits):
+        fits = [fit_level(each) for each in series]
+    first, second, _, shift = (estimate_level(each, confidence) for each in fits)
     return Basis(
-        baseline=one,
-        candidate=two,
-        ratio=ratio,
-        difference=_one_error(0.0, shift.level, shift.standard_error, shift.degrees_of_freedom),
+        baseline=first,
+        candidate=second,
+        contrast=_of_pairs(baseline, candidate, apart, fits),
+        difference=Contrast(baseline=exact_value(0.0), candidate=_with_error(fits[3])),
         methods=("paired", "paired"),
         unit="pair",
-        n=first.size,
-        n_effective=effective,
-        notices=_prefixed("Differences", estimate_level(shift, one.confidence).notices),
+        n=baseline.size,
+        n_effective=fits[2].n_effective,
+        notices=_prefixed("Differences", shift.notices),
+        pairs=(baseline, candidate),
     )
 
 
-def _one_error(reference: float, value: float, error: float, freedom: float) -> Contrast:
-    """Contrast a value with a number: its error is the whole error."""
+def _of_pairs(
+    baseline: Floats, candidate: Floats, apart: Floats, fits: Sequence[LevelFit]
+) -> Contrast:
+    """Contrast the levels of pairs, by the fits of both and of how far each pair is ``apart``.
+
+    What autocorrelation does to the error of the latter it does to all.
+    """
+    covariance = np.cov(baseline, candidate)
+    errors = np.sqrt(np.diag(covariance) / baseline.size)
+    correlation = float(covariance[0, 1] / baseline.size / errors.prod()) if errors.all() else 0.0
+    noise = math.sqrt(float(apart.var(ddof=1)) / apart.size)
+    if fits[2].standard_error > 0.0 and noise > 0.0:
+        errors *= fits[2].standard_error / noise
+    one, two = (
+        replace(_with_error(fit), below=error, above=error)
+        for fit, error in zip(fits, errors.tolist(), strict=False)
+    )
     return Contrast(
-        baseline=exact_value(reference),
-        candidate=UncertainValue(value=value, below=error, above=error, degrees_of_freedom=freedom),
+        baseline=one,
+        candidate=two,
+        correlation=min(1.0, max(-1.0, correlation)),
+        freedom=fits[2].degrees_of_freedom,
+    )
+
+
+def _with_error(fit: LevelFit) -> UncertainValue:
+    return UncertainValue(
+        value=fit.level,
+        below=fit.standard_error,
+        above=fit.standard_error,
+        degrees_of_freedom=fit.degrees_of_freedom,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from benchrigor.stats.estimators.estimation import (
 )
 from benchrigor.stats.estimators.pace import AT_FULL_PACE
 from benchrigor.stats.estimators.proportion import are_outcomes
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE, all_zero
 from benchrigor.stats.wps.work_line import WPS
 from benchrigor.units import Direction
 
@@ -66,14 +66,40 @@ def check_margin(margin: Any) -> float:
 
 def are_shares(*samples: Sample) -> bool:
     """Return whether all readings are outcomes, 0 or 1, and both occur; estimates hold none."""
-    series = [
-        each
-        for sample in samples
-        if not isinstance(sample, Estimate)
-        for each in (sample if isinstance(sample, tuple) else (sample,))
-    ]
+    series = _series_of(samples)
     extremes = {float(end(each)) for each in series for end in (np.min, np.max)}
     return extremes == {0.0, 1.0} and all(map(are_outcomes, series))
+
+
+def are_positive(*samples: Sample) -> bool:
+    """Return whether all readings, and the values of estimates, are above 0."""
+    values = [each.value for each in samples if isinstance(each, Estimate)]
+    return min([*values, *(float(each.min()) for each in _series_of(samples))]) > 0.0
+
+
+def refuse_zeros(*samples: tuple[str, Sample]) -> None:
+    """Raise NotEstimable, by the name of the sample, if all its readings are 0.
+
+    Bare readings are taken for times; outcomes may all be failures.
+    """
+    if are_shares(*(sample for _, sample in samples)):
+        return
+    for name, sample in samples:
+        series = _series_of((sample,))
+        if series and not any(each.any() for each in series):
+            refusal = all_zero(sum(each.size for each in series))
+            raise NotEstimable(replace(refusal, sentence=f"{name}: {refusal.sentence}"))
+
+
+def _series_of(samples: Iterable[Sample]) -> list[Floats]:
+    """Return the series of all samples; estimates hold none."""
+    return [
+        series
+        for sample in samples
+        if not isinstance(sample, Estimate)
+        for series in (sample if isinstance(sample, tuple) else (sample,))
+        if series.size
+    ]
 
 
 def unit_of(sample: Sample) -> str:

@@ -46,6 +46,7 @@ def stable_pairs(baseline: Floats, candidate: Floats, confidence: float) -> Stab
     n = baseline.size
     if n < MIN_FOR_CHANGES:
         return StablePairs(start=0, stop=n, measured=slice(0, n))
+    baseline, candidate = _in_order(baseline, candidate)
     try:
         both = _stable_in_both(baseline, candidate, confidence)
     except NotEstimable:
@@ -58,6 +59,18 @@ def stable_pairs(baseline: Floats, candidate: Floats, confidence: float) -> Stab
     by_ratio = _stable_ratio(baseline, candidate, confidence)
     longer = by_ratio is not None and by_ratio.stop - by_ratio.start > both.stop - both.start
     return by_ratio if by_ratio is not None and longer else both
+
+
+def _in_order(one: Floats, two: Floats) -> tuple[Floats, Floats]:
+    """Return both series in an order that does not depend on which is the baseline.
+
+    A ratio has other phases than its reciprocal.
+    """
+    first, second = (
+        (each / middle if (middle := float(np.median(each))) else each).tolist()
+        for each in (one, two)
+    )
+    return (one, two) if first <= second else (two, one)
 
 
 def _stable_in_both(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs:

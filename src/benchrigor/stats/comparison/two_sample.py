@@ -6,7 +6,9 @@ on until it finds a difference will find one.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +18,12 @@ from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import one_each
 from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
+from benchrigor.stats.comparison.few_pairs import carried_by_few, median_ratio
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     difference_of,
     further_units,
+    is_bounded,
     p_value_at,
     ratio_of,
 )
@@ -32,10 +36,12 @@ from benchrigor.stats.comparison.paired_and_welch import (
 from benchrigor.stats.comparison.samples import (
     Sample,
     Values,
+    are_positive,
     are_shares,
     check_margin,
     direction_named,
     read_sample,
+    refuse_zeros,
 )
 from benchrigor.stats.comparison.stable_pairs import StablePairs, stable_pairs
 from benchrigor.stats.estimators.estimation import Policy
@@ -119,6 +125,24 @@ def compare(
     >>> print(compare(old, new))
     4.50% higher [+3.58%, +5.44%] 95%: worse (margin 1%) · p<0.0001 · 10 vs 10 invocations
     """
+    options: dict[str, Any] = {"statistic": statistic, "confidence": confidence, "margin": margin}
+    options |= {"direction": direction, "paired": paired, "trim": trim}
+    return compare_samples(baseline, candidate, **options)
+
+
+def compare_samples(
+    baseline: Values,
+    candidate: Values,
+    *,
+    statistic: str,
+    confidence: float,
+    margin: float,
+    direction: str | None,
+    paired: bool = False,
+    trim: bool = False,
+    positive: bool | None = None,
+) -> Comparison:
+    """Compare as `compare` does; ``positive`` is None if only the numbers tell whether they are."""
     problems: list[str] = []
     first = attempt(problems, read_sample, baseline, "baseline")
     second = attempt(problems, read_sample, candidate, "candidate")
@@ -130,6 +154,8 @@ def compare(
         problems += _unpairable(first, second)
     if problems or first is None or second is None or least is None:
         raise InvalidInput(problems)
+    if positive is None:
+        refuse_zeros(("baseline", first), ("candidate", second))
     question = Question(
         statistic=statistic,
         policy=Policy(
@@ -149,7 +175,9 @@ def compare(
         basis = paired_invocations(first, second, question.policy)
     else:
         return compare_pairs(np.asarray(first), np.asarray(second), question)[0]
-    return _concluded(basis, question)
+    if positive is None:
+        positive = are_positive(first, second)
+    return _concluded(basis, question, positive=positive)
 
 
 def compare_pairs(
@@ -169,22 +197,30 @@ def compare_pairs(
         return _concluded_by_blocks(blocks, notices, question), whole
     short = short_run(baseline.size, "pairs") if policy.trim else ()
     basis = replace(basis, notices=one_each((*basis.notices, *pairs.notices, *short)))
-    return _concluded(basis, question), pairs
+    return _concluded(basis, question, positive=are_positive(one, two)), pairs
 
 
-def _concluded(basis: Basis, question: Question) -> Comparison:
+def _concluded(basis: Basis, question: Question, *, positive: bool) -> Comparison:
     size, confidence = (basis.n, basis.n_effective), question.policy.confidence
-    difference = difference_of(basis.difference, confidence, size, basis.methods[0])
-    ratio = None
-    if basis.ratio is not None:
-        ratio = ratio_of(basis.ratio, confidence, size, basis.methods[1])
-    notices = basis.notices if ratio is not None else (_no_ratio(basis.baseline), *basis.notices)
-    verdict, required, beyond = Verdict.UNDECIDED, None, 1.0
-    if ratio is not None and basis.ratio is not None:
+    contrast, (of_difference, of_ratio) = basis.contrast, basis.methods
+    difference = difference_of(basis.difference, confidence, size, of_difference)
+    ratio = ratio_of(contrast, confidence, size, of_ratio, positive=positive)
+    notices, chance = basis.notices, p_value_at(contrast, 1.0)
+    verdict, required, beyond, median = Verdict.UNDECIDED, None, 1.0, None
+    if ratio is not None and basis.pairs is not None:
+        median = median_ratio(*basis.pairs, confidence)
+        carried = carried_by_few(ratio, median)
+        notices, median = (*carried, *notices), median if carried else None
+    if ratio is None:
+        notices = (_no_ratio(basis.baseline), *notices)
+    elif not is_bounded(ratio):
+        # The least chance of error at which the set has both ends.
+        beyond = max(p_value_at(contrast, 0.0), p_value_at(contrast, math.inf))
+        chance = max(chance, beyond)
+    else:
         verdict = _verdict(ratio, question)
         required = _required(basis, ratio, question.margin)
-        beyond = _beyond(basis.ratio, ratio, question.margin)
-        ratio = replace(ratio, notices=notices)
+        beyond = _beyond(contrast, ratio, question.margin)
     return Comparison(
         statistic=question.statistic,
         direction=question.direction,
@@ -194,12 +230,13 @@ def _concluded(basis: Basis, question: Question) -> Comparison:
         unit=basis.unit,
         baseline=basis.baseline,
         candidate=basis.candidate,
-        ratio=ratio,
+        ratio=ratio and replace(ratio, notices=notices),
         difference=replace(difference, notices=notices),
-        p_value=p_value_at(basis.difference, 1.0),
+        p_value=chance,
         p_beyond=beyond,
         verdict=verdict,
         required=required,
+        median_ratio=median,
         notices=notices,
     )
 
@@ -258,12 +295,12 @@ def _beyond(contrast: Contrast, ratio: Estimate, margin: float) -> float:
 
 
 def _required(basis: Basis, ratio: Estimate, margin: float) -> int | None:
-    if margin == 0.0 or basis.unit is None or basis.ratio is None:
+    if margin == 0.0 or basis.unit is None:
         return None
     if ratio.half_width <= margin / 2.0:
         return 0
     sizes = (basis.baseline.n, basis.candidate.n)
-    return further_units(basis.ratio, sizes, margin / 2.0 / ratio.half_width)
+    return further_units(basis.contrast, sizes, margin / 2.0 / ratio.half_width)
 
 
 def _no_ratio(baseline: Estimate) -> Notice:

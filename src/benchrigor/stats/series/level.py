@@ -146,6 +146,16 @@ def exact_fit(level: float, n: int, transients: tuple[float, ...] = ()) -> Level
     )
 
 
+def all_zero(n: int) -> Notice:
+    """Refuse readings that are all 0, unless they count something."""
+    sentence = (
+        f"{many(n, 'reading')}, all 0, expected some above 0: the clock is too coarse for what was "
+        "timed, or it never ran. Put more calls into each reading, check what is timed, or name "
+        "the unit of what they count."
+    )
+    return Notice.refusal(Code.COARSE_CLOCK, sentence, n=n)
+
+
 def too_few(n: int, wanted: int) -> Notice:
     """Refuse so few readings."""
     sentence = f"{many(n, 'reading')}, expected at least {wanted}."
