@@ -19,6 +19,7 @@ from benchrigor.model import (
     WpsFit,
 )
 from benchrigor.model.text import (
+    WIDTH,
     aligned,
     ended,
     many,
@@ -143,6 +144,16 @@ def test_amounts_are_shown_in_the_unit_of_the_speed(work: float, unit: str, show
 )
 def test_numbers_and_names_are_short(shown: str, expected: str) -> None:
     assert shown == expected
+
+
+@pytest.mark.parametrize("length", [1, 9, 10, 11, 20, 38, 39, 40, 77, 78, 100])
+def test_a_label_of_any_length_is_apart_from_its_text(length: int) -> None:
+    label = "latency_ms" * 10
+    lines = row(label[:length], ["53.4 ms [53.1, 53.7] 95%", "word " * 20])
+    assert all(len(line) <= WIDTH for line in lines)
+    words = "\n".join(lines).split()
+    assert "".join(words[: words.index("53.4")]) == label[:length]
+    assert words[words.index("53.4") :][:5] == ["53.4", "ms", "[53.1,", "53.7]", "95%;"]
 
 
 def test_columns_are_aligned_and_a_long_name_stands_on_lines_of_its_own() -> None:

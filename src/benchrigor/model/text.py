@@ -49,9 +49,20 @@ def wrapped(
 
 
 def row(label: str, parts: Iterable[str], *, width: int = _LABEL) -> list[str]:
-    """Return the lines of a labelled row; none if all of its parts are empty."""
+    """Return the lines of a labelled row; none if all of its parts are empty.
+
+    A label that is wider than its column moves the text to the right, and from half a line on
+    stands on lines of its own.
+    """
     text = "; ".join(part for part in parts if part)
-    return wrapped(text, f"  {label:<{width}}") if text else []
+    indent = width + 2
+    if not text:
+        return []
+    if len(label) < width:
+        return wrapped(text, f"  {label:<{width}}")
+    if len(label) < WIDTH // 2:
+        return wrapped(text, f"  {label}  ", hanging=indent)
+    return [*wrapped(label, "  "), *wrapped(text, " " * indent)]
 
 
 def marked(notice: Notice, name: str = "") -> list[str]:
