@@ -174,12 +174,16 @@ def scale_for(typical: float, unit: str) -> Scale:
     return Scale(factor=1.0, name="" if unit == "1" else unit)
 
 
+ROUNDING = 1e-14  # of a number: what arithmetic on floating point numbers makes of equal ones
+
+
 def digits_for(half_width: float, typical: float) -> int:
     """Count the decimals that show two significant digits of the half-width.
 
-    An interval of width zero shows four significant digits of the value.
+    An interval whose width is zero, or nothing but rounding errors, shows four significant digits
+    of the value.
     """
-    if half_width > 0.0 and math.isfinite(half_width):
+    if half_width > ROUNDING * abs(typical) and math.isfinite(half_width):
         return max(0, 1 - math.floor(math.log10(half_width)))
     if typical == 0.0 or not math.isfinite(typical):
         return 1

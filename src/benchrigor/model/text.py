@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from benchrigor.model.notice import Notice, Severity
-from benchrigor.units import Scale, digits_for, scale_for
+from benchrigor.units import ROUNDING, Scale, digits_for, scale_for
 
 if TYPE_CHECKING:
     from benchrigor.model.analysis import Analysis, Observed
@@ -186,16 +186,19 @@ def show_scaled(estimate: Estimate, scale: Scale, *, long: bool = False) -> tupl
         digits = _mantissa_digits(half_width, typical)
         value, low, high = (f"{each * scale.factor:.{digits}e}" for each in numbers)
     else:
-        value, low, high = (scale.show(each, min(digits, _RESOLVED)) for each in numbers)
+        # No decimals beyond what a floating point number holds.
+        whole = math.floor(math.log10(abs(typical))) if 0.0 < abs(typical) < math.inf else 0
+        digits = min(digits, max(_RESOLVED - 1 - whole, 0))
+        value, low, high = (scale.show(each, digits) for each in numbers)
     return value, f"[{low}, {high}]"
 
 
 def _mantissa_digits(half_width: float, typical: float) -> int:
     """Count the decimals before an exponent that show two significant digits of a half-width."""
-    if not (math.isfinite(half_width) and 0.0 < half_width < abs(typical)):
+    if not (math.isfinite(half_width) and ROUNDING * abs(typical) < half_width < abs(typical)):
         return 3
     wanted = math.floor(math.log10(abs(typical))) - math.floor(math.log10(half_width)) + 1
-    return min(max(wanted, 3), _RESOLVED)
+    return min(max(wanted, 3), _RESOLVED - 1)
 
 
 def show_change(ratio: Estimate) -> str:
