@@ -8,7 +8,9 @@ from benchrigor.units import (
     direction_of,
     quantity_of,
     scale_for,
+    seconds_of,
     share_of,
+    time_limit_of,
 )
 
 
@@ -83,3 +85,51 @@ def test_a_share_is_a_number_or_a_percentage(text: str, share: float) -> None:
 def test_a_share_from_1_on_needs_its_percent_sign(text: str, wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong):
         share_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("250ms", 0.25),
+        ("5s", 5.0),
+        ("5 s", 5.0),
+        (" 1m ", 60.0),
+        ("2h", 7200.0),
+        ("1m30s", 90.0),
+        ("1h 30min", 5400.0),
+        ("10us", 1e-5),
+        ("10µs", 1e-5),
+        ("10μs", 1e-5),
+        ("800ns", 8e-7),
+        ("1e3ms", 1.0),
+        (".5s", 0.5),
+        ("3", 3.0),
+    ],
+)
+def test_a_duration_has_units(text: str, seconds: float) -> None:
+    assert seconds_of(text) == pytest.approx(seconds, rel=1e-12)
+    assert time_limit_of(text) == pytest.approx(seconds, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "s", "soon", "-5s", "1,5s", "1.5.2s", "5x", "1h30", "5 5", "1m30", "5S", "nan", "1_0s"],
+)
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no duration, expected one such as 200ms, 1.5s or 2m"):
+        seconds_of(text)
+
+
+@pytest.mark.parametrize("text", ["0", "0ms", "1e400s"])
+def test_a_limit_is_a_duration_above_0_or_none(text: str) -> None:
+    with pytest.raises(ValueError, match="is no duration above 0"):
+        time_limit_of(text)
+    assert time_limit_of("none") == math.inf
+
+
+@pytest.mark.parametrize("text", ["100", "0.1", " 1e2 "])
+def test_a_bare_number_has_the_unit_that_is_agreed_or_none(text: str) -> None:
+    digits = text.strip()
+    assert seconds_of(text, bare_s=60.0) == 60.0 * float(text)
+    with pytest.raises(ValueError, match=f"^{digits} has no unit: write {digits}ms or {digits}s$"):
+        seconds_of(text, bare_s=None)

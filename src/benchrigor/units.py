@@ -32,25 +32,53 @@ def share_of(text: str) -> float:
 
 # As programs write durations, also Go's.
 _SECONDS_IN = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "m": 60.0, "min": 60.0}
-_SECONDS_IN |= {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "h": 3600.0, "": 1.0}
+_SECONDS_IN |= {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+) *([a-zA-Zµμ]*) *")
 
 
-def seconds_of(text: str) -> float:
-    """Read a duration, given as 200ms, 1.5s, 2min or 1m30s; without a unit it is in seconds.
+def seconds_of(text: str, *, bare_s: float | None = 1.0) -> float:
+    """Read a duration, given as 200ms, 1.5s, 2min or 1m30s.
 
-    ValueError says what is wrong with it.
+    ``bare_s`` is the unit of a number without one, in seconds; None refuses it. ValueError says
+    what is wrong.
 
     Examples
     --------
     >>> seconds_of("200ms"), seconds_of("1m30s"), seconds_of("0.25")
     (0.2, 90.0, 0.25)
+    >>> seconds_of("100", bare_s=None)
+    Traceback (most recent call last):
+    ...
+    ValueError: 100 has no unit: write 100ms or 100s
     """
-    parts = _PART.findall(text.strip())
-    is_whole = "".join(f"{number}{unit}" for number, unit in parts) == text.replace(" ", "")
+    digits = text.strip()
+    parts = _PART.findall(digits)
+    is_whole = "".join(f"{number}{unit}" for number, unit in parts) == digits.replace(" ", "")
+    if is_whole and len(parts) == 1 and not parts[0][1]:
+        if bare_s is None:
+            raise ValueError(f"{digits} has no unit: write {digits}ms or {digits}s")
+        return float(digits) * bare_s
     if not parts or not is_whole or any(unit not in _SECONDS_IN for _, unit in parts):
         raise ValueError(f"{text!r} is no duration, expected one such as 200ms, 1.5s or 2min")
     return sum(float(number) * _SECONDS_IN[unit] for number, unit in parts)
+
+
+def time_limit_of(text: str) -> float:
+    """Read a duration above 0 as seconds; "none" is no limit, infinitely many.
+
+    ValueError says what is wrong.
+    """
+    if text.strip().lower() in {"none", "inf"}:
+        return math.inf
+    return positive_seconds_of(text)
+
+
+def positive_seconds_of(text: str, *, bare_s: float | None = 1.0) -> float:
+    """Read a duration above 0, as `seconds_of` does."""
+    seconds = seconds_of(text, bare_s=bare_s)
+    if not 0.0 < seconds < math.inf:
+        raise ValueError(f"{text!r} is no duration above 0, expected one such as 200ms or 2min")
+    return seconds
 
 
 class Direction(enum.StrEnum):
@@ -146,12 +174,16 @@ def scale_for(typical: float, unit: str) -> Scale:
     return Scale(factor=1.0, name="" if unit == "1" else unit)
 
 
+ROUNDING = 1e-14  # of a number: what arithmetic on floating point numbers makes of equal ones
+
+
 def digits_for(half_width: float, typical: float) -> int:
     """Count the decimals that show two significant digits of the half-width.
 
-    An interval of width zero shows four significant digits of the value.
+    An interval whose width is zero, or nothing but rounding errors, shows four significant digits
+    of the value.
     """
-    if half_width > 0.0 and math.isfinite(half_width):
+    if half_width > ROUNDING * abs(typical) and math.isfinite(half_width):
         return max(0, 1 - math.floor(math.log10(half_width)))
     if typical == 0.0 or not math.isfinite(typical):
         return 1

@@ -18,6 +18,15 @@ READABLE = {
     "columns set apart by spaces": ("  run   time\n   0  1\n  10  2.5\n  20  3 \n", "time"),
     "quoted cells": ('"run, of","time"\n"a",1\n"b","2.5"\n"c",3\n', "time"),
     "a byte order mark": ("\ufefftime\n1\n2.5\n3\n", None),
+    "line ends of Windows, none at the end": ("time\r\n1\r\n2.5\r\n3", None),
+    "a delimiter at the end of each line": ("time;\n1;\n2.5;\n3;\n", None),
+    "semicolons, with commas in a text": ("note;time\na, b;1\nc, d;2.5\ne;3\n", "time"),
+    "commas, with spaces in a text": ("note,time\nat 5 6,1\nb c,2.5\nd,3\n", "time"),
+    "commas behind times of day": ("at,time\n01-02 10:00:00,1\n01-02 10:00:01,2.5\nx,3\n", "time"),
+    "a column whose name another one has": ("t,t\n9,1\n9,2.5\n9,3\n", "1"),
+    "a name of several words": ("response time (ms)\n1\n2.5\n3\n", None),
+    "numbers and their unit": ("1 ms\n2.5 ms\n3 ms\n", "0"),
+    "a row of nothing but delimiters": ("a,b\n1,x\n,\n2.5,y\n3,z\n", "a"),
     "a JSON list": ("[1, 2.5, 3]", None),
     "a JSON object with one list": ('{"unit": "s", "times": [1, 2.5, 3]}', None),
     "a JSON object with several lists": ('{"a": [7], "b": [1, 2.5, 3]}', "b"),
@@ -31,15 +40,91 @@ UNREADABLE = {
     "blanks": (" \n\n", None, "empty"),
     "a header alone": ("time\n", None, "'time' and no line after it"),
     "a word among numbers": ("1\n2\nthree\n", None, "line 3 has 'three'"),
-    "a missing cell": ("a,b\n1,2\n3\n", "b", "line 3 has ''"),
-    "a NaN": ("1\nnan\n2\n", None, r"\[1\] is nan"),
-    "an infinity": ("1\n2\ninf\n", None, r"\[2\] is inf"),
+    "a missing cell": ("a,b\n1,2\n3\n", "b", "line 3 has 1 cell, expected 2 as in line 1"),
+    "a NaN": ("1\nnan\n2\n", None, "line 2 has 'nan', expected a finite number"),
+    "an infinity": ("1\n2\ninf\n", None, "line 3 has 'inf', expected a finite number"),
     "an infinity by overflow": ("[1, 1e999]", None, r"\[1\] is inf"),
     "several columns and none named": ("a,b\n1,2\n", None, "columns a, b: choose one"),
     "a column that is not there": ("a,b\n1,2\n", "c", "found 'c'"),
     "a column number that is not there": ("1,2\n3,4\n", "2", "columns 0, 1.*found '2'"),
     "thousands apart": ("1\n1_000\n", None, "line 2 has '1_000', expected a number"),
     "thousands apart at first": ("1_000\n2\n", None, "line 1 has '1_000', expected a number"),
+    "decimal commas below a header": (
+        "time\n1,5\n2,5\n",
+        None,
+        "line 2 has 2 cells, expected 1 as",
+    ),
+    "decimal commas, and the only name": ("time\n1,5\n2,5\n", "time", "line 2 has 2 cells, exp"),
+    "decimal commas without a header": (
+        "1,5\n2,5\n",
+        None,
+        "columns 0, 1: choose.*; write decimals with a point",
+    ),
+    "decimal commas that show": ("1,5\n2,05\n", "0", "line 2 has 2 cells that are one number"),
+    "decimal commas in quotes": (
+        'time\n"1,5"\n"2,5"\n',
+        None,
+        "line 2 has '1,5', expected a number",
+    ),
+    "decimal commas in quotes at first": (
+        '"1,5"\n2\n3\n',
+        None,
+        "line 2 has 1 cell|line 1 has '1,5'",
+    ),
+    "decimal commas and semicolons": ("1,234;5,6\n2,3;5,7\n", "0", "line 1 has '1,234', expected"),
+    "a decimal comma and semicolons": ("run;time\na;1\nb;2,5\n", "time", "line 3 has '2,5', exp"),
+    "a decimal comma and tabs": ("run\ttime\na\t1,5\n", "time", "line 2 has '1,5', expected a num"),
+    "a decimal comma late": (
+        "time\n1\n2\n3,5\n",
+        None,
+        "line 4 has 2 cells, expected 1 as in line 1",
+    ),
+    "thousands by commas": (
+        "time\n999\n1,001\n",
+        None,
+        "line 3 has 2 cells, expected 1 as in line 1",
+    ),
+    "thousands by commas at first": (
+        "1,001\n999\n",
+        "0",
+        "line 2 has 1 cell, expected 2 as in line 1",
+    ),
+    "thousands by spaces": ("999\n1 001\n", None, "line 2 has 2 cells, expected 1 as in line 1"),
+    "thousands by other signs": ("1'001\n999\n", None, "line 1 has .1'001., expected a number"),
+    "thousands by hard spaces": ("1\u00a0001\n999\n", None, "line 1 has .* expected a number"),
+    "an empty cell": ("a,b\n1,2\n3,\n", "b", "line 3 has '', expected a number"),
+    "an extra cell": ("a,b\n1,2\n3,4,5\n", "a", "line 3 has 3 cells, expected 2 as in line 1"),
+    "an extra cell without header": (
+        "1;2\n3;4;5\n",
+        "0",
+        "line 2 has 3 cells, expected 2 as in lin",
+    ),
+    "a header with a cell too many": ("a,b,c\n1,2\n", "a", "line 2 has 2 cells, expected 3 as in"),
+    "a delimiter that no name has": (
+        "time\n1,\n2,\n",
+        None,
+        "line 2 has 2 cells, expected 1 as in",
+    ),
+    "two names that are equal": (
+        "t,t\n1,2\n",
+        "t",
+        "columns 0, 1: choose one with --column, found 't'",
+    ),
+    "names that are numbers": (
+        ",0\n0,1.5\n1,2.5\n",
+        "1",
+        "line 1 has an empty cell.*--ignore-lines",
+    ),
+    "a unit behind": ("time\n12ms\n13ms\n", None, "line 2 has '12ms', expected a number"),
+    "a unit behind the first number": ("12ms\n13\n14\n", None, "line 1 has '12ms', expected a num"),
+    "different units": (
+        "950 ms\n1.2 s\n",
+        "0",
+        "line 2 has a number in 's', expected 'ms' as in line 1",
+    ),
+    "a sign that is no minus": ("\u22125\n3\n", None, "line 1 has .*5', expected a number"),
+    "a NUL byte at first": ("1\0\n2\n", None, "line 1 has a NUL byte, expected text in UTF-8"),
+    "a NUL byte": ("1\n2\0\n", None, "line 2 has a NUL byte, expected text in UTF-8"),
     "half a JSON list": ("[1, 2,", None, "is no JSON"),
     "deeply nested JSON": ("[" * 100_000, None, "is no JSON"),
     "a string in a JSON list": ('[1, "x"]', None, r"\[1\] is 'x'"),
@@ -84,6 +169,22 @@ def test_a_dash_is_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("1\n2\nx\n"))
     with pytest.raises(InvalidInput, match="standard input line 3 has 'x'"):
         read_rounds("-", None)
+
+
+def test_a_byte_order_mark_in_a_pipe_is_no_header(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\ufeff1\n2.5\n3\n"))
+    assert read_rounds("-", None).series[0].tolist() == [1.0, 2.5, 3.0]
+
+
+@pytest.mark.parametrize("verb", ["analyze", "changes", "replay", "compare"])
+@pytest.mark.parametrize("row", ["1,5", "1.5,2.5", "1,001.5"])
+def test_no_verb_reads_a_number_off_a_row_of_other_width(cli, tmp_path, verb, row):
+    rows = "".join(f"{1.0 + index % 3 / 10}\n" for index in range(100))
+    path = tmp_path / "readings.csv"
+    path.write_text(f"time\n{rows}{row}\n")
+    result = cli(verb, path, *([path] if verb == "compare" else []), "--json")
+    assert result.exit_code == 2
+    assert "line 102 has 2 cells, expected 1 as in line 1" in result.stderr
 
 
 def test_a_name_of_digits_behind_a_line_heads_a_column(cli, tmp_path):

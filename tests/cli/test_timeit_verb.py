@@ -1,5 +1,7 @@
 """A statement, as timeit takes it."""
 
+import sys
+
 import pytest
 
 from benchrigor.storage import Journal
@@ -31,8 +33,8 @@ def test_a_run_of_a_statement_is_taken_up_again(cli, store):
 @pytest.mark.parametrize(
     ("words", "code", "phrase"),
     [
-        (("for",), 2, "the statement is no Python"),
-        (("-s", "1 +", "pass"), 2, "--setup is no Python"),
+        (("for",), 2, "the statement is not valid Python"),
+        (("-s", "1 +", "pass"), 2, "--setup is not valid Python"),
         (("-s", "1 / 0", "pass"), 5, "--setup raised ZeroDivisionError"),
         (("unknown_name",), 5, "raised NameError"),
         ((), 2, "Missing argument"),
@@ -58,3 +60,19 @@ def test_a_setting_of_the_project_that_nobody_knows_is_named(cli, tmp_path):
     result = cli("timeit", "pass", "--no-store")
     assert result.exit_code == 2
     assert "tool.benchrigor has 'bugdet', expected some of" in result.stderr
+
+
+def test_a_statement_imports_from_the_current_folder(cli, strict, tmp_path, monkeypatch):
+    (tmp_path / "of_this_folder.py").write_text("ROWS = [3, 1, 2]\n")
+    monkeypatch.setattr("sys.path", [*sys.path])
+    words = ("-s", "from of_this_folder import ROWS", "sorted(ROWS)")
+    told = strict(cli("timeit", *SHORT, "--json", *words).stdout)
+    assert told["subject"]["cwd"] == str(tmp_path)
+    assert sys.path[0] == str(tmp_path)
+
+
+@pytest.mark.parametrize("word", ["return 1", "yield 1"])
+def test_what_needs_a_function_of_its_own_is_refused(cli, word):
+    result = cli("timeit", *SHORT, word)
+    assert result.exit_code == 2
+    assert f"the statement is not valid Python: '{word[:-2]}' outside function" in result.stderr

@@ -1,5 +1,7 @@
 """Numbers as text, and the headline of a speed by work amounts and durations."""
 
+import re
+
 import pytest
 from simulated.estimates import estimated
 
@@ -19,6 +21,7 @@ from benchrigor.model import (
     WpsFit,
 )
 from benchrigor.model.text import (
+    WIDTH,
     aligned,
     ended,
     many,
@@ -145,6 +148,16 @@ def test_numbers_and_names_are_short(shown: str, expected: str) -> None:
     assert shown == expected
 
 
+@pytest.mark.parametrize("length", [1, 9, 10, 11, 20, 38, 39, 40, 77, 78, 100])
+def test_a_label_of_any_length_is_apart_from_its_text(length: int) -> None:
+    label = "latency_ms" * 10
+    lines = row(label[:length], ["53.4 ms [53.1, 53.7] 95%", "word " * 20])
+    assert all(len(line) <= WIDTH for line in lines)
+    words = "\n".join(lines).split()
+    assert "".join(words[: words.index("53.4")]) == label[:length]
+    assert words[words.index("53.4") :][:5] == ["53.4", "ms", "[53.1,", "53.7]", "95%;"]
+
+
 def test_columns_are_aligned_and_a_long_name_stands_on_lines_of_its_own() -> None:
     rows = [("stage", "used", "note"), ("hash", "7%", ""), ("a very long name", "12%", "busy")]
     assert aligned(rows, "<><") == [
@@ -181,7 +194,7 @@ def test_rows_and_notices_are_wrapped_below_their_text() -> None:
         (1e13, 1e12, "", "1.000e+13 [9.000e+12, 1.100e+13]"),
         (1.5e-12, 1.1e-16, "points", "1.50000e-12 points [1.49989e-12, 1.50011e-12]"),
         (1.5e-12, 0.0, "points", "1.500e-12 points [1.500e-12, 1.500e-12]"),
-        (1.0, 3e-16, "points", "1.000000000000000 points [1.000000000000000, 1.000000000000000]"),
+        (1.0, 3e-16, "points", "1.000 points [1.000, 1.000]"),
         (2.0, 0.5, "1", "2.00 [1.50, 2.50]"),
     ],
 )
@@ -195,3 +208,30 @@ def test_an_estimate_has_the_digits_that_its_interval_needs(
 def test_plain_numbers_have_no_unit() -> None:
     assert show_values((0.0, 1.0), "1") == ["0", "1"]
     assert show_amount(1000.0, "1") == "1,000"
+
+
+@pytest.mark.parametrize("unit", ["s", "req/s", "B", "points"])
+@pytest.mark.parametrize("value", [1e13 / 3, 1e11 / 3, 10 / 3, -10 / 3, 1 / 3e6, 1 / 3e12])
+@pytest.mark.parametrize("share", [0.0, 1e-17, 1e-16, 1e-15, 1e-12, 1e-3, 1.0, 10.0])
+def test_no_estimate_is_shown_with_more_digits_than_a_number_holds(
+    value: float, share: float, unit: str
+) -> None:
+    width = share * abs(value)
+    shown = show_estimate(
+        Estimate(
+            value=value,
+            low=value - width,
+            high=value + width,
+            confidence=0.95,
+            n=9,
+            n_effective=9.0,
+            method="mean",
+        ),
+        unit,
+    )
+    largest = max(
+        len(re.sub(r"e.*|[,.]", "", number).lstrip("0"))
+        for number in re.findall(r"[0-9][0-9,.]*(?:e[-+]?[0-9]+)?", shown)
+    )
+    assert largest <= 16
+    assert share > 1e-15 or largest <= 13

@@ -9,7 +9,7 @@ import pytest
 from benchrigor.storage import Journal
 
 BARE = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:benchmark")
-QUICK = (*BARE, "--bench-budget=0.05", "--bench-target=50%")
+QUICK = (*BARE, "--bench-budget=50ms", "--bench-target=50%")
 
 SUMMING = """
     def test_summing(bench):
@@ -203,8 +203,8 @@ def test_readings_are_averages_of_as_many_calls_as_asked_for(pytester):
         ("--bench-target=x", "'x' is no share"),
         ("--bench-target=0", "'0' is no share above 0"),
         ("--bench-target=2", "'2' is 200%: write 2% (or 0.02)"),
-        ("--bench-budget=-1", "'-1' is no number above 0"),
-        ("--bench-budget=nan", "'nan' is no number above 0"),
+        ("--bench-budget=-1", "'-1' is no duration"),
+        ("--bench-budget=nan", "'nan' is no duration"),
         ("--bench-batch=0", "'0' is no whole number from 1 on"),
         ("--bench-batch=1.5", "'1.5' is no whole number from 1 on"),
         ("--bench-statistic=foo", "statistic is 'foo', expected 'mean', 'median' or a percentile"),
@@ -283,7 +283,7 @@ def test_an_interrupt_within_a_measurement_ends_pytest_as_ever(pytester):
         def test_after():
             pass
     """)
-    options = (*BARE, "--bench-target=0.0001%", "--bench-budget=60")
+    options = (*BARE, "--bench-target=0.0001%", "--bench-budget=1m")
     command = [sys.executable, "-m", "pytest", *options]
     run = pytester.popen(command, stdin=subprocess.DEVNULL)
     deadline = time.monotonic() + 60.0

@@ -29,3 +29,10 @@ def test_the_worst_comes_first_and_what_is_unknown_last() -> None:
 def test_what_is_unknown_makes_no_machine_doubtful() -> None:
     assert render_findings(FOUND[:2]).startswith("fit: measure here\n")
     assert render_findings(FOUND[:3]).startswith("doubtful: ")
+
+
+def test_a_long_name_is_apart_from_what_was_found() -> None:
+    long = Finding(name="n" * 90, found="on", verdict=Fitness.OK)
+    lines = render_findings([*FOUND, long]).splitlines()
+    assert max(map(len, lines)) <= 79
+    assert any(line.endswith("n  on") for line in lines)

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -86,6 +87,27 @@ def test_reports_fit_a_terminal_of_80_columns(name: str) -> None:
     for text in (render(RECORDS[name]), explain(RECORDS[name])):
         assert max(map(len, text.splitlines())) <= 79
         assert not any(line != line.rstrip() for line in text.splitlines())
+
+
+LONG = [
+    "latency_ms",
+    "requests_that_were_answered_in_time",
+    "a_metric_with_a_name_of_forty_characters_",
+    "n" * 90,
+]
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("size", [1, 400])
+def test_a_name_of_any_length_is_apart_from_its_number(name: str, size: int) -> None:
+    session = br.Session(br.Options(budget_readings=size), seed=1)
+    values = np.random.default_rng(3).normal(5.0, 0.1, size)
+    session.tell(
+        br.Round(plan=session.ask(), elapsed_ns=10**9, unit_readings={name: values, "m2": values})
+    )
+    for text in (render(session.result()), explain(session.result())):
+        assert max(map(len, text.splitlines())) <= 79
+    assert re.search(rf"{name[-10:]}\s+(5\.\d|4\.\d|no number: )", render(session.result()))
 
 
 def test_the_report_shows_number_interval_cut_worth_and_ending() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tracemalloc
 from typing import Any
 
@@ -133,6 +134,57 @@ def test_what_is_picked_but_no_finite_number_is_named_with_its_line(
 ) -> None:
     with pytest.raises(WorkloadFailed, match=f"line 3 of .*: {shown}.* for metric 'x'.*finite"):
         picked(f"\nother\n{bad}\n", spec)
+
+
+@pytest.mark.parametrize(
+    ("line", "spec", "whole"),
+    [
+        ("took 1,5 s", "x=regex:took ([0-9.]+)", "1,5"),
+        ("took 1,234.5 s", "x=regex:took ([0-9.]+)", "1,234.5"),
+        ("took 1,5.", "x=regex:([0-9]+)", "1,5"),
+        ("took 1,5", "x=regex:took ([0-9.]+).*", "1,5"),
+        ("took 12,345,678 ns", "x=regex:([0-9]+) ns", "12,345,678"),
+        ("took 1.234,5 s", "x=regex:took ([0-9.]+)", "1.234,5"),
+        ("took 1'234 s", "x=regex:took ([0-9.]+)", "1'234"),
+        ("took 1\u202f234 s", "x=regex:took ([0-9.]+)", "1\u202f234"),
+        ("took 1.2e-05 s", "x=regex:took ([0-9.]+)", "1.2e-05"),
+        ("took 12.5ms", "x=regex:([0-9]+)ms", "12.5"),
+        ("took .5 s", "x=regex:([0-9]+) s", ".5"),
+        ("took 123 s", "x=regex:took ([0-9]{1,2})", "123"),
+        ("1,001 ms", "x=column:0", "1,001"),
+        ("took 1,5", "x=column:1", "1,5"),
+        ("took 1,234.5 s", "x=column:1", "1,234.5"),
+    ],
+)
+def test_a_part_of_a_number_is_no_reading(line: str, spec: str, whole: str) -> None:
+    with pytest.raises(
+        WorkloadFailed, match=f"line 1 of .*: {re.escape(repr(whole))} is .*number picked"
+    ):
+        picked(f"{line}\n", spec)
+
+
+@pytest.mark.parametrize(
+    ("line", "spec", "expected"),
+    [
+        ("1.5,2.5,3.5", "x=regex:[0-9.]+", [1.5, 2.5, 3.5]),
+        ("10,20,30", "x=regex:[0-9.]+", [10.0, 20.0, 30.0]),
+        ("[1,5] (2,7)", "x=regex:[0-9.]+", [1.0, 5.0, 2.0, 7.0]),
+        ("1,5", "x=regex:([0-9.]+)(?:,|$)", [1.0, 5.0]),
+        ("name,12,34", "x=regex:name,([0-9]+)", [12.0]),
+        ("name,12,34,x", "x=regex:([0-9]+),x", [34.0]),
+        ("took 12.", "x=regex:took ([0-9]+)", [12.0]),
+        ("took 12, then 13", "x=regex:([0-9.]+)", [12.0, 13.0]),
+        ("p95 1.5e3", "x=regex:p95 (.+)", [1500.0]),
+        ("at p99 7", "x=regex:p99 ([0-9]+)", [7.0]),
+        ("key.5 p995", "x=regex:p99([0-9]+)", [5.0]),
+        ("v2.5", "x=regex:v[0-9]+\\.([0-9]+)", [5.0]),
+        ("key.5", "x=regex:key.([0-9]+)", [5.0]),
+        ("1,5", "x=column:1", [5.0]),
+        ("02-03 10:00:00,1.5,2", "x=column:1", [1.5]),
+    ],
+)
+def test_a_number_beside_another_is_a_reading(line: str, spec: str, expected: list[float]) -> None:
+    assert picked(f"{line}\n", spec) == expected
 
 
 def test_a_negative_duration_is_named_with_its_line_and_a_difference_is_none() -> None:

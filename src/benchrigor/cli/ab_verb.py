@@ -59,7 +59,7 @@ _SIDES = ("baseline", "candidate")
 @click.option(
     "--budget",
     "budget_s",
-    type=shared.seconds,
+    type=shared.TimeLimit(),
     default="10",
     show_default=True,
     help="Measure no longer than this; none for no limit.",
@@ -70,7 +70,9 @@ _SIDES = ("baseline", "candidate")
     "--batch",
     text="Calls of a function that a reading averages.  [default: as many as the clock needs]",
 )
-@click.option("--timeout", type=shared.seconds, help="End a round that runs longer: it has failed.")
+@click.option(
+    "--timeout", type=shared.TimeLimit(), help="End a round that runs longer: it has failed."
+)
 @fail_on_option
 @shared.count_option("--seed", text="Seed of the order.", least=0)
 @click.option("--no-store", is_flag=True, help="Keep nothing.")

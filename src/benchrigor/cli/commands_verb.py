@@ -88,7 +88,7 @@ class _Command(NamedTuple):
 )
 @click.option("--ignore-failure", is_flag=True, help="Count runs that fail apart, and go on.")
 @click.option("--memory", is_flag=True, help="Tell the peak memory, from a run of its own.")
-@click.option("--timeout", type=shared.seconds, help="A command that runs longer has failed.")
+@click.option("--timeout", type=shared.TimeLimit(), help="A command that runs longer has failed.")
 @shared.share_option("--margin", "1%", "Change that does not matter, with --baseline.")
 @shared.share_option("--target", "2%", "Half-width wanted of each.")
 @shared.confidence_option()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +15,7 @@ from click.core import ParameterSource
 from benchrigor.errors import StoreFailed
 from benchrigor.model.options import CHOICES, Options
 from benchrigor.storage import Journal, default_path
-from benchrigor.units import share_of
+from benchrigor.units import positive_seconds_of, share_of, time_limit_of
 
 _STORE = "benchrigor.store"
 _IGNORED = "benchrigor.ignored_lines"
@@ -31,15 +30,35 @@ def share(text: str) -> float:
         raise click.BadParameter(str(error)) from None
 
 
-def seconds(text: str) -> float:
-    """Read a number of seconds, infinitely many for "none"."""
-    try:
-        number = math.inf if text.strip().lower() == "none" else float(text)
-    except ValueError:
-        number = math.nan
-    if not number > 0.0:
-        raise click.BadParameter(f"{text!r} is no number of seconds above 0, expected 60 or none")
-    return number
+class Duration(click.ParamType):  # type: ignore[type-arg]  # not generic in older clicks
+    """A duration above 0 such as 250ms or 1m30s, in seconds.
+
+    ``bare_s`` is the unit of a number without one, in seconds; None refuses it.
+    """
+
+    name = "duration"
+
+    def __init__(self, *, bare_s: float | None = 1.0) -> None:
+        self.bare_s = bare_s
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read what is typed; a default is given in seconds."""
+        try:
+            return self._seconds(value) if isinstance(value, str) else float(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+    def _seconds(self, text: str) -> float:
+        return positive_seconds_of(text, bare_s=self.bare_s)
+
+
+class TimeLimit(Duration):
+    """A duration, or "none" for no limit: infinitely many seconds."""
+
+    def _seconds(self, text: str) -> float:
+        return time_limit_of(text)
 
 
 def trim(text: str) -> str | tuple[float, ...]:
@@ -256,7 +275,7 @@ def budget_options(budget: str | None) -> Decorator:
         click.option(
             "--budget",
             "budget_s",
-            type=seconds,
+            type=TimeLimit(),
             default=budget,
             show_default=True,
             help="Measure no longer than this; none for no limit.",

@@ -22,7 +22,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Limit, codec
 from benchrigor.model.checks import refuse
 from benchrigor.model.trial import FAILED
-from benchrigor.units import Quantity, quantity_of, seconds_of, share_of
+from benchrigor.units import Quantity, positive_seconds_of, quantity_of, share_of
 from benchrigor.workbench import PeakRun, PeakSearch
 from benchrigor.workbench.search import ADAPTIVE, POLICIES
 from benchrigor.workloads import Pick
@@ -36,25 +36,9 @@ _BUDGET_S, _PUBLISHED_ACCURACY = 240.0, 0.10
 _OFFERED = ("arrivals", "timeout_s", "processes", "prepare", "recover", "read")
 
 
-def _duration(_ctx: click.Context, _option: click.Parameter, text: str | None) -> float | None:
-    try:
-        return None if text is None else seconds_of(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def _duration_option(
-    flag: str, name: str, text: str, default: str | None = None
-) -> shared.Decorator:
-    return click.option(
-        flag,
-        name,
-        callback=_duration,
-        metavar="DURATION",
-        default=default,
-        show_default=True,
-        help=text,
-    )
+def _limit_option(flag: str, name: str, text: str) -> shared.Decorator:
+    """Add a limit of responses, which needs its unit: 100 is more often meant as 100ms."""
+    return click.option(flag, name, type=shared.Duration(bare_s=None), help=text)
 
 
 def _load_option(flag: str, text: str, default: float | None = None) -> shared.Decorator:
@@ -78,8 +62,8 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
     help="Kinds of requests with their weights, as TOML: [[request]] with url, method, headers, "
     "body, status, weight.",
 )
-@_duration_option("--mean", "mean_s", "Limit of the mean response, such as 40ms.")
-@_duration_option("--p95", "p95_s", "Limit of the 95th percentile of responses, such as 200ms.")
+@_limit_option("--mean", "mean_s", "Limit of the mean response, such as 40ms.")
+@_limit_option("--p95", "p95_s", "Limit of the 95th percentile of responses, such as 200ms.")
 @click.option("--failed", metavar="SHARE", help="Limit of the share of requests that fail.")
 @click.option(
     "--limit",
@@ -104,7 +88,7 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 @click.option(
     "--budget",
     "budget_s",
-    type=shared.seconds,
+    type=shared.TimeLimit(),
     help="The search takes no longer than this; none for no limit.  [default: 240; none for the "
     "published policies]",
 )
@@ -112,10 +96,12 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
     "--policy", "How loads are chosen; all but the first are published.", POLICIES
 )
 @shared.choice_option("--arrivals", "How requests follow each other.", ARRIVALS)
-@_duration_option(
+@click.option(
     "--timeout",
     "timeout_s",
-    "A request without an answer by then failed.  [default: 10s, or 3 times the greatest limit]",
+    type=shared.Duration(),
+    help="A request without an answer by then failed.  [default: 10s, or 3 times the greatest "
+    "limit]",
 )
 @click.option("--processes", type=int, metavar="N", help="Send from so many, at least.")
 @click.option("--prepare", metavar="COMMAND", help="Run this before each trial.")
@@ -230,7 +216,7 @@ def _limits(
 
 
 def _limit(text: str, units: Mapping[str, str]) -> Limit:
-    """Read a limit; a bare number is in the unit in which its metric is read, else in seconds."""
+    """Read a limit; a bare number is in the unit in which its metric is read."""
     metric, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"--limit is {text!r}, expected METRIC=VALUE, such as p99=500ms")
@@ -238,10 +224,13 @@ def _limit(text: str, units: Mapping[str, str]) -> Limit:
     try:
         if metric == FAILED:
             return Limit(metric=metric, at_most=share_of(value))
-        with suppress(ValueError):
-            return Limit(metric=metric, at_most=float(value.removesuffix(unit)) * scale_of(unit))
         is_time = Limit(metric=metric, at_most=1.0).is_of_time or quantity_of(unit) is Quantity.TIME
-        return Limit(metric=metric, at_most=seconds_of(value) if is_time else float(value))
+        if unit or not is_time:
+            with suppress(ValueError):
+                number = float(value.removesuffix(unit))
+                return Limit(metric=metric, at_most=number * scale_of(unit))
+        at_most = positive_seconds_of(value, bare_s=None) if is_time else float(value)
+        return Limit(metric=metric, at_most=at_most)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--limit") from None
 

@@ -37,7 +37,7 @@ def resume(
     \b
     Examples:
       benchrigor resume 3f2a
-      benchrigor resume 3f2a --budget 300
+      benchrigor resume 3f2a --budget 5m
     """  # noqa: D301  # click wants the backspace itself
     opened = shared.existing_store(store)
     before = opened.load(run_id)

@@ -21,6 +21,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options, Progress
 from benchrigor.model.checks import refuse
+from benchrigor.model.text import show_duration
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed
@@ -83,8 +84,7 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
 @click.option(
     "--quick-time",
     "quick_s",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
+    type=shared.Duration(),
     default=60.0,
     show_default=True,
     help="A first rough answer by rounds of various work takes about so long.",
@@ -100,8 +100,7 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
 @click.option(
     "--short-round",
     "short_round_s",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
+    type=shared.Duration(),
     default=0.01,
     show_default=True,
     help="Rounds of various work shorter than this are kept, but do not count.",
@@ -157,7 +156,7 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
 )
 @click.option(
     "--timeout",
-    type=shared.seconds,
+    type=shared.TimeLimit(),
     help="End a command, or a call of a function, that runs longer: it has failed.",
 )
 @shared.choice_option(
@@ -184,9 +183,8 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
 )
 @click.option(
     "--over",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="MINUTES",
-    help="Spread the pieces over so many minutes, with pauses between them.",
+    type=shared.Duration(bare_s=60.0),
+    help="Spread the pieces over this long, with pauses between them; a bare number is in minutes.",
 )
 @click.option(
     "--against",
@@ -234,11 +232,11 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     options = _options(given, in_turn=len(targets) > 1)
     if given["timeout"] == math.inf:  # none
         given["timeout"] = None
-    over_s = given["over"] and 60.0 * given["over"]
+    over_s = given["over"]
     if over_s and over_s < options.budget_s:
         raise InvalidInput(
-            f"--over is {given['over']:g} minutes, expected as long as --budget at least, "
-            f"{options.budget_s:g} s"
+            f"--over is {show_duration(over_s)}, expected as long as --budget at least, "
+            f"{show_duration(options.budget_s)}"
         )
     ending = {"target_given": shared.is_given("target"), "as_json": given["as_json"]}
     store = None if given["no_store"] else shared.open_store(given["store"])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,16 @@ from benchrigor.cli.options import ignored_lines
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, as_series
 from benchrigor.model.commented_csv import is_number, rows_of
+from benchrigor.model.series import short
 from benchrigor.model.text import many
+from benchrigor.units import Quantity, quantity_of
 
 _COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # so many successes of so many trials
+# What people read as a number: with a decimal comma, with marks between thousands.
+_LIKE_NUMBER = re.compile(r"[-+\u2212]?[\d.,'\u2019_\u00a0\u202f]*\d(e[-+]?\d+)?", re.IGNORECASE)
+_BEGINS_LIKE_NUMBER = re.compile(r"\W*\d")  # 12ms, $5, 0x10
+_DIGITS = re.compile(r"[-+]?\d+")
+_SAMPLE = 100  # lines that show what separates the cells
 
 
 def name_of(source: str) -> str:
@@ -44,8 +53,9 @@ def read_rounds(source: str, column: str | None, by: str | None = None) -> Recor
 
     JSON (a list, an object that holds one, a list of objects, or an object per line) is recognised
     by its first character. All else is CSV (comma, semicolon, tab or spaces), whose first line is a
-    header if it holds no number. ``column`` is the name or number (from 0) of a CSV column, or the
-    key of JSON objects; None stands for the only one, or the only other one than ``by``.
+    header if it holds no number; all rows must have as many cells. ``column`` is the name or
+    number (from 0) of a CSV column, or the key of JSON objects; None stands for the only one, or
+    the only other one than ``by``.
     """
     name = name_of(source)
     cells, *labels = _cells(source, [column], by)
@@ -94,6 +104,10 @@ def _text(source: str, name: str) -> str:
         raise InvalidInput(f"{name} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{name} is no text: {error}") from error
+    text = text.removeprefix("\ufeff")
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise InvalidInput(f"{name} line {line} has a NUL byte, expected text in UTF-8")
     ignored = ignored_lines()
     lines = text.splitlines() if ignored else []
     if ignored and not any(map(str.strip, lines[ignored:])):
@@ -141,44 +155,150 @@ def _parsed(text: str, name: str) -> Any:
 def _from_csv(
     text: str, wanted: Sequence[str | None], by: str | None, name: str
 ) -> list[list[Any]]:
-    rows = _rows(text, name)
+    rows, delimiter = _rows(text, name)
     first = [cell.strip() for cell in rows[0][1]]
-    # 1_000 heads no column, but is a number that other programs do not read.
-    has_header = not any(_is_figure(re.sub(r"(?<=\d)_(?=\d)", "", cell)) for cell in first)
-    columns = first if has_header else [str(number) for number in range(len(first))]
-    numbered = dict(zip(map(str, range(len(first))), columns, strict=True))
+    has_header = _is_header(first)
     if has_header and len(rows) == 1:
         raise InvalidInput(f"{name} has {','.join(first)!r} and no line after it, expected numbers")
+    if not has_header and not all(first):
+        raise InvalidInput(
+            f"{name} line {rows[0][0]} has an empty cell, expected a name or a number in each; "
+            "leave a header of numbers out with --ignore-lines"
+        )
+    numbers = [str(number) for number in range(len(first))]
+    # Of columns of the same name only the number tells which is meant.
+    columns = [
+        cell if has_header and first.count(cell) == 1 else number
+        for number, cell in zip(numbers, first, strict=True)
+    ]
+    numbered = dict(zip(numbers, columns, strict=True))
     names = [*wanted, *([] if by is None else [by])]
     names = [each if each in columns else numbered.get(each or "", each) for each in names]
-    indices = [columns.index(each) for each in _chosen(names, columns, name, "columns", by)]
-    cells: list[list[Any]] = [[] for _ in indices]
-    for line, row in rows[1:] if has_header else rows:
-        for number, index in enumerate(indices):
-            cell = row[index].strip() if index < len(row) else ""
-            is_label = number == len(wanted)
-            if not (cell if is_label else _is_figure(cell)):
-                expected = "the name of a round" if is_label else "a number"
-                raise InvalidInput(f"{name} line {line} has {cell!r}, expected {expected}")
-            cells[number].append(cell if is_label or "/" in cell else float(cell))
+    hint = "" if has_header or delimiter != "," else "; write decimals with a point, not a comma"
+    chosen = _chosen(names, columns, name, "columns", by, hint=hint)
+    indices = [columns.index(each) for each in chosen]
+    rows = rows[1:] if has_header else rows
+    cells: list[list[Any]] = []
+    for number, index in enumerate(indices):
+        column = [(line, row[index].strip()) for line, row in rows]
+        if number < len(wanted):
+            _check_units(rows, index, name)
+            cells.append([_figure(cell, f"{name} line {line}") for line, cell in column])
+            continue
+        unnamed = next((line for line, cell in column if not cell), None)
+        if unnamed is not None:
+            raise InvalidInput(f"{name} line {unnamed} has '', expected the name of a round")
+        cells.append([cell for _, cell in column])
     return cells
 
 
-def _is_figure(cell: str) -> bool:
-    return is_number(cell) or _COUNT.fullmatch(cell) is not None
+def _is_header(cells: Sequence[str]) -> bool:
+    """Return whether the cells of a first line are names: no number, however it is written."""
+    is_reading = len(cells) == 1 and _BEGINS_LIKE_NUMBER.match(cells[0])
+    return not is_reading and not any(map(_is_like_number, cells))
 
 
-def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:
-    """Return the rows that are not blank, each with the number of its line."""
+def _is_like_number(cell: str) -> bool:
+    """Return whether people take a cell for a number, or for counts; _1 is a name."""
+    if "\t" in cell or cell.startswith("_"):
+        return False
+    return any((is_number(cell), _COUNT.fullmatch(cell), _LIKE_NUMBER.fullmatch(cell.strip())))
+
+
+def _figure(cell: str, place: str) -> float | str:
+    """Return the number in a cell, or its counts as they are."""
+    if _COUNT.fullmatch(cell):
+        return cell
+    expected = "a number"
+    if is_number(cell):
+        if math.isfinite(number := float(cell)):
+            return number
+        expected = "a finite number"
+    elif _BEGINS_LIKE_NUMBER.match(cell):
+        expected = "a number of digits and a decimal point, such as 1234.5"
+    raise InvalidInput(f"{place} has {short(cell)}, expected {expected}")
+
+
+def _check_units(rows: Sequence[tuple[int, list[str]]], index: int, name: str) -> None:
+    """Refuse numbers of a column whose next one says that they are in different units of time."""
+    if index + 1 == len(rows[0][1]):
+        return
+    first, *others = ((line, row[index + 1].strip()) for line, row in rows)
+    if quantity_of(first[1]) is not Quantity.TIME:
+        return
+    for line, unit in others:
+        if unit != first[1] and quantity_of(unit) is Quantity.TIME:
+            raise InvalidInput(
+                f"{name} line {line} has a number in {unit!r}, expected {first[1]!r} as in line "
+                f"{first[0]}"
+            )
+
+
+def _rows(text: str, name: str) -> tuple[list[tuple[int, list[str]]], str]:
+    """Return the rows that are not blank, each with the number of its line, and their delimiter.
+
+    All have the same width.
+    """
     lines = [line.strip(" ") for line in text.splitlines()]
-    first = next(line for line in lines if line.strip())
-    delimiter = next((mark for mark in (",", ";", "\t") if mark in first), " ")
+    delimiter = _delimiter(lines, name)
     rows = rows_of(lines, name, delimiter=delimiter, skipinitialspace=True)
-    return [(line, row) for line, row in rows if any(map(str.strip, row))]
+    kept = [(line, row) for line, row in rows if any(map(str.strip, row))]
+    place, first = kept[0]
+    is_alone = all(len(row) == 1 for _, row in kept[1:])
+    if delimiter == " " and is_alone and not any(map(_is_like_number, first)):
+        kept[0] = (place, [" ".join(first)])  # a name of several words
+    _check_width(kept, delimiter, name)
+    if len(kept[0][1]) > 1 and not any(row[-1].strip() for _, row in kept):
+        kept = [(line, row[:-1]) for line, row in kept]  # each line ends in a delimiter
+    return kept, delimiter
+
+
+def _check_width(rows: Sequence[tuple[int, list[str]]], delimiter: str, name: str) -> None:
+    """Refuse rows with more or fewer cells than the first, and commas that stand for points."""
+    place, first = rows[0]
+    cure = "separate the cells of all rows alike"
+    if delimiter == ",":
+        cure = "write decimals with a point, and quote cells that hold a comma"
+    for line, row in rows:
+        if len(row) != len(first):
+            raise InvalidInput(
+                f"{name} line {line} has {many(len(row), 'cell')}, expected {len(first)} as in "
+                f"line {place}; {cure}"
+            )
+    whole = [(line, row) for line, row in rows if all(map(_DIGITS.fullmatch, map(str.strip, row)))]
+    if delimiter == "," and len(first) == 2 and len(whole) >= max(len(rows) - 1, 1):
+        for line, row in whole:
+            # A whole number has no zero in front.
+            if re.fullmatch("0[0-9]+", row[1].strip()):
+                raise InvalidInput(
+                    f"{name} line {line} has 2 cells that are one number with a decimal comma, "
+                    f"{','.join(row)}, expected 1 cell; {cure}"
+                )
+
+
+def _delimiter(lines: Sequence[str], name: str) -> str:
+    """Return what separates cells: rows have one width, and most of their cells are numbers."""
+    sample = list(islice(filter(str.strip, lines), _SAMPLE))
+
+    def fit(mark: str) -> tuple[bool, float]:
+        rows = [row for _, row in rows_of(sample, name, delimiter=mark, skipinitialspace=True)]
+        widths = set(map(len, rows))
+        numbers = (sum(map(_is_like_number, row)) / len(row) for row in rows)
+        return len(widths) == 1 and widths != {1}, sum(numbers)
+
+    marks = [mark for mark in "\t;," if any(mark in line for line in lines)]
+    spaces = [] if any(mark in sample[0] for mark in marks) else [" "]
+    return max([*marks, *spaces], key=fit)
 
 
 def _chosen(
-    wanted: Sequence[str | None], names: Sequence[str], name: str, kind: str, by: str | None
+    wanted: Sequence[str | None],
+    names: Sequence[str],
+    name: str,
+    kind: str,
+    by: str | None,
+    *,
+    hint: str = "",
 ) -> list[str]:
     """Return the columns that are meant: those asked for, and the only other one for None."""
     others = [each for each in names if each not in wanted]
@@ -189,7 +309,7 @@ def _chosen(
         some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         found = "" if unknown is None else f", found {unknown!r}"
         flag = "--column" if unknown is None or unknown != by else "--round"
-        raise InvalidInput(f"{name} has the {kind} {some}: choose one with {flag}{found}")
+        raise InvalidInput(f"{name} has the {kind} {some}: choose one with {flag}{found}{hint}")
     chosen = [others[0] if each is None else each for each in wanted]
     if by is not None and chosen[-1] in chosen[:-1]:
         raise InvalidInput(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from benchrigor.clocks import WallClock
@@ -25,6 +25,7 @@ from benchrigor.workloads import (
     CommandWorkload,
     InterpreterWorkload,
     Pick,
+    StatementWorkload,
     StepwiseWorkload,
     StreamWorkload,
 )
@@ -66,11 +67,16 @@ def function_target(
     return workload
 
 
+def search_first(folder: str) -> None:
+    """Have imports look in a folder first, as ``python -m`` does in the current one."""
+    if sys.path[:1] != [folder]:
+        sys.path.insert(0, folder)
+
+
 def imported(target: str, folder: str) -> Any:
     """Import ``module:function``; what the import prints goes to stderr."""
     module_name, _, path = target.partition(":")
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    search_first(folder)
     try:
         with redirect_stdout(sys.stderr):
             item: Any = import_module(module_name)
@@ -87,50 +93,18 @@ def imported(target: str, folder: str) -> Any:
     return item
 
 
-def statement_target(subject: Mapping[str, Any]) -> CallableWorkload:
-    """Make a workload of a statement, with what its setup defines as its globals.
-
-    Raises
-    ------
-    InvalidInput
-        When one of them is no Python.
-    WorkloadFailed
-        When the setup raises.
-    """
-    names: dict[str, Any] = {"__name__": "statement"}
-    body = _parsed(subject["statement"], "the statement")
-    assigned = {
-        each.id
-        for each in ast.walk(body)
-        if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)
-    }
-    setup = compile(_parsed(subject["setup"], "--setup"), "<setup>", "exec")
-    try:
-        with redirect_stdout(sys.stderr):
-            exec(setup, names)  # noqa: S102  # the caller's own program
-    except (Exception, SystemExit) as error:
-        raise WorkloadFailed(f"--setup raised {type(error).__name__}: {error}") from error
-    program = ast.parse("def statement(): pass")
-    (function,) = program.body
-    assert isinstance(function, ast.FunctionDef)  # noqa: S101  # as it is written
-    shared = [ast.Global(sorted(assigned))] if assigned else []
-    function.body = [*shared, *body.body] or function.body
-    exec(compile(ast.fix_missing_locations(program), "<statement>", "exec"), names)  # noqa: S102
+def statement_target(subject: Mapping[str, Any]) -> StatementWorkload:
+    """Make a workload of a statement, which imports from the current folder first."""
+    search_first(subject.get("cwd", str(Path.cwd())))
     clock = WallClock()
-    return CallableWorkload(
-        names["statement"],
+    return StatementWorkload(
+        subject["statement"],
+        setup=subject["setup"],
         clock=clock,
         inner=subject["batch"],
         gc=subject["gc"],
         meter=meter_for(clock),
     )
-
-
-def _parsed(text: str, what: str) -> ast.Module:
-    try:
-        return ast.parse(text)
-    except SyntaxError as error:
-        raise InvalidInput(f"{what} is no Python: {error.msg}, line {error.lineno}") from None
 
 
 def workload_of(record: RunRecord) -> Workload:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -36,7 +37,8 @@ def timeit(lines: tuple[str, ...], **given: Any) -> None:
     """Measure a statement of Python until its interval is narrow enough.
 
     Several statements, and several of --setup, are lines of one program, indented as they are
-    given. What --setup defines is global to the statement.
+    given. As `python -m timeit` does, the statement stands in the timed loop itself, what --setup
+    defines is local to it, and imports look in the current folder first.
 
     \b
     Examples:
@@ -51,6 +53,7 @@ def timeit(lines: tuple[str, ...], **given: Any) -> None:
         "setup": "\n".join(given["setup"]),
         "gc": given["gc"],
         "batch": given["batch"],
+        "cwd": str(Path.cwd()),
     }
     named = ("target", "confidence", "statistic", "budget_s", "max_rounds", "budget_readings")
     begin = partial(

@@ -73,6 +73,6 @@ def _section(record: TrackRecord) -> str:
     if len(record.by_name) > 1:
         lines.append("")
         for each in record.by_name:
-            counts = f"  {counted(each.held)} of {counted(each.pairs)}"
+            counts = f"  {counted(each.held)} of {counted(each.pairs)} "
             lines.append(f"{counts:<{_COUNTS}}{shortened(each.name, WIDTH - _COUNTS)}")
     return "\n".join(lines)

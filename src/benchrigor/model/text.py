@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from benchrigor.model.notice import Notice, Severity
-from benchrigor.units import Scale, digits_for, scale_for
+from benchrigor.units import ROUNDING, Scale, digits_for, scale_for
 
 if TYPE_CHECKING:
     from benchrigor.model.analysis import Analysis, Observed
@@ -49,9 +49,20 @@ def wrapped(
 
 
 def row(label: str, parts: Iterable[str], *, width: int = _LABEL) -> list[str]:
-    """Return the lines of a labelled row; none if all of its parts are empty."""
+    """Return the lines of a labelled row; none if all of its parts are empty.
+
+    A label that is wider than its column moves the text to the right, and from half a line on
+    stands on lines of its own.
+    """
     text = "; ".join(part for part in parts if part)
-    return wrapped(text, f"  {label:<{width}}") if text else []
+    indent = width + 2
+    if not text:
+        return []
+    if len(label) < width:
+        return wrapped(text, f"  {label:<{width}}")
+    if len(label) < WIDTH // 2:
+        return wrapped(text, f"  {label}  ", hanging=indent)
+    return [*wrapped(label, "  "), *wrapped(text, " " * indent)]
 
 
 def marked(notice: Notice, name: str = "") -> list[str]:
@@ -175,16 +186,19 @@ def show_scaled(estimate: Estimate, scale: Scale, *, long: bool = False) -> tupl
         digits = _mantissa_digits(half_width, typical)
         value, low, high = (f"{each * scale.factor:.{digits}e}" for each in numbers)
     else:
-        value, low, high = (scale.show(each, min(digits, _RESOLVED)) for each in numbers)
+        # No decimals beyond what a floating point number holds.
+        whole = math.floor(math.log10(abs(typical))) if 0.0 < abs(typical) < math.inf else 0
+        digits = min(digits, max(_RESOLVED - 1 - whole, 0))
+        value, low, high = (scale.show(each, digits) for each in numbers)
     return value, f"[{low}, {high}]"
 
 
 def _mantissa_digits(half_width: float, typical: float) -> int:
     """Count the decimals before an exponent that show two significant digits of a half-width."""
-    if not (math.isfinite(half_width) and 0.0 < half_width < abs(typical)):
+    if not (math.isfinite(half_width) and ROUNDING * abs(typical) < half_width < abs(typical)):
         return 3
     wanted = math.floor(math.log10(abs(typical))) - math.floor(math.log10(half_width)) + 1
-    return min(max(wanted, 3), _RESOLVED)
+    return min(max(wanted, 3), _RESOLVED - 1)
 
 
 def show_change(ratio: Estimate) -> str:

@@ -48,15 +48,16 @@ def _add_how_to_measure(add: Callable[..., None]) -> None:
     )
     add(
         "--bench-batch",
-        type=lambda text: _positive(text, int, "whole number from 1 on"),
+        type=_count,
         metavar="N",
         help="calls per reading (default: as many as the clock needs)",
     )
     add(
         "--bench-budget",
-        type=_positive,
-        metavar="SECONDS",
-        help="measure each function no longer than this (default: 2; in fresh interpreters 10)",
+        type=_time_limit,
+        metavar="DURATION",
+        help="measure each function no longer than this, such as 5s or 1m; none for no limit "
+        "(default: 2s; in fresh interpreters 10s)",
     )
     add(
         "--bench-fresh",
@@ -100,16 +101,23 @@ def _add_what_becomes_of_it(add: Callable[..., None]) -> None:
     add("--bench-json", metavar="FILE", help="write all that was measured to this file")
 
 
-def _positive(
-    text: str, kind: Callable[[str], float] = float, expected: str = "number above 0"
-) -> float:
+def _count(text: str) -> int:
     try:
-        number = kind(text)
+        number = int(text)
     except ValueError:
-        number = 0.0
-    if not number > 0.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no {expected}")
+        number = 0
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
     return number
+
+
+def _time_limit(text: str) -> float:
+    from benchrigor.units import time_limit_of  # noqa: PLC0415  # only when the option is given
+
+    try:
+        return time_limit_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _share(text: str) -> float:

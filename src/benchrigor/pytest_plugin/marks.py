@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchrigor.storage.project_settings import defaults
-from benchrigor.units import share_of
+from benchrigor.units import share_of, time_limit_of
 
 # Keywords of the markers of pytest-benchmark and pytest-codspeed, by what they are here.
 _LIKE = {"max_time": "budget", "precision": "target"}
@@ -20,7 +20,7 @@ _OPTIONS = ("target", "statistic", "batch", "budget", "margin")
 _OURS = {*_OPTIONS, "confidence", "gc", "group", "baseline"}
 _READ: Mapping[str, Callable[[str], float]] = {
     **dict.fromkeys(("target", "margin", "confidence"), share_of),
-    "budget": float,
+    "budget": time_limit_of,
     "batch": int,
 }
 _BUDGET_S, _FRESH_BUDGET_S = 2.0, 10.0

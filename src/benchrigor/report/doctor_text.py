@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from benchrigor.model import Finding, Fitness
 from benchrigor.model.finding import verdict_of
-from benchrigor.model.text import WIDTH, wrapped
+from benchrigor.model.text import WIDTH, shortened, wrapped
 
 MARKS = {Fitness.UNFIT: "✗", Fitness.DOUBTFUL: "!", Fitness.OK: "✓", Fitness.UNKNOWN: "?"}
 _HEADS = {
@@ -34,12 +34,13 @@ def render_findings(findings: Sequence[Finding]) -> str:
                → turn it off
     """
     head = _HEADS[verdict_of(findings)]
-    label = max((len(each.name) for each in findings), default=0) + 2
+    names = [shortened(each.name, WIDTH // 2) for each in findings]
+    label = max(map(len, names), default=0) + 2
     lines = [head, "─" * min(len(head), WIDTH)]
     for verdict, mark in MARKS.items():
-        for each in findings:
+        for each, name in zip(findings, names, strict=True):
             if each.verdict is verdict:
-                lines += _lines(each, f"  {mark} {each.name:<{label}}")
+                lines += _lines(each, f"  {mark} {name:<{label}}")
     return "\n".join(lines)
 
 

@@ -90,7 +90,7 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
         *explain_pressure(pressure_of_run(record)),
         *(f"Notice: {notice}" for notice in dict.fromkeys(_notices(analysis, record))),
     ]
-    lines = [f"How the {analysis.metric.name} of {record.name} came about", ""]
+    lines = [*wrapped(f"How the {analysis.metric.name} of {record.name} came about"), ""]
     for number, step in enumerate(steps, 1):
         text, *table = step.split("\n")
         lines += [*wrapped(text, f"{number:>2}. "), *table]

@@ -6,5 +6,6 @@ from benchrigor.workloads.command import CommandWorkload as CommandWorkload
 from benchrigor.workloads.interpreter import InterpreterWorkload as InterpreterWorkload
 from benchrigor.workloads.picking import Pick as Pick
 from benchrigor.workloads.recorder import RoundRecorder as RoundRecorder
+from benchrigor.workloads.statement import StatementWorkload as StatementWorkload
 from benchrigor.workloads.stepwise import StepwiseWorkload as StepwiseWorkload
 from benchrigor.workloads.stream import StreamWorkload as StreamWorkload

@@ -334,12 +334,22 @@ class CallableWorkload(TimedWorkload):
             return self._calls + len(elapsed_ns) * inner + begun
 
         with failures_of(self.name, elapsed_ns, done, call), self._watched(elapsed_ns, done):
-            now, carry_out = self._clock.now_ns, self._carry_out
-            time_readings(
-                self._func, now, taken, n, until_ns=until_ns, loop=loop, carry_out=carry_out
-            )
+            self._take_readings(self._clock.now_ns, taken, n, until_ns=until_ns, loop=loop)
         self._calls += len(elapsed_ns) * inner
         return elapsed_ns
+
+    def _take_readings(
+        self,
+        now: Callable[[], int],
+        append: Callable[[int], None],
+        readings: int,
+        *,
+        until_ns: float,
+        loop: list[repeat[None]],
+    ) -> None:
+        """Append readings of as many calls as ``loop`` holds, in nanoseconds."""
+        do = self._carry_out
+        time_readings(self._func, now, append, readings, until_ns=until_ns, loop=loop, carry_out=do)
 
     def _time_alone(
         self,

@@ -24,6 +24,16 @@ Finder = Callable[[str], Iterable[Any]]
 
 _FORM = re.compile(r"([^:=]+)(?::([^=]+))?=(regex|column|json):(.+)", re.DOTALL)
 
+_MARKS = ".,'\u2019\u00a0\u202f"  # within a number: point, comma, marks between thousands
+_DIGITS = f"0123456789{_MARKS}"
+_EXPONENT = re.compile(r"[eE][-+]?[0-9]+")
+# One number with commas: 1,5 and 1,234.5 and 1.234,5 are; 1.5,2.5 and 10,20,30 are several.
+_WITH_COMMA = re.compile(
+    r"[-+]?([0-9]+,[0-9]+|[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?|[0-9]{1,3}(\.[0-9]{3})+,[0-9]+)"
+)
+_QUANTIFIER = re.compile(r"\{[0-9]*,[0-9]*\}")
+_LONGEST_NUMBER = 40
+
 _LONGEST_LINE = 2**20
 _PIECE = 2**16
 
@@ -46,9 +56,11 @@ class Pick:
         The kind of ``where``.
     where
         For "regex", a pattern that may match several times in a line; its one group, or the
-        whole match when it has none, is the reading.
+        whole match when it has none, is the reading. A part of a number is refused, such as the 1
+        of 1,5 or of 1e-05, unless the pattern names the mark (a comma) that parts two numbers.
         For "column", the number of a column, counted from 0. Lines with a comma are split at
         commas, others at white space; lines without a number there, such as headers, are skipped.
+        A number with a comma among words, as in 1,234 ms, is refused.
         Of unit readings those lines count that are rows of a table: the most that have the same
         number of cells, and words in the same ones of them (all but fewer than half).
         For "json", a key, dotted for nested objects; lines that are no JSON object with this key
@@ -231,6 +243,8 @@ class OutputSearch:
 
     def _number(self, item: Any, pick: Pick, line: str) -> float:
         """Return a number, or the share of successes in trials."""
+        if isinstance(item, _Part):
+            raise _misprinted(item, pick, line, item.expected)
         successes, slash, trials = str(item).partition("/")
         self.trials.pop(pick.metric, None)
         if not slash or pick.metric not in self._counts:
@@ -289,7 +303,64 @@ def _in_matches(where: str) -> Finder:
             f"pattern is {where!r} with {pattern.groups} groups, expected one group at most, "
             "around the number; write the others as (?:...)"
         )
-    return pattern.findall
+
+    # Marks that the pattern names: there it parts numbers on purpose.
+    meant = set(_QUANTIFIER.sub("", where)) - {"."} | set("." * (r"\." in where))
+
+    def find(line: str) -> list[str]:
+        return [_whole(line, match, meant) for match in pattern.finditer(line)]
+
+    return find
+
+
+class _Part(str):
+    """A number of which only a part was picked: as a reading it would be wrong."""
+
+    __slots__ = ()
+    expected = "a number picked whole, with a decimal point and without commas or marks"
+
+
+def _whole(line: str, match: re.Match[str], meant: set[str]) -> str:
+    """Return what was picked; the whole number as a `_Part` where only a part of it was.
+
+    ``meant`` are marks at which the pattern parts numbers on purpose.
+    """
+    picked, (start, stop) = match[match.re.groups] or "", match.span(match.re.groups)
+    ahead, behind = (
+        line[max(0, start - _LONGEST_NUMBER) : start],
+        line[stop : stop + _LONGEST_NUMBER],
+    )
+    before = ahead[len(ahead.rstrip(_DIGITS)) :]
+    after = behind[: len(behind) - len(behind.lstrip(_DIGITS))]
+    exponent = _EXPONENT.match(behind)
+    if not (before or after or exponent) or not _is_number(picked):
+        return picked
+    cuts = {"e"} if exponent else set()
+    for beside, at_edge in (
+        (before[:-3:-1], start == match.start()),
+        (after[:2], stop == match.end()),
+    ):
+        if (beside[:1].isdigit() and at_edge) or beside[1:].isdigit():
+            cuts.add(beside[0])
+    if before == "." and not ahead[-2:-1].isalnum():
+        cuts.add(".")
+    after = exponent[0] if exponent else after
+    number, follows = f"{before}{picked}{after}", behind[len(after) : len(after) + 1]
+    if not follows.strip():
+        number = number.rstrip(".,")  # of the sentence
+    # Numbers in brackets, or of another form, are a list.
+    is_list = f"{ahead[: -len(before) or None][-1:]}{follows}" in {"[]", "()", "{}"}
+    if cuts - meant == {","} and (is_list or not _WITH_COMMA.fullmatch(number)):
+        return picked
+    return _Part(number) if cuts - meant else picked
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _in_column(where: str) -> Finder:
@@ -297,8 +368,11 @@ def _in_column(where: str) -> Finder:
         raise InvalidInput(f"column is {where!r}, expected its number, counted from 0")
     column = int(where)
 
-    def find(line: str) -> list[float]:
-        cells = line.split("," if "," in line else None)
+    def find(line: str) -> list[float | str]:
+        words = line.split()
+        if 1 < len(words) > column and _WITH_COMMA.fullmatch(words[column]):
+            return [_Part(words[column])]
+        cells = line.split(",") if "," in line else words
         try:
             return [float(cells[column])]
         except (IndexError, ValueError):

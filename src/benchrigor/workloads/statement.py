@@ -1,0 +1,159 @@
+"""A statement as a workload: it stands in the timed loop itself, so that no call is timed."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Generator
+from contextlib import redirect_stdout
+from itertools import repeat
+from operator import length_hint
+from typing import Any
+
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.protocols import Clock, DelayMeter
+from benchrigor.workloads.callable import CallableWorkload
+
+# The loop of the standard library's `timeit`. A generator keeps what the setup defines in local
+# variables from reading to reading.
+_TEMPLATE = """
+def statement():
+    setup
+    _benchrigor_timing = yield
+    while True:
+        _benchrigor_calls, _benchrigor_now = _benchrigor_timing
+        _benchrigor_start = _benchrigor_now()
+        for _benchrigor_call in _benchrigor_calls:
+            statement
+            pass
+        _benchrigor_stop = _benchrigor_now()
+        _benchrigor_timing = yield _benchrigor_start, _benchrigor_stop
+"""
+_Loop = Generator[tuple[int, int], tuple["repeat[None]", Callable[[], int]], None]
+
+
+class StatementWorkload(CallableWorkload):
+    """Times a statement in a loop, as `timeit` of the standard library does.
+
+    The setup is run once, and what it defines is local to the statement.
+
+    Parameters
+    ----------
+    statement, setup
+        Lines of Python.
+    clock, inner, gc, meter
+        As for `CallableWorkload`; a call is a run of the statement.
+
+    Raises
+    ------
+    InvalidInput
+        When a text is not valid Python, or is valid in a function only (``return``, ``yield``).
+    WorkloadFailed
+        When the setup raises.
+
+    Examples
+    --------
+    >>> from benchrigor.model import RoundPlan
+    >>> from benchrigor.testing import FakeClock
+    >>> from benchrigor.workloads.recorder import RoundRecorder
+    >>> plan = RoundPlan(index=0, readings=2)
+    >>> workload = StatementWorkload("x + 1", setup="x = 1", clock=FakeClock(cost_ns=9), inner=3)
+    >>> recorder = RoundRecorder()
+    >>> workload.run(plan, recorder)
+    >>> recorder.finish(plan, elapsed_ns=1_000).unit_readings["time"]
+    array([3.e-09, 3.e-09])
+    """
+
+    def __init__(
+        self,
+        statement: str,
+        *,
+        setup: str = "",
+        clock: Clock,
+        inner: int | None = None,
+        gc: str = "on",
+        meter: DelayMeter | None = None,
+    ) -> None:
+        self._loop = _started(_compiled(statement, setup))
+        super().__init__(_statement, clock=clock, inner=inner, gc=gc, meter=meter)
+
+    def _take_readings(
+        self,
+        now: Callable[[], int],
+        append: Callable[[int], None],
+        readings: int,
+        *,
+        until_ns: float,
+        loop: list[repeat[None]],
+    ) -> None:
+        inner, time_loop = length_hint(loop[0]), self._loop.send
+        try:
+            for _ in repeat(None, readings):
+                loop[0] = calls = repeat(None, inner)
+                start, stop = time_loop((calls, now))
+                append(stop - start)
+                if stop >= until_ns:
+                    break
+        except RuntimeError as error:
+            # A generator turns a StopIteration that is raised in it into a RuntimeError.
+            if isinstance(error.__cause__, StopIteration):
+                raise error.__cause__ from None
+            raise
+
+
+def _statement() -> None:
+    """Name the statement in messages."""
+
+
+_statement.__module__, _statement.__qualname__ = "__main__", "statement"
+
+
+def _compiled(statement: str, setup: str) -> Callable[[], _Loop]:
+    """Return the generator function that times a statement, see the template."""
+    texts = {"setup": (setup, "--setup"), "statement": (statement, "the statement")}
+    bodies = {word: _parsed(text, name) for word, (text, name) in texts.items()}
+    program = _Template(bodies).visit(ast.parse(_TEMPLATE))
+    names: dict[str, Any] = {"__name__": "statement"}
+    try:
+        code = compile(ast.fix_missing_locations(program), "<statement>", "exec")
+    except SyntaxError as error:
+        raise InvalidInput(
+            f"setup and statement are lines of a function, and not valid there: {error.msg}"
+        ) from None
+    exec(code, names)  # noqa: S102  # the caller's own program
+    generator: Callable[[], _Loop] = names["statement"]
+    return generator
+
+
+class _Template(ast.NodeTransformer):
+    """Puts bodies in place of the words that name them."""
+
+    def __init__(self, bodies: dict[str, list[ast.stmt]]) -> None:
+        self._bodies = bodies
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:  # of `ast`
+        """Replace a word."""
+        word = node.value.id if isinstance(node.value, ast.Name) else ""
+        return self._bodies.get(word, node)
+
+
+def _parsed(text: str, name: str) -> list[ast.stmt]:
+    """Return the statements of a text; at least one."""
+    try:
+        compile(text, f"<{name}>", "exec")  # refuses return, yield, break and await, as timeit does
+        return ast.parse(text).body or [ast.Pass()]
+    except (SyntaxError, ValueError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        reason = error.msg if isinstance(error, SyntaxError) else error
+        raise InvalidInput(f"{name} is not valid Python: {reason}{line}") from None
+
+
+def _started(generator: Callable[[], _Loop]) -> _Loop:
+    """Run the setup; what it prints goes to stderr."""
+    loop = generator()
+    try:
+        with redirect_stdout(sys.stderr):
+            next(loop)
+    except (Exception, SystemExit) as error:
+        raise WorkloadFailed(f"--setup raised {type(error).__name__}: {error}") from error
+    return loop

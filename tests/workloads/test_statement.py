@@ -1,0 +1,140 @@
+"""A statement stands in the timed loop itself, as timeit of the standard library has it."""
+
+import statistics
+import time
+import timeit
+
+import pytest
+
+from benchrigor.clocks import WallClock
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model import RoundPlan
+from benchrigor.testing import FakeClock
+from benchrigor.workloads import CallableWorkload, RoundRecorder, StatementWorkload
+
+CALLS = 2_000
+
+
+def run(workload, readings=3):
+    plan = RoundPlan(index=0, readings=readings)
+    recorder = RoundRecorder()
+    workload.run(plan, recorder)
+    return recorder.finish(plan, elapsed_ns=1_000_000)
+
+
+def cost_of(take_ns, rounds=400):
+    """Return the least nanoseconds of a call, from readings spread over some time."""
+    return min(take_ns() for _ in range(rounds)) / CALLS
+
+
+def add_one():
+    x = 1
+    return x + 1
+
+
+def test_a_statement_costs_less_than_half_of_a_call():
+    statement = StatementWorkload("x + 1", setup="x = 1", clock=WallClock(), inner=CALLS)
+    function = CallableWorkload(add_one, clock=WallClock(), inner=CALLS)
+    pairs = [
+        (cost_of(lambda: statement.time_once(0), 20), cost_of(lambda: function.time_once(0), 20))
+        for _ in range(25)
+    ]
+    assert statistics.median(inlined / called for inlined, called in pairs) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("setup", "statement"),
+    [
+        ("", "pass"),
+        ("x = 1", "x + 1"),
+        ("rows = [3, 1, 2]", "[row * 2 for row in rows]"),
+        ("", "for i in range(5):\n  str(i)\nx = '''a\nb'''.upper()"),
+        ("def double(x):\n  return 2 * x", "double(4)"),
+    ],
+)
+def test_a_statement_costs_what_timeit_finds(setup, statement):
+    workload = StatementWorkload(statement, setup=setup, clock=WallClock(), inner=CALLS)
+    other = timeit.Timer(statement, setup, time.perf_counter_ns)
+    ratios = [
+        cost_of(lambda: workload.time_once(0), 20) / cost_of(lambda: other.timeit(CALLS), 20)
+        for _ in range(15)
+    ]
+    assert 0.8 < statistics.median(ratios) < 1.25
+
+
+def test_the_setup_is_run_once_and_its_variables_live_on():
+    clock = FakeClock()
+    setup = "steps = []\ntotal = 0\ndef note(x): steps.append(x)\nimport math as m"
+    statement = "total += 1\nnote(total)\nassert len(steps) == total\nm.sqrt(total)"
+    finished = run(StatementWorkload(statement, setup=setup, clock=clock, inner=5), readings=4)
+    assert finished.unit_readings["time"].size == 4
+
+
+@pytest.mark.parametrize("inner", [1, 7])
+def test_the_clock_stands_around_all_runs_of_the_statement(inner):
+    clock = FakeClock()
+    StatementWorkload.clock = clock  # reachable from the statement
+    setup = "from benchrigor.workloads import StatementWorkload\nclock = StatementWorkload.clock"
+    workload = StatementWorkload("clock.advance(5_000)", setup=setup, clock=clock, inner=inner)
+    del StatementWorkload.clock
+    assert run(workload).unit_readings["time"].tolist() == pytest.approx([5e-6] * 3)
+
+
+@pytest.mark.parametrize("quoted", ["'''a\n  b'''", '"""a\n  b"""', r"'it\'s'", "'# no comment'"])
+def test_text_in_quotes_stays_as_it_is(quoted):
+    statement = f"for _ in (0,):\n    assert {quoted} == expected"
+    setup = f"expected = {quoted}"
+    assert run(StatementWorkload(statement, setup=setup, clock=FakeClock(cost_ns=9), inner=2))
+
+
+@pytest.mark.parametrize("nothing", ["", "  ", "# only a comment", "'only text'"])
+def test_a_statement_may_do_nothing(nothing):
+    assert run(StatementWorkload(nothing, clock=FakeClock(cost_ns=9), inner=2))
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("for", "invalid syntax, line 1"),
+        ("x = 1\nreturn x", "'return' outside function, line 2"),
+        ("yield 1", "'yield' outside function"),
+        ("break", "'break' outside loop"),
+        ("await f()", "'await' outside function"),
+        ("x = (1", "was never closed, line 1"),
+        ("  x = 1\ny = 2", "unindent|unexpected indent"),
+    ],
+)
+@pytest.mark.parametrize("place", ["the statement", "--setup"])
+def test_what_is_not_valid_in_a_loop_is_refused(statement, reason, place):
+    texts = (
+        {"statement": statement} if place != "--setup" else {"statement": "1", "setup": statement}
+    )
+    with pytest.raises(InvalidInput, match=f"{place} is not valid Python: .*({reason})"):
+        StatementWorkload(clock=FakeClock(), **texts)
+
+
+def test_what_is_valid_at_the_top_of_a_module_alone_is_refused():
+    with pytest.raises(InvalidInput, match=r"lines of a function.* import \* only allowed at"):
+        StatementWorkload("sqrt(2)", setup="from math import *", clock=FakeClock())
+
+
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("next(iter(()))", "StopIteration"),
+        ("raise RuntimeError('mine')", "RuntimeError: mine"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("unknown_name", "NameError"),
+    ],
+)
+def test_a_statement_that_raises_is_told_with_its_error(statement, error):
+    with pytest.raises(WorkloadFailed, match=f"^statement raised {error}"):
+        run(StatementWorkload(statement, clock=FakeClock(), inner=3))
+
+
+def test_a_setup_that_raises_is_told_with_its_error():
+    with pytest.raises(
+        WorkloadFailed, match=r"^--setup raised ZeroDivisionError: division by zero"
+    ):
+        StatementWorkload("1", setup="1 / 0", clock=FakeClock())
