@@ -7,6 +7,7 @@ falls to the end has no mean that would last.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -53,6 +54,8 @@ def phase_at_any_pace(
     A phase that holds most of the readings is not taken for the whole where the rest may be another
     pace: levels that come back, a step up at the start, or one step that cuts much. A start that is
     more than twice as slow is a warm-up, however long, and so is one that fades in several steps.
+    Where all readings are taken, a warm-up or cool-down farther from them than they are from each
+    other is still left out.
 
     ``rates`` are higher where the machine is faster.
     """
@@ -109,21 +112,27 @@ def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
     """Whether all that is cut is a warm-up before the stable phase, and a cool-down after it."""
     n = phase.change_points.n
     stable = next(each for each in phase.phases if each.start == phase.start)
-    apart = [each for each in phase.phases if _differ(each.median, stable.median)]
-    before = [each for each in apart if each.start < stable.start]
-    after = [each for each in apart if each.start > stable.start]
-    took = sum(_time(each, rates=rates) for each in after)
-    if took > _COOL_DOWN * sum(_time(each, rates=rates) for each in phase.phases):
+    if any(
+        each.label is PhaseLabel.OTHER and _differ(each.median, stable.median)
+        for each in phase.phases
+    ):
         return False
-    if sum(each.n for each in after) > _COOL_DOWN * n:
+    after = [each for each in phase.phases if each.start > stable.start]
+    if not _is_tail(after, phase.phases, rates=rates):
         return False
-    if any(each.label is PhaseLabel.OTHER for each in apart):
-        return False
-    if len(before) != 1:
-        return True
-    slower = _times_slower(before[0].median, stable.median, rates=rates)
-    share = before[0].n / n
-    return slower > _FAR or share <= _BRIEF or (slower > 1.0 and share <= _WARM_UP)
+    for each in phase.phases[: phase.phases.index(stable)]:
+        slower = _times_slower(each.median, stable.median, rates=rates)
+        share = each.n / n
+        if not (slower > _FAR or share <= _BRIEF or (slower > 1.0 and share <= _WARM_UP)):
+            return False
+    return True
+
+
+def _is_tail(some: Sequence[Phase], phases: Sequence[Phase], *, rates: bool) -> bool:
+    """Whether some phases are at most a tenth of all, of their readings and of their time."""
+    took, whole = (sum(_time(each, rates=rates) for each in part) for part in (some, phases))
+    readings = sum(each.n for each in some)
+    return took <= _COOL_DOWN * whole and readings <= _COOL_DOWN * phases[-1].stop
 
 
 def _time(phase: Phase, *, rates: bool) -> float:
@@ -162,29 +171,62 @@ def _with_doubt(phase: StablePhase) -> StablePhase:
 
 
 def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
-    """Take all readings but a warm-up that is far slower than all that follows."""
-    n, start = phase.change_points.n, 0
-    for at, each in enumerate(phase.phases[:-1]):
-        later = [
-            _times_slower(each.median, other.median, rates=rates)
-            for other in phase.phases[at + 1 :]
-        ]
-        if each.stop > _WARM_UP * n or min(later) <= _FAR:
-            break
-        start = each.stop
-    levels = [each.median for each in phase.phases if each.start >= start]
-    labels = (
-        replace(each, label=PhaseLabel.WARM_UP if each.stop <= start else PhaseLabel.OTHER)
-        for each in phase.phases
-    )
+    """Take all readings but a warm-up and a cool-down that stand apart from all between them."""
+    first = _warm_up(phase.phases, rates=rates)
+    last = _cool_down(phase.phases, first, rates=rates)
+    start, stop = phase.phases[first].start, phase.phases[last - 1].stop
+    labels = [
+        *[PhaseLabel.WARM_UP] * first,
+        *[PhaseLabel.OTHER] * (last - first),
+        *[PhaseLabel.COOL_DOWN] * (len(phase.phases) - last),
+    ]
     return replace(
         phase,
         start=start,
-        stop=n,
+        stop=stop,
         reason=PhaseReason.CHANGING_PACE,
-        phases=tuple(labels),
-        notices=(_changed(levels, n),),
+        phases=tuple(
+            replace(each, label=label) for each, label in zip(phase.phases, labels, strict=True)
+        ),
+        notices=(_changed([each.median for each in phase.phases[first:last]], stop - start),),
     )
+
+
+def _warm_up(phases: Sequence[Phase], *, rates: bool) -> int:
+    """Return how many phases at the start are a warm-up: brief, or slower than all that follows."""
+    n = phases[-1].stop
+    times = [_times_slower(each.median, 1.0, rates=rates) for each in phases]
+    for count in range(len(phases) - 1, 0, -1):
+        if phases[count - 1].stop > _WARM_UP * n or min(times) <= 0.0:
+            continue
+        before, after = times[:count], times[count:]
+        is_brief = phases[count - 1].stop <= _BRIEF * n
+        is_slower = min(before) > max(after)
+        if min(before) > _FAR * max(after):
+            return count
+        if (is_slower or is_brief) and _stand_apart(before, after[0], after):
+            return count
+    return 0
+
+
+def _cool_down(phases: Sequence[Phase], first: int, *, rates: bool) -> int:
+    """Return the index of the first phase of the cool-down; the number of phases without one."""
+    levels = [each.median for each in phases]
+    for at in range(first + 1, len(phases)):
+        is_tail = _is_tail(phases[at:], phases, rates=rates)
+        if is_tail and _stand_apart(levels[at:], levels[at - 1], levels[first:at]):
+            return at
+    return len(phases)
+
+
+def _stand_apart(some: Sequence[float], nearest: float, others: Sequence[float]) -> bool:
+    """Whether levels are all above or below others, and their step to them is the largest.
+
+    ``nearest`` is the level of the others beside them in time.
+    """
+    above, below = min(some) > max(others), max(some) < min(others)
+    step = min(abs(each - nearest) for each in some)
+    return (above or below) and step > max(others) - min(others)
 
 
 def _admitted(phase: StablePhase) -> StablePhase:
