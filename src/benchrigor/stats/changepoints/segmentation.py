@@ -11,6 +11,7 @@ from benchrigor.model.series import Ints
 from benchrigor.stats.changepoints.likelihood_ratio import Criterion
 from benchrigor.stats.changepoints.pruning import Pruning
 from benchrigor.stats.changepoints.seeded_intervals import SeededIntervals
+from benchrigor.stats.changepoints.unsettled import settle_ends
 from benchrigor.stats.changepoints.variance_inflation import inflation_across, inflation_within
 from benchrigor.stats.changepoints.windows import Scales
 
@@ -43,12 +44,13 @@ class Segmenter:
         if series.size > self._scales.whole.n:
             self._scales.extend(series)
             self._indices = self._search(series)
-        return ChangePoints(
+        points = ChangePoints(
             indices=self._indices,
             n=series.size,
             level=float(self._level),
             inflation=self._inflation,
         )
+        return settle_ends(series, points, self._shortest)
 
     def _correct_inflation(self, series: Floats) -> None:
         """Estimate the variance inflation inside the segments; search again if it differs."""
@@ -64,10 +66,11 @@ class Segmenter:
 
     def _set_penalty(self, inflation: float) -> None:
         used = min(inflation, max(1.0, self.known / MIN_EFFECTIVE_TO_SEARCH))
+        self._shortest = max(self._min_segment, math.ceil(2.0 * used))
         criterion = Criterion(
             penalty=3.1 + math.log(self.known / used) / 2.0 + math.log(0.05 / self._level),
             inflation=used,
-            min_segment=max(self._min_segment, math.ceil(2.0 * used)),
+            min_segment=self._shortest,
         )
         self._intervals = SeededIntervals(self._scales, criterion)
         self._pruning = Pruning(self._scales, criterion)

@@ -26,6 +26,7 @@ from benchrigor.model import (
 from benchrigor.model.notice import Figure
 from benchrigor.model.text import counted
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
+from benchrigor.stats.phases.stable_phase import is_unsettled
 from benchrigor.stats.phases.trend import Trend, ends_of, find_trend
 from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
@@ -113,7 +114,9 @@ def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
     n = phase.change_points.n
     stable = next(each for each in phase.phases if each.start == phase.start)
     if any(
-        each.label is PhaseLabel.OTHER and _differ(each.median, stable.median)
+        each.label is PhaseLabel.OTHER
+        and _differ(each.median, stable.median)
+        and not is_unsettled(each, phase.change_points)
         for each in phase.phases
     ):
         return False
@@ -156,9 +159,11 @@ def _times_slower(one: float, other: float, *, rates: bool) -> float:
 def _with_doubt(phase: StablePhase) -> StablePhase:
     """Say that a start which was cut may have been another pace of the machine."""
     stable = next(each for each in phase.phases if each.start == phase.start)
+    points = phase.change_points
     cut = [each for each in phase.phases if each.start < stable.start]
+    cut = [each for each in cut if not is_unsettled(each, points)]
     slower = 0.0 if len(cut) != 1 else cut[0].median / stable.median if stable.median else 0.0
-    if not cut or cut[0].n <= _BRIEF * phase.change_points.n or not 1.0 / _FAR < slower < _FAR:
+    if not cut or cut[0].n <= _BRIEF * points.n or not 1.0 / _FAR < slower < _FAR:
         return phase
     doubt = Notice.note(
         Code.START_CUT,
@@ -188,7 +193,10 @@ def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
         phases=tuple(
             replace(each, label=label) for each, label in zip(phase.phases, labels, strict=True)
         ),
-        notices=(_changed([each.median for each in phase.phases[first:last]], stop - start),),
+        notices=(
+            _changed([each.median for each in phase.phases[first:last]], stop - start),
+            *_of_ends(phase),
+        ),
     )
 
 
@@ -231,7 +239,7 @@ def _stand_apart(some: Sequence[float], nearest: float, others: Sequence[float])
 
 def _admitted(phase: StablePhase) -> StablePhase:
     """Take all readings of slow noise: an interval that allows for it is as wide as it is slow."""
-    (notice,) = phase.notices
+    notice = phase.notices[0]
     independent = notice.evidence["independent"]
     if independent is not None and float(independent) < 1.0:
         return phase
@@ -240,8 +248,13 @@ def _admitted(phase: StablePhase) -> StablePhase:
         "that, and is wide."
     )
     few = Notice.warning(Code.FEW_EFFECTIVE, sentence, **notice.evidence)
-    stop = phase.change_points.n
-    return replace(phase, start=0, stop=stop, reason=PhaseReason.SLOW_NOISE, notices=(few,))
+    stop, notices = phase.change_points.n, (few, *_of_ends(phase))
+    return replace(phase, start=0, stop=stop, reason=PhaseReason.SLOW_NOISE, notices=notices)
+
+
+def _of_ends(phase: StablePhase) -> tuple[Notice, ...]:
+    """Return what is said of readings at the ends that are too few to call a change."""
+    return tuple(each for each in phase.notices if each.code is Code.TOO_FEW_TO_CALL)
 
 
 def _changed(levels: list[float], n: int) -> Notice:
