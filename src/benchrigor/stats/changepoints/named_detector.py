@@ -60,5 +60,4 @@ def detector_named(name: str, min_segment: int = MIN_SEGMENT) -> NamedDetector |
     ruptures: Any = import_module("ruptures")  # only who asks for it waits for it
     kind, cost = _SEARCHES[name]
     estimator = getattr(ruptures, kind)(**cost, min_size=min_segment)
-    search = RupturesDetector(estimator)
-    return NamedDetector(name=name, search=search, min_segment=min_segment)
+    return NamedDetector(name=name, search=RupturesDetector(estimator), min_segment=min_segment)

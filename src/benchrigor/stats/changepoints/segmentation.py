@@ -11,12 +11,10 @@ from benchrigor.model.series import Ints
 from benchrigor.stats.changepoints.likelihood_ratio import Criterion
 from benchrigor.stats.changepoints.pruning import Pruning
 from benchrigor.stats.changepoints.seeded_intervals import SeededIntervals
-from benchrigor.stats.changepoints.unsettled import settle_ends
+from benchrigor.stats.changepoints.unsettled import MIN_EFFECTIVE_TO_SEARCH, settle_ends
 from benchrigor.stats.changepoints.variance_inflation import inflation_across, inflation_within
 from benchrigor.stats.changepoints.windows import Scales
 
-# With a smaller effective sample size more changes are false than stated
-MIN_EFFECTIVE_TO_SEARCH = 40
 _SAME = 0.05
 _MAX_DECREASE = 0.5
 _WHITE = 1.3
@@ -50,7 +48,7 @@ class Segmenter:
             level=float(self._level),
             inflation=self._inflation,
         )
-        return settle_ends(series, points, self._shortest)
+        return settle_ends(series, points, self._min_segment)
 
     def _correct_inflation(self, series: Floats) -> None:
         """Estimate the variance inflation inside the segments; search again if it differs."""
@@ -66,11 +64,10 @@ class Segmenter:
 
     def _set_penalty(self, inflation: float) -> None:
         used = min(inflation, max(1.0, self.known / MIN_EFFECTIVE_TO_SEARCH))
-        self._shortest = max(self._min_segment, math.ceil(2.0 * used))
         criterion = Criterion(
             penalty=3.1 + math.log(self.known / used) / 2.0 + math.log(0.05 / self._level),
             inflation=used,
-            min_segment=self._shortest,
+            min_segment=max(self._min_segment, math.ceil(2.0 * used)),
         )
         self._intervals = SeededIntervals(self._scales, criterion)
         self._pruning = Pruning(self._scales, criterion)

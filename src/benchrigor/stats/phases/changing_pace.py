@@ -63,6 +63,9 @@ def phase_at_any_pace(
     phase = measured_phase(series, confidence, change_points)
     if phase.start is not None and is_one_pace(phase, rates=rates):
         return _with_doubt(phase)
+    count = _warm_up(phase.phases, rates=rates)
+    if count:
+        return _behind_warm_up(series, confidence, phase, count, rates=rates)
     trend = find_trend(series, [each.start for each in phase.phases[1:]])
     if trend is not None or phase.reason in _MOVING:
         ends = trend or ends_of(series)
@@ -175,39 +178,59 @@ def _with_doubt(phase: StablePhase) -> StablePhase:
     return replace(phase, notices=(*phase.notices, doubt))
 
 
+def _behind_warm_up(
+    series: Floats, confidence: float, phase: StablePhase, count: int, *, rates: bool
+) -> StablePhase:
+    """Return what is measured behind a warm-up of so many phases."""
+    start, points = phase.phases[count].start, phase.change_points
+    rest = replace(
+        points,
+        indices=tuple(each - start for each in points.indices if each > start),
+        n=points.n - start,
+        early=0,
+    )
+    found = phase_at_any_pace(series[start:], confidence, rest, rates=rates)
+    labels = (replace(each, label=PhaseLabel.WARM_UP) for each in phase.phases[:count])
+    moved = (
+        replace(each, start=each.start + start, stop=each.stop + start) for each in found.phases
+    )
+    return replace(
+        found,
+        start=None if found.start is None else found.start + start,
+        stop=None if found.stop is None else found.stop + start,
+        phases=(*labels, *moved),
+        change_points=points,
+    )
+
+
 def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
-    """Take all readings but a warm-up and a cool-down that stand apart from all between them."""
-    first = _warm_up(phase.phases, rates=rates)
-    last = _cool_down(phase.phases, first, rates=rates)
-    start, stop = phase.phases[first].start, phase.phases[last - 1].stop
-    labels = [
-        *[PhaseLabel.WARM_UP] * first,
-        *[PhaseLabel.OTHER] * (last - first),
-        *[PhaseLabel.COOL_DOWN] * (len(phase.phases) - last),
-    ]
+    """Take all readings but a cool-down that stands apart from all before it."""
+    last = _cool_down(phase.phases, 0, rates=rates)
+    stop = phase.phases[last - 1].stop
+    labels = [PhaseLabel.OTHER] * last + [PhaseLabel.COOL_DOWN] * (len(phase.phases) - last)
     return replace(
         phase,
-        start=start,
+        start=0,
         stop=stop,
         reason=PhaseReason.CHANGING_PACE,
         phases=tuple(
             replace(each, label=label) for each, label in zip(phase.phases, labels, strict=True)
         ),
-        notices=(
-            _changed([each.median for each in phase.phases[first:last]], stop - start),
-            *_of_ends(phase),
-        ),
+        notices=(_changed([each.median for each in phase.phases[:last]], stop), *_of_ends(phase)),
     )
 
 
 def _warm_up(phases: Sequence[Phase], *, rates: bool) -> int:
-    """Return how many phases at the start are a warm-up: brief, or slower than all that follows."""
+    """Return how many phases at the start are a warm-up: brief, or slower than all that follows.
+
+    A cool-down does not count among what follows.
+    """
     n = phases[-1].stop
     times = [_times_slower(each.median, 1.0, rates=rates) for each in phases]
     for count in range(len(phases) - 1, 0, -1):
         if phases[count - 1].stop > _WARM_UP * n or min(times) <= 0.0:
             continue
-        before, after = times[:count], times[count:]
+        before, after = times[:count], times[count : _cool_down(phases, count, rates=rates)]
         is_brief = phases[count - 1].stop <= _BRIEF * n
         is_slower = min(before) > max(after)
         if min(before) > _FAR * max(after):
@@ -218,7 +241,7 @@ def _warm_up(phases: Sequence[Phase], *, rates: bool) -> int:
 
 
 def _cool_down(phases: Sequence[Phase], first: int, *, rates: bool) -> int:
-    """Return the index of the first phase of the cool-down; the number of phases without one."""
+    """Return the index of the first phase of the cool-down, or else the number of phases."""
     levels = [each.median for each in phases]
     for at in range(first + 1, len(phases)):
         is_tail = _is_tail(phases[at:], phases, rates=rates)

@@ -25,7 +25,7 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
 from benchrigor.model.text import counted
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
-from benchrigor.stats.changepoints.segmentation import MIN_EFFECTIVE_TO_SEARCH
+from benchrigor.stats.changepoints.unsettled import MIN_EFFECTIVE_TO_SEARCH
 from benchrigor.stats.phases.stability_rules import (
     LongestPhase,
     explain_reason,
@@ -80,9 +80,10 @@ def find_stable_phase(
     -----
     The phase is searched a second time by itself, unless another detector, which promises no
     level, has found no change at all. Readings at an end that are at another level, but too few to
-    call a change (`ChangePoints`), are a phase of their own: another one. Measured shares of series called stable: random walks of 500 to 5000 readings 0 to 5 %,
-    AR(1) 0.9 series of 1000 readings 100 %, independent readings 99 % or more. A slow cycle of
-    which the run holds half a period or less hardly differs from a level.
+    call a change (`ChangePoints`), are a phase of their own. Measured shares of series called
+    stable: random walks of 500 to 5000 readings 0 to 5 %, AR(1) 0.9 series of 1000 readings 100 %,
+    independent readings 99 % or more. A slow cycle of which the run holds half a period or less
+    hardly differs from a level.
 
     Examples
     --------
@@ -141,8 +142,8 @@ def phase_between(
     phases = sorted([*phases, *ends], key=lambda part: part.start)
     stable = next((part for part in phases if part.label is PhaseLabel.STABLE), None)
     return StablePhase(
-        start=stable and stable.start,
-        stop=stable and stable.stop,
+        start=None if stable is None else stable.start,
+        stop=None if stable is None else stable.stop,
         reason=found.reason,
         phases=tuple(phases),
         change_points=points,
@@ -163,8 +164,8 @@ def _too_few_to_call(ends: Sequence[Phase], n: int) -> tuple[Notice, ...]:
         if count
     )
     sentence = (
-        f"{which[0].upper()}{which[1:]} readings are at another level, but too few to call: "
-        "more readings would show whether it lasts."
+        f"{which[0].upper()}{which[1:]} readings are too few to call: they are at another level, "
+        "and only more readings would show whether it lasts."
     )
     kind = Notice.warning if late else Notice.note
     return (kind(Code.TOO_FEW_TO_CALL, sentence, first=early, last=late),)
@@ -263,8 +264,13 @@ def _wrong_points(n: int, points: object) -> list[str]:
     whole = all(isinstance(each, int) for each in points.indices)
     ascending = whole and all(a < b for a, b in pairwise(points.borders))
     places = f"whole numbers (int), ascending within 1 to {n - 1}"
+    ends = (points.early, points.late)
+    inner = points.borders[1] - points.early, points.n - points.late - points.borders[-2]
+    fit = ascending and min(*ends, points.n - sum(ends) - 1, *(each - 1 for each in inner)) >= 0
+    within = "counts within the first and the last segment"
     return wrong_values(
         [
+            ("change_points.early, late", ends, fit, within),
             ("change_points.inflation", points.inflation, plausible, "1 or more"),
             ("change_points.indices", points.indices, ascending, places),
         ]

@@ -19,7 +19,7 @@ from benchrigor.model import (
     PhaseReason,
     StablePhase,
 )
-from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
+from benchrigor.stats.changepoints.detector import detect_changes
 from benchrigor.stats.changepoints.variance_inflation import MIN_EFFECTIVE
 from benchrigor.stats.phases.stable_phase import (
     admit_few_effective,
@@ -75,18 +75,15 @@ def phase_at_materiality(
     readings, with a warning.
     """
     if change_points is None:
-        points = points_beyond_noise(series)
+        points = beyond_noise(series, detect_changes(series, level=CUT_LEVEL))
         phase = phase_between(series, points, level=CUT_LEVEL, materiality=materiality, again=True)
     else:
         phase = find_stable_phase(series, materiality=materiality, change_points=change_points)
     return admit_few_effective(phase)
 
 
-def points_beyond_noise(
-    series: Floats, *, level: float = CUT_LEVEL, min_segment: int = MIN_SEGMENT
-) -> ChangePoints:
-    """Find the change points that slow noise does not explain."""
-    points = detect_changes(series, level=level, min_segment=min_segment)
+def beyond_noise(series: Floats, points: ChangePoints) -> ChangePoints:
+    """Return the change points that slow noise does not explain."""
     left, inflation = steps_beyond_noise(series, points.indices)
     if len(left) == len(points.indices):
         return points
