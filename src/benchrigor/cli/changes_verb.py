@@ -13,18 +13,27 @@ from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import RecordedRounds, name_of, read_rounds
 from benchrigor.errors import InvalidInput
-from benchrigor.model import StablePhase, codec
+from benchrigor.model import Kind, Options, PhaseLabel, StablePhase, codec
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.text import counted, false_alarms, many, marked, wrapped
 from benchrigor.report import plot_phases
 from benchrigor.report.text import phase_table
-from benchrigor.stats import find_stable_phase
-from benchrigor.stats.changepoints.named_detector import detector_named
+from benchrigor.session.analysis_chain import Material
+from benchrigor.session.replays.recorded_phases import phases_of
+from benchrigor.stats.changepoints.detector import MIN_SEGMENT
 
 
 @click.command()
 @shared.readings_options
 @shared.share_option("--level", "1%", "Chance of any false change point.")
+@click.option(
+    "--min-segment",
+    type=click.IntRange(min=2),
+    metavar="N",
+    default=MIN_SEGMENT,
+    show_default=True,
+    help="Least readings between two change points, and at the ends.",
+)
 @shared.choice_option("--detector", shared.DETECTOR)
 @plot_option
 @shared.json_option
@@ -35,19 +44,26 @@ def changes(
     by: str | None,
     unit: str | None,
     level: float,
+    min_segment: int,
     detector: str,
     picture: Path | None,
     as_json: bool,
 ) -> None:
     """Find the change points and phases of recorded readings.
 
-    SOURCE is a CSV or JSON file, or - for standard input (the default). With --round each round is
-    searched by itself. Exit code 4 when there is no stable phase.
+    SOURCE is a CSV or JSON file, or - for standard input (the default). The phases are those that
+    `benchrigor analyze` finds. With --round change points are searched in each round by itself,
+    and the phases are those that the rounds share. A step that slow noise explains is a change
+    point, but parts no phases. Exit code 4 when there is no stable phase.
+
+    A change needs --min-segment readings on both sides. Fewer at an end that are clearly at another
+    level are too few to call: they are no part of the stable phase, and a warning counts them.
 
     \b
     Examples:
       benchrigor changes readings.csv --column time --unit s
       benchrigor changes readings.csv --unit s --plot trace.png
+      benchrigor changes readings.csv --min-segment 5
       benchrigor changes starts.csv --column time --round start --json
     """  # noqa: D301  # click wants the backspace itself
     rounds = read_rounds(source, column, by)
@@ -55,12 +71,15 @@ def changes(
         raise InvalidInput(f"{name_of(source)} holds counts, expected readings")
     if picture and by is not None:
         raise InvalidInput("--plot draws one series, and --round divides it: leave one of them out")
-    unit = describe_metric("readings", unit or "").unit
-    detect = detector_named(detector)
-    phases = [
-        find_stable_phase(each, level=level, change_points=None if detect is None else detect(each))
-        for each in rounds.series
-    ]
+    metric = describe_metric("readings", unit or "")
+    unit = metric.unit
+    material = Material(
+        metric=metric,
+        options=Options(detector=detector),
+        kind=Kind.UNIT_READINGS if by is None else Kind.INVOCATIONS,
+        series=rounds.series,
+    )
+    phases = phases_of(material, level=level, min_segment=min_segment)
     if by is None:
         fields = codec.encode(phases[0])
     else:
@@ -70,7 +89,8 @@ def changes(
     if picture:
         title = click.format_filename(name_of(source), shorten=True)
         write_picture(plot_phases(rounds.series[0], phases[0], unit=unit, title=title), picture)
-    if all(each.start is None for each in phases):
+    labels = {part.label for each in phases for part in each.phases}
+    if PhaseLabel.STABLE not in labels:
         leave(ExitCode.NOTHING_MEASURED)
 
 

@@ -32,12 +32,17 @@ class ChangePoints:
     inflation
         Long-run over marginal variance of the readings' ranks, at least 1: the factor by which
         autocorrelation inflates apparent shifts.
+    early, late
+        Readings at the start and at the end that are at another level than those next to them,
+        but too few to call a change.
     """
 
     indices: tuple[int, ...]
     n: int
     level: float | None
     inflation: float
+    early: int = 0
+    late: int = 0
 
     @property
     def borders(self) -> tuple[int, ...]:

@@ -34,6 +34,7 @@ class Code(enum.StrEnum):
     SHORT_RUN = "short-run"
     START_CUT = "start-cut"
     MOVED_ON = "moved-on"
+    TOO_FEW_TO_CALL = "too-few-to-call"
     REPEATED_WARM_UPS = "repeated-warm-ups"
     CONSTANT = "constant-readings"
     NOT_CONVERGED = "not-converged"

@@ -231,7 +231,10 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[str]:
     if not analysis.n:
         return []
     if not analysis.phases:
-        return ["Too few readings to look for change points: all of them are taken."]
+        few = "Too few readings to look for change points"
+        if analysis.n_kept == analysis.n:
+            return [f"{few}: all of them are taken."]
+        return [f"{few}: {counted(analysis.n_kept)} of {counted(analysis.n)} are taken."]
     if analysis.kind is Kind.PIECES:
         return [_pieces(analysis, record)]
     if len(analysis.phases) > 1:

@@ -305,7 +305,11 @@ def _moved_on(material: Material, n: int, phases: tuple[StablePhase, ...]) -> tu
     if material.kind is not Kind.UNIT_READINGS or material.recorded:
         return ()
     found = [each for each in phases if each.reason is not PhaseReason.AS_ASKED]
-    after = [n - each.stop for each in found if each.stop is not None and each.stop < n]
+    after = [
+        n - each.stop
+        for each in found
+        if each.stop is not None and each.stop < n - each.change_points.late
+    ]
     return moved_on(after[-1]) if after else ()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchrigor.model import Floats, Phase, PhaseLabel, StablePhase
 from benchrigor.model.text import counted, many
-from benchrigor.stats import trimmed
+from benchrigor.stats.phases.trimming import measured_part
 from benchrigor.units import Scale, scale_for
 
 # Share of a phase's readings on either side that may lie far off without setting the range.
@@ -28,6 +28,7 @@ class Part:
     offset: int
     phases: StablePhase | None
     margin: bool = True  # Whether the number leaves out a margin next to each cut
+    first: int = 0  # Of a series that was not searched, the readings at its start that are left out
 
     @property
     def labelled(self) -> tuple[Phase, ...]:
@@ -38,13 +39,13 @@ class Part:
     def kept(self) -> Span | None:
         """The readings that count; None when there are none."""
         if self.phases is None:
-            return self.offset, self.offset + self.series.size
+            return self.offset + self.first, self.offset + self.series.size
         if self.phases.start is None or self.phases.stop is None:
             return None
         start, stop = self.phases.start, self.phases.stop
         if self.margin:
-            inner = trimmed(np.arange(self.series.size, dtype=np.float64), self.phases)
-            start, stop = int(inner[0]), int(inner[-1]) + 1
+            inner = measured_part(self.phases)
+            start, stop = inner.start, inner.stop
         return self.offset + start, self.offset + stop
 
 
@@ -155,7 +156,10 @@ class Trace:
         if self.level is None:
             return f"No number. {self.words or 'Nothing was analysed yet.'}"
         kept = sum(stop - start for start, stop in self.kept)
-        margin = self.series.size - kept - sum(stop - start for (start, stop), _ in self.rejected)
+        cut = [part for part in self.parts if part.kept is not None and part.phases is not None]
+        margin = sum(part.phases.n for part in cut if part.phases) - sum(
+            stop - start for start, stop in (part.kept for part in cut if part.kept)
+        )
         parts = [f"{counted(kept)} of {many(self.series.size, 'reading')} kept"]
         if margin:
             parts.append(f"{counted(margin)} left out as a margin")

@@ -26,6 +26,7 @@ from benchrigor.report.plots.drawing import draw
 from benchrigor.report.plots.trace import Part, Trace
 from benchrigor.report.plots.work_plot import draw_work, work_line
 from benchrigor.stats import find_stable_phase
+from benchrigor.stats.estimators.estimation import Policy, trim
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,7 +169,7 @@ def plot_phases(
     values
         Readings, shape (n,).
     phases
-        From `benchrigor.stats.find_stable_phase`; None to find them here.
+        From `benchrigor.stats.find_stable_phase`; None for those that ``estimate_mean`` trims by.
     estimate
         Of the mean of the stable phase (``estimate_mean(values, trim=True)``); None to show the
         phase's median instead.
@@ -192,19 +193,18 @@ def plot_phases(
     """
     series = as_series(values)
     if phases is None:
-        phases = find_stable_phase(series)
+        (phases,) = trim((series,), Policy(trim=True)) or (find_stable_phase(series),)
     if phases.change_points.n != series.size:
         raise InvalidInput(
             f"phases are of a series of {phases.change_points.n} values, "
             f"expected {series.size} as in values"
         )
     level, words = _level(estimate), _named("mean", estimate, unit)
-    stable = next((each for each in phases.phases if each.start == phases.start), None)
-    if stable is None:
+    if phases.start is None:
         level, words = None, next((each.sentence for each in phases.notices), str(phases.reason))
     elif estimate is None:
-        level = (stable.median, stable.median, stable.median)
-        words = f"median {show_value(stable.median, unit)}"
+        median = float(np.median(series[phases.start : phases.stop]))
+        level, words = (median, median, median), f"median {show_value(median, unit)}"
     part = Part(series=series, offset=0, phases=phases, margin=estimate is not None)
     trace = Trace(
         series=series,
@@ -230,8 +230,9 @@ def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part,
     offsets = [0, *accumulate(sizes)]
     pieces = np.split(series, offsets[1:-1])
     phases = analysis.phases or (None,) * len(pieces)
+    first = 0 if analysis.phases or not analysis.n_kept else analysis.n - analysis.n_kept
     return tuple(
-        Part(series=piece, offset=offset, phases=each)
+        Part(series=piece, offset=offset, phases=each, first=first)
         for piece, offset, each in zip(pieces, offsets, phases, strict=False)
     )
 

@@ -12,6 +12,7 @@ from benchrigor.model.checks import refuse, wrong_choice, wrong_share, wrong_who
 from benchrigor.stats.changepoints.edm import detect_by_medians
 from benchrigor.stats.changepoints.pruning import leading_bits
 from benchrigor.stats.changepoints.segmentation import Segmenter
+from benchrigor.stats.changepoints.unsettled import settle_ends
 
 MIN_SEGMENT = 10  # readings between two change points, at least
 MIN_FOR_CHANGES = 2 * MIN_SEGMENT  # fewer readings have no change points
@@ -62,6 +63,9 @@ def detect_changes(
     however persistent the series is; an effective sample size below 40 has more false change
     points.
 
+    Fewer than ``min_segment`` readings at an end that are at another level are no change point yet
+    but counted as ``early`` and ``late``.
+
     What lasts for less than about sqrt(n)/2 readings (50 of 10,000) may be missed. Very slow noise
     hidden under white is taken for changes. Time and memory are O(n).
 
@@ -73,7 +77,7 @@ def detect_changes(
     series = as_series(values)
     _check(level, min_segment, method)
     if series.size < 2 * min_segment or _repeats(series) == series.size:
-        return _unchanged(series.size, level)
+        return settle_ends(series, _unchanged(series.size, level), int(min_segment))
     if method == "edm":
         indices = detect_by_medians(series, min_segment=int(min_segment))
         return ChangePoints(indices=indices, n=series.size, level=None, inflation=1.0)
@@ -139,7 +143,8 @@ class ChangeDetector:
         """Return the change points of all readings so far."""
         n = self._n
         if n < 2 * self._min_segment or self._repeated == n:
-            return _unchanged(n, self._level)
+            unchanged = _unchanged(n, self._level)
+            return settle_ends(self._readings[:n], unchanged, self._min_segment)
         known = n if n < _SHORT else leading_bits(n, 5)
         if self._repeated >= known:
             # Readings that are all the same have no quantiles to see others by.

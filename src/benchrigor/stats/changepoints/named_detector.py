@@ -13,6 +13,7 @@ import numpy.typing as npt
 from benchrigor.model import ChangePoints, as_series
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
+from benchrigor.stats.changepoints.unsettled import settle_ends
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
 from benchrigor.stats.series.long_run_variance import batch_means
 
@@ -33,27 +34,30 @@ class NamedDetector:
 
     name: str
     search: Callable[[Any], ChangePoints]
+    min_segment: int = MIN_SEGMENT
 
     def __call__(self, values: npt.ArrayLike) -> ChangePoints:
         """Return the change points of readings, shape (n,), at whole multiples of a batch."""
         series = as_series(values)
         size = -(-series.size // _MOST_POINTS)
         points = self.search(batch_means(series, size))
-        return ChangePoints(
+        points = ChangePoints(
             indices=tuple(size * index for index in points.indices),
             n=series.size,
             level=None,
             inflation=inflation_across(series),
         )
+        return settle_ends(series, points, self.min_segment)
 
 
-def detector_named(name: str) -> NamedDetector | None:
+def detector_named(name: str, min_segment: int = MIN_SEGMENT) -> NamedDetector | None:
     """Return the detector of a name in `Options`; None for the built-in one, which trims itself."""
     if name == BUILT_IN:
         return None
     if name == "edm":
-        return NamedDetector(name=name, search=partial(detect_changes, method=name))
+        search = partial(detect_changes, method=name, min_segment=min_segment)
+        return NamedDetector(name=name, search=search, min_segment=min_segment)
     ruptures: Any = import_module("ruptures")  # only who asks for it waits for it
     kind, cost = _SEARCHES[name]
-    estimator = getattr(ruptures, kind)(**cost, min_size=MIN_SEGMENT)
-    return NamedDetector(name=name, search=RupturesDetector(estimator))
+    estimator = getattr(ruptures, kind)(**cost, min_size=min_segment)
+    return NamedDetector(name=name, search=RupturesDetector(estimator), min_segment=min_segment)

@@ -11,11 +11,10 @@ from benchrigor.model.series import Ints
 from benchrigor.stats.changepoints.likelihood_ratio import Criterion
 from benchrigor.stats.changepoints.pruning import Pruning
 from benchrigor.stats.changepoints.seeded_intervals import SeededIntervals
+from benchrigor.stats.changepoints.unsettled import MIN_EFFECTIVE_TO_SEARCH, settle_ends
 from benchrigor.stats.changepoints.variance_inflation import inflation_across, inflation_within
 from benchrigor.stats.changepoints.windows import Scales
 
-# With a smaller effective sample size more changes are false than stated
-MIN_EFFECTIVE_TO_SEARCH = 40
 _SAME = 0.05
 _MAX_DECREASE = 0.5
 _WHITE = 1.3
@@ -43,12 +42,13 @@ class Segmenter:
         if series.size > self._scales.whole.n:
             self._scales.extend(series)
             self._indices = self._search(series)
-        return ChangePoints(
+        points = ChangePoints(
             indices=self._indices,
             n=series.size,
             level=float(self._level),
             inflation=self._inflation,
         )
+        return settle_ends(series, points, self._min_segment)
 
     def _correct_inflation(self, series: Floats) -> None:
         """Estimate the variance inflation inside the segments; search again if it differs."""

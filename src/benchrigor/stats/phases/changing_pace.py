@@ -7,6 +7,7 @@ falls to the end has no mean that would last.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +26,7 @@ from benchrigor.model import (
 from benchrigor.model.notice import Figure
 from benchrigor.model.text import counted
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
+from benchrigor.stats.phases.stable_phase import is_unsettled
 from benchrigor.stats.phases.trend import Trend, ends_of, find_trend
 from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
@@ -53,12 +55,17 @@ def phase_at_any_pace(
     A phase that holds most of the readings is not taken for the whole where the rest may be another
     pace: levels that come back, a step up at the start, or one step that cuts much. A start that is
     more than twice as slow is a warm-up, however long, and so is one that fades in several steps.
+    Where all readings are taken, a warm-up or cool-down farther from them than they are from each
+    other is still left out.
 
     ``rates`` are higher where the machine is faster.
     """
     phase = measured_phase(series, confidence, change_points)
     if phase.start is not None and is_one_pace(phase, rates=rates):
         return _with_doubt(phase)
+    count = _warm_up(phase.phases, rates=rates)
+    if count:
+        return _behind_warm_up(series, confidence, phase, count, rates=rates)
     trend = find_trend(series, [each.start for each in phase.phases[1:]])
     if trend is not None or phase.reason in _MOVING:
         ends = trend or ends_of(series)
@@ -109,21 +116,29 @@ def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
     """Whether all that is cut is a warm-up before the stable phase, and a cool-down after it."""
     n = phase.change_points.n
     stable = next(each for each in phase.phases if each.start == phase.start)
-    apart = [each for each in phase.phases if _differ(each.median, stable.median)]
-    before = [each for each in apart if each.start < stable.start]
-    after = [each for each in apart if each.start > stable.start]
-    took = sum(_time(each, rates=rates) for each in after)
-    if took > _COOL_DOWN * sum(_time(each, rates=rates) for each in phase.phases):
+    if any(
+        each.label is PhaseLabel.OTHER
+        and _differ(each.median, stable.median)
+        and not is_unsettled(each, phase.change_points)
+        for each in phase.phases
+    ):
         return False
-    if sum(each.n for each in after) > _COOL_DOWN * n:
+    after = [each for each in phase.phases if each.start > stable.start]
+    if not _is_tail(after, phase.phases, rates=rates):
         return False
-    if any(each.label is PhaseLabel.OTHER for each in apart):
-        return False
-    if len(before) != 1:
-        return True
-    slower = _times_slower(before[0].median, stable.median, rates=rates)
-    share = before[0].n / n
-    return slower > _FAR or share <= _BRIEF or (slower > 1.0 and share <= _WARM_UP)
+    for each in phase.phases[: phase.phases.index(stable)]:
+        slower = _times_slower(each.median, stable.median, rates=rates)
+        share = each.n / n
+        if not (slower > _FAR or share <= _BRIEF or (slower > 1.0 and share <= _WARM_UP)):
+            return False
+    return True
+
+
+def _is_tail(some: Sequence[Phase], phases: Sequence[Phase], *, rates: bool) -> bool:
+    """Whether some phases are at most a tenth of all, of their readings and of their time."""
+    took, whole = (sum(_time(each, rates=rates) for each in part) for part in (some, phases))
+    readings = sum(each.n for each in some)
+    return took <= _COOL_DOWN * whole and readings <= _COOL_DOWN * phases[-1].stop
 
 
 def _time(phase: Phase, *, rates: bool) -> float:
@@ -147,9 +162,11 @@ def _times_slower(one: float, other: float, *, rates: bool) -> float:
 def _with_doubt(phase: StablePhase) -> StablePhase:
     """Say that a start which was cut may have been another pace of the machine."""
     stable = next(each for each in phase.phases if each.start == phase.start)
+    points = phase.change_points
     cut = [each for each in phase.phases if each.start < stable.start]
+    cut = [each for each in cut if not is_unsettled(each, points)]
     slower = 0.0 if len(cut) != 1 else cut[0].median / stable.median if stable.median else 0.0
-    if not cut or cut[0].n <= _BRIEF * phase.change_points.n or not 1.0 / _FAR < slower < _FAR:
+    if not cut or cut[0].n <= _BRIEF * points.n or not 1.0 / _FAR < slower < _FAR:
         return phase
     doubt = Notice.note(
         Code.START_CUT,
@@ -161,35 +178,91 @@ def _with_doubt(phase: StablePhase) -> StablePhase:
     return replace(phase, notices=(*phase.notices, doubt))
 
 
-def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
-    """Take all readings but a warm-up that is far slower than all that follows."""
-    n, start = phase.change_points.n, 0
-    for at, each in enumerate(phase.phases[:-1]):
-        later = [
-            _times_slower(each.median, other.median, rates=rates)
-            for other in phase.phases[at + 1 :]
-        ]
-        if each.stop > _WARM_UP * n or min(later) <= _FAR:
-            break
-        start = each.stop
-    levels = [each.median for each in phase.phases if each.start >= start]
-    labels = (
-        replace(each, label=PhaseLabel.WARM_UP if each.stop <= start else PhaseLabel.OTHER)
-        for each in phase.phases
+def _behind_warm_up(
+    series: Floats, confidence: float, phase: StablePhase, count: int, *, rates: bool
+) -> StablePhase:
+    """Return what is measured behind a warm-up of so many phases."""
+    start, points = phase.phases[count].start, phase.change_points
+    rest = replace(
+        points,
+        indices=tuple(each - start for each in points.indices if each > start),
+        n=points.n - start,
+        early=0,
+    )
+    found = phase_at_any_pace(series[start:], confidence, rest, rates=rates)
+    labels = (replace(each, label=PhaseLabel.WARM_UP) for each in phase.phases[:count])
+    moved = (
+        replace(each, start=each.start + start, stop=each.stop + start) for each in found.phases
     )
     return replace(
-        phase,
-        start=start,
-        stop=n,
-        reason=PhaseReason.CHANGING_PACE,
-        phases=tuple(labels),
-        notices=(_changed(levels, n),),
+        found,
+        start=None if found.start is None else found.start + start,
+        stop=None if found.stop is None else found.stop + start,
+        phases=(*labels, *moved),
+        change_points=points,
     )
+
+
+def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
+    """Take all readings but a cool-down that stands apart from all before it."""
+    last = _cool_down(phase.phases, 0, rates=rates)
+    stop = phase.phases[last - 1].stop
+    labels = [PhaseLabel.OTHER] * last + [PhaseLabel.COOL_DOWN] * (len(phase.phases) - last)
+    return replace(
+        phase,
+        start=0,
+        stop=stop,
+        reason=PhaseReason.CHANGING_PACE,
+        phases=tuple(
+            replace(each, label=label) for each, label in zip(phase.phases, labels, strict=True)
+        ),
+        notices=(_changed([each.median for each in phase.phases[:last]], stop), *_of_ends(phase)),
+    )
+
+
+def _warm_up(phases: Sequence[Phase], *, rates: bool) -> int:
+    """Return how many phases at the start are a warm-up: brief, or slower than all that follows.
+
+    A cool-down does not count among what follows.
+    """
+    n = phases[-1].stop
+    times = [_times_slower(each.median, 1.0, rates=rates) for each in phases]
+    for count in range(len(phases) - 1, 0, -1):
+        if phases[count - 1].stop > _WARM_UP * n or min(times) <= 0.0:
+            continue
+        before, after = times[:count], times[count : _cool_down(phases, count, rates=rates)]
+        is_brief = phases[count - 1].stop <= _BRIEF * n
+        is_slower = min(before) > max(after)
+        if min(before) > _FAR * max(after):
+            return count
+        if (is_slower or is_brief) and _stand_apart(before, after[0], after):
+            return count
+    return 0
+
+
+def _cool_down(phases: Sequence[Phase], first: int, *, rates: bool) -> int:
+    """Return the index of the first phase of the cool-down, or else the number of phases."""
+    levels = [each.median for each in phases]
+    for at in range(first + 1, len(phases)):
+        is_tail = _is_tail(phases[at:], phases, rates=rates)
+        if is_tail and _stand_apart(levels[at:], levels[at - 1], levels[first:at]):
+            return at
+    return len(phases)
+
+
+def _stand_apart(some: Sequence[float], nearest: float, others: Sequence[float]) -> bool:
+    """Whether levels are all above or below others, and their step to them is the largest.
+
+    ``nearest`` is the level of the others beside them in time.
+    """
+    above, below = min(some) > max(others), max(some) < min(others)
+    step = min(abs(each - nearest) for each in some)
+    return (above or below) and step > max(others) - min(others)
 
 
 def _admitted(phase: StablePhase) -> StablePhase:
     """Take all readings of slow noise: an interval that allows for it is as wide as it is slow."""
-    (notice,) = phase.notices
+    notice = phase.notices[0]
     independent = notice.evidence["independent"]
     if independent is not None and float(independent) < 1.0:
         return phase
@@ -198,8 +271,13 @@ def _admitted(phase: StablePhase) -> StablePhase:
         "that, and is wide."
     )
     few = Notice.warning(Code.FEW_EFFECTIVE, sentence, **notice.evidence)
-    stop = phase.change_points.n
-    return replace(phase, start=0, stop=stop, reason=PhaseReason.SLOW_NOISE, notices=(few,))
+    stop, notices = phase.change_points.n, (few, *_of_ends(phase))
+    return replace(phase, start=0, stop=stop, reason=PhaseReason.SLOW_NOISE, notices=notices)
+
+
+def _of_ends(phase: StablePhase) -> tuple[Notice, ...]:
+    """Return what is said of readings at the ends that are too few to call a change."""
+    return tuple(each for each in phase.notices if each.code is Code.TOO_FEW_TO_CALL)
 
 
 def _changed(levels: list[float], n: int) -> Notice:

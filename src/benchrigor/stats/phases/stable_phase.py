@@ -14,6 +14,7 @@ from benchrigor.model import (
     ChangePoints,
     Code,
     Floats,
+    Notice,
     Phase,
     PhaseLabel,
     PhaseReason,
@@ -22,8 +23,9 @@ from benchrigor.model import (
     as_series,
 )
 from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
+from benchrigor.model.text import counted
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
-from benchrigor.stats.changepoints.segmentation import MIN_EFFECTIVE_TO_SEARCH
+from benchrigor.stats.changepoints.unsettled import MIN_EFFECTIVE_TO_SEARCH
 from benchrigor.stats.phases.stability_rules import (
     LongestPhase,
     explain_reason,
@@ -76,10 +78,12 @@ def find_stable_phase(
 
     Notes
     -----
-    The phase is searched a second time by itself, unless another detector has found no change at
-    all. Measured shares of series called stable: random walks of 500 to 5000 readings 0 to 5 %,
-    AR(1) 0.9 series of 1000 readings 100 %, independent readings 99 % or more. A slow cycle of
-    which the run holds half a period or less hardly differs from a level.
+    The phase is searched a second time by itself, unless another detector, which promises no
+    level, has found no change at all. Readings at an end that are at another level, but too few to
+    call a change (`ChangePoints`), are a phase of their own. Measured shares of series called
+    stable: random walks of 500 to 5000 readings 0 to 5 %, AR(1) 0.9 series of 1000 readings 100 %,
+    independent readings 99 % or more. A slow cycle of which the run holds half a period or less
+    hardly differs from a level.
 
     Examples
     --------
@@ -94,14 +98,87 @@ def find_stable_phase(
         [] if change_points is None else _wrong_points(series.size, change_points),
     )
     points = detect_changes(series, level=level) if change_points is None else change_points
-    again = change_points is None or bool(points.indices)
+    again = points.level is not None or bool(points.indices)
     return phase_between(series, points, level=level, materiality=materiality, again=again)
 
 
 def phase_between(
     series: Floats, points: ChangePoints, *, level: float, materiality: float, again: bool
 ) -> StablePhase:
-    """Test the longest phase between these change points; ``again`` searches it a second time."""
+    """Test the longest phase between these change points; ``again`` searches it a second time.
+
+    Readings at the ends that are too few to call a change are set apart where that is material,
+    and where they are not the start of a warm-up or the end of a cool-down.
+    """
+    if not points.early and not points.late:
+        return _phase_between(series, points, level=level, materiality=materiality, again=again)
+    n = series.size
+    start, stop = points.early, n - points.late
+    inner = replace(
+        points,
+        indices=tuple(each - start for each in points.indices),
+        n=stop - start,
+        early=0,
+        late=0,
+    )
+    found = _phase_between(
+        series[start:stop], inner, level=level, materiality=materiality, again=again
+    )
+    phases = [
+        replace(each, start=each.start + start, stop=each.stop + start) for each in found.phases
+    ]
+    ends = []
+    for first, last, at in ((0, start, 0), (stop, n, -1)):
+        if first == last:
+            continue
+        median, beside = _median(series[first:last]), phases[at]
+        is_alike = _relative_gap(median, beside.median) < materiality
+        if is_alike or beside.label in (PhaseLabel.WARM_UP, PhaseLabel.COOL_DOWN):
+            phases[at] = replace(
+                beside, start=min(first, beside.start), stop=max(last, beside.stop)
+            )
+            continue
+        ends.append(Phase(start=first, stop=last, label=PhaseLabel.OTHER, median=median))
+    phases = sorted([*phases, *ends], key=lambda part: part.start)
+    stable = next((part for part in phases if part.label is PhaseLabel.STABLE), None)
+    return StablePhase(
+        start=None if stable is None else stable.start,
+        stop=None if stable is None else stable.stop,
+        reason=found.reason,
+        phases=tuple(phases),
+        change_points=points,
+        notices=(*found.notices, *_too_few_to_call(ends, n)),
+    )
+
+
+def _too_few_to_call(ends: Sequence[Phase], n: int) -> tuple[Notice, ...]:
+    """Say which readings at the ends are at another level, but too few to call a change."""
+    if not ends:
+        return ()
+    early, late = (
+        sum(each.n for each in ends if (each.stop == n) is is_late) for is_late in (False, True)
+    )
+    which = " and ".join(
+        f"the {word} {counted(count)}"
+        for word, count in (("first", early), ("last", late))
+        if count
+    )
+    sentence = (
+        f"{which[0].upper()}{which[1:]} readings are too few to call: they are at another level, "
+        "and only more readings would show whether it lasts."
+    )
+    kind = Notice.warning if late else Notice.note
+    return (kind(Code.TOO_FEW_TO_CALL, sentence, first=early, last=late),)
+
+
+def is_unsettled(part: Phase, points: ChangePoints) -> bool:
+    """Whether a phase is an end at another level that is too short to call a change."""
+    return part.stop <= points.early or part.start >= points.n - points.late
+
+
+def _phase_between(
+    series: Floats, points: ChangePoints, *, level: float, materiality: float, again: bool
+) -> StablePhase:
     raw = _medians(series, points.borders)
     borders, medians = _join_similar(series, points.borders, raw, materiality)
     index = int(np.argmax(np.diff(borders)))
@@ -145,11 +222,16 @@ def admit_few_effective(phase: StablePhase) -> StablePhase:
     longest = phase.phases[index]
     if phase.reason is not PhaseReason.FEW_EFFECTIVE or 2 * longest.n <= phase.change_points.n:
         return phase
-    (notice,) = phase.notices
+    notice, *others = phase.notices
     slow_effective = notice.evidence["independent"]
     if slow_effective is not None and float(slow_effective) < min_effective(longest.n):
         return phase
-    labels = _labels([each.median for each in phase.phases], index)
+    labels = [
+        PhaseLabel.OTHER if is_unsettled(each, phase.change_points) else label
+        for each, label in zip(
+            phase.phases, _labels([each.median for each in phase.phases], index), strict=True
+        )
+    ]
     return replace(
         phase,
         start=longest.start,
@@ -157,7 +239,7 @@ def admit_few_effective(phase: StablePhase) -> StablePhase:
         phases=tuple(
             replace(each, label=label) for each, label in zip(phase.phases, labels, strict=True)
         ),
-        notices=(replace(notice, code=Code.FEW_EFFECTIVE, severity=Severity.WARNING),),
+        notices=(replace(notice, code=Code.FEW_EFFECTIVE, severity=Severity.WARNING), *others),
     )
 
 
@@ -169,7 +251,7 @@ def without_margins(start: int, stop: int, n: int) -> slice:
     cold, or the fiftieth part of a short series.
     """
     most = (stop - start) // 4
-    early = start // 2 if start else min(_COLD, n // 50)
+    early = max(start // 2, min(_COLD, n // 50) - start)
     return slice(start + min(early, most), stop - min((n - stop) // 2, most))
 
 
@@ -182,8 +264,13 @@ def _wrong_points(n: int, points: object) -> list[str]:
     whole = all(isinstance(each, int) for each in points.indices)
     ascending = whole and all(a < b for a, b in pairwise(points.borders))
     places = f"whole numbers (int), ascending within 1 to {n - 1}"
+    ends = (points.early, points.late)
+    inner = points.borders[1] - points.early, points.n - points.late - points.borders[-2]
+    fit = ascending and min(*ends, points.n - sum(ends) - 1, *(each - 1 for each in inner)) >= 0
+    within = "counts within the first and the last segment"
     return wrong_values(
         [
+            ("change_points.early, late", ends, fit, within),
             ("change_points.inflation", points.inflation, plausible, "1 or more"),
             ("change_points.indices", points.indices, ascending, places),
         ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import scipy
@@ -21,6 +22,7 @@ MAX_POINTS = 1_024
 _WAVES = 2
 _LEVEL = 0.0002
 _MAX_STEPS = 12
+_BULK = (0.05, 0.95)
 _ROUNDING = 1e-12
 
 
@@ -72,21 +74,36 @@ def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int
     ranks. The least significant is dropped unless its p-value is below 0.0002, and what is left is
     tested anew. Of more than twelve the least significant are dropped at once: what changes that
     often is a process, and its levels are its noise. All steps are left for fewer than 30 readings,
-    and where steps lie closer together than batches.
+    and where steps lie closer together than batches. A step between levels that are farther apart
+    than either spans stays: its size is no matter of ranks.
     """
     ranks = _ranks(series)
     m, left, inflation = ranks.size, tuple(places), 1.0
+    clear = _clear_steps(series, left)
     while left:
         borders = np.array([0, *(place * m // series.size for place in left), m])
         counts = np.diff(borders)
         if m < MIN_FOR_AUTOCORRELATION or counts.min() == 0 or counts.size >= m:
             break
         p_values, inflation = _step_p_values(ranks, borders[:-1], counts)
+        if len(left) <= _MAX_STEPS:
+            p_values[[each in clear for each in left]] = 0.0
         weakest = int(np.argmax(p_values))
         if p_values[weakest] < _LEVEL and len(left) <= _MAX_STEPS:
             break
         left = left[:weakest] + left[weakest + 1 :]
     return left, inflation
+
+
+def _clear_steps(series: Floats, places: tuple[int, ...]) -> set[int]:
+    """Return the steps between levels that are farther apart than either spans, tails aside."""
+    borders = (0, *places, series.size)
+    spans = [np.quantile(series[start:stop], _BULK) for start, stop in pairwise(borders)]
+    return {
+        place
+        for place, (one, other) in zip(places, pairwise(spans), strict=True)
+        if max(other[0] - one[1], one[0] - other[1]) > max(np.ptp(one), np.ptp(other))
+    }
 
 
 def _step_p_values(ranks: Floats, starts: Ints, counts: Ints) -> tuple[Floats, float]:

@@ -75,15 +75,15 @@ def phase_at_materiality(
     readings, with a warning.
     """
     if change_points is None:
-        points = _points_beyond_noise(series)
+        points = beyond_noise(series, detect_changes(series, level=CUT_LEVEL))
         phase = phase_between(series, points, level=CUT_LEVEL, materiality=materiality, again=True)
     else:
         phase = find_stable_phase(series, materiality=materiality, change_points=change_points)
     return admit_few_effective(phase)
 
 
-def _points_beyond_noise(series: Floats) -> ChangePoints:
-    points = detect_changes(series, level=CUT_LEVEL)
+def beyond_noise(series: Floats, points: ChangePoints) -> ChangePoints:
+    """Return the change points that slow noise does not explain."""
     left, inflation = steps_beyond_noise(series, points.indices)
     if len(left) == len(points.indices):
         return points
@@ -126,7 +126,7 @@ def measured_phase(
     """
     materiality = MATERIALITY
     phase = phase_at_materiality(series, materiality, change_points)
-    while phase.start is not None and len(phase.phases) <= len(phase.change_points.indices):
+    while phase.start is not None and _are_some_joined(phase):
         fit = fit_level(trimmed(series, phase), transients=COMPLETE)
         tolerance = estimate_level(fit, confidence).relative_half_width / 4.0
         if tolerance >= materiality:
@@ -134,3 +134,10 @@ def measured_phase(
         materiality = tolerance
         phase = phase_at_materiality(series, materiality, phase.change_points)
     return phase
+
+
+def _are_some_joined(phase: StablePhase) -> bool:
+    """Whether some segments, or ends that are too few to call, count as one phase."""
+    points = phase.change_points
+    ends = (points.early > 0) + (points.late > 0)
+    return len(phase.phases) <= len(points.indices) + ends
