@@ -38,7 +38,15 @@ def test_a_number_is_shown_in_the_scale_of_another() -> None:
 
 @pytest.mark.parametrize(
     ("half_width", "typical", "digits"),
-    [(0.034, 12.0, 3), (40.0, 1200.0, 0), (0.0, 12.0, 2), (0.0, 0.0, 1), (math.inf, 12.0, 2)],
+    [
+        (0.034, 12.0, 3),
+        (40.0, 1200.0, 0),
+        (0.0, 12.0, 0),
+        (0.0, 0.3, 1),
+        (0.0, 1 / 3, 4),
+        (0.0, 0.0, 1),
+        (math.inf, 12.0, 2),
+    ],
 )
 def test_two_digits_of_the_half_width_are_shown(
     half_width: float, typical: float, digits: int

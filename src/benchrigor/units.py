@@ -181,10 +181,13 @@ def digits_for(half_width: float, typical: float) -> int:
     """Count the decimals that show two significant digits of the half-width.
 
     An interval whose width is zero, or nothing but rounding errors, shows four significant digits
-    of the value.
+    of the value, or fewer where the rest are zeros.
     """
     if half_width > ROUNDING * abs(typical) and math.isfinite(half_width):
         return max(0, 1 - math.floor(math.log10(half_width)))
     if typical == 0.0 or not math.isfinite(typical):
         return 1
-    return max(0, 3 - math.floor(math.log10(abs(typical))))
+    places = max(0, 3 - math.floor(math.log10(abs(typical))))
+    if half_width > 0.0:
+        return places
+    return len(f"{typical:.{places}f}".partition(".")[2].rstrip("0"))

@@ -23,6 +23,15 @@ def test_analyze_leaves_the_warm_up_out_and_says_so(cli, recording):
     assert result.stderr == ""
 
 
+@pytest.mark.parametrize("rate", ["0.1", "0.3", "0.7", "49", "123456789.123"])
+def test_analyze_says_equal_rates_as_they_stand_in_the_file(cli, rate):
+    result = cli("analyze", "--unit", "req/s", input=f"{rate}\n" * 40)
+    assert result.exit_code == 0
+    assert f"All 40 readings are {rate}: the interval has no width." in result.stdout
+    if len(rate) < 4:
+        assert f"{rate} req/s [{rate}, {rate}] 95%" in result.stdout
+
+
 def test_analyze_reads_standard_input(cli, recording, strict):
     result = cli("analyze", "--column", "1", "--json", input=recording.read_text())
     document = strict(result.stdout)

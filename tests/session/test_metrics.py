@@ -71,6 +71,20 @@ def test_a_rate_of_units_is_harmonic_and_arithmetic_on_request() -> None:
     assert means["arithmetic"] == pytest.approx(200.0, rel=0.01)
 
 
+@pytest.mark.parametrize("rate", [0.3, 49.0, 123456789.123])
+def test_equal_rates_are_said_as_they_were_given(rate: float) -> None:
+    for record in (
+        units_of(RATE, np.full(40, rate)),
+        rounds_of(RATE, [rate] * 12, seconds=[0.1, 0.2, 0.3] * 4),
+    ):
+        (analysis,) = record.analyses
+        estimate = analysis.estimate
+        assert (estimate.low, estimate.value, estimate.high) == (rate, rate, rate)
+        (constant,) = (each for each in estimate.notices if each.code is Code.CONSTANT)
+        assert f"readings are {rate:.12g}: the interval has no width." in constant.sentence
+        assert f"readings are {rate:.12g}: the interval" in " ".join(render(record).split())
+
+
 def test_a_rate_of_0_has_no_harmonic_mean() -> None:
     values = np.append(np.random.default_rng(1).normal(100.0, 1.0, 799), 0.0)
     estimate = units_of(RATE, values).estimate()

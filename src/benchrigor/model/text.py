@@ -124,6 +124,12 @@ def percent(share: float, *, digits: int = 3) -> str:
     return f"{counted(number)}%" if abs(number) >= 10**digits - 0.5 else f"{number:.{digits}g}%"
 
 
+def show_plainly(value: float) -> str:
+    """Show a reading as it was given; six digits of one that only arithmetic makes so long."""
+    shown = f"{value:.12g}"
+    return shown if float(shown) == value else f"{value:.6g}"
+
+
 def show_value(value: float, unit: str) -> str:
     """Show a number with three significant digits, scaled to its unit."""
     scale = scale_for(value, unit)

@@ -293,7 +293,7 @@ def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
         analysis,
         phases=estimation.phases,
         fits=estimation.fits,
-        levels=estimation.values if material.kind is Kind.PIECES else (),
+        levels=estimation.levels(material.policy) if material.kind is Kind.PIECES else (),
         n_kept=sum(series.size for series in estimation.kept if series is not None),
         estimate=estimation.estimate and replace(estimation.estimate, notices=notices),
         notices=notices,

@@ -3,8 +3,9 @@ import pytest
 from scipy import stats as scipy_stats
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Notice
+from benchrigor.model import Code, Kind, Notice
 from benchrigor.stats import estimate_invocations, estimate_mean
+from benchrigor.stats.estimators.estimation import Policy, estimate
 
 
 def test_the_interval_is_students_t_of_the_invocation_means() -> None:
@@ -91,3 +92,21 @@ def test_an_invocation_of_one_reading_counts() -> None:
     found = estimate_invocations([[1.0], [1.1], [1.2], [1.05]])
     assert (found.value, found.n) == (pytest.approx(1.0875), 4)
     assert estimate_invocations([[1.0, 1.1, 1.2], [1.3], [1.1, 1.0]]).n == 3
+
+
+@pytest.mark.parametrize("kind", [Kind.INVOCATIONS, Kind.PIECES])
+def test_equal_levels_of_rates_are_said_as_rates(kind: Kind) -> None:
+    policy = Policy(kind=kind, harmonic=True)
+    for sizes, rates, level in (([3, 7, 5, 9], [0.1], 0.1), ([8, 8, 8], [0.2, 0.6], 0.3)):
+        found = estimate([np.resize(rates, size) for size in sizes], policy)
+        assert found.estimate.value == pytest.approx(level)
+        (constant,) = (each for each in found.notices if each.code is Code.CONSTANT)
+        assert f"{kind.value[:-1]}s are at {level}: the interval" in constant.sentence
+        assert constant.evidence["value"] == pytest.approx(level)
+        assert found.levels(policy) == pytest.approx([level] * len(sizes))
+
+
+def test_the_mean_of_equal_readings_is_their_value() -> None:
+    # The sum of seven times 0.1 is not 0.7.
+    found = estimate([np.full(size, 0.1) for size in (3, 7, 5, 9)], Policy(kind=Kind.PIECES))
+    assert (found.estimate.low, found.estimate.value, found.estimate.high) == (0.1, 0.1, 0.1)

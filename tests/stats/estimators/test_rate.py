@@ -107,6 +107,32 @@ def test_constant_rates_have_an_interval_without_width() -> None:
         assert [notice.code for notice in found.notices] == [Code.CONSTANT]
 
 
+@pytest.mark.parametrize(
+    ("rate", "shown"),
+    [
+        (0.1, "0.1"),
+        (0.3, "0.3"),
+        (0.7, "0.7"),
+        (49.0, "49"),  # 1 / (1 / 49) is less
+        (1.0 / 3.0, "0.333333"),
+        (1e15 + 0.3, "1e+15"),
+        (123456789.123, "123456789.123"),
+        (1e9 / 3.0, "3.33333e+08"),
+    ],
+)
+@pytest.mark.parametrize("weights", ["work", "time", "durations"])
+def test_equal_rates_are_shown_as_they_were_given(rate: float, shown: str, weights: str) -> None:
+    durations = RNG.uniform(0.1, 3.0, 12)
+    found = estimate_rate([rate] * 12, weights=durations if weights == "durations" else weights)
+    assert (found.low, found.value, found.high) == (rate, rate, rate)
+    assert found.method.endswith(
+        {"work": ", harmonic", "durations": ", by duration"}.get(weights, "e")
+    )
+    (constant,) = (each for each in found.notices if each.code is Code.CONSTANT)
+    assert constant.sentence == f"All 12 readings are {shown}: the interval has no width."
+    assert constant.evidence["value"] == rate
+
+
 @pytest.mark.parametrize("size", [1e-140, 1e140])
 def test_tiny_and_huge_rates_stay_in_range(size: float) -> None:
     found = estimate_rate(RATES * size)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.linalg import solve_toeplitz
+from scipy.linalg import solve_toeplitz, toeplitz
 from scipy.signal import lfilter
 
 from benchrigor.stats.series import long_run_variance as module
@@ -9,6 +9,7 @@ from benchrigor.stats.series.long_run_variance import (
     autoregression,
     batch_means,
     long_run_variance,
+    spectral_fit,
 )
 
 
@@ -39,13 +40,37 @@ def test_long_run_variance_finds_that_of_an_ar1_process(phi: float) -> None:
     assert 0.9 * truth < np.median(found) < 1.25 * truth
 
 
-def test_degrees_of_freedom_of_white_noise_are_those_of_a_plain_variance() -> None:
-    found = []
+def test_degrees_of_freedom_count_the_orders_that_might_have_been_chosen() -> None:
+    chosen, freedoms = [], []
     for seed in range(21):
         series = np.random.default_rng(seed).normal(size=400)
-        found.append(long_run_variance(series - series.mean()))
-    assert np.median([each.order for each in found]) == 0
-    assert np.median([each.degrees_of_freedom for each in found]) == 399.0
+        noise = long_run_variance(series - series.mean())
+        chosen.append((noise.order, noise.freedom_of_order))
+        freedoms.append(noise.degrees_of_freedom)
+    assert chosen.count((0, 399.0)) > 10  # as of a plain variance
+    # An order of 1 triples the variance of the long-run variance, and weighs a fourth or so.
+    assert 399.0 / 6.0 < np.median(freedoms) < 399.0 / 2.0
+
+
+def test_degrees_of_freedom_weigh_each_order_by_its_criterion() -> None:
+    n, series = 60, ar1(0.6, 60, seed=5)
+    series -= series.mean()
+    covariances = autoregression(series)[2]
+    spreads, criteria = [2.0 / (n - 1)], [n * np.log(covariances[0]) + 2.0 * n / (n - 2)]
+    for order in range(1, covariances.size):
+        matrix, lagged = toeplitz(covariances[:order]), covariances[1 : order + 1]
+        weights = np.linalg.solve(matrix, lagged)
+        variance = covariances[0] - weights @ lagged
+        criteria.append(n * np.log(variance) + 2.0 * n * (order + 1) / (n - order - 2))
+        variance *= n / (n - order - 1)
+        total = weights.sum() + (1.0 + 3.0 * max(weights.sum(), 0.0)) / n
+        error = variance * np.linalg.inv(matrix).sum() / n
+        spreads.append(2.0 / (n - 1) + 4.0 * error / (1.0 - total) ** 2)
+    shares = np.exp(-np.subtract(criteria, min(criteria)) / 2.0)
+    noise, _ = spectral_fit(series, 1)
+    assert noise.order == np.argmin(criteria)
+    assert noise.degrees_of_freedom == pytest.approx(2.0 * shares.sum() / (shares @ spreads))
+    assert noise.freedom_of_order == pytest.approx(2.0 / spreads[noise.order])
 
 
 def test_degrees_of_freedom_shrink_with_persistence() -> None:
@@ -75,7 +100,11 @@ def scripted(
     def fit(points: np.ndarray, fitted: int) -> tuple[LongRunVariance, float]:
         value, freedom, tau = fits.pop(points.size)
         found = LongRunVariance(
-            value=value, largest=value, degrees_of_freedom=freedom, order=points.size
+            value=value,
+            largest=value,
+            degrees_of_freedom=freedom,
+            freedom_of_order=freedom / 2.0,
+            order=points.size,
         )
         return found, tau
 
@@ -93,7 +122,7 @@ def test_the_value_lies_midway_between_the_mean_and_the_largest_of_the_fits(
     assert (found.value, found.largest) == (8.0, 10.0)
     assert (found.order, found.batch) == (200, 2)
     # Those of the best-known fit, whichever is the largest.
-    assert found.degrees_of_freedom == 50.0
+    assert (found.degrees_of_freedom, found.freedom_of_order) == (50.0, 25.0)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.regression.linear_model import OLS, WLS
+from statsmodels.robust.robust_linear_model import RLM
+from statsmodels.robust.scale import HuberScale
 
 from benchrigor.stats.series.long_run_variance import autoregression
 from benchrigor.stats.wps.hc3 import (
@@ -42,6 +44,24 @@ def independent(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
         if all(error.inflation == 1.0 for error in coefficient_errors(fit, np.eye(2))):
             return work, duration
     raise AssertionError("noise of every seed looks autocorrelated")
+
+
+def test_the_scale_of_a_robust_fit_is_of_the_kind_that_every_statsmodels_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def estimate_scale(model: RLM, residuals: np.ndarray, *given: object) -> float:
+        (scale,) = given or (model.scale_est,)  # an attribute in statsmodels 0.14
+        assert isinstance(scale, HuberScale)  # which fails with a function
+        return scale(model.df_resid, model.nobs, residuals)
+
+    work, duration = independent(3, 40)
+    duration[5] *= 3.0
+    known = regress(design_of(work), duration, estimator="robust")
+    monkeypatch.setattr(RLM, "_estimate_scale", estimate_scale)
+    found = regress(design_of(work), duration, estimator="robust")
+    assert found.coefficients == pytest.approx(known.coefficients)
+    clean = regress(design_of(np.delete(work, 5)), np.delete(duration, 5))
+    assert found.coefficients == pytest.approx(clean.coefficients, rel=0.02)
 
 
 @pytest.mark.parametrize("n", [5, 12, 40])

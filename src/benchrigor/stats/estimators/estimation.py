@@ -27,7 +27,7 @@ from benchrigor.model import (
     StablePhase,
 )
 from benchrigor.model.notice import one_each
-from benchrigor.model.text import many
+from benchrigor.model.text import many, show_plainly
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.estimators.proportion import (
@@ -37,7 +37,13 @@ from benchrigor.stats.estimators.proportion import (
     combine_shares,
     estimate_outcomes,
 )
-from benchrigor.stats.estimators.rate import reciprocal, weighted_mean
+from benchrigor.stats.estimators.rate import (
+    HARMONIC,
+    are_equal,
+    averaged_as,
+    reciprocal,
+    weighted_mean,
+)
 from benchrigor.stats.phases.changing_pace import cold_first, few_in_order, phase_at_any_pace
 from benchrigor.stats.phases.common_warm_up import common_phases
 from benchrigor.stats.phases.pieces import first_piece, whole_piece
@@ -104,7 +110,14 @@ class Estimation:
     phases: tuple[StablePhase, ...] = ()
     kept: tuple[Floats | None, ...] = ()  # trimmed series; None without a stable phase
     fits: tuple[LevelFit, ...] = ()
-    values: tuple[float | None, ...] = ()  # of each invocation; None if it allows none
+    # Of each invocation, of a harmonic mean its reciprocal; None if it allows none.
+    values: tuple[float | None, ...] = ()
+
+    def levels(self, policy: Policy) -> tuple[float | None, ...]:
+        """Return the values in the unit of the readings."""
+        if policy.harmonic and policy.q is None:
+            return tuple(value and 1.0 / value for value in self.values)
+        return self.values
 
     def estimate_or_raise(self) -> Estimate:
         """Return the estimate, or raise NotEstimable with the last refusal."""
@@ -233,16 +246,27 @@ def estimate_kept(
     kept: Sequence[Floats | None], policy: Policy, weights: Floats | None = None
 ) -> Estimation:
     """Fit and combine trimmed series."""
-    if policy.kind in _SEVERAL:
-        estimation = _over_series(kept, policy)
-    elif (series := kept[0]) is None:
-        estimation = Estimation()
-    else:
-        estimation = _of_series(series, policy, weights)
+    estimation = _combined(kept, policy, weights)
+    measured = [series for series in kept if series is not None]
+    inverted = policy.harmonic and policy.q is None and estimation.estimate is not None
+    if inverted and are_equal(*measured):
+        # The reciprocal of a reciprocal is rounded.
+        equal = _combined(kept, replace(policy, harmonic=False), weights)
+        assert equal.estimate is not None  # noqa: S101  # for the type checker
+        estimation = replace(
+            estimation, estimate=averaged_as(HARMONIC, equal.estimate), notices=equal.notices
+        )
     notices = estimation.notices
     if estimation.estimate is not None and policy.q is not None and policy.batch > 1:
         notices = (*notices, batched(policy.batch))
     return replace(_noted(estimation, notices), kept=tuple(kept))
+
+
+def _combined(kept: Sequence[Floats | None], policy: Policy, weights: Floats | None) -> Estimation:
+    if policy.kind in _SEVERAL:
+        return _over_series(kept, policy)
+    series = kept[0]
+    return Estimation() if series is None else _of_series(series, policy, weights)
 
 
 def _of_series(series: Floats, policy: Policy, weights: Floats | None) -> Estimation:
@@ -300,6 +324,10 @@ def _inverted(estimate: Estimate, policy: Policy) -> Estimate:
     return reciprocal(estimate) if policy.harmonic else estimate
 
 
+def _mean(series: Floats) -> float:
+    return float(series[0] if are_equal(series) else series.mean())
+
+
 def _over_series(kept: Sequence[Floats | None], policy: Policy) -> Estimation:
     transients = policy.transients(len(kept))
     fits: list[LevelFit] = []
@@ -311,12 +339,12 @@ def _over_series(kept: Sequence[Floats | None], policy: Policy) -> Estimation:
             if series is not None and policy.q is not None:
                 value = quantile_value(series, policy.q, transients=transients)
             elif series is not None and policy.kind is Kind.PIECES:
-                value = float((1.0 / series if policy.harmonic else series).mean())
+                value = _mean(1.0 / series if policy.harmonic else series)
             elif series is not None and series.size < MIN_FOR_VARIANCE and policy.trim is not True:
                 # A command that is run once gives an invocation of one reading.
                 value = float(1.0 / series[0] if policy.harmonic else series[0])
             elif series is not None and policy.share:
-                value = float(series.mean())
+                value = _mean(series)
             elif series is not None:
                 fits.append(_fit(series, policy, transients))
                 value = fits[-1].level
@@ -348,9 +376,10 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
         shares = combine_shares(np.array([value for _, value in counted]), sizes, policy.confidence)
         return replace(shares, method=f"{WILSON}, {INVOCATION_MEANS}")
     if len(counted) > 1:
-        estimate = combine_values([value for _, value in counted], policy.confidence, unit)
+        values, harmonic = [value for _, value in counted], policy.harmonic and policy.q is None
+        estimate = combine_values(values, policy.confidence, unit, harmonic=harmonic)
         if policy.q is None:
-            return _inverted(estimate, policy)
+            return estimate
         shortest = min(series.size for series, _ in counted)
         thin = _thin_tail(shortest, policy.q, unit)
         return replace(estimate, notices=(*thin, *estimate.notices))
@@ -363,9 +392,15 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
 
 
 def combine_values(
-    values: Sequence[float], confidence: float, unit: str = "invocation"
+    values: Sequence[float],
+    confidence: float,
+    unit: str = "invocation",
+    *,
+    harmonic: bool = False,
 ) -> Estimate:
     """Estimate the mean over two or more invocations, or pieces, from one value of each.
+
+    Where it is ``harmonic``, the values are reciprocals, and so is the estimate of theirs.
 
     Student's t holds at 95 % also for values of unequal variance (Ibragimov & Müller 2010), as
     pieces have of which one was on a busier machine.
@@ -383,12 +418,15 @@ def combine_values(
         n_effective=float(count),
         method=INVOCATION_MEANS if unit == "invocation" else PIECE_MEANS,
     )
-    return replace(estimate, notices=tuple(_combination_notices(count, error, value, unit)))
+    if harmonic:
+        estimate = reciprocal(estimate)
+    told = _combination_notices(count, error, estimate.value, unit)
+    return replace(estimate, notices=tuple(told))
 
 
 def _combination_notices(count: int, error: float, value: float, unit: str) -> Iterator[Notice]:
     if error == 0.0:
-        sentence = f"All {count} {unit}s are at {value!r}: the interval has no width."
+        sentence = f"All {count} {unit}s are at {show_plainly(value)}: the interval has no width."
         yield Notice.warning(Code.CONSTANT, sentence, n=count, value=value)
     if unit == "piece":
         yield from (few_pieces(count, count),) if count < MIN_PIECES else ()

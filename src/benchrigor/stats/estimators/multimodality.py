@@ -264,7 +264,9 @@ def contrast(own: Blocks, other: Blocks, level: float) -> Contrasts:
     # With one mode every block is sparser than none on one of its sides. So at most the pairs of
     # blocks with the ones before them can err.
     chance = max(level / max(1, int(before.sum())), sys.float_info.min)
-    critical = -math.log(scipy.special.fdtri(2.0 * other.spacings, 2.0 * own.spacings, chance))
+    # The logarithm of an F quantile by the beta distribution: the one of scipy 1.13 is 0 far out.
+    share = scipy.special.betaincinv(other.spacings, own.spacings, chance)
+    critical = math.log(other.spacings / own.spacings) - float(scipy.special.logit(share))
     deviation = math.sqrt(1.0 / own.spacings + 1.0 / other.spacings)
     return Contrasts(
         left=(own.sparsity - from_left[before] - critical) / deviation,

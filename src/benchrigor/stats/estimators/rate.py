@@ -71,6 +71,8 @@ def estimate_rate(
         if weights == "time":
             return estimate_level(fit_level(series), confidence)
         check_items(series, series >= _SMALLEST, "a rate above 0 (at least 1e-150)")
+        if are_equal(series):
+            return averaged_as(HARMONIC, estimate_level(fit_level(series), confidence))
         return reciprocal(estimate_level(fit_level(1.0 / series), confidence))
     durations = as_series(weights, name="weights")
     if durations.size != series.size:
@@ -92,12 +94,22 @@ def reciprocal(estimate: Estimate) -> Estimate:
         )
         notice = Notice.refusal(Code.NO_RATIO, sentence, n=estimate.n, low=low, high=estimate.high)
         raise NotEstimable(notice)
-    return replace(inverse, method=f"{estimate.method}, {HARMONIC}")
+    return averaged_as(HARMONIC, inverse)
+
+
+def are_equal(*series: Floats) -> bool:
+    """Return whether all readings are equal: whatever their mean, it is their value."""
+    return all(float(each.min()) == float(each.max()) == float(series[0][0]) for each in series)
+
+
+def averaged_as(mean: str, estimate: Estimate) -> Estimate:
+    """Name the mean in the method of an estimate."""
+    return replace(estimate, method=f"{estimate.method}, {mean}")
 
 
 def weighted_mean(series: Floats, durations: Floats, confidence: float) -> Estimate:
     """Estimate a mean by durations, with the delta method for a ratio of two means."""
     shares = durations / float(durations.mean())
     rate = float(np.mean(shares * series))
-    estimate = estimate_level(fit_level(rate + shares * (series - rate)), confidence)
-    return replace(estimate, method=f"{estimate.method}, {BY_DURATION}")
+    values = series if are_equal(series) else rate + shares * (series - rate)
+    return averaged_as(BY_DURATION, estimate_level(fit_level(values), confidence))

@@ -60,9 +60,10 @@ def movement_p_value(series: Floats) -> float:
         return 1.0
     noise = long_run_variance(residuals, fitted=weights.size)
     # Noise is seldom less than white; an autoregression fitted to white noise says so at times.
+    # The bound makes up for an order that is chosen too low, so its freedom needs not.
     variance = max(noise.largest, square / (m - weights.size))
     moved = float(weights[-_WAVES:] @ weights[-_WAVES:]) / variance
-    freedom = noise.degrees_of_freedom
+    freedom = noise.freedom_of_order
     return float((1.0 + moved / freedom) ** (-freedom / 2.0))
 
 
@@ -120,7 +121,7 @@ def _step_p_values(ranks: Floats, starts: Ints, counts: Ints) -> tuple[Floats, f
     white = square / (ranks.size - counts.size)
     inflation = max(1.0, noise.largest / white)
     tails = scipy.special.stdtr(
-        noise.degrees_of_freedom, -steps / np.sqrt(white * inflation * shares)
+        noise.freedom_of_order, -steps / np.sqrt(white * inflation * shares)
     )
     return np.asarray(2.0 * tails), inflation
 

@@ -15,6 +15,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Estimate, LevelFit, Notice
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.series import short
+from benchrigor.model.text import show_plainly
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.stats.series.wall_time_blocks import BLOCKS
 
@@ -167,9 +168,11 @@ def required_readings(estimate: Estimate, target: float) -> int:
     ratio = width / target
     if ratio > MAX_RELATIVE_WIDTH:
         raise InvalidInput(
-            f"the estimate is {estimate.value!r}, no interval is narrow relative to (nearly) 0"
+            f"the estimate is {show_plainly(estimate.value)}, "
+            "no interval is narrow relative to (nearly) 0"
             if width > MAX_RELATIVE_WIDTH
-            else f"target is {target!r}, out of reach: the half-width is {width:.3g} of the value"
+            else f"target is {show_plainly(target)}, out of reach: "
+            f"the half-width is {width:.3g} of the value"
         )
     return max(2, math.ceil(estimate.n * ratio**2 * (1.0 - 1e-12)))
 
@@ -190,7 +193,8 @@ def _notices(fit: LevelFit) -> Iterator[Notice]:
     n, effective, wanted = fit.n, fit.n_effective, MIN_FOR_AUTOCORRELATION
     if fit.standard_error == 0.0:
         noiseless = f"The {n} readings have no noise"
-        readings = noiseless if fit.transients else f"All {n} readings are {fit.level!r}"
+        level = show_plainly(fit.level)
+        readings = noiseless if fit.transients else f"All {n} readings are {level}"
         sentence = f"{readings}: the interval has no width."
         yield Notice.warning(Code.CONSTANT, sentence, n=n, value=fit.level)
     if fit.method == BLOCKS:

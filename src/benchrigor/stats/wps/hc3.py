@@ -107,14 +107,15 @@ def load_statsmodels() -> None:
 def _huber(design: Floats, response: Floats) -> tuple[Floats, Floats, Floats]:
     """Return robust fitted values, the limited residuals, and where they are free (as weights)."""
     from statsmodels.robust.robust_linear_model import RLM  # type: ignore[import-untyped] # noqa: PLC0415
+    from statsmodels.robust.scale import HuberScale  # type: ignore[import-untyped] # noqa: PLC0415
 
-    freedom = response.size - design.shape[1]
+    class Scale(HuberScale):  # type: ignore[misc]  # statsmodels 0.14 accepts no plain function
+        def __call__(self, freedom: float, count: float, residuals: Floats) -> float:
+            # A fit of k coefficients may pass through k points, which show no noise.
+            sizes = np.sort(np.abs(residuals))[-int(freedom) :]
+            return max(float(np.median(sizes)) / _NORMAL, _ROUNDING) * math.sqrt(count / freedom)
 
-    def scale(residuals: Floats) -> float:
-        # A fit of k coefficients may pass through k points, which show no noise.
-        return max(float(np.median(np.sort(np.abs(residuals))[-freedom:])) / _NORMAL, _ROUNDING)
-
-    fit = RLM(response, design).fit(scale_est=scale, maxiter=_ITERATIONS)
+    fit = RLM(response, design).fit(scale_est=Scale(), maxiter=_ITERATIONS)
     free = np.where(fit.weights == 1.0, 1.0, _LIMITED_WEIGHT)
     return fit.fittedvalues, fit.resid * fit.weights, free
 
