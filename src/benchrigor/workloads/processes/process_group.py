@@ -34,7 +34,7 @@ class Ended:
     overran: bool  # and was killed
     cut: bool  # asked to end, since its time was up
     left_running: bool  # it left processes of its group running
-    delay: tuple[int, int] | None  # as `DelayMeter.wait_for` tells it
+    delay: tuple[int, ...] | None  # as `DelayMeter.wait_for` tells it
 
     @property
     def cpu_s(self) -> float:
