@@ -32,7 +32,7 @@ _WINDOW_NS = 500_000_000
 class _Window:
     """What threads ran and waited since a time."""
 
-    since_ns: int = field(default_factory=time.monotonic_ns)
+    since_ns: int
     ran_ns: Counter[str] = field(default_factory=Counter)  # by thread
     waited_ns: int = 0  # of all threads together
     longest_ns: int = 0  # the same, but of each reading only the thread that waited longest
@@ -55,7 +55,7 @@ class ProcessTree:
         self._processes = [pid]
         self._threads: dict[str, tuple[int, int]] = {}  # folder: ran, waited
         self._processors = processors()
-        self._window = _Window()
+        self._window = _Window(time.monotonic_ns())
         self._lost_ns = self._ran_ns = 0
         self.together_ns = 0  # how much longer all threads waited than one at a time
         self._new_s = time.monotonic()
@@ -151,7 +151,7 @@ class ProcessTree:
 
     def _close_window(self) -> None:
         """Add what was lost since the last window, and begin another."""
-        window, self._window = self._window, _Window()
+        window, self._window = self._window, _Window(time.monotonic_ns())
         wall_ns = self._window.since_ns - window.since_ns
         ran_ns, busiest_ns = window.ran_ns.total(), max(window.ran_ns.values(), default=0)
         lost = lost_ns(ran_ns, window.waited_ns, wall_ns, processors=self._processors)
