@@ -331,7 +331,8 @@ def _beside(record: RunRecord) -> list[str]:
         for name, estimate in known
         if estimate is not None
     )
-    parts = [each for each in (spent, at_full) if each]
+    measured = " measured" if spent and at_full else ""
+    parts = [each for each in (at_full, spent + measured) if each]
     facts = record.facts
     if "peak_memory" in facts:
         parts.append(f"peak memory {show_value(float(facts['peak_memory'] or 0), 'B')}")

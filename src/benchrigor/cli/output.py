@@ -92,7 +92,7 @@ def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
                 lines += marked(notice, f"{', '.join(names)}: " if len(names) > 1 else "")
         click.echo("\n".join(lines))
     for each in others:
-        line = f"{each.name} against {first.name}: {_compared(first, each)}"
+        line = f"{each.name} against {first.name}{_compared(first, each)}"
         click.echo("\n".join(wrapped(line, hanging=2)))
 
 
@@ -105,9 +105,11 @@ def _compared(baseline: RunRecord, candidate: RunRecord) -> str:
     from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # slow to load
 
     try:
-        return str(compare_runs(baseline, candidate))
+        found = compare_runs(baseline, candidate)
     except BenchrigorError as error:
-        return f"no comparison: {error}"
+        return f": no comparison: {error}"
+    is_paced = any(each.code is Code.AT_FULL_PACE for each in found.notices)
+    return f"{' at full pace' if is_paced else ''}: {found}"
 
 
 def summary(record: RunRecord) -> dict[str, Any]:
