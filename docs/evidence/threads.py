@@ -84,7 +84,8 @@ def _possible(analyses: Mapping[str, Any]) -> float:
     """Return the least figure of a command over its processor time by the processors."""
     spent = sum(analyses[name]["estimate"]["value"] for name in ("user_time", "system_time"))
     figures = [analyses["time"][name] for name in ("estimate", "at_full_pace")]
-    return min(each["value"] for each in figures if each) / (spent / processors())
+    least: float = min((each["value"] for each in figures if each), default=float("inf"))
+    return least / float(spent / processors())
 
 
 def evidence(*, runs: int, budget_s: float) -> None:

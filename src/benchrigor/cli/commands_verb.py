@@ -289,10 +289,9 @@ def _tell(
 
 
 def _ranked(records: Mapping[str, RunRecord], told: dict[str, Any]) -> Iterator[str]:
-    known = {label: each for label, each in records.items() if each.estimate() is not None}
     ranking = Ranking()
     with suppress(NotEstimable):
-        ranking = rank_in_turn(known)
+        ranking = rank_in_turn(records)
     told["places"] = ranking.places
     ratios = {name: each.ratio for name, each in ranking.against_first.items()}
     told["ratios"] = ratios
@@ -304,6 +303,15 @@ def _ranked(records: Mapping[str, RunRecord], told: dict[str, Any]) -> Iterator[
             yield from row("-", [str(record), *_beside(record)], width=_LABEL)
     for notice in ranking.notices:
         yield from marked(notice)
+    for place in ranking.places:
+        yield from _refused(records[place.name])
+
+
+def _refused(record: RunRecord) -> Iterator[str]:
+    """Say why the times of a command by themselves have no number, if so: they may move."""
+    analysis = record.analysis()
+    if analysis is not None and analysis.estimate is None and analysis.notices:
+        yield from marked(analysis.notices[0], f"{record.name}: ")
 
 
 def _described(

@@ -92,7 +92,7 @@ def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
                 lines += marked(notice, f"{', '.join(names)}: " if len(names) > 1 else "")
         click.echo("\n".join(lines))
     for each in others:
-        line = f"{each.name} against {first.name}{_compared(first, each)}"
+        line = f"{each.name} against {first.name}: {_compared(first, each)}"
         click.echo("\n".join(wrapped(line, hanging=2)))
 
 
@@ -107,9 +107,9 @@ def _compared(baseline: RunRecord, candidate: RunRecord) -> str:
     try:
         found = compare_runs(baseline, candidate)
     except BenchrigorError as error:
-        return f": no comparison: {error}"
+        return f"no comparison: {error}"
     is_paced = any(each.code is Code.AT_FULL_PACE for each in found.notices)
-    return f"{' at full pace' if is_paced else ''}: {found}"
+    return f"{found}{' · at full pace' if is_paced else ''}"
 
 
 def summary(record: RunRecord) -> dict[str, Any]:

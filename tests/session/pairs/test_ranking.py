@@ -99,8 +99,23 @@ def test_runs_of_equal_times_seldom_have_places_of_their_own() -> None:
 
 
 def test_too_few_rounds_rank_nothing() -> None:
-    with pytest.raises(NotEstimable):
-        rank_in_turn({"one": run_of([0.1]), "two": run_of([0.2])})
+    few = {"one": run_of([0.1]), "two": run_of([0.2])}
+    assert rank_in_turn(few).places == ()
+    with pytest.raises(NotEstimable, match="1 reading"):
+        compare_with("one", few)
+    whole = in_turn({"first": 0.1, "second": 0.2}, seed=5)
+    assert rank_in_turn(whole | few).places == rank_in_turn(whole).places
+
+
+def test_times_that_all_move_alike_are_ranked_all_the_same() -> None:
+    rising = np.linspace(0.1, 0.3, 40)
+    rng = np.random.default_rng(6)
+    records = {
+        name: run_of(level * rising * rng.normal(1.0, 0.01, 40))
+        for name, level in {"slow": 1.1, "fast": 1.0}.items()
+    }
+    assert records["slow"].estimate() is None
+    assert [each.place for each in rank_in_turn(records).places] == [1, 2]
 
 
 def test_a_run_alone_has_its_own_estimate() -> None:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Comparison, Notice, Ranked, RunRecord
+from benchrigor.model import Code, Comparison, Notice, Ranked, Round, RunRecord
 from benchrigor.model.text import percent
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.pairs.kept_sides import compare_in_turn
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,26 +56,27 @@ def compare_with(
 def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
     """Rank runs by their times over the rounds that all have, the least first.
 
-    Two of m differ where the p-value of their paired difference is at most (1 - confidence) / (m (m
-    - 1) / 2) (Bonferroni). One that does not differ from the first of its group shares its place.
-    NotEstimable where the rounds are too few.
+    Two of m differ where the p-value of a paired ratio of 1 is at most (1 - confidence) / (m (m -
+    1) / 2) (Bonferroni). One that does not differ from the first of its group shares its place.
+    Those that ended after their first round have no place.
     """
+    enough = [name for name in records if len(_whole(records[name])) >= MIN_FOR_VARIANCE]
+    records = {name: records[name] for name in enough}
     first = next(iter(records), "")
     if len(records) < 2:
         own = records[first].estimate() if records else None
         return Ranking(places=(Ranked(name=first, estimate=own, place=1),) if own else ())
-    compared = compare_with(first, records)
+    compared = compare_with(first, records, margin=0.0)
     estimates = {name: each.candidate for name, each in compared.items()}
     estimates[first] = next(iter(compared.values())).baseline
     known = {name: each for name, each in estimates.items() if each is not None}
     ordered = sorted(known, key=lambda name: known[name].value)
     level = (1.0 - known[first].confidence) / math.comb(len(ordered), 2)
     leader, places = ordered[0], list[Ranked]()
-    compared = against_first = compare_with(leader, records)
+    compared = against_first = compare_with(leader, records, margin=0.0)
     for index, name in enumerate(ordered):
-        p_value = compared[name].p_value if name != leader else None
-        if p_value is not None and p_value <= level:
-            leader, compared = name, compare_with(name, records)
+        if name != leader and compared[name].p_beyond <= level:  # of no margin: beyond 1
+            leader, compared = name, compare_with(name, records, margin=0.0)
         place = index + 1 if name == leader else places[-1].place
         places.append(Ranked(name=name, estimate=known[name], place=place))
     return Ranking(places=tuple(places), against_first=against_first, notices=lost_beside(records))
@@ -96,8 +98,10 @@ def lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
 
 def _shared(records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:
     """Leave of each run the rounds that all have."""
-    whole = {
-        name: [each for each in record.rounds if not each.cut] for name, record in records.items()
-    }
+    whole = {name: _whole(each) for name, each in records.items()}
     count = min(map(len, whole.values()))
-    return {name: replace(records[name], rounds=tuple(whole[name][:count])) for name in records}
+    return {name: replace(records[name], rounds=whole[name][:count]) for name in records}
+
+
+def _whole(record: RunRecord) -> tuple[Round, ...]:
+    return tuple(each for each in record.rounds if not each.cut)
