@@ -53,13 +53,13 @@ class DelayMeter(Protocol):
     def delay_ns(self) -> int:
         """Return nanoseconds that the calling thread waited for a processor."""
 
-    def wait_for(self, pid: int) -> Callable[[], tuple[int, ...]]:
+    def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
         """Measure a child that was just started, and its descendants, until it has ended.
 
         The child is left to be waited for: before that, the function returned tells nanoseconds of
         wall time lost to waiting for processors, and nanoseconds of processor time of which that
-        is known. A third number is how much longer its threads waited together than one at a time,
-        0 without it: where several wait at once, no meter can say what the last one to end lost.
+        is known. An attribute ``together_ns`` of the function, if it has one, tells after the call
+        how much longer all threads waited than one at a time.
         """
 
 

@@ -101,6 +101,8 @@ class ProcessTree:
         self._close_window()
         return self._lost_ns, self._ran_ns
 
+    __call__ = close
+
     def read(self) -> None:
         """Take in what each thread of the tree has run and waited so far."""
         before, self._threads = self._threads, {}

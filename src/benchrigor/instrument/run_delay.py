@@ -62,11 +62,11 @@ class RunDelay:
             return int(getattr(thread, "last_ns", 0))
         return int(thread.last_ns)
 
-    def wait_for(self, pid: int) -> Callable[[], tuple[int, ...]]:
+    def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
         """Measure a child that was just started, and its descendants; see `ProcessTree`."""
         tree = ProcessTree(pid, root=self._root)
         tree.wait()
-        return lambda: (*tree.close(), tree.together_ns)
+        return tree
 
     def _open(self) -> None:
         self._thread.file, self._thread.pid = open_schedstat(self._root), os.getpid()

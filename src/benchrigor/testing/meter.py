@@ -40,7 +40,7 @@ class FakeMeter:
         """Return the delay so far."""
         return self._delay_ns
 
-    def wait_for(self, pid: int) -> Callable[[], tuple[int, ...]]:
+    def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
         """Measure what a test adds until the process ends, and know all of its work."""
         before_ns = self._delay_ns
         with suppress(OSError):

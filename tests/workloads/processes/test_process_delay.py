@@ -47,7 +47,8 @@ def test_no_delay_leaves_less_than_the_processor_time_by_the_processors(
 ) -> None:
     monkeypatch.setattr(process_delay, "processors", lambda: 2)
     recorder = RoundRecorder()
-    record_process(recorder, 100 * MS, 180 * MS, 150 * MS, elapsed_s=0.13, cpu_s=cpu_s)
+    spent = {"elapsed_s": 0.13, "cpu_s": cpu_s, "together_ns": 150 * MS}
+    record_process(recorder, 100 * MS, 180 * MS, **spent)
     assert delays_of(recorder).seconds["run queue"] == pytest.approx([lost_s])
     assert recorder.finish(PLAN, elapsed_ns=0).facts["waited_together_s"] == 0.15
 

@@ -14,10 +14,10 @@ def record_process(
     recorder: Recorder,
     lost_ns: int,
     known_ns: int,
-    together_ns: int = 0,
     *,
     elapsed_s: float,
     cpu_s: float,
+    together_ns: int = 0,
 ) -> None:
     """Record the delay of a round's process, by what is known of the processor time used.
 
