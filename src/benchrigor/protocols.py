@@ -58,7 +58,8 @@ class DelayMeter(Protocol):
 
         The child is left to be waited for: before that, the function returned tells nanoseconds of
         wall time lost to waiting for processors, and nanoseconds of processor time of which that
-        is known.
+        is known. An attribute ``together_ns`` of the function, if it has one, tells after the call
+        how much longer all threads waited than one at a time.
         """
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from benchrigor.clocks import processors
+from benchrigor.session.pairs.kept_sides import compare_in_turn
 from benchrigor.storage import Journal
+from benchrigor.testing import cpu_hog
 
 QUICK = ("--budget", "1", "--max-rounds", "12", "--no-store")
 PYTHON = shlex.join([sys.executable, "-I", "-S", "-c"])
@@ -36,6 +40,59 @@ def test_every_combination_of_parameters_is_run_once(cli, strict):
     told = strict(cli("commands", *words, "--json").stdout)
     two = ["true x 1", "true x 2", "true y 1", "true y 2"]
     assert list(told["commands"]) == [*two, "true 1", "true 2"]
+
+
+THREADS = """
+import hashlib, threading
+def work(data=bytes(1 << 20)):
+    for _ in range(30): hashlib.sha256(data)
+made = [threading.Thread(target=work) for _ in range({n})]
+for each in made: each.start()
+for each in made: each.join()
+"""
+
+
+@pytest.mark.parametrize("beside", [0, 1])
+def test_no_figure_of_several_threads_is_below_their_processor_time(cli, strict, beside):
+    burn = f"{PYTHON} {shlex.quote(THREADS)}"
+    pipeline = "sh -c 'head -c 5000000 /dev/zero | cksum | cksum'"
+    words = ("commands", burn, pipeline, "-L", "n", "2,4", "--max-rounds", "5", "--no-store")
+    with cpu_hog(beside) if beside else nullcontext():
+        told = strict(cli(*words, "--json").stdout)
+    figures = {each["name"]: [each["estimate"]["value"]] for each in told["places"]}
+    assert len(figures) == 3
+    for label, command in told["commands"].items():
+        found = {each["metric"]["name"]: each for each in command["run"]["analyses"]}
+        used_s = sum(found[each]["estimate"]["value"] for each in ("user_time", "system_time"))
+        time = found["time"]
+        shown = (time["estimate"], time.get("at_full_pace"))
+        figures[label] += [each["value"] for each in shown if each]
+        # Processor time is that of all rounds, figures are of those that all commands have.
+        assert min(figures[label]) > 0.9 * used_s / processors()
+        if "hashlib" in label:
+            assert time.get("at_full_pace") is None
+
+
+def test_a_ranking_and_its_ratios_are_those_of_the_stored_rounds(cli, strict, store):
+    burn = f"{PYTHON} 'sum(range({{n}}))'"
+    words = ("commands", burn, "-L", "n", "100000,8000000", "--max-rounds", "10", "--json")
+    told = strict(cli(*words).stdout)
+    first, last = (each["name"] for each in told["places"])
+    assert "range(100000)" in first
+    with Journal(store) as journal:
+        runs = {each["name"]: journal.load(each["run_id"]) for each in journal.runs()}
+    ratio = compare_in_turn(runs[first], runs[last]).ratio
+    assert told["ratios"][last]["value"] == ratio.value > 1.0
+    assert told["ratios"][last]["low"] == ratio.low
+
+
+def test_a_time_at_full_pace_has_its_label(cli):
+    burn = f"{PYTHON} 'sum(range({{n}}))'"
+    shown = " ".join(
+        cli("commands", burn, "-L", "n", "1,9", "--budget", "2", "--no-store").stdout.split()
+    )
+    assert "times the first" in shown
+    assert "Compared at full pace" not in shown
 
 
 def test_user_and_system_time_stand_beside_the_time(cli, strict):
@@ -65,7 +122,7 @@ def test_hooks_are_run_around_with_the_values_of_the_command(cli):
 
 def test_failed_runs_are_counted_apart(cli, strict):
     script = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; exit $((n % 2))"
-    words = ("commands", script, "--shell", "--ignore-failure", *QUICK)
+    words = ("commands", script, "--shell", "--ignore-failure", *QUICK, "--budget", "20")
     told = strict(cli(*words, "--json").stdout)
     (run,) = (each["run"] for each in told["commands"].values())
     assert len(run["rounds"]) == 12
@@ -94,7 +151,7 @@ def test_input_and_output_are_files(cli):
 
 def test_a_baseline_is_what_the_others_are_compared_with(cli, strict):
     burn = f"{PYTHON} 'sum(range({{n}}))'"
-    words = ("commands", burn, "-L", "n", "1,10000000", "--baseline", "1", "--budget", "2")
+    words = ("commands", burn, "-L", "n", "1,5000000", "--baseline", "1", "--max-rounds", "12")
     result = cli(*words, "--json", "--no-store")
     family = strict(result.stdout)["family"]
     assert set(family["verdicts"].values()) == {"worse"}

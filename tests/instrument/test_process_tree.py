@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from benchrigor.instrument import RunDelay
+from benchrigor.instrument import RunDelay, process_tree
 from benchrigor.instrument.process_tree import ProcessTree, lost_ns
 
 MS = 1_000_000
@@ -72,6 +74,34 @@ def test_what_cannot_be_read_is_not_known(write, files) -> None:
 )
 def test_what_is_lost_of_100_ms_on_two_processors(ran_ms, waited_ms, lost_ms) -> None:
     assert lost_ns(ran_ms * MS, waited_ms * MS, 100 * MS, processors=2) == lost_ms * MS
+
+
+@pytest.mark.parametrize(
+    ("spent_ms", "wall_ms", "expected_ms"),  # expected: lost, and waited together
+    [
+        pytest.param([(60, 75)], 135, (75, 0), id="one thread"),
+        pytest.param([(60, 75)] * 3, 135, (45, 150), id="three: never below two processors"),
+        pytest.param([(100, 0), (20, 80)], 100, (0, 0), id="never below the busiest thread"),
+        pytest.param([(20, 50)] * 2, 500, (50, 50), id="two that waited at once, and slept"),
+        pytest.param([(40, 0)] * 2, 45, (0, 0), id="two that did not wait"),
+    ],
+)
+def test_what_threads_lost_that_waited_at_once(
+    write, monkeypatch, spent_ms, wall_ms, expected_ms
+) -> None:
+    now_ms = [0]
+    clock = SimpleNamespace(monotonic_ns=lambda: now_ms[0] * MS, monotonic=time.monotonic)
+    monkeypatch.setattr(process_tree, "time", clock)
+    monkeypatch.setattr(process_tree, "processors", lambda: 2)
+    files: dict[str, str] = {}
+    for tid, (ran_ms, waited_ms) in enumerate(spent_ms, start=7):
+        files |= a_thread(7, tid, f"{ran_ms * MS} {waited_ms * MS} 1\n")
+    root = write(files)
+    tree = ProcessTree(7, root=root)
+    now_ms[0] = wall_ms
+    lost, ran = tree.close()
+    assert (lost, tree.together_ns) == tuple(each * MS for each in expected_ms)
+    assert ran == sum(ran_ms for ran_ms, _ in spent_ms) * MS
 
 
 BURN = "import time\nwhile time.process_time() < {}: pass"

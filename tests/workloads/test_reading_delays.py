@@ -71,6 +71,18 @@ def test_short_readings_share_segments_of_half_a_millisecond(
     assert delays.sum() == pytest.approx(0.005)
 
 
+@pytest.mark.parametrize(("others_ms", "is_told"), [(5, False), (20, True), (150, True)])
+def test_what_other_threads_computed_is_a_fact(
+    clock: FakeClock, meter: FakeMeter, others_ms: int, is_told: bool
+) -> None:
+    timer, recorder = ReadingDelays(meter.delay_ns, clock.now_ns), RoundRecorder()
+    timer.stops, timer.delays_ns, timer.durations_ns = [1], [0], [100 * MS]
+    timer.report(recorder, [90 * MS, others_ms * MS, 100 * MS])
+    recorder.unit_readings("time", [0.1])
+    facts = recorder.finish(RoundPlan(index=0), elapsed_ns=0).facts
+    assert facts == ({"other_cpu_s": others_ms / 1e3} if is_told else {})
+
+
 def test_segments_have_the_same_length_from_round_to_round(
     clock: FakeClock, meter: FakeMeter
 ) -> None:

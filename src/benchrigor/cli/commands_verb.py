@@ -7,6 +7,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import click
@@ -19,17 +20,30 @@ from benchrigor.cli.output import print_result, summary
 from benchrigor.cli.worktrees import words_of
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
-from benchrigor.model import Family, Metric, Options, Progress, RunRecord
+from benchrigor.model import (
+    Estimate,
+    Family,
+    Metric,
+    Options,
+    Progress,
+    RunRecord,
+)
 from benchrigor.model.checks import refuse
-from benchrigor.model.text import marked, row, show_estimate, show_value
+from benchrigor.model.text import (
+    marked,
+    row,
+    show_estimate,
+    show_interval,
+    show_value,
+    with_full_pace,
+)
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed
 from benchrigor.session.measuring import TIME
-from benchrigor.session.pairs.run_comparison import rank_runs
-from benchrigor.session.pairs.suites import compare_suite
+from benchrigor.session.pairs.ranking import Ranking, compare_with, lost_beside, rank_in_turn
 from benchrigor.session.turns.measuring_many import seed_of
-from benchrigor.storage import Journal
+from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
 
@@ -103,8 +117,11 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     """Measure commands in turn, and rank them or compare them with one.
 
     They are run in rounds, once each in an order drawn anew, so that all see the same minutes; the
-    budget is that of each. {NAME} is replaced in commands and in what is run around them, by every
-    value; of several parameters, by every combination. No shell reads a command without --shell.
+    budget is that of each. Times are wall times as measured, of the rounds that all have. Commands
+    are ranked and compared by their ratio within each round, as by ab.
+
+    {NAME} is replaced in commands and in what is run around them, by every value; of several
+    parameters, by every combination. No shell reads a command without --shell.
 
     Exit codes: 0 a result, 3 a target missed or a comparison undecided, 4 no number, 5 a command
     failed, 7 one is worse than the baseline.
@@ -127,7 +144,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
         raise InvalidInput("--fail-on is for comparisons: give a --baseline too")
     seed = check_seed(given["seed"])
     named = ("target", "confidence", "statistic", "budget_s", "max_rounds", "budget_readings")
-    options = Options(**{name: given[name] for name in named})
+    options = Options(rounds="restarted", **{name: given[name] for name in named})
     store = None if given["no_store"] else shared.open_store(given["store"])
     workloads = {label: _workload(each, given) for label, each in chosen.items()}
 
@@ -150,10 +167,8 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
 
     records, error = driven_in_turn(begin, options, seed=seed, by_round=True)
     family = None
-    if position is not None and len(records) == len(chosen):
-        family = _family(records, given, store)
     if records:
-        _tell(records, chosen, given, family)
+        family = _tell(records, chosen, given, whole=len(records) == len(chosen))
     if error is not None:
         raise error
     target_given = shared.is_given("target")
@@ -244,74 +259,88 @@ def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
     )
 
 
-def _family(
-    records: Mapping[str, RunRecord], given: Mapping[str, Any], store: Journal | None
-) -> Family:
-    """Compare each command with the baseline."""
-    labels = list(records)
-    baseline = labels[given["baseline"] - 1]
-    others = [each for each in labels if each != baseline]
-    pairs = {each: (records[baseline], records[each]) for each in others}
-    return compare_suite(pairs, margins=dict.fromkeys(others, given["margin"]), store=store)
-
-
 def _tell(
     records: Mapping[str, RunRecord],
     chosen: Mapping[str, _Command],
     given: Mapping[str, Any],
-    family: Family | None,
-) -> None:
-    """Print the places of all, or how they compare with the baseline."""
+    *,
+    whole: bool,
+) -> Family | None:
+    """Print the places of all, or how they compare with the baseline, and return that."""
     told: dict[str, Any] = {
         "commands": {
             label: {"values": chosen[label].values, "run": summary(record)}
             for label, record in records.items()
         }
     }
-    lines = []
-    if family is not None:
-        told["family"] = family
+    family = None
+    if given["baseline"] is not None and whole:
         baseline = list(records)[given["baseline"] - 1]
-        lines += [*_described(records), "", f"change from {baseline}", *str(family).splitlines()]
+        compared = compare_with(baseline, records, margin=given["margin"])
+        family = told["family"] = family_of(compared, notices=lost_beside(records))
+        estimates = {name: each.candidate for name, each in compared.items()}
+        estimates[baseline] = next(iter(compared.values())).baseline
+        lines = [*_described(records, estimates), "", f"change from {baseline}"]
+        lines += str(family).splitlines()
     else:
-        lines += _ranked(records, told)
+        lines = [*_ranked(records, told)]
     print_result(lambda: "\n".join(lines), as_json=given["as_json"], **told)
+    return family
 
 
 def _ranked(records: Mapping[str, RunRecord], told: dict[str, Any]) -> Iterator[str]:
-    known = {label: each for label, each in records.items() if each.estimate() is not None}
-    try:
-        places, notices = rank_runs(known) if known else ((), ())
-    except NotEstimable:
-        places, notices = (), ()
-    told["places"] = places
-    for each in places:
-        shown = f"{each.name}: {show_estimate(each.estimate, TIME.unit)}"
+    ranking = Ranking()
+    with suppress(NotEstimable):
+        ranking = rank_in_turn(records)
+    told["places"] = ranking.places
+    ratios = {name: each.ratio for name, each in ranking.against_first.items()}
+    told["ratios"] = ratios
+    for each in ranking.places:
+        shown = _shown(each.name, each.estimate, ratios.get(each.name))
         yield from row(f"{each.place}.", [shown, *_beside(records[each.name])], width=_LABEL)
     for label, record in records.items():
-        if label not in {each.name for each in places}:
+        if label not in {each.name for each in ranking.places}:
             yield from row("-", [str(record), *_beside(record)], width=_LABEL)
-    for notice in notices:
+    for notice in ranking.notices:
         yield from marked(notice)
+    for place in ranking.places:
+        yield from _refused(records[place.name])
 
 
-def _described(records: Mapping[str, RunRecord]) -> Iterator[str]:
+def _refused(record: RunRecord) -> Iterator[str]:
+    """Say why the times of a command by themselves have no number, if so: they may move."""
+    analysis = record.analysis()
+    if analysis is not None and analysis.estimate is None and analysis.notices:
+        yield from marked(analysis.notices[0], f"{record.name}: ")
+
+
+def _described(
+    records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate | None]
+) -> Iterator[str]:
     for index, (label, record) in enumerate(records.items(), start=1):
-        estimate = record.at_full_pace() or record.estimate()
-        shown = f"{label}: {show_estimate(estimate, TIME.unit)}" if estimate else str(record)
+        estimate = estimates[label]
+        shown = _shown(label, estimate) if estimate else str(record)
         yield from row(f"{index}.", [shown, *_beside(record)], width=_LABEL)
 
 
+def _shown(label: str, estimate: Estimate, ratio: Estimate | None = None) -> str:
+    """Show the wall time of a command, and its ratio to that of the first."""
+    shown = f"{label}: {show_estimate(estimate, TIME.unit)}"
+    return shown if ratio is None else f"{shown}, {show_interval(ratio, '')} times the first"
+
+
 def _beside(record: RunRecord) -> list[str]:
-    """Tell what is known beside the time of a command; its processor time is at no full pace."""
+    """Tell what is known beside the time of a command."""
+    analysis = record.analysis()
+    at_full = "" if analysis is None else with_full_pace(analysis)
     known = ((each.name, record.estimate(each.name)) for each in _CPU)
     spent = ", ".join(
         f"{name.removesuffix('_time')} {show_value(estimate.value, 's')}"
         for name, estimate in known
         if estimate is not None
     )
-    measured = " measured" if spent and record.at_full_pace() is not None else ""
-    parts = [spent + measured] if spent else []
+    measured = " measured" if spent and at_full else ""
+    parts = [each for each in (at_full, spent + measured) if each]
     facts = record.facts
     if "peak_memory" in facts:
         parts.append(f"peak memory {show_value(float(facts['peak_memory'] or 0), 'B')}")

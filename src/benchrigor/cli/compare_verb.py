@@ -14,7 +14,7 @@ from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recording
 from benchrigor.errors import InvalidInput, NotComparable
-from benchrigor.model import Code, Comparison, Family, RunRecord, Verdict
+from benchrigor.model import Code, Comparison, Estimate, Family, RunRecord, Verdict
 from benchrigor.model.checks import refuse
 from benchrigor.model.comparison import show_difference
 from benchrigor.model.text import (
@@ -30,6 +30,7 @@ from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
 from benchrigor.session.pairs.stored_runs import StoredRuns
 from benchrigor.session.replays.recorded_run import FILE
+from benchrigor.stats.estimators.pace import AT_FULL_PACE
 
 _LABEL = 11
 _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.TARGET_MISSED}
@@ -225,7 +226,7 @@ def reported(comparison: Comparison, labels: Sequence[str]) -> list[str]:
     for role, label, each in zip(("baseline", "candidate"), labels, estimates, strict=True):
         if each is not None:
             size = many(each.n, noun) if noun else f"n={counted(each.n)}"
-            text = f"{label}: {show_estimate(each, unit)}, {size}"
+            text = f"{label}: {_shown(each, unit)}, {size}"
             lines += row(role, [text], width=_LABEL)
     if comparison.difference is not None and comparison.p_value is not None:
         chance = f"{show_chance(comparison.p_value).lstrip('=')} (of no difference at all)"
@@ -234,12 +235,18 @@ def reported(comparison: Comparison, labels: Sequence[str]) -> list[str]:
     return [*lines, *(line for notice in comparison.notices for line in marked(notice))]
 
 
+def _shown(estimate: Estimate, unit: str) -> str:
+    """Show an estimate, and say of one that was not measured so that it is at full pace."""
+    label = f" {AT_FULL_PACE}" if estimate.method.startswith(AT_FULL_PACE) else ""
+    return f"{show_estimate(estimate, unit)}{label}"
+
+
 def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
     """Print the places of more than two sides."""
     places, notices = rank_runs({each.label: each.given for each in sides}, **options)
     lines = []
     for each in places:
-        shown = f"{each.name}: {show_estimate(each.estimate, _unit(sides))}"
+        shown = f"{each.name}: {_shown(each.estimate, _unit(sides))}"
         lines += row(f"{each.place}.", [shown], width=_LABEL)
     lines += [line for notice in notices for line in marked(notice)]
     for each in places:

@@ -105,9 +105,11 @@ def _compared(baseline: RunRecord, candidate: RunRecord) -> str:
     from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # slow to load
 
     try:
-        return str(compare_runs(baseline, candidate))
+        found = compare_runs(baseline, candidate)
     except BenchrigorError as error:
         return f"no comparison: {error}"
+    is_paced = any(each.code is Code.AT_FULL_PACE for each in found.notices)
+    return f"{found}{' · at full pace' if is_paced else ''}"
 
 
 def summary(record: RunRecord) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import contextlib
 import os
 import select
 import time
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchrigor.clocks import processors
@@ -24,6 +26,16 @@ _SHORTEST_S, _LONGEST_S = 0.005, 0.1
 _ALONE_S = 0.05  # of the first thread nothing is missed, so that others are only looked for
 # Of so much time threads that wait for each other are told from those that wait for others.
 _WINDOW_NS = 500_000_000
+
+
+@dataclass(slots=True)
+class _Window:
+    """What threads ran and waited since a time."""
+
+    since_ns: int
+    ran_ns: Counter[str] = field(default_factory=Counter)  # by thread
+    waited_ns: int = 0  # of all threads together
+    longest_ns: int = 0  # the same, but of each reading only the thread that waited longest
 
 
 class ProcessTree:
@@ -42,10 +54,10 @@ class ProcessTree:
         self._proc = str(root / "proc")
         self._processes = [pid]
         self._threads: dict[str, tuple[int, int]] = {}  # folder: ran, waited
-        self._gone = (0, 0)
         self._processors = processors()
-        self._window = (0, 0, time.monotonic_ns())  # ran, waited, and the time, when it began
-        self._lost_ns = 0
+        self._window = _Window(time.monotonic_ns())
+        self._lost_ns = self._ran_ns = 0
+        self.together_ns = 0  # how much longer all threads waited than one at a time
         self._new_s = time.monotonic()
 
     def wait(self) -> None:
@@ -71,7 +83,7 @@ class ProcessTree:
         while not poll.poll(1e3 * wait_s):
             began_s = time.thread_time()
             self.read()
-            if time.monotonic_ns() - self._window[2] >= _WINDOW_NS:
+            if time.monotonic_ns() - self._window.since_ns >= _WINDOW_NS:
                 self._close_window()
             is_alone = len(self._threads) <= 1
             missed_s = _ALONE_S if is_alone else _MISSED * (time.monotonic() - self._new_s)
@@ -82,11 +94,14 @@ class ProcessTree:
         """Return nanoseconds lost, and those of processor time of which that is known.
 
         Threads that waited while others of the tree had all processors lost nothing. Of several
-        at once the lost time is the share of their time, waiting included, that they waited.
+        at once the lost time is the share of their time, waiting included, that they waited. It is
+        at most the time that one of them waited, and leaves the busiest one the time that it ran.
         """
         self.read()
         self._close_window()
-        return self._lost_ns, self._window[0]
+        return self._lost_ns, self._ran_ns
+
+    __call__ = close
 
     def read(self) -> None:
         """Take in what each thread of the tree has run and waited so far."""
@@ -104,10 +119,15 @@ class ProcessTree:
         self._processes = list(processes)
         if self._threads.keys() - before.keys():
             self._new_s = time.monotonic()
-        for folder, (ran_ns, waited_ns) in before.items():
-            # A number may be given to another thread, which starts from 0.
-            if self._threads.get(folder, (-1, 0))[0] < ran_ns:
-                self._gone = self._gone[0] + ran_ns, self._gone[1] + waited_ns
+        waits_ns = [0]
+        for folder, (ran_ns, waited_ns) in self._threads.items():
+            ran_before, waited_before = before.get(folder, (0, 0))
+            if ran_ns < ran_before:  # the number was given to another thread, which starts from 0
+                ran_before = waited_before = 0
+            self._window.ran_ns[folder] += ran_ns - ran_before
+            waits_ns.append(waited_ns - waited_before)
+        self._window.waited_ns += sum(waits_ns)
+        self._window.longest_ns += max(waits_ns)
 
     def _read_process(self, pid: int) -> list[int] | None:
         """Take in the threads of a process and return its children; None if it is gone."""
@@ -133,13 +153,13 @@ class ProcessTree:
 
     def _close_window(self) -> None:
         """Add what was lost since the last window, and begin another."""
-        ran_ns = self._gone[0] + sum(ran_ns for ran_ns, _ in self._threads.values())
-        waited_ns = self._gone[1] + sum(waited_ns for _, waited_ns in self._threads.values())
-        now_ns = time.monotonic_ns()
-        window = ran_ns, waited_ns, now_ns
-        changes = (after - before for after, before in zip(window, self._window, strict=True))
-        self._lost_ns += lost_ns(*changes, processors=self._processors)
-        self._window = window
+        window, self._window = self._window, _Window(time.monotonic_ns())
+        wall_ns = self._window.since_ns - window.since_ns
+        ran_ns, busiest_ns = window.ran_ns.total(), max(window.ran_ns.values(), default=0)
+        lost = lost_ns(ran_ns, window.waited_ns, wall_ns, processors=self._processors)
+        self._lost_ns += max(min(lost, window.longest_ns, wall_ns - busiest_ns), 0)
+        self._ran_ns += ran_ns
+        self.together_ns += window.waited_ns - window.longest_ns
 
 
 def lost_ns(ran_ns: int, waited_ns: int, wall_ns: int, *, processors: int) -> int:

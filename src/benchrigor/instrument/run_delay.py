@@ -66,7 +66,7 @@ class RunDelay:
         """Measure a child that was just started, and its descendants; see `ProcessTree`."""
         tree = ProcessTree(pid, root=self._root)
         tree.wait()
-        return tree.close
+        return tree
 
     def _open(self) -> None:
         self._thread.file, self._thread.pid = open_schedstat(self._root), os.getpid()

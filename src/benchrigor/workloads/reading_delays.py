@@ -48,6 +48,8 @@ class ReadingDelays(SegmentTimer):
 
     def _report_delays(self, recorder: Recorder, used_ns: Sequence[int]) -> None:
         own_ns, others_ns, wall_ns = used_ns
+        if others_ns > _MOST_ELSEWHERE * wall_ns:
+            recorder.fact("other_cpu_s", others_ns / 1e9)
         if others_ns > max(own_ns, _MOST_ELSEWHERE * wall_ns):
             recorder.notice(
                 Notice.warning(

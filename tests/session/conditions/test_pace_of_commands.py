@@ -26,6 +26,14 @@ def test_runs_of_a_fast_and_a_slow_machine_are_not_called_different() -> None:
     assert comparison.ratio.value == pytest.approx(1.0, abs=0.1)
 
 
+def test_commands_of_several_threads_are_compared_as_measured() -> None:
+    one, two = run_of(slower=1.4, seed=3), run_of(slower=1.4, seed=4, threads=2)
+    assert two.at_full_pace() is None
+    comparison = br.compare_runs(one, two)
+    assert comparison.candidate == two.estimate()
+    assert comparison.baseline == one.estimate() != one.at_full_pace()
+
+
 def test_without_references_there_is_none() -> None:
     assert run_of(slower=1.4, seed=5, references=False).at_full_pace() is None
 

@@ -57,6 +57,12 @@ def test_plain_numbers_for_each_reading_are_references_and_delays_too():
     assert record.at_full_pace().value == pytest.approx(TRUE_S, rel=0.02)
 
 
+def test_where_other_threads_did_part_of_the_work_there_is_none():
+    record = told(1, facts={"other_cpu_s": 0.2})
+    assert record.at_full_pace() is None
+    assert record.estimate() == told(1).estimate()
+
+
 def test_without_references_and_of_other_metrics_there_is_none():
     session = br.Session(br.Options(max_rounds=1), seed=1)
     plan = session.ask()

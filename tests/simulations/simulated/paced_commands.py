@@ -13,9 +13,18 @@ FULL = {COMMAND: 0.0102, COMMAND_CPU: 0.01, COMMAND_REST: 0.0002}
 
 
 def run_of(
-    *, slower: float, seed: int, rest_s: float = 0.002, references: bool = True, **options: Any
+    *,
+    slower: float,
+    seed: int,
+    rest_s: float = 0.002,
+    references: bool = True,
+    threads: int = 1,
+    **options: Any,
 ) -> br.RunRecord:
-    """Return a run of a command of 20 ms, on a machine so much slower than at full pace."""
+    """Return a run of a command of 20 ms, on a machine so much slower than at full pace.
+
+    Of several threads each runs for as long, at the same time.
+    """
     rng = np.random.default_rng(seed)
     given = br.Options(target=None, max_rounds=60, min_rounds=60, rounds="restarted", **options)
     engine = Engine(given, seed=1, subject={"kind": "command"})
@@ -30,7 +39,7 @@ def run_of(
                 plan=plan,
                 elapsed_ns=50_000_000,
                 readings={"time": cpu_s + rests[0]},
-                facts={"cpu_s": cpu_s, "voluntary_switches": 1},
+                facts={"cpu_s": threads * cpu_s, "voluntary_switches": 1},
                 references=timed if references and plan.index % 3 == 0 else None,
             )
         )

@@ -8,6 +8,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.instrument import RunDelay
 from benchrigor.model import Delays, RoundPlan
 from benchrigor.workloads import CommandWorkload, Pick, RoundRecorder
+from benchrigor.workloads.processes import process_delay
 from benchrigor.workloads.processes.process_delay import record_process
 
 PLAN = RoundPlan(index=0)
@@ -36,6 +37,20 @@ def test_what_is_known_is_a_share_of_the_processor_time(known_ms, cpu_ms, known)
     record_process(recorder, 20 * MS, known_ms * MS, elapsed_s=1.0, cpu_s=cpu_ms / 1e3)
     assert delays_of(recorder).known == pytest.approx([known])
     assert delays_of(recorder).seconds["run queue"] == pytest.approx([0.02])
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "lost_s"), [(0.18, 0.04), (0.02, 0.1), (0.26, 0.0)], ids=["most", "little", "all"]
+)
+def test_no_delay_leaves_less_than_the_processor_time_by_the_processors(
+    monkeypatch, cpu_s, lost_s
+) -> None:
+    monkeypatch.setattr(process_delay, "processors", lambda: 2)
+    recorder = RoundRecorder()
+    spent = {"elapsed_s": 0.13, "cpu_s": cpu_s, "together_ns": 150 * MS}
+    record_process(recorder, 100 * MS, 180 * MS, **spent)
+    assert delays_of(recorder).seconds["run queue"] == pytest.approx([lost_s])
+    assert recorder.finish(PLAN, elapsed_ns=0).facts["waited_together_s"] == 0.15
 
 
 @pytest.mark.skipif(not RunDelay().available, reason=RunDelay().reason)

@@ -69,7 +69,8 @@ def with_pace(
 ) -> Analysis:
     """Add to the analysis of a time or a speed the pace of its rounds, and what it is at full pace.
 
-    Without an estimate, references or enough segments between them, it is returned unchanged.
+    Without an estimate, references or enough segments between them, it is returned unchanged. So it
+    is where other threads or processes did part of the work: the pace is that of one thread.
     """
     estimate, full = analysis.estimate, full_s.get(INTERPRETER)
     if analysis.kind is Kind.READINGS and analysis.metric.name == "time":
@@ -77,7 +78,7 @@ def with_pace(
     if estimate is None or full is None or not (analysis.metric.is_duration or analysis.wps):
         return analysis
     segments = _segments(analysis, rounds)
-    if segments is None:
+    if segments is None or any("other_cpu_s" in each.facts for each in rounds):
         return analysis
     several = analysis.kind is Kind.INVOCATIONS
     pace = pace_of(
@@ -136,10 +137,11 @@ def _invocations(rounds: Sequence[Round]) -> Invocations | None:
             float(each.facts["cpu_s"] or 0.0),
             float(sum(map(np.sum, each.delays.seconds.values()))) if each.delays else 0.0,
             _switches(each),
+            float(each.facts.get("waited_together_s") or 0.0),
         )
         for each in whole
     ]
-    wall, cpu, waited, switches = np.array(rows).T
+    wall, cpu, waited, switches, together = np.array(rows).T
     after = [k + 1 for k, each in enumerate(whole) for _ in _references([each], COMMAND)]
     return Invocations(
         wall=wall,
@@ -150,6 +152,7 @@ def _invocations(rounds: Sequence[Round]) -> Invocations | None:
             kind: np.concatenate([each.seconds[kind] for each in paced]) for kind in _OF_COMMANDS
         },
         after=np.array(after),
+        together=together,
     )
 
 

@@ -29,6 +29,7 @@ FEWEST_STARTS = 4  # in 5 % of the second that a run lasts at least
 _BLOCKS = 8
 BETWEEN = 0.03  # relative sd between runs that is left
 _LEAST_HIT = 0.02  # share of commands that waited less than any of some dozens of starts
+_PARALLEL = 0.05  # share of the time up to which threads with work at once matter little
 _END = 1  # times that a process gives a processor up which never waits: when it ends
 
 
@@ -47,6 +48,9 @@ class Invocations:
         time without processor time and delay, each of shape (k,).
     after
         How many commands had ended before each of these, shape (k,).
+    together
+        How much longer the threads of each command waited than one of them at a time, shape (n,);
+        None where that is not known.
     """
 
     wall: Floats
@@ -55,13 +59,22 @@ class Invocations:
     switches: Floats
     starts: Mapping[str, Floats]
     after: Ints
+    together: Floats | None = None
+
+    @property
+    def are_parallel(self) -> bool:
+        """Whether several threads had work at once.
+
+        Then neither the processor time nor the delay of all is on the path that the wall time
+        takes, and subtraction tells nothing.
+        """
+        beyond = self.cpu + self.waited - self.wall
+        together = 0.0 if self.together is None else float(self.together.sum())
+        return max(float(beyond.sum()), together) > _PARALLEL * float(self.wall.sum())
 
     @property
     def rest(self) -> Floats:
-        """What is neither processor time nor delay, 0 of those that never gave a processor up.
-
-        Negative of several processors.
-        """
+        """What is neither processor time nor delay, 0 of those that never gave a processor up."""
         return np.where(self.switches > _END, self.wall - self.cpu - self.waited, 0.0)
 
 
@@ -92,11 +105,11 @@ def command_pace(
     Returns
     -------
     Pace or None
-        None with fewer than 4 starts.
+        None with fewer than 4 starts, and of commands whose threads had work at once.
     """
     starts = invocations.starts
     relative = starts[COMMAND_CPU] / full_s[COMMAND_CPU]
-    if relative.size < FEWEST_STARTS or invocations.wall.size < 2:
+    if relative.size < FEWEST_STARTS or invocations.wall.size < 2 or invocations.are_parallel:
         return None
     slope, sd, _ = sensitivity or Sensitivity(SENSITIVITY, SENSITIVITY_SD)
     slower = max(float((relative**slope).mean()), 1.0)
@@ -126,20 +139,18 @@ def _levels(
 ) -> tuple[float, float, float]:
     """Return the level without and with the rest at full pace, and the relative error of the rest.
 
-    What is their own of it lies anywhere between all and what is beyond that of starts. Where
-    commands ran on several processors, there is none: all time but delay is processor time.
+    What is their own of it lies anywhere between all and what is beyond that of starts.
     """
 
     def level(times: Floats) -> float:
         return float(times.mean() if q is None else np.quantile(times, q)) + full_rest_s
 
     busy, rest, of_starts = invocations.cpu, invocations.rest, invocations.starts[COMMAND_REST]
-    if (rest_s := float(rest.mean())) <= 0.0:
-        least = level((busy + rest_s * busy / busy.mean()) / slower)
+    least = level(busy / slower)
+    if float(rest.mean()) <= 0.0:
         return least, least, 0.0
     waiting = rest != 0.0
     share = float(waiting.mean())
-    least = level(busy / slower)
     most = max(level(busy / slower + np.where(waiting, rest - full_rest_s, 0.0)), least)
     common = of_starts.mean() + of_starts.std() / math.sqrt(of_starts.size - 1.0) - full_rest_s
     floor = np.quantile(rest[waiting], _LEAST_HIT) - of_starts.min()  # of a sleep nearly all of it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchrigor.clocks import processors
 from benchrigor.model import Delays
 from benchrigor.protocols import Recorder
 
@@ -10,16 +11,28 @@ _NEGLIGIBLE = 0.01
 
 
 def record_process(
-    recorder: Recorder, lost_ns: int, known_ns: int, elapsed_s: float, cpu_s: float
+    recorder: Recorder,
+    lost_ns: int,
+    known_ns: int,
+    *,
+    elapsed_s: float,
+    cpu_s: float,
+    together_ns: int = 0,
 ) -> None:
-    """Record the delay of a round's process, by what is known of the processor time used."""
+    """Record the delay of a round's process, by what is known of the processor time used.
+
+    It is never more than leaves all processors the time to do the work.
+    """
+    most_s = max(elapsed_s - cpu_s / processors(), 0.0)
     unseen_s = max(cpu_s - known_ns / 1e9 - _NEGLIGIBLE * elapsed_s, 0.0)
     known = 1.0 - unseen_s / cpu_s if unseen_s else 1.0
     recorder.delays(
         Delays(
             stops=[1],
-            seconds={"run queue": [min(lost_ns / 1e9, elapsed_s)]},
+            seconds={"run queue": [min(lost_ns / 1e9, most_s)]},
             duration_s=[elapsed_s],
             known=[known],
         )
     )
+    if together_ns:
+        recorder.fact("waited_together_s", together_ns / 1e9)

@@ -35,6 +35,7 @@ class Ended:
     cut: bool  # asked to end, since its time was up
     left_running: bool  # it left processes of its group running
     delay: tuple[int, int] | None  # as `DelayMeter.wait_for` tells it
+    together_ns: int  # likewise
 
     @property
     def cpu_s(self) -> float:
@@ -111,10 +112,12 @@ class ProcessGroup:
         pid = self.process.pid
         try:
             ended_ns = delay = None
+            together_ns = 0
             if meter is not None:
                 delay_of = meter.wait_for(pid)
                 ended_ns = self._clock.now_ns()
                 delay = delay_of()
+                together_ns = getattr(delay_of, "together_ns", 0)
             _, status, usage = os.wait4(pid, 0)
             ended_ns = ended_ns or self._clock.now_ns()
             self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -139,6 +142,7 @@ class ProcessGroup:
             cut=self._cut,
             left_running=left_running,
             delay=delay,
+            together_ns=together_ns,
         )
 
     def _watch(self, timeout_s: float | None, seconds: float | None) -> None:

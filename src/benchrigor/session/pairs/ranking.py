@@ -1,0 +1,107 @@
+"""Runs measured in turn, round by round: compared and ranked by the ratio of each pair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from benchrigor.errors import NotEstimable
+from benchrigor.model import Code, Comparison, Notice, Ranked, Round, RunRecord
+from benchrigor.model.text import percent
+from benchrigor.session.conditions.red_rounds import is_disturbed
+from benchrigor.session.pairs.kept_sides import compare_in_turn
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Places of runs, and how each compares with the first, over the rounds that all have."""
+
+    places: tuple[Ranked, ...] = ()
+    against_first: Mapping[str, Comparison] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+
+
+def compare_with(
+    baseline: str, records: Mapping[str, RunRecord], *, margin: float = 0.01
+) -> dict[str, Comparison]:
+    """Compare each run with the baseline by name, pair by pair, as `measure_processes` does.
+
+    Runs of fewer rounds are not compared with more of the others, so that all tell of the same
+    minutes. NotEstimable where those are too few.
+    """
+    shared = _shared(records)
+    options = shared[baseline].options
+    compared = {
+        name: replace(
+            compare_in_turn(
+                shared[baseline],
+                each,
+                margin=margin,
+                statistic=options.statistic,
+                confidence=options.confidence,
+            ),
+            readings_in="s",
+        )
+        for name, each in shared.items()
+        if name != baseline
+    }
+    for each in compared.values():
+        if each.baseline is None or each.candidate is None:
+            raise NotEstimable(each.notices[0])
+    return compared
+
+
+def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
+    """Rank runs by their times over the rounds that all have, the least first.
+
+    Two of m differ where the p-value of a paired ratio of 1 is at most (1 - confidence) / (m (m -
+    1) / 2) (Bonferroni). One that does not differ from the first of its group shares its place.
+    Those that ended after their first round have no place.
+    """
+    enough = [name for name in records if len(_whole(records[name])) >= MIN_FOR_VARIANCE]
+    records = {name: records[name] for name in enough}
+    first = next(iter(records), "")
+    if len(records) < 2:
+        own = records[first].estimate() if records else None
+        return Ranking(places=(Ranked(name=first, estimate=own, place=1),) if own else ())
+    compared = compare_with(first, records, margin=0.0)
+    estimates = {name: each.candidate for name, each in compared.items()}
+    estimates[first] = next(iter(compared.values())).baseline
+    known = {name: each for name, each in estimates.items() if each is not None}
+    ordered = sorted(known, key=lambda name: known[name].value)
+    level = (1.0 - known[first].confidence) / math.comb(len(ordered), 2)
+    leader, places = ordered[0], list[Ranked]()
+    compared = against_first = compare_with(leader, records, margin=0.0)
+    for index, name in enumerate(ordered):
+        if name != leader and compared[name].p_beyond <= level:  # of no margin: beyond 1
+            leader, compared = name, compare_with(name, records, margin=0.0)
+        place = index + 1 if name == leader else places[-1].place
+        places.append(Ranked(name=name, estimate=known[name], place=place))
+    return Ranking(places=tuple(places), against_first=against_first, notices=lost_beside(records))
+
+
+def lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
+    """Warn where other work took time of runs: it slows them by their threads, not all alike."""
+    found = [each.interference for each in records.values() if each.interference is not None]
+    if not any(map(is_disturbed, found)):
+        return ()
+    least, most = (limit(each.measured_percent for each in found) for limit in (min, max))
+    sentence = (
+        f"Other work took {percent(least / 100.0)} to {percent(most / 100.0)} of the time of these "
+        "runs: the times and their ratios are of this busy machine."
+    )
+    evidence = {"least_percent": least, "most_percent": most}
+    return (Notice.warning(Code.DISTURBED, sentence, **evidence),)
+
+
+def _shared(records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:
+    """Leave of each run the rounds that all have."""
+    whole = {name: _whole(each) for name, each in records.items()}
+    count = min(map(len, whole.values()))
+    return {name: replace(records[name], rounds=whole[name][:count]) for name in records}
+
+
+def _whole(record: RunRecord) -> tuple[Round, ...]:
+    return tuple(each for each in record.rounds if not each.cut)

@@ -1,0 +1,133 @@
+"""Runs that were measured in turn, ranked and compared round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy
+
+import benchrigor as br
+from benchrigor.errors import NotEstimable
+from benchrigor.model import Code, Delays, Floats, Round, RoundPlan
+from benchrigor.session.engine import Engine
+from benchrigor.session.pairs.kept_sides import compare_in_turn
+from benchrigor.session.pairs.pair_engine import PairEngine
+from benchrigor.session.pairs.ranking import compare_with, lost_beside, rank_in_turn
+
+
+def run_of(times: Sequence[float] | Floats, *, lost: float = 0.0) -> br.RunRecord:
+    """Return a run of commands that took so long, of which others took a share."""
+    count = len(times)
+    options = br.Options(target=None, max_rounds=count, min_rounds=count, rounds="restarted")
+    engine = Engine(options, seed=1, subject={"kind": "command"})
+    for finished in rounds_of(times, lost=lost):
+        plan = engine.ask()
+        assert plan is not None
+        engine.tell(replace(finished, plan=plan))
+    return engine.result()
+
+
+def rounds_of(times: Sequence[float] | Floats, *, lost: float = 0.0) -> tuple[Round, ...]:
+    return tuple(
+        Round(
+            plan=RoundPlan(index=index),
+            elapsed_ns=10**6,
+            readings={"time": float(wall_s)},
+            delays=Delays(stops=[1], seconds={"run queue": [lost * wall_s]}, duration_s=[wall_s]),
+        )
+        for index, wall_s in enumerate(times)
+    )
+
+
+def in_turn(levels: dict[str, float], *, seed: int, n: int = 60) -> dict[str, br.RunRecord]:
+    """Return runs beside others, which slow all commands of a round alike."""
+    rng = np.random.default_rng(seed)
+    busy = 1.0 + rng.exponential(0.5, n)
+    return {name: run_of(mean * busy * rng.normal(1.0, 0.01, n)) for name, mean in levels.items()}
+
+
+def test_what_all_rounds_have_in_common_cancels_in_a_ranking() -> None:
+    records = in_turn({"slow": 0.110, "fast": 0.100, "middle": 0.105}, seed=1)
+    apart = [each.estimate() for each in records.values()]
+    assert max(each.low for each in apart) < min(each.high for each in apart)
+    ranking = rank_in_turn(records)
+    assert [each.name for each in ranking.places] == ["fast", "middle", "slow"]
+    assert [each.place for each in ranking.places] == [1, 2, 3]
+    ratio = ranking.against_first["slow"].ratio
+    assert ratio is not None
+    assert ratio.low < 1.1 < ratio.high < 1.12
+
+
+def test_a_ranking_is_what_two_processes_measured_in_turn_come_to() -> None:
+    records = in_turn({"old": 0.100, "new": 0.103}, seed=2)
+    engine = PairEngine(by_round=True, margin=0.02)
+    for old, new in zip(*(each.rounds for each in records.values()), strict=True):
+        series = (np.array([each.readings["time"]]) for each in (old, new))
+        engine.add(*([each] for each in series), None)
+    wanted, found = engine.result(), compare_with("old", records, margin=0.02)["new"]
+    assert found.ratio == wanted.ratio
+    assert (found.verdict, found.p_value) == (wanted.verdict, wanted.p_value)
+    assert found.readings_in == "s"
+    assert found.ratio == rank_in_turn(records).against_first["new"].ratio
+
+
+def test_figures_are_means_of_the_times_measured_in_the_rounds_that_all_have() -> None:
+    whole = in_turn({"one": 0.1, "two": 0.2}, seed=3, n=40)
+    more = run_of([*(each.readings["time"] for each in whole["one"].rounds), *[0.5] * 40])
+    for name, record in (("more", more), ("as many", whole["one"])):
+        ranking = rank_in_turn({"one": record, "two": whole["two"]})
+        assert [each.estimate.value for each in ranking.places] == pytest.approx(
+            [np.mean([each.readings["time"] for each in whole[key].rounds]) for key in whole]
+        ), name
+
+
+@pytest.mark.slow
+def test_runs_of_equal_times_seldom_have_places_of_their_own() -> None:
+    like, apart = run_of([0.1, 0.11]), 0
+    for seed in range(100):
+        rng = np.random.default_rng([33, seed])
+        busy = 0.1 * (1.0 + rng.exponential(0.5, 20))
+        records = {
+            name: replace(like, rounds=rounds_of(busy * rng.normal(1.0, 0.02, 20)))
+            for name in "abc"
+        }
+        apart += {each.place for each in rank_in_turn(records).places} != {1}
+    assert apart <= scipy.stats.binom.ppf(0.999, 100, 0.05)
+
+
+def test_too_few_rounds_rank_nothing() -> None:
+    few = {"one": run_of([0.1]), "two": run_of([0.2])}
+    assert rank_in_turn(few).places == ()
+    with pytest.raises(NotEstimable, match="1 reading"):
+        compare_with("one", few)
+    whole = in_turn({"first": 0.1, "second": 0.2}, seed=5)
+    assert rank_in_turn(whole | few).places == rank_in_turn(whole).places
+
+
+def test_times_that_all_move_alike_are_ranked_all_the_same() -> None:
+    rising = np.linspace(0.1, 0.3, 40)
+    rng = np.random.default_rng(6)
+    records = {
+        name: run_of(level * rising * rng.normal(1.0, 0.01, 40))
+        for name, level in {"slow": 1.1, "fast": 1.0}.items()
+    }
+    assert records["slow"].estimate() is None
+    assert [each.place for each in rank_in_turn(records).places] == [1, 2]
+
+
+def test_a_run_alone_has_its_own_estimate() -> None:
+    records = in_turn({"one": 0.1}, seed=4)
+    (place,) = rank_in_turn(records).places
+    assert (place.place, place.estimate) == (1, records["one"].estimate())
+
+
+def test_it_is_told_what_other_work_took_of_each() -> None:
+    quiet, busy = run_of([0.1] * 9 + [0.11]), run_of([0.1] * 9 + [0.12], lost=0.4)
+    assert lost_beside({"quiet": quiet}) == ()
+    (notice,) = lost_beside({"quiet": quiet, "busy": busy})
+    assert notice.code is Code.DISTURBED
+    assert "0% to 40% of the time" in notice.sentence
+    assert compare_in_turn(quiet, busy).ratio is not None
