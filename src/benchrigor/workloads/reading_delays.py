@@ -28,6 +28,8 @@ class ReadingDelays(SegmentTimer):
     where they did most of the work, no delay is told.
     """
 
+    _busy_s: Floats | None = None  # of each segment of the round that is reported
+
     def _cpu_ns(self) -> int:
         return cpu_ns_with_children()  # finer than what every interpreter has
 
@@ -37,14 +39,32 @@ class ReadingDelays(SegmentTimer):
         ``used_ns`` is the processor time of the thread, that of all others, and wall time; None
         for what they used since the round began.
         """
+        now_ns = self.spent_ns()
+        used_ns = used_ns or [*map(sub, now_ns, self.used_ns or now_ns)]
+        self._busy_s = self._with_others(used_ns[1]) if self.is_busy_known else None
         if self.references:
             stops, times_ns = zip(*self.references, strict=True)
             seconds = {INTERPRETER: [each / 1e9 for each in times_ns]}
-            recorder.references(References(stops=stops, seconds=seconds))
+            busy = None
+            if self._busy_s is not None:
+                so_far_s = np.cumsum(self._busy_s)[np.searchsorted(self.stops, stops)]
+                busy = np.diff(so_far_s, prepend=0.0)
+            recorder.references(References(stops=stops, seconds=seconds, busy=busy))
         if self.is_metered:
-            now_ns = self.spent_ns()
-            self._report_delays(recorder, used_ns or [*map(sub, now_ns, self.used_ns or now_ns)])
+            self._report_delays(recorder, used_ns)
         self.clear()
+
+    def _with_others(self, others_ns: int) -> Floats:
+        """Return the processor time of each segment, with that of other threads and children.
+
+        That is known for the round only. It was used while this thread did not run, and each
+        segment has the share of it that it has of such time.
+        """
+        busy_ns = np.array(self.busy_ns, dtype=np.float64)
+        free_ns = np.maximum(np.subtract(self.durations_ns, busy_ns) - self.delays_ns, 0.0)
+        share = min(others_ns / max(free_ns.sum(), 1.0), 1.0)
+        busy_s: Floats = np.maximum(busy_ns + share * free_ns, 0.0) / 1e9
+        return busy_s
 
     def _report_delays(self, recorder: Recorder, used_ns: Sequence[int]) -> None:
         own_ns, others_ns, wall_ns = used_ns
@@ -76,7 +96,14 @@ class ReadingDelays(SegmentTimer):
             )
         seconds = {"run queue": by_others}
         recorder.delays(
-            Delays(stops=self.stops, seconds=seconds, duration_s=duration_s, known=known, own=own)
+            Delays(
+                stops=self.stops,
+                seconds=seconds,
+                duration_s=duration_s,
+                known=known,
+                own=own,
+                busy=self._busy_s,
+            )
         )
 
     def starts_ns(self, readings_s: Floats, done: int) -> Ints:

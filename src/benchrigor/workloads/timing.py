@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchrigor.clocks import clock_cost_ns
+from benchrigor.clocks import WallClock, clock_cost_ns
 from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Floats, Notice, RoundPlan
 from benchrigor.model.checks import is_number
@@ -58,7 +58,11 @@ class TimedWorkload:
         self._limit = None if timeout_s is None else TimeLimit(timeout_s)
         self._clock = clock
         self._meter = meter
-        self._delays = None if meter is None else ReadingDelays(meter.delay_ns, clock.now_ns)
+        # Simulated time has no processor time.
+        self._busy_ns = time.thread_time_ns if isinstance(clock, WallClock) else None
+        self._delays = None
+        if meter is not None:
+            self._delays = ReadingDelays(meter.delay_ns, clock.now_ns, None, self._busy_ns)
         self._pace_ns: float | None = None  # wall time of the last readings, each
 
     def take_turns(self) -> None:
@@ -66,7 +70,7 @@ class TimedWorkload:
         now_ns, delay_ns = self._clock.now_ns, None
         if self._meter is not None:
             delay_ns = self._meter.delay_ns
-        self._delays = ReadingDelays(delay_ns, now_ns, Reference(now_ns))
+        self._delays = ReadingDelays(delay_ns, now_ns, Reference(now_ns), self._busy_ns)
 
     @functools.cached_property
     def name(self) -> str:

@@ -236,13 +236,16 @@ class SegmentTimer:
         Reads the clock.
     reference
         Timed in turn with the segments; None for none.
+    busy_ns
+        Tells the processor time of the thread so far; None where the clock is not that of the
+        machine.
 
     Attributes
     ----------
     stops
         How many readings there were at the end of each segment.
-    began_ns, delays_ns, durations_ns
-        When each began, how long it waited, and the sum of its readings.
+    began_ns, delays_ns, durations_ns, busy_ns
+        When each began, how long it waited, the sum of its readings, and its processor time.
     references
         Times of the reference in nanoseconds, each after so many readings.
     used_ns
@@ -255,9 +258,12 @@ class SegmentTimer:
         delay_ns: Callable[[], int] | None,
         now_ns: Callable[[], int],
         reference: Reference | None = None,
+        busy_ns: Callable[[], int] | None = None,
     ) -> None:
         self.reference = reference
         self.is_metered = delay_ns is not None
+        self.is_busy_known = busy_ns is not None
+        self._busy_so_far_ns = busy_ns or _nothing
         self._now_ns = now_ns
         self._delay_so_far_ns = delay_ns or _nothing
         self._elapsed_ns: list[int] = []  # of the readings under way
@@ -266,6 +272,7 @@ class SegmentTimer:
         self._paused_ns = 0
         self._began_ns: int | None = None  # the segment under way
         self._delay_ns = 0
+        self._busy_since_ns = self._busy_ns = 0
         self._length = 1
         self._closed = 0
         self._adjusted_at = _TRIED
@@ -277,6 +284,7 @@ class SegmentTimer:
         self.began_ns: list[int] = []
         self.delays_ns: list[int] = []
         self.durations_ns: list[int] = []
+        self.busy_ns: list[int] = []
         self.references: list[tuple[int, int]] = []
         self.used_ns: tuple[int, int, int] | None = None
 
@@ -312,10 +320,12 @@ class SegmentTimer:
         if self._began_ns is None:
             self._began_ns = self._now_ns()
         self._since_ns = self._delay_so_far_ns()
+        self._busy_since_ns = self._busy_so_far_ns()
 
     def pause(self) -> None:
         """Count up to here; delay before the next `resume` counts for no reading."""
         if self._since_ns is not None:
+            self._busy_ns += self._busy_so_far_ns() - self._busy_since_ns
             self._paused_ns = self._delay_so_far_ns()
             self._delay_ns += max(self._paused_ns - self._since_ns, 0)
             self._since_ns = None
@@ -323,8 +333,9 @@ class SegmentTimer:
     def forget(self, readings: int) -> None:
         """Forget what was measured after so many readings of the round."""
         kept = sum(each <= readings for each in self.stops)
-        for each in (self.stops, self.began_ns, self.delays_ns, self.durations_ns):
-            del each[kept:]
+        columns = (self.stops, self.began_ns, self.delays_ns, self.durations_ns, self.busy_ns)
+        for column in columns:
+            del column[kept:]
         self.references = [each for each in self.references if each[0] <= readings]
         if not kept:
             self.used_ns = None
@@ -384,7 +395,8 @@ class SegmentTimer:
         self._began_ns = None
         self.delays_ns.append(self._delay_ns)
         self.durations_ns.append(sum(self._elapsed_ns[self._kept :]))
-        self._delay_ns, self._kept = 0, len(self._elapsed_ns)
+        self.busy_ns.append(self._busy_ns)
+        self._delay_ns, self._busy_ns, self._kept = 0, 0, len(self._elapsed_ns)
 
 
 def _nothing() -> int:
@@ -468,7 +480,8 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
     """Time the function, or the steps of the generator that it makes; add facts."""
     if task["gc"] == "off":
         collector.disable()
-    timer = SegmentTimer(_meter(), time.perf_counter_ns, Reference() if task["reference"] else None)
+    reference = Reference() if task["reference"] else None
+    timer = SegmentTimer(_meter(), time.perf_counter_ns, reference, time.thread_time_ns)
     elapsed_ns: list[int] = []
     flags = getattr(getattr(getattr(func, "func", func), "__code__", None), "co_flags", 0)
     if flags & _GENERATOR:
@@ -492,6 +505,7 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
         "began_ns": [*timer.began_ns],
         "delays_ns": [*timer.delays_ns],
         "durations_ns": [*timer.durations_ns],
+        "busy_ns": [*timer.busy_ns],
         "reference_stops": [each for each, _ in timer.references],
         "reference_ns": [each for _, each in timer.references],
         "used_ns": [after - before for before, after in zip(timer.used_ns or (), timer.spent_ns())],
