@@ -141,32 +141,28 @@ def pace_of(
     A ``sensitivity`` that is known from elsewhere is taken as it is; it is that of whole readings.
     None with fewer than 3 segments whose references were not interrupted.
     """
+    segments = _uninterrupted(segments)
     if segments.level.size < FEWEST:
         return None
     ends = np.stack([segments.before, segments.after]) / full_s
-    counted: npt.NDArray[np.bool_] = np.all(ends < _INTERRUPTED * np.median(ends), axis=0)
-    if counted.sum() < FEWEST:
-        return None
-    ends, segments = ends[:, counted], segments.only(counted)
-    log_ends, level = np.log(ends), segments.level
-    busy, near = level * segments.busy, _near(level, q)
+    log_ends, level, busy = np.log(ends), segments.level, segments.level * segments.busy
+    near = _near(level, q)
     share = float(busy[near].sum() / level[near].sum())
     fastest = max(float(np.quantile(log_ends, _FASTEST)), 0.0)
     beyond = log_ends - fastest
     slope, sd, sd_of_fastest = _of_busy(sensitivity, share) or _sensitivity(_log(busy), beyond)
-    starts = block_starts(segments.duration_s) if level.size >= _ENOUGH else np.arange(level.size)
-    blocks = np.add.reduceat(log_ends.mean(axis=0), starts) / np.diff(starts, append=level.size)
+    blocks = _blocks(log_ends, segments.duration_s)
     whole, in_pieces = _level(busy, beyond, slope, sd), pieces > 1
+    machine, unsure = _of_machine(fastest)
     between = BETWEEN_UNLIKE if _is_unlike(slope, sd) else BETWEEN
     between = BETWEEN_PROCESSES if in_pieces and not processes else between
-    machine, unsure = _of_machine(fastest)
+    between = math.hypot(between, SENSITIVITY * unsure, machine * sd_of_fastest)
     to_full = math.exp(-SENSITIVITY * machine)
     rest = _of_group(level - busy, 0.0)
-    faster = to_full * whole.value / max(float(busy.mean()), 1e-300)
-    factor = 1.0 - share + share * faster
-    part = share * faster / factor
+    work = share * to_full * whole.value / max(float(busy.mean()), 1e-300)
+    factor = 1.0 - share + work
+    part = work / factor
     levels = _by_piece(segments, beyond, (slope, sd), pieces, to_full)
-    error = math.hypot(part * whole.error, (1.0 - part) * rest.error)
     return Pace(
         full_s={INTERPRETER: full_s},
         version=version,
@@ -177,8 +173,8 @@ def pace_of(
         sensitivity=share * slope,
         sensitivity_sd=share * sd,
         factor=(1.0 - segments.waited) * factor,
-        error=math.hypot(error, _COLD * segments.waited),
-        between=part * math.hypot(between, SENSITIVITY * unsure, machine * sd_of_fastest),
+        error=math.hypot(part * whole.error, (1.0 - part) * rest.error, _COLD * segments.waited),
+        between=part * between,
         blocks=whole.blocks,
         by_piece=tuple(levels) if in_pieces else (),
         level=to_full * whole.value + rest.value,
@@ -187,6 +183,23 @@ def pace_of(
         fastest_reference=fastest,
         busy=share,
     )
+
+
+def _uninterrupted(segments: Segments) -> Segments:
+    """Return the segments both of whose references tell a pace."""
+    ends = np.stack([segments.before, segments.after])
+    if not ends.size:
+        return segments
+    counted: npt.NDArray[np.bool_] = np.all(ends < _INTERRUPTED * np.median(ends), axis=0)
+    return segments.only(counted)
+
+
+def _blocks(log_ends: Floats, duration_s: Floats) -> Floats:
+    """Return the mean logarithm of references in blocks of equal wall time, or of few segments."""
+    n = duration_s.size
+    starts = block_starts(duration_s) if n >= _ENOUGH else np.arange(n)
+    means: Floats = np.add.reduceat(log_ends.mean(axis=0), starts) / np.diff(starts, append=n)
+    return means
 
 
 def _near(level: Floats, q: float | None) -> npt.NDArray[np.bool_]:
