@@ -146,8 +146,7 @@ def pace_of(
         return None
     ends = np.stack([segments.before, segments.after]) / full_s
     log_ends, level, busy = np.log(ends), segments.level, segments.level * segments.busy
-    near = _near(level, q)
-    share = float(busy[near].sum() / level[near].sum())
+    share = _share(busy, level, q)
     fastest = max(float(np.quantile(log_ends, _FASTEST)), 0.0)
     beyond = log_ends - fastest
     slope, sd, sd_of_fastest = _of_busy(sensitivity, share) or _sensitivity(_log(busy), beyond)
@@ -157,11 +156,10 @@ def pace_of(
     between = BETWEEN_UNLIKE if _is_unlike(slope, sd) else BETWEEN
     between = BETWEEN_PROCESSES if in_pieces and not processes else between
     between = math.hypot(between, SENSITIVITY * unsure, machine * sd_of_fastest)
-    to_full = math.exp(-SENSITIVITY * machine)
-    rest = _of_group(level - busy, 0.0)
-    work = share * to_full * whole.value / max(float(busy.mean()), 1e-300)
-    factor = 1.0 - share + work
-    part = work / factor
+    to_full, rest = math.exp(-SENSITIVITY * machine), _of_group(level - busy, 0.0)
+    part = share * to_full * whole.value / max(float(busy.mean()), 1e-300)
+    factor = 1.0 - share + part
+    part /= factor
     levels = _by_piece(segments, beyond, (slope, sd), pieces, to_full)
     return Pace(
         full_s={INTERPRETER: full_s},
@@ -176,7 +174,7 @@ def pace_of(
         error=math.hypot(part * whole.error, (1.0 - part) * rest.error, _COLD * segments.waited),
         between=part * between,
         blocks=whole.blocks,
-        by_piece=tuple(levels) if in_pieces else (),
+        by_piece=tuple(levels if in_pieces else ()),
         level=to_full * whole.value + rest.value,
         distance=whole.distance,
         at_full=whole.at_full,
@@ -202,13 +200,14 @@ def _blocks(log_ends: Floats, duration_s: Floats) -> Floats:
     return means
 
 
-def _near(level: Floats, q: float | None) -> npt.NDArray[np.bool_]:
-    """Return which segments tell about a quantile of them: a tenth, or all of a mean."""
-    if q is None:
-        return np.ones(level.size, dtype=np.bool_)
-    low, high = np.quantile(level, [max(q - _EXTREME / 2.0, 0.0), min(q + _EXTREME / 2.0, 1.0)])
-    near: npt.NDArray[np.bool_] = (level >= low) & (level <= high)
-    return near
+def _share(busy: Floats, level: Floats, q: float | None) -> float:
+    """Return the share of work in all segments, or in the tenth of them around a quantile."""
+    if q is not None:
+        around = max(q - _EXTREME / 2.0, 0.0), min(q + _EXTREME / 2.0, 1.0)
+        low, high = np.quantile(level, around)
+        near = (level >= low) & (level <= high)
+        busy, level = busy[near], level[near]
+    return float(busy.sum() / level.sum())
 
 
 def _log(busy: Floats) -> Floats:
