@@ -13,7 +13,7 @@ from typing import Any
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
-from benchrigor.model import Comparison, Delays, Progress
+from benchrigor.model import Comparison, Delays, Notice, Progress
 from benchrigor.model.checks import attempt
 from benchrigor.protocols import Clock, DelayMeter, Store
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
@@ -25,7 +25,7 @@ from benchrigor.stats.estimators.estimation import batched
 from benchrigor.workloads import CallableWorkload
 from benchrigor.workloads.callable import Call, collector_kept, misfits, wrong_function
 from benchrigor.workloads.processes.worker import FEW_CALLS, SEGMENT_NS
-from benchrigor.workloads.timing import Stopwatch, in_seconds
+from benchrigor.workloads.timing import CallOverran, Patience, Stopwatch, in_seconds
 
 
 def measure_pair(
@@ -161,6 +161,7 @@ class _PairRunner:
         self._clock = clock
         self._stopwatch = Stopwatch(clock)
         self._meter = meter_for(clock)
+        self._patience, self._under_way = Patience(), BASELINE  # which function a call is of
 
     @property
     def _are_chosen(self) -> bool:
@@ -192,16 +193,8 @@ class _PairRunner:
 
     def __call__(self, plan: PairPlan) -> Callable[[int], PairRound]:
         """Take the readings of a plan, in seconds per call."""
-        began_ns = self._clock.now_ns()
-        until_ns = math.inf if plan.seconds is None else began_ns + plan.seconds * 1e9
-        with ExitStack() as stack:
-            for each in self._workloads.values():
-                stack.enter_context(each.awaiting())
-            if not (self._taken and self._are_chosen):
-                self._choose_calls(plan)
-            stack.enter_context(collector_kept(self._gc))
-            delays = None if self._meter is None else _PairDelays(self._meter, self._clock)
-            elapsed_ns = self._timed(plan.order, began_ns, until_ns, delays)
+        delays = None if self._meter is None else _PairDelays(self._meter, self._clock)
+        elapsed_ns, left = self._taken_of(plan, delays)
         pairs = len(elapsed_ns[BASELINE])
         readings = {}
         for name, taken in elapsed_ns.items():
@@ -216,6 +209,7 @@ class _PairRunner:
         calls = max(each.inner for each in self._workloads.values())
         if self._taken == 0 and not self._of_means and calls > 1:
             notices = (batched(calls), *notices)
+        notices += left
         self._taken += pairs
 
         def finish(elapsed_ns: int) -> PairRound:
@@ -235,11 +229,42 @@ class _PairRunner:
 
         return finish
 
-    def _timed(
-        self, order: Sequence[str], since_ns: int, until_ns: float, delays: _PairDelays | None
-    ) -> dict[str, list[int]]:
-        """Return the readings of either function; no pair begins whose last call would be late."""
+    def _taken_of(
+        self, plan: PairPlan, delays: _PairDelays | None
+    ) -> tuple[dict[str, list[int]], tuple[Notice, ...]]:
+        """Return the readings of either function, and a Notice where a call hung and was left."""
+        began_ns = self._clock.now_ns()
+        until_ns = math.inf if plan.seconds is None else began_ns + plan.seconds * 1e9
         elapsed_ns: dict[str, list[int]] = {name: [] for name in self._workloads}
+        patience = self._patience
+        is_real = isinstance(self._clock, WallClock)
+        with patience.kept(plan.seconds if is_real else None), ExitStack() as stack:
+            for each in self._workloads.values():
+                stack.enter_context(each.awaiting())
+            if not (self._taken and self._are_chosen):
+                self._choose_calls(plan)
+            stack.enter_context(collector_kept(self._gc))
+            if delays is not None:
+                delays.begin()
+            patience.taken = elapsed_ns[BASELINE]
+            self._timed(elapsed_ns, plan.order, began_ns, until_ns, delays)
+        if not patience.is_over:
+            return elapsed_ns, ()
+        pairs = min(map(len, elapsed_ns.values()))
+        notice = patience.notice(self._workloads[self._under_way].name)
+        if not pairs:
+            raise WorkloadFailed(f"{self._under_way}: {notice.sentence}")
+        return {name: taken[:pairs] for name, taken in elapsed_ns.items()}, (notice,)
+
+    def _timed(
+        self,
+        elapsed_ns: Mapping[str, list[int]],
+        order: Sequence[str],
+        since_ns: int,
+        until_ns: float,
+        delays: _PairDelays | None,
+    ) -> None:
+        """Add readings of either function; no pair begins whose last call would be late."""
         time_once = {name: each.time_once for name, each in self._workloads.items()}
         name, now_ns = BASELINE, self._clock.now_ns
         try:
@@ -255,7 +280,9 @@ class _PairRunner:
                         break
         except WorkloadFailed as error:
             raise WorkloadFailed(f"{name}: {error}") from error
-        return elapsed_ns
+        except CallOverran:
+            self._under_way = name
+            raise
 
 
 class _PairDelays:
@@ -265,8 +292,12 @@ class _PairDelays:
         self._meter = meter
         self._clock = clock
         self._stops: list[int] = []
-        self._delays_ns = [meter.delay_ns()]
-        self._times_ns = [clock.now_ns()]
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from here on."""
+        self._delays_ns = [self._meter.delay_ns()]
+        self._times_ns = [self._clock.now_ns()]
 
     @property
     def due_ns(self) -> int:
