@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from operator import sub
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.clocks import cpu_ns_with_children, processors
 from benchrigor.model import Code, Delays, Notice, References
@@ -14,6 +15,7 @@ from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats, Ints
 from benchrigor.protocols import Recorder
+from benchrigor.stats.series.undisturbed import STOPPED, stops_in
 from benchrigor.workloads.processes.worker import SegmentTimer
 
 # Share of the wall time that others may use without being the measured work, such as progress.
@@ -29,6 +31,7 @@ class ReadingDelays(SegmentTimer):
     """
 
     _busy_s: Floats | None = None  # of each segment of the round that is reported
+    _stopped_s: Floats  # likewise
 
     def _cpu_ns(self) -> int:
         return cpu_ns_with_children()  # finer than what every interpreter has
@@ -51,8 +54,19 @@ class ReadingDelays(SegmentTimer):
                 busy = np.diff(so_far_s, prepend=0.0)
             recorder.references(References(stops=stops, seconds=seconds, busy=busy))
         if self.is_metered:
+            self._stopped_s = self._stopped_between()
             self._report_delays(recorder, used_ns)
         self.clear()
+
+    def _stopped_between(self) -> Floats:
+        """Return for how long the process was stopped after each segment, before the next began.
+
+        No reading is longer for that, but a run that lost the time should say so.
+        """
+        durations_ns = np.array(self.durations_ns, dtype=np.float64)
+        ended_ns = np.array(self.began_ns) + durations_ns
+        between_s = np.append(np.maximum(self.began_ns[1:] - ended_ns[:-1], 0.0), 0.0) / 1e9
+        return stops_in(between_s, np.full(between_s.size, np.inf))
 
     def _with_others(self, others_ns: int) -> Floats:
         """Return the processor time of each segment, with that of other threads and children.
@@ -94,7 +108,10 @@ class ReadingDelays(SegmentTimer):
             by_others, own = (
                 [share * each for each in delay_s] for share in (least, whole - least)
             )
-        seconds = {"run queue": by_others}
+        seconds: dict[str, npt.ArrayLike] = {"run queue": by_others}
+        if self._stopped_s.any():
+            seconds[STOPPED] = self._stopped_s
+            duration_s = (self._stopped_s + duration_s).tolist()
         recorder.delays(
             Delays(
                 stops=self.stops,

@@ -175,6 +175,7 @@ class _PairRunner:
         """
         is_free = not any(each.inner for each in self._workloads.values())
         for name in plan.order[:2]:
+            self._under_way = name
             with naming(name):
                 self._workloads[name].settle(plan.seconds)
         if not (is_free and self._of_means):

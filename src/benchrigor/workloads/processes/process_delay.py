@@ -21,5 +21,6 @@ def record_process(
             seconds={"run queue": [min(lost_ns / 1e9, elapsed_s)]},
             duration_s=[elapsed_s],
             known=[known],
+            busy=[cpu_s],
         )
     )
